@@ -1,0 +1,93 @@
+//! Orderly stop: every task of the house is spawned here, and after [`Drain::finish`] none runs.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Spawns tasks, tells them to stop, and waits for them. Clones are the same drain.
+#[derive(Clone, Debug, Default)]
+pub struct Drain {
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    giving_up: CancellationToken,
+}
+
+impl Drain {
+    /// A drain that nothing runs in yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs a task. It is told to stop by [`Drain::stopping`], and dropped when the grace time is over.
+    pub fn spawn<F>(&self, task: F) -> JoinHandle<Option<F::Output>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let giving_up = self.giving_up.clone();
+        self.tasks.spawn(async move { giving_up.run_until_cancelled_owned(task).await })
+    }
+
+    /// Runs work that holds a thread for a while.
+    pub fn spawn_blocking<F, T>(&self, work: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.tasks.spawn_blocking(work)
+    }
+
+    /// Asks every task to come to its end.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Completes once the house is stopping.
+    pub async fn stopping(&self) {
+        self.stopping.cancelled().await;
+    }
+
+    /// Whether the house is stopping.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// Stops, waits for all tasks, and after the grace time drops those that are left.
+    /// Says whether all of them ended by themselves.
+    pub async fn finish(&self, grace: Duration) -> bool {
+        self.stop();
+        self.tasks.close();
+        let in_time = tokio::time::timeout(grace, self.tasks.wait()).await.is_ok();
+        self.giving_up.cancel();
+        self.tasks.wait().await;
+        in_time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_hears_the_stop_ends_in_time() {
+        let drain = Drain::new();
+        let inner = drain.clone();
+        let task = drain.spawn(async move {
+            inner.stopping().await;
+            "closed"
+        });
+        assert!(drain.finish(Duration::from_secs(1)).await);
+        assert_eq!(task.await.ok(), Some(Some("closed")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_does_not_is_dropped_after_the_grace_time() {
+        let drain = Drain::new();
+        let task = drain.spawn(std::future::pending::<()>());
+        assert!(!drain.finish(Duration::from_secs(1)).await);
+        assert_eq!(task.await.ok(), Some(None));
+    }
+}

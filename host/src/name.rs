@@ -1,0 +1,113 @@
+//! Small parsed names: providers, teams, and the digest of a component.
+//! A name that exists is a valid name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+/// Why a text is not a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit")]
+pub struct BadName(String);
+
+fn parse(text: &str) -> Result<Arc<str>, BadName> {
+    let fits = (1..=64).contains(&text.len())
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if fits { Ok(text.into()) } else { Err(BadName(text.escape_debug().take(80).collect())) }
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Reads a name.
+            pub fn parse(text: &str) -> Result<Self, BadName> {
+                parse(text).map(Self)
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of a provider: its file's name without `.wasm`.
+    ProviderName
+}
+
+name! {
+    /// The name of a team.
+    TeamName
+}
+
+impl TeamName {
+    /// The only team there is where no teams are configured.
+    pub fn sole() -> Self {
+        Self("default".into())
+    }
+}
+
+/// The SHA-256 of a component's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Enough of it to tell two revisions apart in a log line.
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_owned()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({})", self.short())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_words() {
+        for good in ["a", "files", "My.Provider-2_x", "0"] {
+            assert_eq!(ProviderName::parse(good).map(|n| n.to_string()).as_deref(), Ok(good));
+        }
+        for bad in ["", ".hidden", "-x", "a b", "a/b", "ä", "a\n", &"x".repeat(65)] {
+            assert!(ProviderName::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_hex() {
+        assert_eq!(
+            Digest::of(b"").to_string(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+}

@@ -1,0 +1,2 @@
+//! What the two commands of the README run.
+fn main() {}
