@@ -9,3 +9,9 @@ pub mod uri;
 pub mod drain;
 pub mod policy;
 pub mod resource;
+
+// Floor 2: the engine.
+pub mod sandbox;
+
+// Floor 3: one provider.
+pub mod provider;

@@ -54,7 +54,7 @@ impl Default for Limits {
             queue: Duration::from_secs(5),
             result: 16 << 20,
             page: 10_000,
-            held: 10_000,
+            held: 1_000,
             log: 64 << 10,
             reports: 1_000,
             component: 64 << 20,

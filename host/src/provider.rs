@@ -1,0 +1,309 @@
+//! A component that was checked, compiled and probed: it can be called, one guest a call.
+//! WIT types end here; what leaves this room is ours, bounded and parsed.
+
+mod convert;
+mod probe;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{Semaphore, mpsc};
+use wasmtime::Store;
+use wasmtime::component::Instance;
+
+pub use self::probe::{LoadError, Offer};
+use self::convert::{Left, entry_page, reading, template_page, template_match};
+use crate::name::{Digest, ProviderName, TeamName};
+use crate::policy::{Grant, Permit};
+use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
+use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
+use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
+use crate::sandbox::{Compiled, Fault, FaultKind, Lease, Outgoing, Sandbox, Signal, State};
+use crate::uri::Uri;
+
+/// The most values that one completion may give.
+const COMPLETIONS: usize = 100;
+
+/// One revision of a provider.
+pub struct Provider {
+    name: ProviderName,
+    team: TeamName,
+    digest: Digest,
+    grant: Arc<Grant>,
+    compiled: Compiled,
+    sandbox: Arc<Sandbox>,
+    outgoing: Arc<Outgoing>,
+    turns: Semaphore,
+    signals: mpsc::Sender<(ProviderName, Signal)>,
+}
+
+/// Why a call gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// There is no such thing.
+    #[error("not found")]
+    NotFound,
+    /// The version that the caller holds is still the current one.
+    #[error("not modified")]
+    NotModified,
+    /// The question makes no sense to the provider.
+    #[error("{0}")]
+    Invalid(String),
+    /// The provider does not let this caller.
+    #[error("{0}")]
+    Denied(String),
+    /// Worth another try later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The provider could not.
+    #[error("{0}")]
+    Failed(String),
+    /// The provider misbehaved.
+    #[error("{0}")]
+    Fault(Fault),
+    /// All its turns are taken, and stayed so for too long.
+    #[error("it is busy with other calls")]
+    Busy,
+}
+
+/// One page of a provider's own list.
+#[derive(Debug)]
+pub struct Listed<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Where the provider would go on.
+    pub next: Option<String>,
+    /// How long it holds; none if the provider did not say.
+    pub freshness: Option<Freshness>,
+    /// What was left out of it, and why.
+    pub left_out: Vec<String>,
+}
+
+/// A question for a part of a provider's list.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Where to go on.
+    pub cursor: Option<String>,
+    /// How many, please.
+    pub limit: u32,
+}
+
+impl Provider {
+    /// A provider of this team with this grant, not yet probed.
+    pub fn new(
+        (name, team): (ProviderName, TeamName),
+        digest: Digest,
+        compiled: Compiled,
+        grant: Arc<Grant>,
+        sandbox: Arc<Sandbox>,
+        signals: mpsc::Sender<(ProviderName, Signal)>,
+    ) -> Self {
+        Self {
+            name,
+            team,
+            digest,
+            outgoing: Arc::new(Outgoing::new(&grant)),
+            turns: Semaphore::new(grant.limits.calls as usize),
+            grant,
+            compiled,
+            sandbox,
+            signals,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &ProviderName {
+        &self.name
+    }
+
+    /// Whose it is.
+    pub fn team(&self) -> &TeamName {
+        &self.team
+    }
+
+    /// The digest of its component.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// What it was given.
+    pub fn grant(&self) -> &Arc<Grant> {
+        &self.grant
+    }
+
+    /// The names of what its component imports.
+    pub fn imports(&self) -> &[String] {
+        &self.compiled.imports
+    }
+
+    /// The names of what its component exports.
+    pub fn exports(&self) -> &[String] {
+        &self.compiled.exports
+    }
+
+    /// Whether it suggests values for variables.
+    pub fn completes(&self) -> bool {
+        self.compiled.completion.is_some()
+    }
+
+    /// Waits for one of its turns, opens a guest, and makes one call.
+    async fn call<T: Send>(
+        &self,
+        permit: Permit,
+        act: impl for<'a> FnOnce(&'a mut Store<State>, &'a Instance) -> BoxFuture<'a, wasmtime::Result<T>> + Send,
+    ) -> Result<T, CallError> {
+        let wait = tokio::time::timeout(self.grant.limits.queue, self.turns.acquire());
+        let Ok(Ok(_turn)) = wait.await else {
+            return Err(CallError::Busy);
+        };
+        let lease = Lease {
+            provider: self.name.clone(),
+            grant: self.grant.clone(),
+            permit,
+            outgoing: self.outgoing.clone(),
+            signals: self.signals.clone(),
+        };
+        self.sandbox.run(&self.compiled, lease, act).await.map_err(|fault| self.blame(fault))
+    }
+
+    /// The caller is told the kind of a fault; the log gets everything.
+    fn blame(&self, fault: Fault) -> CallError {
+        if fault.kind == FaultKind::Crowded {
+            return CallError::Busy;
+        }
+        let (provider, digest) = (self.name.as_str(), self.digest.short());
+        let Fault { kind, detail, stderr } = &fault;
+        tracing::warn!(provider, digest, fault = kind.word(), %kind, ?detail, ?stderr, "the provider failed");
+        CallError::Fault(fault)
+    }
+
+    async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
+        let resources = self.compiled.resources.clone();
+        self.call(permit, move |store, instance| {
+            Box::pin(async move { resources.load(&mut *store, instance)?.call_describe(store).await })
+        })
+        .await
+    }
+
+    /// A part of its list.
+    pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
+        let resources = self.compiled.resources.clone();
+        let query =
+            wit::ListQuery { cursor: query.cursor, limit: query.limit, uri_prefix: None, kind: None };
+        let page = self
+            .call(permit, move |store, instance| {
+                Box::pin(async move {
+                    resources.load(&mut *store, instance)?.call_list_resources(store, &query).await
+                })
+            })
+            .await?;
+        entry_page(page?, self.grant.limits.page)
+    }
+
+    /// A part of its list of templates.
+    pub async fn templates(
+        &self,
+        permit: Permit,
+        cursor: Option<String>,
+    ) -> Result<Listed<Template>, CallError> {
+        let resources = self.compiled.resources.clone();
+        let page = self
+            .call(permit, move |store, instance| {
+                Box::pin(async move {
+                    let resources = resources.load(&mut *store, instance)?;
+                    resources.call_list_templates(store, cursor.as_deref()).await
+                })
+            })
+            .await?;
+        template_page(page?, self.grant.limits.page)
+    }
+
+    /// Whether a URI inside its claims is one of its own.
+    pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
+        let (resources, uri) = (self.compiled.resources.clone(), uri.clone());
+        let found = self
+            .call(permit, move |store, instance| {
+                Box::pin(async move {
+                    resources.load(&mut *store, instance)?.call_match_uri(store, uri.as_str()).await
+                })
+            })
+            .await?;
+        Ok(found.map(template_match))
+    }
+
+    /// What a URI holds.
+    pub async fn read(
+        &self,
+        permit: Permit,
+        uri: &Uri,
+        matched: Option<Match>,
+        known_version: Option<String>,
+    ) -> Result<Reading, CallError> {
+        let resources = self.compiled.resources.clone();
+        let request = wit::ReadRequest {
+            uri: uri.to_string(),
+            matched: matched
+                .map(|found| wit::TemplateMatch { uri_template: found.template, variables: found.values }),
+            known_version,
+        };
+        let answer = self
+            .call(permit, move |store, instance| {
+                Box::pin(async move {
+                    resources.load(&mut *store, instance)?.call_read_resource(store, &request).await
+                })
+            })
+            .await?;
+        let mut left = Left::default();
+        let reading = reading(answer?, uri, &mut left);
+        self.tell(&left);
+        reading
+    }
+
+    /// Values for a variable of one of its templates. None where it gives no suggestions at all.
+    pub async fn complete(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
+        let Some(completion) = self.compiled.completion.clone() else {
+            return Ok(Completion::default());
+        };
+        let request = completion_provider::CompletionRequest {
+            uri_template: ask.template,
+            variable: ask.variable,
+            prefix: ask.prefix,
+            filled: ask.filled,
+        };
+        let answer = self
+            .call(permit, move |store, instance| {
+                Box::pin(
+                    async move { completion.load(&mut *store, instance)?.call_complete(store, &request).await },
+                )
+            })
+            .await?;
+        let mut answer = answer?;
+        let more = answer.more || answer.values.len() > COMPLETIONS;
+        answer.values.truncate(COMPLETIONS);
+        Ok(Completion { values: answer.values, total: answer.total, more })
+    }
+
+    fn tell(&self, left: &Left) {
+        let provider = self.name.as_str();
+        for note in left.notes() {
+            tracing::warn!(provider, note, "left out of an answer");
+        }
+    }
+}
+
+impl From<WitError> for CallError {
+    fn from(error: WitError) -> Self {
+        /// What a caller is told is one line of bounded length.
+        fn line(text: String) -> String {
+            text.chars().filter(|c| !c.is_control()).take(1_000).collect()
+        }
+        match error {
+            WitError::NotFound => Self::NotFound,
+            WitError::NotModified => Self::NotModified,
+            WitError::Invalid(why) => Self::Invalid(line(why)),
+            WitError::Denied(why) => Self::Denied(line(why)),
+            WitError::Unavailable(why) => Self::Unavailable(line(why)),
+            WitError::Failed(why) => Self::Failed(line(why)),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! WIT types to ours. What does not fit is left out and counted, so that one odd entry costs only itself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::{CallError, Listed};
+use crate::resource::{Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, Reading, Role, Scope, Template};
+use crate::sandbox::bindings::exports::larder::provider::resource_provider as wit;
+use crate::sandbox::bindings::larder::provider::provider_types as types;
+use crate::template::Pattern;
+use crate::uri::Uri;
+
+/// What was left out: a reason, and how often it applied.
+#[derive(Default)]
+pub(super) struct Left(BTreeMap<String, usize>);
+
+impl Left {
+    fn out(&mut self, reason: impl Into<String>) {
+        let mut reason: String = reason.into();
+        if self.0.len() >= 20 && !self.0.contains_key(&reason) {
+            reason = "other reasons".into();
+        }
+        *self.0.entry(reason).or_default() += 1;
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.0.iter().map(|(why, n)| if *n == 1 { why.clone() } else { format!("{why} ({n} times)") }).collect()
+    }
+}
+
+pub(super) fn entry_page(page: wit::EntryPage, most: u32) -> Result<Listed<Entry>, CallError> {
+    fits(page.entries.len(), most, "entries")?;
+    let mut left = Left::default();
+    let items = page.entries.into_iter().filter_map(|item| entry(item, &mut left)).collect();
+    let freshness = page.freshness.map(freshness);
+    Ok(Listed { items, next: page.next_cursor, freshness, left_out: left.notes() })
+}
+
+pub(super) fn template_page(page: wit::TemplatePage, most: u32) -> Result<Listed<Template>, CallError> {
+    fits(page.templates.len(), most, "templates")?;
+    let mut left = Left::default();
+    let items = page.templates.into_iter().filter_map(|item| template(item, &mut left)).collect();
+    let freshness = page.freshness.map(freshness);
+    Ok(Listed { items, next: page.next_cursor, freshness, left_out: left.notes() })
+}
+
+fn fits(count: usize, most: u32, what: &str) -> Result<(), CallError> {
+    if count <= most as usize {
+        return Ok(());
+    }
+    Err(CallError::Failed(format!("it gave {count} {what} on one page; at most {most} are taken")))
+}
+
+fn entry(item: types::Entry, left: &mut Left) -> Option<Entry> {
+    let uri = Uri::parse(&item.uri).map_err(|error| left.out(format!("an entry: {error}"))).ok()?;
+    Some(Entry {
+        uri,
+        name: item.name,
+        title: item.title,
+        description: item.description,
+        mime_type: item.mime_type,
+        size: item.size,
+        version: item.version,
+        details: details(item.details, left),
+    })
+}
+
+fn template(item: types::Template, left: &mut Left) -> Option<Template> {
+    let pattern =
+        Pattern::parse(&item.uri_template).map_err(|error| left.out(format!("a template: {error}"))).ok()?;
+    Some(Template {
+        pattern,
+        name: item.name,
+        title: item.title,
+        description: item.description,
+        mime_type: item.mime_type,
+        details: details(item.details, left),
+    })
+}
+
+fn details(details: Option<types::Details>, left: &mut Left) -> Details {
+    let Some(details) = details else {
+        return Details::default();
+    };
+    Details {
+        kind: details.kind,
+        audience: details.audience.into_iter().map(role).collect(),
+        priority: details.priority.and_then(|priority| clip(priority, left)),
+        last_modified: details.last_modified,
+        icons: details.icons.into_iter().filter_map(|icon| self::icon(icon, left)).collect(),
+        metadata: metadata(details.metadata, left),
+    }
+}
+
+fn role(role: types::Role) -> Role {
+    match role {
+        types::Role::User => Role::User,
+        types::Role::Assistant => Role::Assistant,
+    }
+}
+
+fn clip(priority: f64, left: &mut Left) -> Option<f64> {
+    if priority.is_nan() {
+        left.out("a priority that is not a number");
+        return None;
+    }
+    let clipped = priority.clamp(0.0, 1.0);
+    if clipped != priority {
+        left.out(format!("a priority of {priority} became {clipped}"));
+    }
+    Some(clipped)
+}
+
+fn icon(icon: types::Icon, left: &mut Left) -> Option<Icon> {
+    // An icon is something that a client fetches or decodes by itself.
+    if !["https:", "http:", "data:"].iter().any(|scheme| icon.src.starts_with(scheme)) {
+        left.out("an icon whose `src` is neither http(s) nor data");
+        return None;
+    }
+    Some(Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes })
+}
+
+/// Keys and JSON text of a provider: parsed, so that nothing but JSON passes, and written anew.
+fn metadata(pairs: Vec<(String, String)>, left: &mut Left) -> Metadata {
+    let mut metadata = Metadata::new();
+    for (key, json) in pairs {
+        let value = serde_json::from_str::<serde_json::Value>(&json).ok();
+        let written = value.and_then(|value| serde_json::value::to_raw_value(&value).ok());
+        match written {
+            _ if !is_key(&key) => left.out("metadata under a key that is reserved or not a key"),
+            None => left.out("metadata that is not JSON"),
+            Some(_) if metadata.iter().any(|(known, _): &(String, Box<RawValue>)| *known == key) => {
+                left.out("metadata under a key that was there already");
+            }
+            Some(value) => metadata.push((key, value)),
+        }
+    }
+    metadata
+}
+
+/// `name` or `reverse.dns/name`. The protocol keeps some prefixes to itself, and we keep ours:
+/// else a provider could say in the host's name what only the host knows.
+fn is_key(key: &str) -> bool {
+    let (prefix, name) = key.rsplit_once('/').unwrap_or(("", key));
+    let word = |text: &str, marks: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
+    };
+    let labels: Vec<&str> = prefix.split('.').collect();
+    let reserved = labels.get(1).is_some_and(|label| matches!(*label, "modelcontextprotocol" | "mcp"))
+        || prefix == "dev.larder"
+        || (prefix.is_empty() && matches!(key, "progressToken" | "traceparent" | "tracestate" | "baggage"));
+    key.len() <= 200
+        && !reserved
+        && word(name, "-_.")
+        && (!key.contains('/') || labels.iter().all(|label| word(label, "-")))
+}
+
+fn freshness(freshness: types::Freshness) -> Freshness {
+    let scope = match freshness.scope {
+        types::Scope::Everyone => Scope::Everyone,
+        types::Scope::Caller => Scope::Caller,
+    };
+    // A day is as long as anybody should trust an answer; it also keeps sums of times small.
+    let ttl = Duration::from_millis(freshness.ttl_ms).min(Duration::from_secs(24 * 60 * 60));
+    Freshness { ttl, scope }
+}
+
+pub(super) fn template_match(found: wit::TemplateMatch) -> Match {
+    Match { template: found.uri_template, values: found.variables }
+}
+
+pub(super) fn reading(answer: wit::Reading, asked: &Uri, left: &mut Left) -> Result<Reading, CallError> {
+    if answer.contents.is_empty() {
+        return Err(CallError::Failed("it gave no content, and did not say why".into()));
+    }
+    let contents = answer.contents.into_iter().map(|item| content(item, asked, left));
+    Ok(Reading {
+        contents: contents.collect::<Result<_, _>>()?,
+        version: answer.version,
+        freshness: answer.freshness.map_or(Freshness::UNKNOWN, freshness),
+    })
+}
+
+fn content(item: types::Content, asked: &Uri, left: &mut Left) -> Result<Content, CallError> {
+    let uri = match item.uri {
+        None => asked.clone(),
+        Some(uri) => Uri::parse(&uri).map_err(|error| CallError::Failed(format!("it gave a content whose URI is bad: {error}")))?,
+    };
+    let body = match item.body {
+        types::Body::Text(text) => Body::Text(text),
+        types::Body::Blob(blob) => Body::Blob(blob),
+    };
+    Ok(Content { uri, mime_type: item.mime_type, body, metadata: metadata(item.metadata, left) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_reserved_or_odd_are_not_taken() {
+        for good in ["name", "a.b", "com.example/x-y", "example/name"] {
+            assert!(is_key(good), "{good}");
+        }
+        for bad in [
+            "", "-x", "a b", "io.modelcontextprotocol/x", "dev.mcp/x", "dev.larder/version", "progressToken", "/x",
+            "com..example/x", "x/", "a\nb",
+        ] {
+            assert!(!is_key(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_parsed_and_written_anew() {
+        let mut left = Left::default();
+        let pair = |key: &str, json: &str| (key.to_owned(), json.to_owned());
+        let pairs =
+            vec![pair("a", "{ \"x\":\n 1 }"), pair("b", "{oops"), pair("a", "2"), pair("dev.larder/kind", "1")];
+        let kept = metadata(pairs, &mut left);
+        let kept: Vec<_> = kept.iter().map(|(key, json)| (key.as_str(), json.get())).collect();
+        assert_eq!(kept, [("a", r#"{"x":1}"#)]);
+        assert_eq!(left.notes().len(), 3);
+    }
+
+    #[test]
+    fn a_priority_is_clipped() {
+        let mut left = Left::default();
+        assert_eq!([7.0, -1.0, 0.5].map(|p| clip(p, &mut left)), [Some(1.0), Some(0.0), Some(0.5)]);
+        assert_eq!(clip(f64::NAN, &mut left), None);
+        assert_eq!(left.notes().len(), 3);
+    }
+}

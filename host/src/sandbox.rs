@@ -1,0 +1,111 @@
+//! The only room that knows the engine: it makes guests, each under a lease, with every limit set.
+//! A guest lives for one call. Dropping the call's future drops the guest.
+
+mod address;
+pub mod bindings;
+mod compiled;
+mod engine;
+mod fault;
+mod host;
+mod limits;
+mod log;
+mod outgoing;
+mod state;
+
+use std::sync::atomic::Ordering;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
+use wasmtime::component::{Instance, Linker};
+use wasmtime::{Engine, Store};
+
+pub use self::compiled::{Compiled, Rejection};
+pub use self::fault::{Fault, FaultKind};
+pub use self::outgoing::Outgoing;
+pub use self::state::{Lease, Signal, State};
+use self::fault::{Seen, classify};
+
+/// What the operator decides about the sandbox as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Guests that may be open at the same time, over all providers.
+    pub slots: u32,
+}
+
+/// The engine could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot set up the engine: {0}")]
+pub struct SetUpError(String);
+
+/// Makes guests.
+pub struct Sandbox {
+    engine: Engine,
+    linker: Linker<State>,
+    slots: Semaphore,
+    ticker: limits::Ticker,
+}
+
+impl Sandbox {
+    /// Sets up the engine and everything that a component may import.
+    pub fn new(config: &Config) -> Result<Self, SetUpError> {
+        // A second call in one process finds it installed, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let engine = engine::engine(config.slots).map_err(|error| SetUpError(format!("{error:#}")))?;
+        Ok(Self {
+            linker: engine::linker(&engine).map_err(|error| SetUpError(format!("{error:#}")))?,
+            slots: Semaphore::new(config.slots as usize),
+            ticker: limits::Ticker::start(&engine).map_err(|error| SetUpError(error.to_string()))?,
+            engine,
+        })
+    }
+
+    /// Opens a guest, lets `act` call it, and closes it, all within the limits of the lease.
+    pub async fn run<T: Send>(
+        &self,
+        compiled: &Compiled,
+        lease: Lease,
+        act: impl for<'a> FnOnce(&'a mut Store<State>, &'a Instance) -> BoxFuture<'a, wasmtime::Result<T>> + Send,
+    ) -> Result<T, Fault> {
+        let grant = lease.grant.clone();
+        let wait = tokio::time::timeout(grant.limits.queue, self.slots.acquire());
+        let Ok(Ok(_slot)) = wait.await else {
+            return Err(plain(FaultKind::Crowded));
+        };
+        let _ticking = self.ticker.run();
+        let mut store = self.store(lease)?;
+        let log = store.data().log.clone();
+        let spent = limits::arm(&mut store, grant.limits.cpu);
+        let wall = grant.limits.wall;
+        let answer = tokio::time::timeout(wall, async {
+            let instance = compiled.pre.instantiate_async(&mut store).await?;
+            act(&mut store, &instance).await
+        });
+        let error = match answer.await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => error,
+            Err(_) => return Err(Fault { stderr: log.tail(), ..plain(FaultKind::Wall(wall)) }),
+        };
+        let seen =
+            Seen { out_of_cpu: spent.load(Ordering::Relaxed), out_of_memory: store.data().meter.refused };
+        let kind = classify(&error, &seen, &grant.limits);
+        Err(Fault { kind, detail: format!("{error:?}"), stderr: log.tail() })
+    }
+
+    fn store(&self, lease: Lease) -> Result<Store<State>, Fault> {
+        let result = usize::try_from(lease.grant.limits.result).unwrap_or(usize::MAX);
+        let state = State::new(lease).map_err(|error| {
+            // A granted folder that is gone is the operator's to know, and not what a guest did.
+            Fault { detail: format!("{error:#}"), ..plain(FaultKind::Trap("what it was granted cannot be opened".into())) }
+        })?;
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| &mut state.meter);
+        store.set_hostcall_fuel(result);
+        store.set_max_component_handles(state::HANDLES);
+        Ok(store)
+    }
+}
+
+fn plain(kind: FaultKind) -> Fault {
+    Fault { detail: kind.to_string(), kind, stderr: String::new() }
+}
+

@@ -1,0 +1,178 @@
+//! From a component's bytes to something that guests can be made of, or a sentence that says why not.
+
+use wasmtime::component::{Component, InstancePre};
+use wasmtime::{Engine, Precompiled};
+
+use super::Sandbox;
+use super::bindings::exports::larder::provider::{completion_provider, resource_provider, version_provider};
+use super::state::State;
+
+/// The contract's package, and the line of versions that this host speaks.
+const PACKAGE: &str = "larder:provider/";
+const SPOKEN: &str = "0.1";
+
+/// Why a file cannot become a provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// 0 bytes.
+    #[error("the file is empty")]
+    Empty,
+    /// Not wasm at all.
+    #[error("it is not a WebAssembly component (it does not begin with the magic bytes `\\0asm`)")]
+    NotWasm,
+    /// A core module.
+    #[error("it is a core module, not a component; `wasm-tools component new` makes one of it")]
+    CoreModule,
+    /// Machine code that some engine produced.
+    #[error("it is precompiled machine code, which is never taken from a plugins folder; put the component itself there")]
+    Precompiled,
+    /// The engine does not take it.
+    #[error("it is not a valid component (truncated, damaged, or of a newer kind): {0}")]
+    Invalid(String),
+    /// It imports what the host has not.
+    #[error("it imports `{0}`, which this host does not offer")]
+    UnknownImport(String),
+    /// It does not implement the contract.
+    #[error("it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider")]
+    NotAProvider,
+    /// It implements another version of the contract.
+    #[error("it exports `{0}`, but this host speaks version {SPOKEN} of the contract; build it against that")]
+    OtherVersion(String),
+    /// Names fit, types do not.
+    #[error("its types do not fit the contract: {0}")]
+    Mismatch(String),
+}
+
+/// A component that was checked, compiled and linked.
+#[derive(Clone)]
+pub struct Compiled {
+    pub(super) pre: InstancePre<State>,
+    /// The functions of the required interface.
+    pub resources: resource_provider::GuestIndices,
+    /// Those of the optional ones, where it has them.
+    pub completion: Option<completion_provider::GuestIndices>,
+    /// Those of the optional ones, where it has them.
+    pub versions: Option<version_provider::GuestIndices>,
+    /// The names of what it imports.
+    pub imports: Vec<String>,
+    /// The names of what it exports.
+    pub exports: Vec<String>,
+}
+
+impl Sandbox {
+    /// Checks, compiles and links. Holds its thread for as long as that takes.
+    pub fn compile(&self, bytes: &[u8]) -> Result<Compiled, Rejection> {
+        look_at(bytes)?;
+        let component = Component::from_binary(&self.engine, bytes)
+            .map_err(|error| Rejection::Invalid(first_line(&error)))?;
+        let (imports, exports) = names(&component, &self.engine);
+        if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
+            return Err(Rejection::UnknownImport(unknown.clone()));
+        }
+        let pre = self.linker.instantiate_pre(&component).map_err(|error| mismatch(&error))?;
+        Ok(Compiled {
+            resources: resource_provider::GuestIndices::new(&pre)
+                .map_err(|error| without_provider(&exports, &error))?,
+            completion: optional(&exports, "completion-provider", || completion_provider::GuestIndices::new(&pre))?,
+            versions: optional(&exports, "version-provider", || version_provider::GuestIndices::new(&pre))?,
+            pre,
+            imports,
+            exports,
+        })
+    }
+}
+
+/// What can be told from the first bytes.
+fn look_at(bytes: &[u8]) -> Result<(), Rejection> {
+    match bytes {
+        [] => Err(Rejection::Empty),
+        _ if matches!(Engine::detect_precompiled(bytes), Some(Precompiled::Module | Precompiled::Component)) => {
+            Err(Rejection::Precompiled)
+        }
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => Err(Rejection::CoreModule),
+        [0, b'a', b's', b'm', ..] => Ok(()),
+        _ => Err(Rejection::NotWasm),
+    }
+}
+
+fn names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
+    let kind = component.component_type();
+    let imports = kind.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    let exports = kind.exports(engine).map(|(name, _)| name.to_owned()).collect();
+    (imports, exports)
+}
+
+/// Told here rather than by the engine, so that the sentence names the import as its author knows it.
+fn is_offered(import: &str) -> bool {
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    if let Some(interface) = interface.strip_prefix(PACKAGE) {
+        return matches!(interface, "provider-types" | "provider-host" | "http-client") && is_line(version, SPOKEN);
+    }
+    ["wasi:cli/", "wasi:io/", "wasi:clocks/", "wasi:random/", "wasi:filesystem/", "wasi:sockets/", "wasi:http/"]
+        .iter()
+        .any(|package| interface.starts_with(package))
+        && is_line(version, "0.2")
+}
+
+fn is_line(version: &str, line: &str) -> bool {
+    version.strip_prefix(line).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
+}
+
+fn optional<T>(
+    exports: &[String],
+    interface: &str,
+    find: impl FnOnce() -> wasmtime::Result<T>,
+) -> Result<Option<T>, Rejection> {
+    let has = exports.iter().any(|name| {
+        let (name, version) = name.split_once('@').unwrap_or((name, ""));
+        name.strip_prefix(PACKAGE) == Some(interface) && is_line(version, SPOKEN)
+    });
+    if has { find().map(Some).map_err(|error| mismatch(&error)) } else { Ok(None) }
+}
+
+fn without_provider(exports: &[String], error: &wasmtime::Error) -> Rejection {
+    let required = format!("{PACKAGE}resource-provider");
+    match exports.iter().find(|name| name.starts_with(&required)) {
+        Some(name) if name.split_once('@').is_some_and(|(_, version)| is_line(version, SPOKEN)) => mismatch(error),
+        Some(name) => Rejection::OtherVersion(name.clone()),
+        None => Rejection::NotAProvider,
+    }
+}
+
+fn mismatch(error: &wasmtime::Error) -> Rejection {
+    Rejection::Mismatch(first_line(error))
+}
+
+/// The engine's errors may run over many lines; the log of a round has one.
+fn first_line(error: &wasmtime::Error) -> String {
+    let text = format!("{error:#}");
+    text.lines().next().unwrap_or_default().chars().take(400).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_tell_what_it_is() {
+        assert_eq!(look_at(b""), Err(Rejection::Empty));
+        assert_eq!(look_at(b"#!/bin/sh"), Err(Rejection::NotWasm));
+        assert_eq!(look_at(b"\0asm\x01\0\0\0"), Err(Rejection::CoreModule));
+        assert_eq!(look_at(b"\0asm\x0d\0\x01\0"), Ok(()));
+    }
+
+    #[test]
+    fn an_import_is_offered_by_name_and_version_line() {
+        for offered in
+            ["wasi:io/poll@0.2.6", "wasi:sockets/tcp@0.2.9", "wasi:http/types@0.2.12", "larder:provider/http-client@0.1.7"]
+        {
+            assert!(is_offered(offered), "{offered}");
+        }
+        for unknown in [
+            "other:thing/api", "wasi:http/types@0.3.0", "larder:provider/http-client@0.2.0",
+            "larder:provider/secrets@0.1.0", "wasi:nn/graph@0.2.0", "wasi:io/poll@0.2.0-rc.1",
+        ] {
+            assert!(!is_offered(unknown), "{unknown}");
+        }
+    }
+}

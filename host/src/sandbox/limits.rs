@@ -1,0 +1,143 @@
+//! Memory, tables and instances of one guest; its time on the processor; and the clock that counts it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
+
+use super::state::State;
+use crate::policy::Limits;
+
+/// How often the engine's clock ticks while any guest runs.
+const TICK: Duration = Duration::from_millis(1);
+/// Up to here a guest only yields at each tick: an innocent call may lose its processor and cross a few.
+const FREE_TICKS: u64 = 20;
+/// Up to here it gets about half of a processor, and from here on a tenth. Yielding alone is not enough:
+/// each time it would get a whole tick again, and everybody else waits for it.
+const HALF_TICKS: u64 = 200;
+
+/// Refuses growth beyond the limits, and remembers that it did.
+pub(super) struct Meter {
+    memory: u64,
+    memory_limit: u64,
+    table_elements: usize,
+    instances: usize,
+    pub(super) refused: bool,
+}
+
+impl Meter {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            memory: 0,
+            memory_limit: limits.memory,
+            table_elements: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
+            instances: limits.instances as usize,
+            refused: false,
+        }
+    }
+}
+
+impl ResourceLimiter for Meter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let total = self.memory.saturating_add(desired.saturating_sub(current) as u64);
+        if total > self.memory_limit {
+            self.refused = true;
+            return Ok(false);
+        }
+        self.memory = total;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let fits = desired <= self.table_elements;
+        self.refused |= !fits;
+        Ok(fits)
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        // One a core instance, and what adapters add.
+        self.instances * 2
+    }
+
+    fn memories(&self) -> usize {
+        self.instances
+    }
+}
+
+/// Arms a store: after `cpu` on the processor the guest is interrupted, and long before it is slowed down.
+/// Says through the flag that it was this deadline.
+pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
+    let spent = Arc::new(AtomicBool::new(false));
+    let flag = spent.clone();
+    let budget = u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX).max(1);
+    let mut ticks = 0;
+    store.set_epoch_deadline(2);
+    store.epoch_deadline_callback(move |_| {
+        ticks += 1;
+        if ticks > budget {
+            flag.store(true, Ordering::Relaxed);
+            return Ok(UpdateDeadline::Interrupt);
+        }
+        let pause = match ticks {
+            ..=FREE_TICKS => return Ok(UpdateDeadline::Yield(1)),
+            ..=HALF_TICKS => TICK,
+            _ => TICK * 9,
+        };
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(pause))))
+    });
+    spent
+}
+
+/// Ticks the engine's clock while guests run, and sleeps while none does.
+pub(super) struct Ticker {
+    running: Arc<AtomicUsize>,
+    thread: std::thread::Thread,
+}
+
+impl Ticker {
+    pub(super) fn start(engine: &Engine) -> std::io::Result<Self> {
+        let running = Arc::new(AtomicUsize::new(0));
+        let (engine, count) = (engine.weak(), running.clone());
+        let handle = std::thread::Builder::new().name("larder-ticker".into()).spawn(move || {
+            while let Some(engine) = engine.upgrade() {
+                engine.increment_epoch();
+                drop(engine);
+                if count.load(Ordering::SeqCst) == 0 {
+                    std::thread::park();
+                } else {
+                    std::thread::sleep(TICK);
+                }
+            }
+        })?;
+        Ok(Self { running, thread: handle.thread().clone() })
+    }
+
+    /// Keeps the clock ticking until the guard is dropped.
+    pub(super) fn run(&self) -> Running {
+        if self.running.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.thread.unpark();
+        }
+        Running(self.running.clone())
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        // A parked thread would never notice that its engine is gone.
+        self.thread.unpark();
+    }
+}
+
+/// While one of these exists the clock ticks.
+pub(super) struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

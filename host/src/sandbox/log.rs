@@ -1,0 +1,188 @@
+//! What a guest says: log calls, stdout and stderr become bounded log lines of its provider,
+//! and the tail of stderr is kept to explain a trap. Its text is data, never a format.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+use crate::name::ProviderName;
+
+/// Bytes of stderr that are kept for the error of a trap.
+const TAIL: usize = 4 * 1024;
+/// A line longer than this is told in pieces.
+const LINE: usize = 4 * 1024;
+
+/// How loud a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// The log of one call. Clones are the same log.
+#[derive(Clone)]
+pub(super) struct Log(Arc<Mutex<Pages>>);
+
+struct Pages {
+    provider: ProviderName,
+    left: usize,
+    silenced: bool,
+    tail: Vec<u8>,
+}
+
+impl Log {
+    pub(super) fn new(provider: ProviderName, budget: u32) -> Self {
+        let pages = Pages { provider, left: budget as usize, silenced: false, tail: Vec::new() };
+        Self(Arc::new(Mutex::new(pages)))
+    }
+
+    fn pages(&self) -> std::sync::MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn line(&self, level: Level, text: &str) {
+        self.pages().line(level, text);
+    }
+
+    /// The last that was written to stderr.
+    pub(super) fn tail(&self) -> String {
+        String::from_utf8_lossy(&self.pages().tail).trim().to_owned()
+    }
+}
+
+impl Pages {
+    fn line(&mut self, level: Level, text: &str) {
+        if self.silenced {
+            return;
+        }
+        let provider = self.provider.as_str();
+        if text.len() > self.left {
+            self.silenced = true;
+            tracing::warn!(provider, "it says more than its log limit allows; the rest of this call is left out");
+            return;
+        }
+        self.left -= text.len();
+        // Debug formatting escapes what could move a cursor or forge a line.
+        match level {
+            Level::Debug => tracing::debug!(provider, says = ?text),
+            Level::Info => tracing::info!(provider, says = ?text),
+            Level::Warn => tracing::warn!(provider, says = ?text),
+            Level::Error => tracing::error!(provider, says = ?text),
+        }
+    }
+
+    fn keep_tail(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        let surplus = self.tail.len().saturating_sub(TAIL);
+        self.tail.drain(..surplus);
+    }
+}
+
+/// One of a guest's two output streams, as lines of its log.
+#[derive(Clone)]
+pub(super) struct Stream {
+    log: Log,
+    level: Level,
+    line: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Stream {
+    pub(super) fn new(log: &Log, level: Level) -> Self {
+        Self { log: log.clone(), level, line: Arc::default() }
+    }
+
+    fn take(&self, bytes: &[u8]) {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.log.pages();
+        if self.level == Level::Warn {
+            pages.keep_tail(bytes);
+        }
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n').flat_map(|piece| piece.chunks(LINE)) {
+            line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") || line.len() >= LINE {
+                pages.line(self.level, String::from_utf8_lossy(&line).trim_end());
+                line.clear();
+            }
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // The stream is cloned for each handle; the last one tells the line that was not ended.
+        if Arc::strong_count(&self.line) == 1 {
+            let line = std::mem::take(&mut *self.line.lock().unwrap_or_else(PoisonError::into_inner));
+            if !line.is_empty() {
+                self.log.line(self.level, String::from_utf8_lossy(&line).trim_end());
+            }
+        }
+    }
+}
+
+impl IsTerminal for Stream {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Stream {
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        // Only WASI 0.3 and WASI 0.1 ask for this form, and the sandbox links neither.
+        Box::new(tokio::io::sink())
+    }
+}
+
+#[async_trait::async_trait]
+impl Pollable for Stream {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Stream {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.take(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 * 1024)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_the_end_of_stderr_only() {
+        let log = Log::new(ProviderName::parse("p").unwrap(), 1 << 20);
+        Stream::new(&log, Level::Info).take(b"stdout\n");
+        let stderr = Stream::new(&log, Level::Warn);
+        stderr.take(&vec![b'x'; 3 * TAIL]);
+        stderr.take(b"\npanicked at lib.rs\n");
+        let tail = log.tail();
+        assert!(tail.ends_with("\npanicked at lib.rs") && tail.len() <= TAIL, "{} bytes", tail.len());
+        assert!(!tail.contains("stdout"));
+    }
+
+    #[test]
+    fn a_flood_is_silenced_at_the_budget() {
+        let log = Log::new(ProviderName::parse("p").unwrap(), 100);
+        let stdout = Stream::new(&log, Level::Info);
+        (0..1_000).for_each(|_| stdout.take(b"0123456789\n"));
+        let pages = log.pages();
+        assert!(pages.silenced && pages.left < 10, "{} left", pages.left);
+    }
+}

@@ -1,0 +1,109 @@
+//! What the engine holds for one guest: WASI by grant, the limits, and under what it was opened.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::limits::Meter;
+use super::log::{Level, Log, Stream};
+use super::outgoing::{Hooks, Outgoing};
+use crate::name::ProviderName;
+use crate::policy::{Access, Grant, Permit};
+
+/// Handles and resources that one guest may hold. High by default in the engine.
+pub(super) const HANDLES: usize = 1_000;
+/// Bytes of one block of random numbers.
+const RANDOM: u64 = 64 << 10;
+/// Bytes of the header fields of one HTTP request or response.
+const HTTP_FIELDS: usize = 32 << 10;
+
+/// What a provider says during a call to those who are not its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signal {
+    /// The content behind a URI differs.
+    Updated(String),
+    /// The list of entries or templates differs.
+    ListChanged,
+}
+
+/// Under what a guest is opened. There is no guest without one.
+#[derive(Clone)]
+pub struct Lease {
+    /// Whose guest it is.
+    pub provider: ProviderName,
+    /// What it gets and what it may use up.
+    pub grant: Arc<Grant>,
+    /// Who may call it.
+    pub permit: Permit,
+    /// The way out for its HTTP requests.
+    pub outgoing: Arc<Outgoing>,
+    /// Where its signals go.
+    pub signals: mpsc::Sender<(ProviderName, Signal)>,
+}
+
+/// What the engine holds for one guest.
+pub struct State {
+    pub(super) lease: Lease,
+    pub(super) meter: Meter,
+    pub(super) log: Log,
+    pub(super) reports_left: u32,
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    hooks: Hooks,
+    table: ResourceTable,
+}
+
+impl State {
+    pub(super) fn new(lease: Lease) -> wasmtime::Result<Self> {
+        let limits = &lease.grant.limits;
+        let log = Log::new(lease.provider.clone(), limits.log);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(HTTP_FIELDS);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(HANDLES);
+        Ok(Self {
+            meter: Meter::new(limits),
+            reports_left: limits.reports,
+            wasi: wasi(&lease.grant, &log)?,
+            hooks: Hooks::new(lease.outgoing.clone()),
+            http,
+            table,
+            log,
+            lease,
+        })
+    }
+}
+
+/// Nothing but what was granted: no arguments, no stdin, no sockets, no folder, no variable.
+fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
+    let mut wasi = WasiCtxBuilder::new();
+    wasi.stdout(Stream::new(log, Level::Info)).stderr(Stream::new(log, Level::Warn)).max_random_size(RANDOM);
+    wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+    for (name, value) in &grant.env {
+        wasi.env(name, value);
+    }
+    for dir in &grant.dirs {
+        let perms = match dir.access {
+            Access::Read => FsPerms::ReadOnly,
+            Access::Write => FsPerms::ReadWrite,
+        };
+        wasi.preopened_dir(&dir.host, &dir.guest, perms)
+            .map_err(|error| error.context(format!("cannot open the granted folder {}", dir.host.display())))?;
+    }
+    Ok(wasi.build())
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.hooks }
+    }
+}
