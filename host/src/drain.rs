@@ -71,7 +71,7 @@ impl Drain {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_task_that_hears_the_stop_ends_in_time() {
         let drain = Drain::new();
         let inner = drain.clone();
@@ -79,15 +79,15 @@ mod tests {
             inner.stopping().await;
             "closed"
         });
-        assert!(drain.finish(Duration::from_secs(1)).await);
+        assert!(drain.finish(Duration::from_secs(60)).await);
         assert_eq!(task.await.ok(), Some(Some("closed")));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_task_that_does_not_is_dropped_after_the_grace_time() {
         let drain = Drain::new();
         let task = drain.spawn(std::future::pending::<()>());
-        assert!(!drain.finish(Duration::from_secs(1)).await);
+        assert!(!drain.finish(Duration::from_millis(10)).await);
         assert_eq!(task.await.ok(), Some(None));
     }
 }

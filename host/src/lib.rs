@@ -15,3 +15,11 @@ pub mod sandbox;
 
 // Floor 3: one provider.
 pub mod provider;
+
+// Floor 4: who offers what, and where components come from.
+pub mod catalog;
+pub mod source;
+
+// Floor 5: what can be asked, and what loads.
+pub mod gateway;
+pub mod reconcile;

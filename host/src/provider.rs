@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-pub use self::probe::{LoadError, Offer};
+pub use self::probe::{LoadError, Probed};
 use self::convert::{Left, entry_page, reading, template_page, template_match};
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Grant, Permit};
@@ -305,5 +305,11 @@ impl From<WitError> for CallError {
             WitError::Unavailable(why) => Self::Unavailable(line(why)),
             WitError::Failed(why) => Self::Failed(line(why)),
         }
+    }
+}
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider").field("name", &self.name).field("digest", &self.digest).finish_non_exhaustive()
     }
 }

@@ -10,9 +10,9 @@ use crate::sandbox::Rejection;
 /// Calls that a probe may make for one list before it takes what it has.
 const PAGES: usize = 64;
 
-/// What a provider offers, as the catalog holds it.
+/// What a provider said of itself when it was asked.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct Probed {
     /// Its name for people.
     pub title: Option<String>,
     /// Its own version.
@@ -72,7 +72,7 @@ pub enum LoadError {
 
 impl Provider {
     /// Asks for the description, the first entries and all templates.
-    pub async fn probe(&self) -> Result<Offer, LoadError> {
+    pub async fn probe(&self) -> Result<Probed, LoadError> {
         let asked = Instant::now();
         let failed = |asked| move |error| LoadError::Probe { asked, error };
         let about = self.describe(Permit::host()).await.map_err(failed("its description"))?;
@@ -82,7 +82,7 @@ impl Provider {
         let (claims, odd): (Vec<_>, Vec<_>) = about.claims.into_iter().partition(|claim| is_claim(claim));
         left_out.extend(odd.iter().map(|claim| format!("a claim that is no URI prefix with a scheme: {claim:?}")));
         let unsaid = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
-        Ok(Offer {
+        Ok(Probed {
             title: about.title,
             version: about.version,
             summary: about.summary,

@@ -1,0 +1,222 @@
+//! Who offers what, now: an immutable value with one writer and many readers.
+//! A request takes one snapshot and uses it to the end.
+
+mod index;
+mod offer;
+mod watch;
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use self::index::Index;
+pub use self::offer::Offer;
+use self::watch::Hub;
+pub use self::watch::{Change, Watch};
+use crate::name::{Digest, ProviderName, TeamName};
+use crate::template::Captures;
+use crate::uri::Uri;
+
+/// Everything that is offered at one moment, and what was not taken.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    offers: Vec<Arc<Offer>>,
+    rejected: Vec<Rejected>,
+    collisions: Vec<Collision>,
+    index: Index,
+}
+
+/// A component that is not served, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// The name of its file.
+    pub file: String,
+    /// The digest of its bytes, if they could be read.
+    pub digest: Option<Digest>,
+    /// A sentence that names the cause.
+    pub reason: String,
+}
+
+/// Two providers offer the same; one of them is served without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collision {
+    /// The URI, or the text of the template.
+    pub what: String,
+    /// Who keeps it.
+    pub keeps: ProviderName,
+    /// Who is served without it.
+    pub loses: ProviderName,
+}
+
+impl fmt::Display for Collision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, keeps, loses } = self;
+        if keeps == loses {
+            return write!(f, "`{what}` is listed twice by `{keeps}`; the first one is served");
+        }
+        write!(f, "`{what}` is offered by `{keeps}` and by `{loses}`; `{keeps}` keeps it")
+    }
+}
+
+impl Catalog {
+    /// Puts a catalog together. Who was there first keeps what it has; then priority decides, then the name.
+    pub fn new(mut offers: Vec<Arc<Offer>>, rejected: Vec<Rejected>) -> Self {
+        offers.sort_by(|a, b| a.name().cmp(b.name()));
+        let (index, collisions) = Index::new(&offers);
+        Self { offers, rejected, collisions, index }
+    }
+
+    /// What is offered, by name.
+    pub fn offers(&self) -> &[Arc<Offer>] {
+        &self.offers
+    }
+
+    /// What was not taken.
+    pub fn rejected(&self) -> &[Rejected] {
+        &self.rejected
+    }
+
+    /// What two providers offer.
+    pub fn collisions(&self) -> &[Collision] {
+        &self.collisions
+    }
+
+    /// Who listed this URI, and keeps it.
+    pub fn by_uri(&self, uri: &str) -> Option<&Arc<Offer>> {
+        self.index.by_uri(uri).map(|at| &self.offers[at])
+    }
+
+    /// Whose templates match this URI: the most specific first.
+    pub fn by_template(&self, uri: &Uri) -> Vec<(&Arc<Offer>, &str, Captures)> {
+        let mut found: Vec<_> = self
+            .index
+            .templates_for(uri.as_str())
+            .filter_map(|(offer, template)| {
+                let offer = &self.offers[offer];
+                let pattern = &offer.templates[template].pattern;
+                Some((offer, pattern, pattern.matches(uri.as_str())?))
+            })
+            .collect();
+        found.sort_by(|(one, a, _), (other, b, _)| {
+            b.specificity().cmp(&a.specificity()).then_with(|| one.name().cmp(other.name()))
+        });
+        found.into_iter().map(|(offer, pattern, captures)| (offer, pattern.as_str(), captures)).collect()
+    }
+
+    /// Who claims this URI: the longest prefix first.
+    pub fn by_claim(&self, uri: &str) -> impl Iterator<Item = &Arc<Offer>> {
+        self.index.claims_for(uri).map(|at| &self.offers[at])
+    }
+
+    /// Whose list is longer than what the catalog holds of it, and has URIs of this kind.
+    pub fn by_rest(&self, uri: &Uri) -> impl Iterator<Item = &Arc<Offer>> {
+        self.offers.iter().filter(move |offer| offer.rest.is_some() && offer.knows_scheme(uri.scheme()))
+    }
+
+    /// Who keeps the template of this text.
+    pub fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
+        self.index.template(text).map(|(offer, template)| (&self.offers[offer], template))
+    }
+
+    /// Whether this provider may speak for this URI.
+    pub fn speaks_for(&self, provider: &ProviderName, uri: &Uri) -> bool {
+        let is_own = |offer: &Arc<Offer>| offer.name() == provider;
+        self.by_uri(uri.as_str()).is_some_and(is_own)
+            || self.by_template(uri).iter().any(|(offer, ..)| is_own(offer))
+            || self.by_claim(uri.as_str()).any(is_own)
+            || self.by_rest(uri).any(is_own)
+    }
+
+    /// Whether two catalogs show a client the same lists.
+    fn lists_like(&self, other: &Self) -> bool {
+        let shown = |catalog: &Self| -> Vec<_> {
+            catalog.offers.iter().map(|offer| (offer.name().clone(), offer.shown)).collect()
+        };
+        self.collisions == other.collisions && shown(self) == shown(other)
+    }
+}
+
+/// An empty catalog, and the two ends of it.
+pub fn catalog(watched_uris: usize) -> (Writer, Reader) {
+    let shelf = Arc::new(Shelf { now: ArcSwap::default(), hub: Hub::new(watched_uris) });
+    (Writer { shelf: shelf.clone() }, Reader { shelf })
+}
+
+#[derive(Debug)]
+struct Shelf {
+    now: ArcSwap<Catalog>,
+    hub: Hub,
+}
+
+/// The one writer. It cannot be cloned.
+#[derive(Debug)]
+pub struct Writer {
+    shelf: Arc<Shelf>,
+}
+
+impl Writer {
+    /// What is published now.
+    pub fn current(&self) -> Arc<Catalog> {
+        self.shelf.now.load_full()
+    }
+
+    /// Puts a new catalog in the place of the old one, in one step, and tells those who watch the list
+    /// if it differs.
+    pub fn publish(&mut self, catalog: Catalog) {
+        let old = self.shelf.now.swap(Arc::new(catalog));
+        if !self.current().lists_like(&old) {
+            self.shelf.hub.list_changed();
+        }
+    }
+
+    /// Tells those who watch this URI that its content differs.
+    pub fn updated(&self, team: &TeamName, uri: &Uri) {
+        self.shelf.hub.updated(team, uri);
+    }
+}
+
+/// One of many readers.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    shelf: Arc<Shelf>,
+}
+
+impl Reader {
+    /// The catalog of this moment.
+    pub fn snapshot(&self) -> Arc<Catalog> {
+        self.shelf.now.load_full()
+    }
+
+    /// A watch with nothing in it yet.
+    pub fn watch(&self, team: &TeamName) -> Watch {
+        self.shelf.hub.watch(team)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_keeps_its_snapshot() {
+        let (mut writer, reader) = catalog(8);
+        let rejected = |file: &str| Rejected { file: file.into(), digest: None, reason: "empty".into() };
+        let before = reader.snapshot();
+        writer.publish(Catalog::new(vec![], vec![rejected("a.wasm")]));
+        assert_eq!((before.rejected().len(), reader.snapshot().rejected().len()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn a_publish_that_shows_nothing_new_is_not_told() {
+        let (mut writer, reader) = catalog(8);
+        let watch = reader.watch(&TeamName::sole());
+        watch.list_changes(true);
+        let rejected = Rejected { file: "a.wasm".into(), digest: None, reason: "empty".into() };
+        writer.publish(Catalog::new(vec![], vec![rejected]));
+        let uri = Uri::parse("x:y").unwrap();
+        watch.add(uri.clone());
+        writer.updated(&TeamName::sole(), &uri);
+        assert_eq!(watch.next().await, [Change::Updated(uri)]);
+    }
+}

@@ -1,0 +1,87 @@
+//! What one provider offers: what it said when it was probed, in the order in which it is shown.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::name::{Digest, ProviderName};
+use crate::provider::{Probed, Provider};
+use crate::resource::{Entry, Freshness, Template};
+
+/// One provider's part of the catalog.
+#[derive(Debug)]
+pub struct Offer {
+    /// Who can be called.
+    pub provider: Arc<Provider>,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// Its own version.
+    pub version: Option<String>,
+    /// For the reader of the catalog.
+    pub summary: Option<String>,
+    /// For the model.
+    pub instructions: Option<String>,
+    /// URI prefixes that are its own beyond what it lists.
+    pub claims: Vec<String>,
+    /// Its first entries, by URI.
+    pub entries: Vec<Arc<Entry>>,
+    /// Where its list goes on beyond those.
+    pub rest: Option<String>,
+    /// Its templates, by text.
+    pub templates: Vec<Arc<Template>>,
+    /// What was left out of its lists, and why.
+    pub left_out: Vec<String>,
+    /// The round in which it first came.
+    pub since: u64,
+    /// What its operator prefers where two came in the same round.
+    pub priority: i32,
+    /// Stands for all that a list shows of it.
+    pub(super) shown: Digest,
+    freshness: Freshness,
+    asked: Instant,
+    schemes: BTreeSet<String>,
+}
+
+impl Offer {
+    /// The offer of a provider that was probed.
+    pub fn new(provider: Arc<Provider>, probed: Probed, since: u64, priority: i32) -> Self {
+        let mut entries: Vec<_> = probed.entries.into_iter().map(Arc::new).collect();
+        // Stable, so that of two entries with one URI the provider's first comes first.
+        entries.sort_by(|a, b| a.uri.cmp(&b.uri));
+        let mut templates: Vec<_> = probed.templates.into_iter().map(Arc::new).collect();
+        templates.sort_by(|a, b| a.pattern.as_str().cmp(b.pattern.as_str()));
+        let shown = format!("{entries:?}{templates:?}{:?}", probed.rest);
+        Self {
+            schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
+            shown: Digest::of(shown.as_bytes()),
+            provider,
+            title: probed.title,
+            version: probed.version,
+            summary: probed.summary,
+            instructions: probed.instructions,
+            claims: probed.claims,
+            entries,
+            rest: probed.rest,
+            templates,
+            left_out: probed.left_out,
+            since,
+            priority,
+            freshness: probed.freshness,
+            asked: probed.asked,
+        }
+    }
+
+    /// The provider's name.
+    pub fn name(&self) -> &ProviderName {
+        self.provider.name()
+    }
+
+    /// How long its part of a list may still be reused.
+    pub fn freshness(&self) -> Freshness {
+        Freshness { ttl: self.freshness.ttl.saturating_sub(self.asked.elapsed()), ..self.freshness }
+    }
+
+    pub(super) fn knows_scheme(&self, scheme: &str) -> bool {
+        self.schemes.contains(&scheme.to_ascii_lowercase())
+    }
+}

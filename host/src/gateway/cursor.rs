@@ -1,0 +1,89 @@
+//! Where a page begins: opaque to clients, self-contained, and good across reloads and restarts,
+//! because it names a provider and a place in its list and nothing of this process.
+
+use base64_simd::URL_SAFE_NO_PAD as BASE64;
+use serde::{Deserialize, Serialize};
+
+/// The longest cursor that is looked at. A provider's own cursor is inside.
+const LONGEST: usize = 16 * 1024;
+
+/// A place in a list over all providers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cursor {
+    /// Which list.
+    #[serde(rename = "k")]
+    pub(super) list: List,
+    /// In whose part of it.
+    #[serde(rename = "p")]
+    pub(super) provider: String,
+    /// Where in that part.
+    #[serde(flatten)]
+    pub(super) place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum List {
+    #[serde(rename = "r")]
+    Entries,
+    #[serde(rename = "t")]
+    Templates,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Place {
+    /// Behind this URI or template, among what the catalog holds.
+    #[serde(rename = "u")]
+    After(String),
+    /// At this cursor of the provider's own.
+    #[serde(rename = "c")]
+    At(String),
+}
+
+impl Cursor {
+    pub(super) fn write(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        BASE64.encode_to_string(json)
+    }
+
+    /// Reads a cursor for this list. None if it is not one.
+    pub(super) fn read(text: &str, list: List) -> Option<Self> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        let json = BASE64.decode_to_vec(text).ok()?;
+        serde_json::from_slice(&json).ok().filter(|cursor: &Self| cursor.list == list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_comes_back_as_it_was(provider in ".*", text in ".*", own in any::<bool>()) {
+            let place = if own { Place::At(text) } else { Place::After(text) };
+            let cursor = Cursor { list: List::Entries, provider, place };
+            prop_assert_eq!(Cursor::read(&cursor.write(), List::Entries), Some(cursor.clone()));
+            prop_assert_eq!(Cursor::read(&cursor.write(), List::Templates), None);
+        }
+
+        #[test]
+        fn anything_else_is_no_cursor(text in ".*", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(Cursor::read(&text, List::Entries), None);
+            prop_assert_eq!(Cursor::read(&BASE64.encode_to_string(bytes), List::Entries), None);
+        }
+    }
+
+    #[test]
+    fn a_damaged_cursor_is_no_cursor() {
+        let cursor = Cursor { list: List::Entries, provider: "p".into(), place: Place::After("x:y".into()) };
+        let text = cursor.write();
+        for bad in [&text[1..], &text[..text.len() - 1], "", "AAAA", &format!("{text}="), &"A".repeat(LONGEST + 1)] {
+            assert_eq!(Cursor::read(bad, List::Entries), None, "{bad}");
+        }
+    }
+}

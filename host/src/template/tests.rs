@@ -1,0 +1,335 @@
+//! Tables of matches, expansions, refusals; and that expanding and matching are each other's reverse.
+
+mod refusals;
+mod reverse;
+mod rfc;
+
+use std::time::Instant;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn pattern(template: &str) -> Pattern {
+    Pattern::parse(template).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Matches one template with some URIs, one a line.
+fn check(template: &str, uris: &str, expected: Expect) {
+    let pattern = pattern(template);
+    let line = |uri: &str| match pattern.matches(uri.trim()) {
+        None => "-\n".to_owned(),
+        Some(captures) => {
+            let values: Vec<_> =
+                captures.values.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+            let verdict = captures.screen().err().map(|error| format!(" ! {error}")).unwrap_or_default();
+            format!("{}{verdict}\n", values.join(" "))
+        }
+    };
+    expected.assert_eq(&uris.lines().map(line).collect::<String>());
+}
+
+#[test]
+fn templates_that_others_broke() {
+    check(
+        "res://x{?a,b}",
+        "res://x\nres://x?a=1\nres://x?b=2&a=1\nres://x?c=3\nres://x?a=1&a=1\nres://x?",
+        expect![[r#"
+
+            a="1"
+            a="1" b="2"
+            -
+            -
+            -
+        "#]],
+    );
+    check(
+        "file:///docs/{path}",
+        "file:///docs/a.md\nfile:///docs/%7Bpath%7D\nfile:///docs/a/b\nfile:///docs/",
+        expect![[r#"
+            path="a.md"
+            path="{path}"
+            -
+            -
+        "#]],
+    );
+    check(
+        "memo:insights",
+        "memo:insights\nmemo:insight\nmemo:insightss",
+        expect![[r#"
+
+        -
+        -
+    "#]],
+    );
+    check(
+        "schema://{catalog}.{schema_name}/{table}",
+        "schema://main.public/users\nschema://a.b.c/d\nschema://a/d",
+        expect![[r#"
+            catalog="main" schema_name="public" table="users"
+            catalog="a.b" schema_name="c" table="d"
+            -
+        "#]],
+    );
+    assert_eq!(pattern("res://x{?a,b}").as_str(), "res://x{?a,b}");
+}
+
+#[test]
+fn paths() {
+    check(
+        "file:///{+path}",
+        "file:///a/b.md\nfile:///a?b#c\nfile:///\nfile:///%C3%A4\nfile:///%c3%a4\nfile:///%FF\nfile:///%E2%82",
+        expect![[r#"
+            path="a/b.md"
+            path="a?b#c"
+            -
+            path="ä"
+            path="ä"
+            -
+            -
+        "#]],
+    );
+    check(
+        "file:///{+path}{?version}",
+        "file:///a/b?version=3\nfile:///a/b\nfile:///a?other=1",
+        expect![[r#"
+        path="a/b" version="3"
+        path="a/b"
+        -
+    "#]],
+    );
+    check(
+        "x://h{/path*}",
+        "x://h/a/b/c\nx://h\nx://h/\nx://h/a//b",
+        expect![[r#"
+        path="a" path="b" path="c"
+
+        path=""
+        path="a" path="" path="b"
+    "#]],
+    );
+    check(
+        "x://h{/path*}/raw{.kind}",
+        "x://h/a/raw/raw\nx://h/a/raw.md\nx://h/a",
+        expect![[r#"
+        path="a" path="raw"
+        path="a" kind="md"
+        -
+    "#]],
+    );
+    check(
+        "x:{+path}/{name}",
+        "x:a/b/c\nx:a",
+        expect![[r#"
+        path="a/b" name="c"
+        -
+    "#]],
+    );
+}
+
+#[test]
+fn queries() {
+    check(
+        "x:a{?q*,n}",
+        "x:a?q=1&n=2&q=3\nx:a?n=\nx:a?n",
+        expect![[r#"
+        q="1" q="3" n="2"
+        n=""
+        -
+    "#]],
+    );
+    check(
+        "x:a{?q}",
+        "x:a?q=a,b/c+d=e?f\nx:a?q=%26%23\nx:a?q=1&q=2\nx:a?q=1#f",
+        expect![[r#"
+        q="a,b/c+d=e?f"
+        q="&#"
+        -
+        -
+    "#]],
+    );
+    check(
+        "x:a?fixed=1{&b}{#c}",
+        "x:a?fixed=1&b=2#top\nx:a?fixed=1#\nx:a",
+        expect![[r#"
+        b="2" c="top"
+        c=""
+        -
+    "#]],
+    );
+    check(
+        "x:a{;p,q}",
+        "x:a;q=2;p=1\nx:a;p\nx:a;p=\nx:a;r=1",
+        expect![[r#"
+        p="1" q="2"
+        p=""
+        p=""
+        -
+    "#]],
+    );
+}
+
+#[test]
+fn repeated_variables_agree() {
+    check(
+        "x:{a}/{b}/{a}",
+        "x:1/2/1\nx:1/2/3",
+        expect![[r#"
+        a="1" b="2"
+        -
+    "#]],
+    );
+    check(
+        "x:{a}{a}",
+        "x:abab\nx:abc",
+        expect![[r#"
+        a="ab"
+        -
+    "#]],
+    );
+    check(
+        "x:{id:2}/{id}",
+        "x:ab/abc\nx:a/abc\nx:ab/ab\nx:ac/abc",
+        expect![[r#"
+        id="abc"
+        -
+        id="ab"
+        -
+    "#]],
+    );
+    check(
+        "x:{a:2}{b:3}{c}",
+        "x:1234567\nx:%C3%A4%C3%B6%C3%BCx\nx:12",
+        expect![[r#"
+        a="12" b="345" c="67"
+        a="äö" b="ü" c="x"
+        -
+    "#]],
+    );
+    check(
+        "x:{a}{?a}",
+        "x:1?a=1\nx:1\nx:1?a=2",
+        expect![[r#"
+        a="1"
+        -
+        -
+    "#]],
+    );
+}
+
+#[test]
+fn values_are_screened() {
+    check(
+        "file:///{+path}",
+        "file:///a/../b\nfile:///..\nfile:///%2e%2E/b\nfile:///..a/b..\nfile:///.\nfile:////etc/passwd\n\
+         file:///C:\nfile:///c:/x\nfile:///C%3A%5Cx\nfile:///cc:/x\nfile:///a%2fb\nfile:///a%00\nfile:///%252e%252e",
+        expect![[r#"
+            path="a/../b" ! the value of `path` has a `..` segment
+            path=".." ! the value of `path` has a `..` segment
+            path="../b" ! the value of `path` has a `..` segment
+            path="..a/b.."
+            path="."
+            path="/etc/passwd" ! the value of `path` is an absolute path
+            path="C:" ! the value of `path` begins with a drive letter
+            path="c:/x" ! the value of `path` begins with a drive letter
+            path="C:\\x" ! the value of `path` has an encoded `/` or `\`
+            path="cc:/x"
+            path="a/b" ! the value of `path` has an encoded `/` or `\`
+            path="a\0" ! the value of `path` has a NUL character
+            path="%2e%2e"
+        "#]],
+    );
+    check(
+        "x:{a}",
+        "x:..\nx:%2E.\nx:a%5Cb\nx:c%3A\nx:%00\nx:...",
+        expect![[r#"
+        a=".." ! the value of `a` has a `..` segment
+        a=".." ! the value of `a` has a `..` segment
+        a="a\\b" ! the value of `a` has an encoded `/` or `\`
+        a="c:" ! the value of `a` begins with a drive letter
+        a="\0" ! the value of `a` has a NUL character
+        a="..."
+    "#]],
+    );
+    check(
+        "x:a{/p*}{.e}",
+        "x:a/b/..\nx:a/b.c\nx:a/%2Fb",
+        expect![[r#"
+        p="b" p=".." ! the value of `p` has a `..` segment
+        p="b.c"
+        p="/b" ! the value of `p` has an encoded `/` or `\`
+    "#]],
+    );
+    check(
+        "x:a{#f}",
+        "x:a#../b",
+        expect![[r#"
+        f="../b" ! the value of `f` has a `..` segment
+    "#]],
+    );
+    check(
+        "x:a?b={c}{&d}",
+        "x:a?b=..&d=/x%2F..\nx:a?b=%00\nx:a?b=1&d=%00",
+        expect![[r#"
+        c=".." d="/x/.."
+        c="\0" ! the value of `c` has a NUL character
+        c="1" d="\0" ! the value of `d` has a NUL character
+    "#]],
+    );
+    check(
+        "x:a{?d}",
+        "x:a?d=C:/..",
+        expect![[r#"
+        d="C:/.."
+    "#]],
+    );
+    check(
+        "x:{a}?a={a}",
+        "x:b?a=b\nx:%2Fb?a=%2Fb",
+        expect![[r#"
+        a="b"
+        a="/b" ! the value of `a` has an encoded `/` or `\`
+    "#]],
+    );
+}
+
+#[test]
+fn text_beyond_ascii_is_matched_encoded() {
+    check(
+        "x:ä/{b}",
+        "x:%C3%A4/1",
+        expect![[r#"
+        b="1"
+    "#]],
+    );
+    assert_eq!(pattern("x:ä/{b}").literal_prefix(), "x:%C3%A4/");
+}
+
+#[test]
+fn the_most_specific_is_the_greatest() {
+    let mut templates = ["x:{a}", "x:doc/{a}", "x:doc/{a}.{b}", "x:doc/{a}{b}", "x:doc/a", "x:doc/{+a}{a}"];
+    templates.sort_by_key(|template| Reverse(pattern(template).specificity()));
+    expect!["x:doc/a x:doc/{a}.{b} x:doc/{a} x:doc/{+a}{a} x:doc/{a}{b} x:{a}"]
+        .assert_eq(&templates.join(" "));
+    assert_eq!(pattern("x:{a,b}{?c,a}").variables().collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+#[test]
+fn no_template_is_slow() {
+    let long = "a".repeat(LONGEST_URI - 10);
+    let many = |one: &str| (0..MOST_VARIABLES).map(|i| one.replace('N', &i.to_string())).collect::<String>();
+    for (template, found) in [
+        (format!("x:{}/!", many("{+vN}")), false),
+        (format!("x:{}", many("{+vN}")), true),
+        (format!("x:{}/!", many("{v}")), false),
+        (format!("x:{}/!", many("{vN:9999}")), false),
+        (format!("x:{}/!", many("{+v:9}{+v}").replacen("{+v:9}{+v}", "", MOST_VARIABLES / 2)), false),
+        ("x:{+a}{+b}{+a}{+b}{+a}!".to_owned(), false),
+        ("x:{+p}/{a}".to_owned(), true),
+    ] {
+        let pattern = pattern(&template);
+        let start = Instant::now();
+        assert_eq!(pattern.matches(&format!("x:{long}/b")).is_some(), found, "{template}");
+        assert!(start.elapsed().as_secs() < 2, "{template}: {:?}", start.elapsed());
+    }
+}
