@@ -8,7 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 /// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit")]
+#[error(
+    "`{0}` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit"
+)]
 pub struct BadName(String);
 
 fn parse(text: &str) -> Result<Arc<str>, BadName> {

@@ -133,7 +133,9 @@ impl HostRule {
     pub fn names(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         match self.host.strip_prefix("*.") {
-            Some(parent) => host.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+            Some(parent) => {
+                host.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+            }
             None => self.host == host,
         }
     }
@@ -209,11 +211,8 @@ mod tests {
 
     #[test]
     fn a_caller_of_another_team_gets_no_permit() {
-        let caller = |team: &str| Caller {
-            subject: None,
-            team: TeamName::parse(team).unwrap(),
-            scopes: vec![],
-        };
+        let caller =
+            |team: &str| Caller { subject: None, team: TeamName::parse(team).unwrap(), scopes: vec![] };
         let call = Arc::new(Call::by(caller("wiki")));
         assert!(Permit::ask(&call, &caller("wiki").team).is_ok());
         assert!(Permit::ask(&call, &caller("ops").team).is_err());

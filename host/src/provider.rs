@@ -11,8 +11,8 @@ use tokio::sync::{Semaphore, mpsc};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
+use self::convert::{Left, entry_page, reading, template_match, template_page};
 pub use self::probe::{LoadError, Probed};
-use self::convert::{Left, entry_page, reading, template_page, template_match};
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Grant, Permit};
 use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
@@ -188,8 +188,7 @@ impl Provider {
     /// A part of its list.
     pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
         let resources = self.compiled.resources.clone();
-        let query =
-            wit::ListQuery { cursor: query.cursor, limit: query.limit, uri_prefix: None, kind: None };
+        let query = wit::ListQuery { cursor: query.cursor, limit: query.limit, uri_prefix: None, kind: None };
         let page = self
             .call(permit, move |store, instance| {
                 Box::pin(async move {
@@ -272,9 +271,9 @@ impl Provider {
         };
         let answer = self
             .call(permit, move |store, instance| {
-                Box::pin(
-                    async move { completion.load(&mut *store, instance)?.call_complete(store, &request).await },
-                )
+                Box::pin(async move {
+                    completion.load(&mut *store, instance)?.call_complete(store, &request).await
+                })
             })
             .await?;
         let mut answer = answer?;
@@ -310,6 +309,9 @@ impl From<WitError> for CallError {
 
 impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Provider").field("name", &self.name).field("digest", &self.digest).finish_non_exhaustive()
+        f.debug_struct("Provider")
+            .field("name", &self.name)
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
     }
 }

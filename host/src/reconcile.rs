@@ -168,7 +168,9 @@ impl Reconcile {
         match signal {
             Signal::Updated(uri) => match Uri::parse(&uri) {
                 Ok(uri) if now.speaks_for(provider, &uri) => self.writer.updated(&self.config.team, &uri),
-                Ok(uri) => tracing::warn!(%provider, ?uri, "it says that a URI was updated which is not its own"),
+                Ok(uri) => {
+                    tracing::warn!(%provider, ?uri, "it says that a URI was updated which is not its own")
+                }
                 Err(error) => tracing::warn!(%provider, %error, "it says that something was updated"),
             },
             Signal::ListChanged => self.list_again(&now, provider).await,
@@ -183,13 +185,16 @@ impl Reconcile {
         match offer.provider.probe().await {
             Ok(probed) => {
                 let fresh = Offer::new(offer.provider.clone(), probed, offer.since, offer.priority);
-                let offers = now.offers().iter().map(|offer| {
-                    if offer.name() == provider { None } else { Some(offer.clone()) }
-                });
+                let offers = now
+                    .offers()
+                    .iter()
+                    .map(|offer| if offer.name() == provider { None } else { Some(offer.clone()) });
                 let offers = offers.flatten().chain([Arc::new(fresh)]).collect();
                 self.writer.publish(Catalog::new(offers, now.rejected().to_vec()));
             }
-            Err(error) => tracing::warn!(%provider, %error, "its list changed, but the list from before stays"),
+            Err(error) => {
+                tracing::warn!(%provider, %error, "its list changed, but the list from before stays")
+            }
         }
     }
 }

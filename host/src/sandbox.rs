@@ -21,9 +21,9 @@ use wasmtime::{Engine, Store};
 
 pub use self::compiled::{Compiled, Rejection};
 pub use self::fault::{Fault, FaultKind};
+use self::fault::{Seen, classify};
 pub use self::outgoing::Outgoing;
 pub use self::state::{Lease, Signal, State};
-use self::fault::{Seen, classify};
 
 /// What the operator decides about the sandbox as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,10 @@ impl Sandbox {
         let result = usize::try_from(lease.grant.limits.result).unwrap_or(usize::MAX);
         let state = State::new(lease).map_err(|error| {
             // A granted folder that is gone is the operator's to know, and not what a guest did.
-            Fault { detail: format!("{error:#}"), ..plain(FaultKind::Trap("what it was granted cannot be opened".into())) }
+            Fault {
+                detail: format!("{error:#}"),
+                ..plain(FaultKind::Trap("what it was granted cannot be opened".into()))
+            }
         })?;
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.meter);
@@ -108,4 +111,3 @@ impl Sandbox {
 fn plain(kind: FaultKind) -> Fault {
     Fault { detail: kind.to_string(), kind, stderr: String::new() }
 }
-

@@ -19,7 +19,9 @@ pub enum BadUri {
     #[error("the URI is longer than {LONGEST} bytes")]
     TooLong,
     /// Not RFC 3986, or without a scheme.
-    #[error("`{0}` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)")]
+    #[error(
+        "`{0}` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)"
+    )]
     Malformed(String),
 }
 
@@ -64,9 +66,13 @@ mod tests {
 
     #[test]
     fn a_uri_stays_as_it_was_written() {
-        for good in
-            ["file:///a/../b", "memo:insights", "HTTP://Host:80/%7euser", "test://x?a=b#c", "urn:isbn:0451450523"]
-        {
+        for good in [
+            "file:///a/../b",
+            "memo:insights",
+            "HTTP://Host:80/%7euser",
+            "test://x?a=b#c",
+            "urn:isbn:0451450523",
+        ] {
             assert_eq!(Uri::parse(good).map(|u| u.to_string()).as_deref(), Ok(good));
         }
     }

@@ -86,7 +86,11 @@ fn a_room_uses_only_rooms_below_it() {
             for used in uses(text).into_iter().filter(|used| used != room) {
                 let Some(other) = floor(used) else { continue };
                 let excused = EXCEPTIONS.contains(&(room.as_str(), used));
-                assert!(other < own || excused, "{}: `{room}` uses `{used}`, which is not below it", path.display());
+                assert!(
+                    other < own || excused,
+                    "{}: `{room}` uses `{used}`, which is not below it",
+                    path.display()
+                );
             }
         }
     }
@@ -103,7 +107,11 @@ fn a_library_is_named_only_in_its_rooms() {
                         .any(|(word, _)| word == *library)
                         && line.contains(&format!("{library}::"))
                 });
-                assert!(!named || allowed.contains(&room.as_str()), "{}: `{library}` belongs to {allowed:?}", path.display());
+                assert!(
+                    !named || allowed.contains(&room.as_str()),
+                    "{}: `{library}` belongs to {allowed:?}",
+                    path.display()
+                );
             }
         }
     }
@@ -113,7 +121,11 @@ fn a_library_is_named_only_in_its_rooms() {
 fn tasks_are_spawned_through_the_drain() {
     for (room, files) in rooms() {
         for (path, text) in files {
-            assert!(room == "drain" || !text.contains("tokio::spawn"), "{}: spawn through the drain", path.display());
+            assert!(
+                room == "drain" || !text.contains("tokio::spawn"),
+                "{}: spawn through the drain",
+                path.display()
+            );
         }
     }
 }

@@ -56,7 +56,8 @@ impl Hub {
     }
 
     pub(super) fn watch(&self, team: &TeamName) -> Watch {
-        let watcher = Arc::new(Watcher { team: team.clone(), waiting: Mutex::default(), bell: Notify::new() });
+        let watcher =
+            Arc::new(Watcher { team: team.clone(), waiting: Mutex::default(), bell: Notify::new() });
         let mut watchers = lock(&self.watchers);
         let id = watchers.next;
         watchers.next += 1;

@@ -82,7 +82,9 @@ mod tests {
     fn a_damaged_cursor_is_no_cursor() {
         let cursor = Cursor { list: List::Entries, provider: "p".into(), place: Place::After("x:y".into()) };
         let text = cursor.write();
-        for bad in [&text[1..], &text[..text.len() - 1], "", "AAAA", &format!("{text}="), &"A".repeat(LONGEST + 1)] {
+        for bad in
+            [&text[1..], &text[..text.len() - 1], "", "AAAA", &format!("{text}="), &"A".repeat(LONGEST + 1)]
+        {
             assert_eq!(Cursor::read(bad, List::Entries), None, "{bad}");
         }
     }

@@ -47,7 +47,11 @@ impl Gateway {
                 }
             }
             let Some(own) = rest else { continue };
-            let at = Cursor { list: List::Entries, provider: offer.name().to_string(), place: Place::At(own.clone()) };
+            let at = Cursor {
+                list: List::Entries,
+                provider: offer.name().to_string(),
+                place: Place::At(own.clone()),
+            };
             if page.is_full() {
                 page.last = Some(at);
                 return Ok(page.end(freshness));
@@ -117,7 +121,8 @@ impl Gateway {
         };
         let most = offer.provider.grant().limits.page;
         let limit = u32::try_from(room).unwrap_or(most).min(most);
-        let listed = offer.provider.list(permit, ListQuery { cursor: Some(cursor.to_owned()), limit }).await?;
+        let listed =
+            offer.provider.list(permit, ListQuery { cursor: Some(cursor.to_owned()), limit }).await?;
         for note in &listed.left_out {
             tracing::warn!(provider = %offer.name(), note, "left out of a list");
         }

@@ -112,9 +112,7 @@ fn routes<'a>(catalog: &'a Catalog, uri: &'a Uri) -> impl Iterator<Item = Route<
 fn screened<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
     match captures.screen() {
         Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
-        _ => {
-            Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values }))
-        }
+        _ => Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values })),
     }
 }
 

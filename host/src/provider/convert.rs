@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::{CallError, Listed};
-use crate::resource::{Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, Reading, Role, Scope, Template};
+use crate::resource::{
+    Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, Reading, Role, Scope, Template,
+};
 use crate::sandbox::bindings::exports::larder::provider::resource_provider as wit;
 use crate::sandbox::bindings::larder::provider::provider_types as types;
 use crate::template::Pattern;
@@ -26,7 +28,10 @@ impl Left {
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        self.0.iter().map(|(why, n)| if *n == 1 { why.clone() } else { format!("{why} ({n} times)") }).collect()
+        self.0
+            .iter()
+            .map(|(why, n)| if *n == 1 { why.clone() } else { format!("{why} ({n} times)") })
+            .collect()
     }
 }
 
@@ -188,7 +193,8 @@ pub(super) fn reading(answer: wit::Reading, asked: &Uri, left: &mut Left) -> Res
 fn content(item: types::Content, asked: &Uri, left: &mut Left) -> Result<Content, CallError> {
     let uri = match item.uri {
         None => asked.clone(),
-        Some(uri) => Uri::parse(&uri).map_err(|error| CallError::Failed(format!("it gave a content whose URI is bad: {error}")))?,
+        Some(uri) => Uri::parse(&uri)
+            .map_err(|error| CallError::Failed(format!("it gave a content whose URI is bad: {error}")))?,
     };
     let body = match item.body {
         types::Body::Text(text) => Body::Text(text),
@@ -207,8 +213,17 @@ mod tests {
             assert!(is_key(good), "{good}");
         }
         for bad in [
-            "", "-x", "a b", "io.modelcontextprotocol/x", "dev.mcp/x", "dev.larder/version", "progressToken", "/x",
-            "com..example/x", "x/", "a\nb",
+            "",
+            "-x",
+            "a b",
+            "io.modelcontextprotocol/x",
+            "dev.mcp/x",
+            "dev.larder/version",
+            "progressToken",
+            "/x",
+            "com..example/x",
+            "x/",
+            "a\nb",
         ] {
             assert!(!is_key(bad), "{bad:?}");
         }
@@ -218,8 +233,12 @@ mod tests {
     fn metadata_is_parsed_and_written_anew() {
         let mut left = Left::default();
         let pair = |key: &str, json: &str| (key.to_owned(), json.to_owned());
-        let pairs =
-            vec![pair("a", "{ \"x\":\n 1 }"), pair("b", "{oops"), pair("a", "2"), pair("dev.larder/kind", "1")];
+        let pairs = vec![
+            pair("a", "{ \"x\":\n 1 }"),
+            pair("b", "{oops"),
+            pair("a", "2"),
+            pair("dev.larder/kind", "1"),
+        ];
         let kept = metadata(pairs, &mut left);
         let kept: Vec<_> = kept.iter().map(|(key, json)| (key.as_str(), json.get())).collect();
         assert_eq!(kept, [("a", r#"{"x":1}"#)]);

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
+
 use super::{CallError, ListQuery, Listed, Provider};
 use crate::policy::Permit;
 use crate::resource::{Entry, Freshness, Scope, Template};
@@ -80,7 +82,9 @@ impl Provider {
         let templates = self.all_templates().await.map_err(failed("its templates"))?;
         let mut left_out = [entries.left_out, templates.left_out].concat();
         let (claims, odd): (Vec<_>, Vec<_>) = about.claims.into_iter().partition(|claim| is_claim(claim));
-        left_out.extend(odd.iter().map(|claim| format!("a claim that is no URI prefix with a scheme: {claim:?}")));
+        left_out.extend(
+            odd.iter().map(|claim| format!("a claim that is no URI prefix with a scheme: {claim:?}")),
+        );
         let unsaid = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
         Ok(Probed {
             title: about.title,
@@ -99,16 +103,17 @@ impl Provider {
 
     async fn first_entries(&self) -> Result<Listed<Entry>, CallError> {
         let held = self.grant.limits.held;
-        gather(held, async |cursor, have| {
+        gather(held, |cursor, have| {
             let limit = (held - have).min(self.grant.limits.page);
-            self.list(Permit::host(), ListQuery { cursor, limit }).await
+            Box::pin(self.list(Permit::host(), ListQuery { cursor, limit }))
         })
         .await
     }
 
     async fn all_templates(&self) -> Result<Listed<Template>, CallError> {
         let held = self.grant.limits.held;
-        let mut templates = gather(held, async |cursor, _| self.templates(Permit::host(), cursor).await).await?;
+        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::host(), cursor)) };
+        let mut templates = gather(held, page).await?;
         if templates.next.take().is_some() {
             templates.left_out.push(format!("templates beyond the first {held} (`limits.held`)"));
         }
@@ -125,9 +130,9 @@ fn is_claim(claim: &str) -> bool {
 }
 
 /// Page after page until enough is held, the list ends, or it turns out not to end.
-async fn gather<T>(
+async fn gather<'a, T>(
     enough: u32,
-    mut page: impl AsyncFnMut(Option<String>, u32) -> Result<Listed<T>, CallError>,
+    mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<Listed<T>, CallError>>,
 ) -> Result<Listed<T>, CallError> {
     let mut all = page(None, 0).await?;
     for _ in 0..PAGES {

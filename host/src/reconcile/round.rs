@@ -25,7 +25,8 @@ pub struct Round {
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |names: &[ProviderName]| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let names =
+            |names: &[ProviderName]| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
         parts.extend(self.trouble.clone());
         if !self.loaded.is_empty() {

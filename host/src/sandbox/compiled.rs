@@ -24,7 +24,9 @@ pub enum Rejection {
     #[error("it is a core module, not a component; `wasm-tools component new` makes one of it")]
     CoreModule,
     /// Machine code that some engine produced.
-    #[error("it is precompiled machine code, which is never taken from a plugins folder; put the component itself there")]
+    #[error(
+        "it is precompiled machine code, which is never taken from a plugins folder; put the component itself there"
+    )]
     Precompiled,
     /// The engine does not take it.
     #[error("it is not a valid component (truncated, damaged, or of a newer kind): {0}")]
@@ -73,7 +75,9 @@ impl Sandbox {
         Ok(Compiled {
             resources: resource_provider::GuestIndices::new(&pre)
                 .map_err(|error| without_provider(&exports, &error))?,
-            completion: optional(&exports, "completion-provider", || completion_provider::GuestIndices::new(&pre))?,
+            completion: optional(&exports, "completion-provider", || {
+                completion_provider::GuestIndices::new(&pre)
+            })?,
             versions: optional(&exports, "version-provider", || version_provider::GuestIndices::new(&pre))?,
             pre,
             imports,
@@ -86,7 +90,11 @@ impl Sandbox {
 fn look_at(bytes: &[u8]) -> Result<(), Rejection> {
     match bytes {
         [] => Err(Rejection::Empty),
-        _ if matches!(Engine::detect_precompiled(bytes), Some(Precompiled::Module | Precompiled::Component)) => {
+        _ if matches!(
+            Engine::detect_precompiled(bytes),
+            Some(Precompiled::Module | Precompiled::Component)
+        ) =>
+        {
             Err(Rejection::Precompiled)
         }
         [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => Err(Rejection::CoreModule),
@@ -106,11 +114,20 @@ fn names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
 fn is_offered(import: &str) -> bool {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     if let Some(interface) = interface.strip_prefix(PACKAGE) {
-        return matches!(interface, "provider-types" | "provider-host" | "http-client") && is_line(version, SPOKEN);
+        return matches!(interface, "provider-types" | "provider-host" | "http-client")
+            && is_line(version, SPOKEN);
     }
-    ["wasi:cli/", "wasi:io/", "wasi:clocks/", "wasi:random/", "wasi:filesystem/", "wasi:sockets/", "wasi:http/"]
-        .iter()
-        .any(|package| interface.starts_with(package))
+    [
+        "wasi:cli/",
+        "wasi:io/",
+        "wasi:clocks/",
+        "wasi:random/",
+        "wasi:filesystem/",
+        "wasi:sockets/",
+        "wasi:http/",
+    ]
+    .iter()
+    .any(|package| interface.starts_with(package))
         && is_line(version, "0.2")
 }
 
@@ -133,7 +150,9 @@ fn optional<T>(
 fn without_provider(exports: &[String], error: &wasmtime::Error) -> Rejection {
     let required = format!("{PACKAGE}resource-provider");
     match exports.iter().find(|name| name.starts_with(&required)) {
-        Some(name) if name.split_once('@').is_some_and(|(_, version)| is_line(version, SPOKEN)) => mismatch(error),
+        Some(name) if name.split_once('@').is_some_and(|(_, version)| is_line(version, SPOKEN)) => {
+            mismatch(error)
+        }
         Some(name) => Rejection::OtherVersion(name.clone()),
         None => Rejection::NotAProvider,
     }
@@ -163,14 +182,21 @@ mod tests {
 
     #[test]
     fn an_import_is_offered_by_name_and_version_line() {
-        for offered in
-            ["wasi:io/poll@0.2.6", "wasi:sockets/tcp@0.2.9", "wasi:http/types@0.2.12", "larder:provider/http-client@0.1.7"]
-        {
+        for offered in [
+            "wasi:io/poll@0.2.6",
+            "wasi:sockets/tcp@0.2.9",
+            "wasi:http/types@0.2.12",
+            "larder:provider/http-client@0.1.7",
+        ] {
             assert!(is_offered(offered), "{offered}");
         }
         for unknown in [
-            "other:thing/api", "wasi:http/types@0.3.0", "larder:provider/http-client@0.2.0",
-            "larder:provider/secrets@0.1.0", "wasi:nn/graph@0.2.0", "wasi:io/poll@0.2.0-rc.1",
+            "other:thing/api",
+            "wasi:http/types@0.3.0",
+            "larder:provider/http-client@0.2.0",
+            "larder:provider/secrets@0.1.0",
+            "wasi:nn/graph@0.2.0",
+            "wasi:io/poll@0.2.0-rc.1",
         ] {
             assert!(!is_offered(unknown), "{unknown}");
         }

@@ -75,7 +75,8 @@ impl provider_host::Host for State {
         }
         if let Some(listener) = &self.lease.permit.call().progress {
             // A slow listener misses reports in between; the guest never waits for it.
-            let _ = listener.try_send(Progress { done, total: total.filter(|total| total.is_finite()), message });
+            let _ =
+                listener.try_send(Progress { done, total: total.filter(|total| total.is_finite()), message });
         }
         Ok(())
     }

@@ -63,7 +63,10 @@ impl Pages {
         let provider = self.provider.as_str();
         if text.len() > self.left {
             self.silenced = true;
-            tracing::warn!(provider, "it says more than its log limit allows; the rest of this call is left out");
+            tracing::warn!(
+                provider,
+                "it says more than its log limit allows; the rest of this call is left out"
+            );
             return;
         }
         self.left -= text.len();

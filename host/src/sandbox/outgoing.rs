@@ -66,9 +66,10 @@ impl Outgoing {
             }
             error.downcast::<reqwest::Error>().map_or(Refusal::TimedOut, |error| failure(&error))
         })?;
-        let headers = parts.headers.iter().map(|(name, value)| {
-            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        });
+        let headers = parts
+            .headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         Ok((parts.status.as_u16(), headers.collect(), body.to_bytes().into()))
     }
 
@@ -97,9 +98,18 @@ impl Outgoing {
 
 /// Headers that belong to the connection or name its other end; the host writes them.
 fn is_hop(name: &str) -> bool {
-    ["host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "te", "content-length"]
-        .iter()
-        .any(|hop| name.eq_ignore_ascii_case(hop))
+    [
+        "host",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "transfer-encoding",
+        "upgrade",
+        "te",
+        "content-length",
+    ]
+    .iter()
+    .any(|hop| name.eq_ignore_ascii_case(hop))
 }
 
 /// Whether the rules allow this request. The URL is judged as it was parsed, for that is what is connected to.
@@ -137,7 +147,9 @@ fn failure(error: &reqwest::Error) -> Refusal {
 struct Resolver(Arc<[HostRule]>);
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{name}` stands for {address}, an address inside this network; its operator can allow it with `private = true`")]
+#[error(
+    "`{name}` stands for {address}, an address inside this network; its operator can allow it with `private = true`"
+)]
 struct Inside {
     name: String,
     address: IpAddr,

@@ -90,8 +90,9 @@ fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
             Access::Read => FsPerms::ReadOnly,
             Access::Write => FsPerms::ReadWrite,
         };
-        wasi.preopened_dir(&dir.host, &dir.guest, perms)
-            .map_err(|error| error.context(format!("cannot open the granted folder {}", dir.host.display())))?;
+        wasi.preopened_dir(&dir.host, &dir.guest, perms).map_err(|error| {
+            error.context(format!("cannot open the granted folder {}", dir.host.display()))
+        })?;
     }
     Ok(wasi.build())
 }

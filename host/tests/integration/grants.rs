@@ -1,0 +1,222 @@
+//! Nothing is granted by default; what is granted is that and no more.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use larder::policy::{Access, Dir, HostRule};
+use tempfile::TempDir;
+
+use crate::house::{House, Plan};
+
+#[tokio::test]
+async fn settings_reach_their_provider_only() {
+    let house =
+        Plan::of("echo").setting("echo", "colour", "blue").setting("other", "secret", "x").open().await;
+    assert_eq!(house.text("echo://setting/colour").await, "blue");
+    assert_eq!(house.text("echo://setting/secret").await, "unset");
+}
+
+#[tokio::test]
+async fn there_is_no_input_and_no_environment() {
+    let house = Plan::of("stdin env").open().await;
+    assert_eq!(house.text("stdin://all").await, "ok: \"\"");
+    let uri = house.uris().await.into_iter().find(|uri| uri.starts_with("env:")).unwrap();
+    let all = house.text(&uri).await;
+    assert!(!all.contains("PATH") && !all.contains("CARGO"), "{all}");
+
+    let granted = Plan::of("env").terms("env", |grant, _| {
+        grant.env.insert("COLOUR".into(), "blue".into());
+    });
+    let all = granted.open().await.text(&uri).await;
+    assert!(all.contains("COLOUR") && all.contains("blue") && !all.contains("PATH"), "{all}");
+}
+
+/// A folder with a file, beside a secret, and links out of it.
+fn folder() -> TempDir {
+    let root = TempDir::new().unwrap();
+    let inside = root.path().join("inside");
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::write(root.path().join("secret"), "secret").unwrap();
+    std::fs::write(inside.join("file"), "content").unwrap();
+    std::os::unix::fs::symlink(root.path().join("secret"), inside.join("absolute-link")).unwrap();
+    std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
+    root
+}
+
+async fn with_folder(root: &TempDir, access: Access) -> House {
+    let host = root.path().join("inside");
+    let plan = Plan::of("dirs").terms("dirs", |grant, _| {
+        grant.dirs.push(Dir { host, guest: "/data".into(), access });
+    });
+    plan.open().await
+}
+
+async fn tries(house: &House, action: &str) -> String {
+    house.text(&format!("dirs://{action}")).await
+}
+
+#[tokio::test]
+async fn no_folder_is_open_by_default() {
+    let house = Plan::of("dirs").open().await;
+    for action in ["read?path=%2Fetc%2Fpasswd", "list?path=%2F", "list?path=.", "write?path=%2Ftmp%2Fx"] {
+        let told = tries(&house, action).await;
+        assert!(told.starts_with("refused: "), "{action}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_to_read_is_that_and_no_more() {
+    let root = folder();
+    let house = with_folder(&root, Access::Read).await;
+    assert_eq!(tries(&house, "read?path=%2Fdata%2Ffile").await, "ok: \"content\"");
+    for action in [
+        "read?path=%2Fdata%2F..%2Fsecret",
+        "read?path=%2Fdata%2Flink",
+        "read?path=%2Fdata%2Fabsolute-link",
+        "read?path=%2Fetc%2Fpasswd",
+        "read?path=..%2Fsecret",
+        "write?path=%2Fdata%2Fnew",
+        "write?path=%2Fdata%2Ffile",
+        "delete?path=%2Fdata%2Ffile",
+        "rename?path=%2Fdata%2Ffile&to=%2Fdata%2Fother",
+        "link?path=%2Fdata%2Ffile&to=%2Fdata%2Fother",
+        "symlink?path=..%2Fsecret&to=%2Fdata%2Fother",
+    ] {
+        let told = tries(&house, action).await;
+        assert!(told.starts_with("refused: "), "{action}: {told}");
+    }
+    let left: Vec<_> = std::fs::read_dir(root.path().join("inside")).unwrap().collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+    assert_eq!(std::fs::read_to_string(root.path().join("inside/file")).unwrap(), "content");
+}
+
+#[tokio::test]
+async fn a_folder_to_write_is_still_no_way_out() {
+    let root = folder();
+    let house = with_folder(&root, Access::Write).await;
+    assert_eq!(tries(&house, "write?path=%2Fdata%2Fnew").await, "ok: ()");
+    for action in [
+        "write?path=%2Fdata%2F..%2Fsecret",
+        "write?path=%2Fdata%2Flink",
+        "write?path=%2Fdata%2Fabsolute-link",
+        "rename?path=%2Fdata%2Ffile&to=%2Fdata%2F..%2Ffile",
+        "link?path=%2Fdata%2F..%2Fsecret&to=%2Fdata%2Fstolen",
+        "symlink?path=%2Fetc%2Fpasswd&to=%2Fdata%2Fpasswd",
+    ] {
+        let told = tries(&house, action).await;
+        assert!(told.starts_with("refused: "), "{action}: {told}");
+    }
+    assert_eq!(std::fs::read_to_string(root.path().join("secret")).unwrap(), "secret");
+}
+
+#[tokio::test]
+async fn sockets_are_never_open() {
+    let house = Plan::of("net").open().await;
+    for uri in [
+        "net://connect/127.0.0.1%3A9",
+        "net://listen/127.0.0.1%3A0",
+        "net://udp/127.0.0.1%3A0",
+        "net://resolve/localhost",
+    ] {
+        let told = house.text(uri).await;
+        assert!(told.starts_with("refused: "), "{uri}: {told}");
+    }
+}
+
+/// A server that answers everything with a redirect or with `hello`, and counts.
+fn server() -> (u16, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counter = count.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).unwrap_or(0);
+            let text = String::from_utf8_lossy(&request[..read]);
+            let answer = match text.split(' ').nth(1) {
+                Some("/redirect") => format!(
+                    "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{port}/\r\ncontent-length: 5\r\nconnection: close\r\n\r\nmoved"
+                ),
+                Some("/large") => {
+                    let body = "x".repeat(100_000);
+                    format!("HTTP/1.1 200 OK\r\ncontent-length: 100000\r\nconnection: close\r\n\r\n{body}")
+                }
+                _ => "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello".to_owned(),
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (port, count)
+}
+
+fn rule(host: &str, port: u16) -> HostRule {
+    HostRule {
+        scheme: Some("http".into()),
+        host: host.into(),
+        port: Some(port),
+        methods: None,
+        private: false,
+    }
+}
+
+async fn with_hosts(hosts: Vec<HostRule>) -> House {
+    let plan = Plan::of("net").terms("net", |grant, _| {
+        grant.hosts = hosts;
+        grant.limits.http_body = 10_000;
+    });
+    plan.open().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http_goes_where_it_is_granted_by_both_ways() {
+    let (port, count) = server();
+    let house = with_hosts(vec![rule("127.0.0.1", port)]).await;
+    for way in ["http-client", "wasi-http"] {
+        let told = house.text(&format!("net://{way}/http://127.0.0.1:{port}/")).await;
+        assert_eq!(told, "ok: (200, \"hello\")", "{way}");
+        // The guest sees the redirect, and would have to ask again.
+        let told = house.text(&format!("net://{way}/http://127.0.0.1:{port}/redirect")).await;
+        assert_eq!(told, "ok: (302, \"moved\")", "{way}");
+        let told = house.text(&format!("net://{way}/http://127.0.0.1:{port}/large")).await;
+        assert!(told.starts_with("refused: "), "{way}: {told}");
+    }
+    assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), 6);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http_goes_nowhere_else() {
+    let (port, count) = server();
+    let nothing = with_hosts(vec![]).await;
+    let by_name = with_hosts(vec![rule("localhost", port)]).await;
+    let elsewhere = with_hosts(vec![rule("api.example.com", port), rule("*.0.0.1", port)]).await;
+    for way in ["http-client", "wasi-http"] {
+        let address = format!("net://{way}/http://127.0.0.1:{port}/");
+        let name = format!("net://{way}/http://localhost:{port}/");
+        let user = format!("net://{way}/http://api.example.com@127.0.0.1:{port}/");
+        for (house, uri) in [
+            (&nothing, &address),
+            (&nothing, &name),
+            // The name is granted; the address that it stands for is inside.
+            (&by_name, &name),
+            (&by_name, &address),
+            (&elsewhere, &address),
+            (&elsewhere, &user),
+        ] {
+            let told = house.text(uri).await;
+            assert!(told.starts_with("refused: "), "{uri}: {told}");
+        }
+        let method =
+            nothing.text(&format!("net://{way}?url=http%3A%2F%2F127.0.0.1%3A{port}%2F&method=DELETE")).await;
+        assert!(method.starts_with("refused: "), "{method}");
+    }
+    assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), 0);
+    let told = by_name.text(&format!("net://http-client/http://localhost:{port}/")).await;
+    assert!(told.contains("an address inside this network") && told.contains("private = true"), "{told}");
+
+    let private = with_hosts(vec![HostRule { private: true, ..rule("localhost", port) }]).await;
+    let told = private.text(&format!("net://http-client/http://localhost:{port}/")).await;
+    assert_eq!(told, "ok: (200, \"hello\")");
+}

@@ -1,0 +1,147 @@
+//! A house with guests: real components in a folder of their own, loaded and ready to be asked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder::catalog::{self, Reader};
+use larder::drain::Drain;
+use larder::gateway::{self, Error, Gateway};
+use larder::name::{ProviderName, TeamName};
+use larder::policy::Grant;
+use larder::reconcile::{self, Reconcile, Round, Terms};
+use larder::resource::{Body, Call, Caller, Reading};
+use larder::sandbox::{self, Sandbox};
+use tempfile::TempDir;
+
+/// A component that `cargo xtask` built: a guest of the tests, or a provider that we ship.
+pub fn component(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let guest = target.join("guests").join(format!("{name}.wasm"));
+    let plugin = target.join("plugins").join(format!("{name}.wasm"));
+    let found = [guest, plugin].into_iter().find(|path| path.is_file());
+    found.unwrap_or_else(|| {
+        panic!("there is no {name}.wasm in target/: run `cargo xtask guests plugins` first")
+    })
+}
+
+/// What a house is built from.
+pub struct Plan {
+    folder: TempDir,
+    terms: BTreeMap<ProviderName, Terms>,
+    page_size: u32,
+}
+
+/// A house with guests in it.
+pub struct House {
+    pub gateway: Gateway,
+    pub reader: Reader,
+    pub round: Round,
+    pub reconcile: Reconcile,
+    pub folder: TempDir,
+    pub drain: Drain,
+}
+
+impl Plan {
+    /// Guests by name, separated by spaces; `wiki@echo` is the guest `echo` under the name `wiki`.
+    pub fn of(guests: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        for guest in guests.split_whitespace() {
+            let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
+            std::fs::copy(component(guest), folder.path().join(format!("{name}.wasm"))).unwrap();
+        }
+        Self { folder, terms: BTreeMap::new(), page_size: 100 }
+    }
+
+    /// Adds a file to the folder.
+    pub fn file(self, name: &str, bytes: &[u8]) -> Self {
+        std::fs::write(self.folder.path().join(name), bytes).unwrap();
+        self
+    }
+
+    /// Changes the terms of one provider.
+    pub fn terms(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
+        let terms = self.terms.entry(ProviderName::parse(name).unwrap()).or_default();
+        let mut grant = Grant::clone(&terms.grant);
+        change(&mut grant, &mut terms.priority);
+        terms.grant = Arc::new(grant);
+        self
+    }
+
+    /// Gives one provider a setting.
+    pub fn setting(self, provider: &str, key: &str, value: &str) -> Self {
+        self.terms(provider, |grant, _| {
+            grant.settings.insert(key.into(), value.into());
+        })
+    }
+
+    pub fn page_size(mut self, size: u32) -> Self {
+        self.page_size = size;
+        self
+    }
+
+    /// Loads everything.
+    pub async fn open(self) -> House {
+        let drain = Drain::new();
+        let sandbox = Arc::new(Sandbox::new(&sandbox::Config { slots: 16 }).unwrap());
+        let (writer, reader) = catalog::catalog(100);
+        let config = reconcile::Config {
+            plugins: self.folder.path().into(),
+            team: TeamName::sole(),
+            terms: self.terms,
+            default: Terms::default(),
+        };
+        let mut reconcile = Reconcile::new(config, sandbox, writer, drain.clone());
+        let round = reconcile.round().await;
+        let config = gateway::Config { page_size: self.page_size, instructions: None };
+        let gateway = Gateway::new(config, reader.clone());
+        House { gateway, reader, round, reconcile, folder: self.folder, drain }
+    }
+}
+
+/// Somebody of the only team.
+pub fn someone() -> Arc<Call> {
+    Arc::new(Call::by(Caller { subject: None, team: TeamName::sole(), scopes: vec![] }))
+}
+
+impl House {
+    pub async fn read(&self, uri: &str) -> Result<Reading, Error> {
+        // Longer than any limit of these tests: a house that never answers is a failure, not a hang.
+        let call = someone();
+        let answer = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, uri));
+        answer.await.expect("no answer within a minute")
+    }
+
+    /// The text of a read, or the error as text.
+    pub async fn text(&self, uri: &str) -> String {
+        match self.read(uri).await {
+            Ok(reading) => match &reading.contents[0].body {
+                Body::Text(text) => text.clone(),
+                Body::Blob(blob) => format!("{blob:?}"),
+            },
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    /// All URIs, page after page.
+    pub async fn uris(&self) -> Vec<String> {
+        let mut uris = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let page = self.gateway.list(&someone(), cursor.as_deref()).await.unwrap();
+            uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
+            match page.next {
+                Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not move"),
+                None => return uris,
+            }
+        }
+    }
+
+    /// Why this file was not taken.
+    pub fn rejected(&self, file: &str) -> String {
+        let catalog = self.reader.snapshot();
+        let line = catalog.rejected().iter().find(|line| line.file == file);
+        line.map_or_else(|| format!("{file} was not rejected"), |line| line.reason.clone())
+    }
+}
