@@ -1,0 +1,26 @@
+//! Answers with a text or a blob of as many bytes as the URI says.
+
+use guests::*;
+
+struct Huge;
+
+impl Behaviour for Huge {
+    fn templates() -> Vec<&'static str> {
+        vec!["huge://{bytes}", "huge://blob/{bytes}", "huge://contents/{count}"]
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        let number = |name| value(&request, name).parse().unwrap_or(0);
+        if request.uri.starts_with("huge://contents/") {
+            let one = || content(Body::Text("x".to_owned()), "text/plain");
+            return reading((0..number("count")).map(|_| one()).collect());
+        }
+        let bytes = vec![b'x'; number("bytes")];
+        if request.uri.starts_with("huge://blob/") {
+            return reading(vec![content(Body::Blob(bytes), "application/octet-stream")]);
+        }
+        text(String::from_utf8(bytes).unwrap_or_default())
+    }
+}
+
+guests::export!(Huge);

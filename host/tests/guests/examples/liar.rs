@@ -1,0 +1,21 @@
+//! Lists that never end: the next page is always the same.
+
+use guests::*;
+
+struct Liar;
+
+impl Behaviour for Liar {
+    fn list(_query: ListQuery) -> Result<EntryPage, Error> {
+        Ok(EntryPage {
+            entries: vec![entry("liar://again")],
+            next_cursor: Some("again".to_owned()),
+            freshness: None,
+        })
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        text(request.uri)
+    }
+}
+
+guests::export!(Liar);

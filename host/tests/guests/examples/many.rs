@@ -1,0 +1,38 @@
+//! A hundred thousand entries, or as many as the setting `count` says, paged as the host wants them.
+
+use guests::*;
+
+struct Many;
+
+impl Behaviour for Many {
+    fn list(query: ListQuery) -> Result<EntryPage, Error> {
+        let start = match query.cursor.as_deref().map(str::parse) {
+            None => 0,
+            Some(Ok(start)) => start,
+            Some(Err(_)) => return Err(Error::Invalid("not a cursor of mine".to_owned())),
+        };
+        let end = count().min(start + u64::from(query.limit.max(1)));
+        Ok(EntryPage {
+            entries: (start..end).map(|n| entry(&format!("many://{n}"))).collect(),
+            next_cursor: (end < count()).then(|| end.to_string()),
+            freshness: None,
+        })
+    }
+
+    fn templates() -> Vec<&'static str> {
+        vec!["many://{n}"]
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        match request.uri.strip_prefix("many://").map(str::parse::<u64>) {
+            Some(Ok(n)) if n < count() => text(format!("number {n}")),
+            _ => Err(Error::NotFound),
+        }
+    }
+}
+
+fn count() -> u64 {
+    host::setting("count").and_then(|count| count.parse().ok()).unwrap_or(100_000)
+}
+
+guests::export!(Many);

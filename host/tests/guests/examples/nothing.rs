@@ -1,0 +1,9 @@
+//! Offers nothing.
+
+use guests::*;
+
+struct Nothing;
+
+impl Behaviour for Nothing {}
+
+guests::export!(Nothing);

@@ -1,0 +1,39 @@
+//! Sleeps for an hour, without using a processor.
+
+use std::time::Duration;
+
+use guests::*;
+
+struct Sleep;
+
+impl Behaviour for Sleep {
+    fn describe() -> Description {
+        sleep_in("describe");
+        description()
+    }
+
+    fn entries() -> Vec<Entry> {
+        sleep_in("list");
+        vec![entry("sleep://hour")]
+    }
+
+    fn templates() -> Vec<&'static str> {
+        vec!["sleep://ms/{milliseconds}"]
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        match value(&request, "milliseconds").parse() {
+            Ok(milliseconds) => std::thread::sleep(Duration::from_millis(milliseconds)),
+            Err(_) => sleep_in("read"),
+        }
+        text("slept")
+    }
+}
+
+fn sleep_in(function: &str) {
+    if misbehaves_in(function) {
+        std::thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+guests::export!(Sleep);

@@ -1,0 +1,151 @@
+//! What the guests of the tests have in common: bindings straight from `wit/`, without the SDK,
+//! and a trait whose defaults leave each guest the few lines in which it differs.
+
+/// What `wit-bindgen` makes of the contract.
+pub mod bindings {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "provider",
+        pub_export_macro: true,
+        export_macro_name: "export",
+        default_bindings_module: "guests::bindings",
+    });
+}
+
+pub use bindings::export;
+pub use bindings::exports::larder::provider::resource_provider::{
+    Description, EntryPage, ListQuery, ReadRequest, Reading, TemplateMatch, TemplatePage,
+};
+pub use bindings::larder::provider::provider_types::{
+    Body, Caller, Content, Details, Entry, Error, Freshness, Icon, Role, Scope, Template,
+};
+pub use bindings::larder::provider::{http_client, provider_host as host};
+
+/// One way to behave.
+pub trait Behaviour {
+    fn describe() -> Description {
+        description()
+    }
+
+    /// What `list-resources` shows on its only page.
+    fn entries() -> Vec<Entry> {
+        vec![]
+    }
+
+    fn list(_query: ListQuery) -> Result<EntryPage, Error> {
+        Ok(EntryPage { entries: Self::entries(), next_cursor: None, freshness: None })
+    }
+
+    /// The URI templates that `list-templates` shows on its only page.
+    fn templates() -> Vec<&'static str> {
+        vec![]
+    }
+
+    fn match_uri(_uri: String) -> Option<TemplateMatch> {
+        None
+    }
+
+    fn read(_request: ReadRequest) -> Result<Reading, Error> {
+        Err(Error::NotFound)
+    }
+}
+
+impl<T: Behaviour> bindings::exports::larder::provider::resource_provider::Guest for T {
+    fn describe() -> Description {
+        T::describe()
+    }
+
+    fn list_resources(query: ListQuery) -> Result<EntryPage, Error> {
+        T::list(query)
+    }
+
+    fn list_templates(_cursor: Option<String>) -> Result<TemplatePage, Error> {
+        let templates = T::templates().into_iter().map(template).collect();
+        Ok(TemplatePage { templates, next_cursor: None, freshness: None })
+    }
+
+    fn match_uri(uri: String) -> Option<TemplateMatch> {
+        T::match_uri(uri)
+    }
+
+    fn read_resource(request: ReadRequest) -> Result<Reading, Error> {
+        T::read(request)
+    }
+}
+
+/// A description that says nothing.
+pub fn description() -> Description {
+    Description { title: None, version: None, summary: None, instructions: None, claims: vec![] }
+}
+
+/// An entry with a URI and a name.
+pub fn entry(uri: &str) -> Entry {
+    Entry {
+        uri: uri.to_owned(),
+        name: uri.to_owned(),
+        title: None,
+        description: None,
+        mime_type: None,
+        size: None,
+        version: None,
+        details: None,
+    }
+}
+
+/// A template named by its own text.
+pub fn template(uri_template: &str) -> Template {
+    Template {
+        uri_template: uri_template.to_owned(),
+        name: uri_template.to_owned(),
+        title: None,
+        description: None,
+        mime_type: None,
+        details: None,
+    }
+}
+
+/// Details without any.
+pub fn details() -> Details {
+    Details {
+        kind: None,
+        audience: vec![],
+        priority: None,
+        last_modified: None,
+        icons: vec![],
+        metadata: vec![],
+    }
+}
+
+/// One content under the URI that was asked for.
+pub fn content(body: Body, mime_type: &str) -> Content {
+    Content { uri: None, mime_type: Some(mime_type.to_owned()), body, metadata: vec![] }
+}
+
+/// An answer of several contents.
+pub fn reading(contents: Vec<Content>) -> Result<Reading, Error> {
+    Ok(Reading { contents, version: None, freshness: None })
+}
+
+/// An answer of one text.
+pub fn text(text: impl Into<String>) -> Result<Reading, Error> {
+    reading(vec![content(Body::Text(text.into()), "text/plain")])
+}
+
+/// The value of a template's variable, or "".
+pub fn value<'a>(request: &'a ReadRequest, name: &str) -> &'a str {
+    let values = request.matched.iter().flat_map(|matched| &matched.variables);
+    values.into_iter().find(|(other, _)| other == name).map_or("", |(_, value)| value)
+}
+
+/// Whether the setting `in` wants the misbehaviour in this function; `read` if there is none.
+pub fn misbehaves_in(function: &str) -> bool {
+    host::setting("in").as_deref().unwrap_or("read") == function
+}
+
+/// What is said of a deed that may have been refused.
+pub fn outcome<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>) -> Result<Reading, Error> {
+    text(match result {
+        Ok(value) => format!("ok: {value:?}"),
+        Err(error) => format!("refused: {error}"),
+    })
+}
