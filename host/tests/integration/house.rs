@@ -16,7 +16,7 @@ use larder::sandbox::{self, Sandbox};
 use tempfile::TempDir;
 
 /// A component that `cargo xtask` built: a guest of the tests, or a provider that we ship.
-pub fn component(name: &str) -> PathBuf {
+pub(crate) fn component(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let guest = target.join("guests").join(format!("{name}.wasm"));
     let plugin = target.join("plugins").join(format!("{name}.wasm"));
@@ -27,25 +27,25 @@ pub fn component(name: &str) -> PathBuf {
 }
 
 /// What a house is built from.
-pub struct Plan {
+pub(crate) struct Plan {
     folder: TempDir,
     terms: BTreeMap<ProviderName, Terms>,
     page_size: u32,
 }
 
 /// A house with guests in it.
-pub struct House {
-    pub gateway: Gateway,
-    pub reader: Reader,
-    pub round: Round,
-    pub reconcile: Reconcile,
-    pub folder: TempDir,
-    pub drain: Drain,
+pub(crate) struct House {
+    pub(crate) gateway: Gateway,
+    pub(crate) reader: Reader,
+    pub(crate) round: Round,
+    pub(crate) reconcile: Reconcile,
+    pub(crate) folder: TempDir,
+    pub(crate) drain: Drain,
 }
 
 impl Plan {
     /// Guests by name, separated by spaces; `wiki@echo` is the guest `echo` under the name `wiki`.
-    pub fn of(guests: &str) -> Self {
+    pub(crate) fn of(guests: &str) -> Self {
         let folder = TempDir::new().unwrap();
         for guest in guests.split_whitespace() {
             let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
@@ -55,13 +55,13 @@ impl Plan {
     }
 
     /// Adds a file to the folder.
-    pub fn file(self, name: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
         std::fs::write(self.folder.path().join(name), bytes).unwrap();
         self
     }
 
     /// Changes the terms of one provider.
-    pub fn terms(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
+    pub(crate) fn terms(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
         let terms = self.terms.entry(ProviderName::parse(name).unwrap()).or_default();
         let mut grant = Grant::clone(&terms.grant);
         change(&mut grant, &mut terms.priority);
@@ -70,19 +70,19 @@ impl Plan {
     }
 
     /// Gives one provider a setting.
-    pub fn setting(self, provider: &str, key: &str, value: &str) -> Self {
+    pub(crate) fn setting(self, provider: &str, key: &str, value: &str) -> Self {
         self.terms(provider, |grant, _| {
             grant.settings.insert(key.into(), value.into());
         })
     }
 
-    pub fn page_size(mut self, size: u32) -> Self {
+    pub(crate) fn page_size(mut self, size: u32) -> Self {
         self.page_size = size;
         self
     }
 
     /// Loads everything.
-    pub async fn open(self) -> House {
+    pub(crate) async fn open(self) -> House {
         let drain = Drain::new();
         let sandbox = Arc::new(Sandbox::new(&sandbox::Config { slots: 16 }).unwrap());
         let (writer, reader) = catalog::catalog(100);
@@ -101,12 +101,12 @@ impl Plan {
 }
 
 /// Somebody of the only team.
-pub fn someone() -> Arc<Call> {
+pub(crate) fn someone() -> Arc<Call> {
     Arc::new(Call::by(Caller { subject: None, team: TeamName::sole(), scopes: vec![] }))
 }
 
 impl House {
-    pub async fn read(&self, uri: &str) -> Result<Reading, Error> {
+    pub(crate) async fn read(&self, uri: &str) -> Result<Reading, Error> {
         // Longer than any limit of these tests: a house that never answers is a failure, not a hang.
         let call = someone();
         let answer = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, uri));
@@ -114,7 +114,7 @@ impl House {
     }
 
     /// The text of a read, or the error as text.
-    pub async fn text(&self, uri: &str) -> String {
+    pub(crate) async fn text(&self, uri: &str) -> String {
         match self.read(uri).await {
             Ok(reading) => match &reading.contents[0].body {
                 Body::Text(text) => text.clone(),
@@ -125,7 +125,7 @@ impl House {
     }
 
     /// All URIs, page after page.
-    pub async fn uris(&self) -> Vec<String> {
+    pub(crate) async fn uris(&self) -> Vec<String> {
         let mut uris = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -139,7 +139,7 @@ impl House {
     }
 
     /// Why this file was not taken.
-    pub fn rejected(&self, file: &str) -> String {
+    pub(crate) fn rejected(&self, file: &str) -> String {
         let catalog = self.reader.snapshot();
         let line = catalog.rejected().iter().find(|line| line.file == file);
         line.map_or_else(|| format!("{file} was not rejected"), |line| line.reason.clone())
