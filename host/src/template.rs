@@ -1,9 +1,10 @@
 //! RFC 6570 URI templates, matched backwards: a template and a URI give the values of the variables.
 //! Levels 1 to 4 as far as they can be reversed. Nothing here normalises a template or a URI.
 //!
-//! What RFC 6570 leaves open is decided so: an earlier variable takes as much as it can; `{x}` and
-//! `{+x}` take at least one character; variables at the end of a list may be missing, and so may a
-//! whole expression of `# . / ; ? &`; `{;x,y}` and `{?x,y}` match in any order; only `{x*}` takes lists.
+//! What RFC 6570 leaves open is decided so: an earlier variable takes as much as it can, but gives way
+//! to an optional expression right behind it; `{x}` and `{+x}` take at least one character; variables at
+//! the end of a list may be missing, and so may a whole expression of `# . / ; ? &`; `{;x,y}` and
+//! `{?x,y}` match in any order; only `{x*}` takes lists; with `{?x}` behind it, `{+y}` ends at the `?`.
 
 mod captures;
 mod expand;

@@ -94,12 +94,23 @@ fn judge(slots: &[Slot], pieces: &[Piece], uri: &str) -> Result<(), Unsafe> {
     for piece in pieces {
         let (slot, raw) = (&slots[piece.slot], &uri[piece.start..piece.end]);
         let value = percent_decode_str(raw).decode_utf8_lossy();
-        let path = || if slot.path_like { path_fault(raw, &value) } else { None };
+        let path = || {
+            let parent = || steps_up(uri, piece).then_some(Reason::Parent);
+            if slot.path_like { path_fault(raw, &value).or_else(parent) } else { None }
+        };
         if let Some(reason) = value.contains('\0').then_some(Reason::Nul).or_else(path) {
             return Err(Unsafe { variable: slot.name.to_string(), reason });
         }
     }
     Ok(())
+}
+
+/// Whether the value is part of a `..` that several values, or literal text and values, make up.
+fn steps_up(uri: &str, piece: &Piece) -> bool {
+    let start = uri[..piece.start].rfind(['/', ':']).map_or(0, |i| i + 1);
+    let end = uri[piece.end..].find(['/', '?', '#']).map_or(uri.len(), |i| piece.end + i);
+    let segments = percent_decode_str(&uri[start..end]).decode_utf8_lossy();
+    segments.split('/').any(|segment| segment == "..")
 }
 
 fn path_fault(raw: &str, value: &str) -> Option<Reason> {

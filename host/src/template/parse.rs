@@ -20,6 +20,13 @@ pub(super) enum Part {
     Expression(Expression),
 }
 
+impl Part {
+    /// Whether there may be nothing of it in a URI.
+    pub(super) fn is_optional(&self) -> bool {
+        matches!(self, Self::Expression(e) if !e.operator.first().is_empty())
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Expression {
     pub(super) operator: Operator,

@@ -17,6 +17,8 @@ pub(super) enum Step {
     One(Class),
     /// As many characters as there are, or fewer.
     Many(Class),
+    /// As few characters as can be, or more.
+    Few(Class),
     /// At most so many characters.
     UpTo(Class, usize),
     /// The first, or else the second.
@@ -73,6 +75,21 @@ impl Class {
     }
 }
 
+/// How a value is read.
+#[derive(Clone, Copy)]
+struct Value {
+    class: Class,
+    at_least_one: bool,
+    /// Whether what follows is read first, if it can be.
+    gives_way: bool,
+}
+
+impl Value {
+    fn in_pair(class: Class) -> Self {
+        Self { class, at_least_one: false, gives_way: false }
+    }
+}
+
 impl Program {
     pub(super) fn compile(parts: &[Part]) -> Self {
         let mut program = Self { steps: vec![], slots: vec![], repeats: false };
@@ -80,7 +97,7 @@ impl Program {
             match part {
                 Part::Literal(text) => program.text(text),
                 Part::Expression(e) if e.operator.named() => program.named(e),
-                Part::Expression(e) => program.positional(e, class(e, &parts[i + 1..])),
+                Part::Expression(e) => program.positional(e, &parts[i + 1..]),
             }
         }
         program.steps.push(Step::Done);
@@ -93,9 +110,12 @@ impl Program {
     }
 
     /// `{x,y}`: values in order, of which the last may be missing.
-    fn positional(&mut self, expression: &Expression, class: Class) {
+    fn positional(&mut self, expression: &Expression, later: &[Part]) {
         let operator = expression.operator;
         let optional = !operator.first().is_empty();
+        // Otherwise `{name}{.extension}` would never see an extension.
+        let gives_way = later.first().is_some_and(Part::is_optional);
+        let value = Value { class: class(expression, later), at_least_one: !optional, gives_way };
         let mut exits = vec![];
         if optional {
             exits.push(self.hole());
@@ -107,7 +127,7 @@ impl Program {
                 self.text(operator.separator());
             }
             let (top, slot) = (self.steps.len(), self.slot(expression, variable));
-            self.value(slot, class, !optional);
+            self.value(slot, value);
             if variable.shape == Shape::Exploded {
                 let last = self.hole();
                 self.text(operator.separator());
@@ -149,12 +169,12 @@ impl Program {
         self.text(&variable.name);
         if expression.operator != Operator::Parameter {
             self.text("=");
-            return self.value(slot, Class::QUERY, false);
+            return self.value(slot, Value::in_pair(Class::QUERY));
         }
         // An empty `{;x}` is `;x` without `=`.
         let empty = self.hole();
         self.text("=");
-        self.value(slot, Class::UNRESERVED, false);
+        self.value(slot, Value::in_pair(Class::UNRESERVED));
         let end = self.steps.len();
         self.steps.push(Step::Jump(0));
         self.fill(empty);
@@ -162,14 +182,15 @@ impl Program {
         self.steps[end] = Step::Jump(self.steps.len());
     }
 
-    fn value(&mut self, slot: usize, class: Class, at_least_one: bool) {
+    fn value(&mut self, slot: usize, value: Value) {
         self.steps.push(Step::Open(slot));
-        if at_least_one {
-            self.steps.push(Step::One(class));
+        if value.at_least_one {
+            self.steps.push(Step::One(value.class));
         }
         self.steps.push(match self.slots[slot].shape {
-            Shape::Prefix(most) => Step::UpTo(class, most - usize::from(at_least_one)),
-            Shape::Whole | Shape::Exploded => Step::Many(class),
+            Shape::Prefix(most) => Step::UpTo(value.class, most - usize::from(value.at_least_one)),
+            Shape::Whole | Shape::Exploded if value.gives_way => Step::Few(value.class),
+            Shape::Whole | Shape::Exploded => Step::Many(value.class),
         });
         self.steps.push(Step::Close);
     }

@@ -81,6 +81,12 @@ impl Walk<'_> {
                 }
                 None => Some((step + 1, at)),
             },
+            Step::Few(class) => {
+                if let Some(end) = character(self.uri, at, *class) {
+                    self.leave_open(step, end)?;
+                }
+                Some((step + 1, at))
+            }
             Step::UpTo(class, most) => {
                 let mut end = at;
                 for _ in 0..*most {

@@ -118,6 +118,33 @@ fn paths() {
     "#]],
     );
     check(
+        "x:{+path}{.kind}{?v}",
+        "x:a/v1.2/b.md?v=1\nx:a.tar.gz\nx:a/b\nx:.a",
+        expect![[r#"
+        path="a/v1.2/b" kind="md" v="1"
+        path="a" kind="tar.gz"
+        path="a/b"
+        path=".a"
+    "#]],
+    );
+    check(
+        "x:{+path}/raw{?v}",
+        "x:a/raw?v=b/raw\nx:a/raw/raw",
+        expect![[r#"
+        path="a" v="b/raw"
+        path="a/raw"
+    "#]],
+    );
+    check(
+        "x:{+path}{/id}{&p}",
+        "x:a/b&p=1\nx:a/b/c\nx:a",
+        expect![[r#"
+        path="a" id="b" p="1"
+        path="a/b" id="c"
+        path="a"
+    "#]],
+    );
+    check(
         "x:{+path}/{name}",
         "x:a/b/c\nx:a",
         expect![[r#"
@@ -255,9 +282,37 @@ fn values_are_screened() {
         "x:a{/p*}{.e}",
         "x:a/b/..\nx:a/b.c\nx:a/%2Fb",
         expect![[r#"
-        p="b" p=".." ! the value of `p` has a `..` segment
-        p="b.c"
-        p="/b" ! the value of `p` has an encoded `/` or `\`
+            p="b" p="" e="." ! the value of `p` has a `..` segment
+            p="b" e="c"
+            p="/b" ! the value of `p` has an encoded `/` or `\`
+        "#]],
+    );
+    check(
+        "x:h/.{a}",
+        "x:h/.\nx:h/..\nx:h/%2e.\nx:h/...",
+        expect![[r#"
+        -
+        a="." ! the value of `a` has a `..` segment
+        -
+        a=".." ! the value of `a` has a `..` segment
+    "#]],
+    );
+    check(
+        "x:{a}{b}",
+        "x:..\nx:.%2e\nx:a..",
+        expect![[r#"
+        a="." b="." ! the value of `a` has a `..` segment
+        a="." b="." ! the value of `a` has a `..` segment
+        a="a." b="."
+    "#]],
+    );
+    check(
+        "x:{a}.{b}/c",
+        "x:a.b/c\nx:h.../c\nx:%2E.%2E/c",
+        expect![[r#"
+        a="a" b="b"
+        a="h." b="."
+        a="." b="."
     "#]],
     );
     check(
@@ -322,6 +377,8 @@ fn no_template_is_slow() {
         (format!("x:{}/!", many("{+vN}")), false),
         (format!("x:{}", many("{+vN}")), true),
         (format!("x:{}/!", many("{v}")), false),
+        (format!("x:{}/!", many("{.vN}")), false),
+        ("x:{+a}{.b}{+c}{/d}{+e}{;f*}{+g}{?h*,i}!".to_owned(), false),
         (format!("x:{}/!", many("{vN:9999}")), false),
         (format!("x:{}/!", many("{+v:9}{+v}").replacen("{+v:9}{+v}", "", MOST_VARIABLES / 2)), false),
         ("x:{+a}{+b}{+a}{+b}{+a}!".to_owned(), false),
