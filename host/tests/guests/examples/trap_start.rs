@@ -6,13 +6,11 @@ struct TrapStart;
 
 impl Behaviour for TrapStart {}
 
-extern "C" fn trap() {
+// SAFETY: no other symbol has this name. It is what a component's core module runs when it is
+// instantiated; constructors in `.init_array` would only run with the first call.
+#[unsafe(no_mangle)]
+extern "C" fn _initialize() {
     panic!("trapped at the start");
 }
-
-// SAFETY: the functions of this section are called once, without arguments, before all others.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static START: extern "C" fn() = trap;
 
 guests::export!(TrapStart);
