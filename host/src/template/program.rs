@@ -145,15 +145,13 @@ impl Program {
         self.text(expression.operator.first());
         let top = self.steps.len();
         let mut ends = vec![];
-        for variable in &expression.variables {
-            let other = self.hole();
+        for (i, variable) in expression.variables.iter().enumerate() {
+            let other = (i + 1 < expression.variables.len()).then(|| self.hole());
             self.pair(expression, variable);
             ends.push(self.steps.len());
             self.steps.push(Step::Jump(0));
-            self.fill(other);
+            other.into_iter().for_each(|hole| self.fill(hole));
         }
-        // None of the names: nowhere to go on.
-        self.steps.push(Step::One(Class(0)));
         for end in ends {
             self.steps[end] = Step::Jump(self.steps.len());
         }

@@ -167,13 +167,14 @@ fn queries() {
     );
     check(
         "x:a{?q}",
-        "x:a?q=a,b/c+d=e?f\nx:a?q=%26%23\nx:a?q=1&q=2\nx:a?q=1#f",
+        "x:a?q=a,b/c+d=e?f\nx:a?q=%26%23\nx:a?q=1&q=2\nx:a?q=1#f\nx:a?%41",
         expect![[r#"
-        q="a,b/c+d=e?f"
-        q="&#"
-        -
-        -
-    "#]],
+            q="a,b/c+d=e?f"
+            q="&#"
+            -
+            -
+            -
+        "#]],
     );
     check(
         "x:a?fixed=1{&b}{#c}",
