@@ -1,0 +1,48 @@
+//! A stand-in for the host in native tests: nobody asks, nobody watches, the log is stderr.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use crate::{Caller, Level};
+
+thread_local! {
+    static SETTINGS: RefCell<HashMap<String, String>> = RefCell::default();
+}
+
+/// Sets a setting for the tests on this thread. Only off WebAssembly.
+pub fn set_setting(name: &str, value: &str) {
+    SETTINGS.with_borrow_mut(|settings| settings.insert(name.to_owned(), value.to_owned()));
+}
+
+pub(super) fn caller() -> Option<Caller> {
+    None
+}
+
+pub(super) fn metadata() -> Vec<(String, String)> {
+    Vec::new()
+}
+
+pub(super) fn setting(name: &str) -> Option<String> {
+    let variable = || format!("LARDER_SETTING_{}", name.to_uppercase().replace('-', "_"));
+    SETTINGS.with_borrow(|settings| settings.get(name).cloned()).or_else(|| std::env::var(variable()).ok())
+}
+
+pub(super) fn log(level: Level, message: &str) {
+    eprintln!("{level:?}: {message}");
+}
+
+pub(super) fn resource_updated(uri: &str) {
+    eprintln!("updated: {uri}");
+}
+
+pub(super) fn resources_changed() {
+    eprintln!("the list changed");
+}
+
+pub(super) fn progress(done: f64, total: Option<f64>, message: Option<&str>) {
+    eprintln!("progress: {done} of {total:?} {}", message.unwrap_or_default());
+}
+
+pub(super) fn cancelled() -> bool {
+    false
+}
