@@ -43,6 +43,7 @@ impl Description {
     }
 }
 
+#[allow(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Description {
     fn default() -> Self {
         Self { title: None, version: None, summary: None, instructions: None, claims: Vec::new() }
@@ -183,6 +184,7 @@ impl Details {
     }
 }
 
+#[allow(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Details {
     fn default() -> Self {
         Self {

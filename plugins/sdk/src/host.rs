@@ -88,10 +88,10 @@ macro_rules! level {
         #[doc = concat!("Logs with the level `", stringify!($name), "`; takes what `format!` takes.")]
         #[macro_export]
         macro_rules! $name {
-                    ($dollar($argument:tt)*) => {
-                        $crate::log($crate::Level::$level, &::std::format!($dollar($argument)*))
-                    };
-                }
+                            ($dollar($argument:tt)*) => {
+                                $crate::log($crate::Level::$level, &::std::format!($dollar($argument)*))
+                            };
+                        }
     };
 }
 level!($ debug Debug);

@@ -104,6 +104,7 @@ impl Completion {
     }
 }
 
+#[allow(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Completion {
     fn default() -> Self {
         Self { values: Vec::new(), total: None, more: false }
@@ -116,7 +117,7 @@ mod tests {
     use crate::Details;
 
     fn check(query: Query, expected: &[&str], next: Option<&str>) {
-        let kind = |n: usize| if n % 2 == 0 { "even" } else { "odd" };
+        let kind = |n: usize| if n.is_multiple_of(2) { "even" } else { "odd" };
         let sorted = (0..6).map(|n| Entry::new(format!("n:{n}"), "").details(Details::kind(kind(n))));
         let page = paginate(sorted, &query);
         let uris: Vec<&str> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();

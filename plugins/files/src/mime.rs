@@ -1,0 +1,101 @@
+//! Media types by file name: those that people keep among their documents and sources.
+
+/// The media type that a name suggests.
+pub(crate) fn of(name: &str) -> Option<&'static str> {
+    let Some((_, extension)) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) else {
+        return by_name(name);
+    };
+    by_extension(&extension.to_ascii_lowercase())
+}
+
+/// Whether contents of this type are handed over as bytes, even if they happen to be UTF-8.
+pub(crate) fn is_binary(mime: &str) -> bool {
+    let text =
+        ["application/json", "application/toml", "application/yaml", "application/xml", "application/sql"];
+    let binary = ["image/", "audio/", "video/", "font/", "application/"];
+    !mime.ends_with("+xml") && !text.contains(&mime) && binary.iter().any(|family| mime.starts_with(family))
+}
+
+fn by_name(name: &str) -> Option<&'static str> {
+    let plain =
+        ["README", "LICENSE", "NOTICE", "AUTHORS", "CHANGELOG", "Makefile", "Dockerfile", "CODEOWNERS"];
+    plain.contains(&name).then_some("text/plain")
+}
+
+fn by_extension(extension: &str) -> Option<&'static str> {
+    Some(match extension {
+        "txt" | "log" | "cfg" | "conf" | "ini" | "env" | "lock" | "diff" | "patch" => "text/plain",
+        "md" | "markdown" => "text/markdown",
+        "adoc" => "text/asciidoc",
+        "rst" => "text/x-rst",
+        "tex" => "text/x-tex",
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "csv" => "text/csv",
+        "tsv" => "text/tab-separated-values",
+        "ics" => "text/calendar",
+        "js" | "mjs" | "cjs" => "text/javascript",
+        "ts" | "tsx" | "mts" => "text/x-typescript",
+        "rs" => "text/x-rust",
+        "py" => "text/x-python",
+        "go" => "text/x-go",
+        "c" | "h" => "text/x-c",
+        "cc" | "cpp" | "hpp" => "text/x-c++",
+        "java" => "text/x-java",
+        "rb" => "text/x-ruby",
+        "sh" | "bash" => "text/x-shellscript",
+        "wit" | "proto" | "zig" | "swift" | "kt" | "lua" | "php" | "cs" => "text/plain",
+        "sql" => "application/sql",
+        "json" | "map" => "application/json",
+        "toml" => "application/toml",
+        "yaml" | "yml" => "application/yaml",
+        "xml" | "xsd" => "application/xml",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "avif" => "image/avif",
+        "ico" => "image/vnd.microsoft.icon",
+        "mp3" => "audio/mpeg",
+        "ogg" => "audio/ogg",
+        "wav" => "audio/wav",
+        "flac" => "audio/flac",
+        "mp4" => "video/mp4",
+        "webm" => "video/webm",
+        "woff2" => "font/woff2",
+        "ttf" => "font/ttf",
+        "pdf" => "application/pdf",
+        "wasm" => "application/wasm",
+        "zip" => "application/zip",
+        "gz" | "tgz" => "application/gzip",
+        "tar" => "application/x-tar",
+        "docx" => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "xlsx" => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "pptx" => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "odt" => "application/vnd.oasis.opendocument.text",
+        "ods" => "application/vnd.oasis.opendocument.spreadsheet",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_suggests_a_type() {
+        let check = |name: &str, expected: Option<(&str, bool)>| {
+            assert_eq!(of(name).map(|mime| (mime, is_binary(mime))), expected, "{name}");
+        };
+        check("a.b.MD", Some(("text/markdown", false)));
+        check("LICENSE", Some(("text/plain", false)));
+        check("x.json", Some(("application/json", false)));
+        check("x.svg", Some(("image/svg+xml", false)));
+        check("x.png", Some(("image/png", true)));
+        check("x.pdf", Some(("application/pdf", true)));
+        check(".png", None);
+        check("noidea.xyz", None);
+        check("noidea", None);
+    }
+}

@@ -1,0 +1,199 @@
+//! The provider over folders made for the test.
+
+use std::fs;
+use std::path::Path;
+
+use larder_provider::{
+    Body, CompletionRequest, EntryPage, Error, Provider, Query, Reading, Request, Result, set_setting,
+};
+
+use crate::Files;
+use crate::folder::Folder;
+use crate::settings::Settings;
+
+struct Tree {
+    files: Files,
+    root: tempfile::TempDir,
+}
+
+/// Files at these paths, granted as `/docs`, each holding its own path.
+fn tree(paths: &[&str]) -> Tree {
+    let root = tempfile::tempdir().unwrap();
+    for path in paths {
+        write(root.path(), path, path);
+    }
+    let docs = Folder::new("/docs", root.path().to_owned());
+    Tree { files: Files::of(vec![docs], Settings::read().unwrap()), root }
+}
+
+fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+fn uris(page: &EntryPage) -> Vec<&str> {
+    page.entries.iter().map(|entry| entry.uri.as_str()).collect()
+}
+
+fn read(files: &Files, uri: &str) -> Result<Reading> {
+    files.read(&Request::new(uri))
+}
+
+fn check_read(files: &Files, uri: &str, expected: &str) {
+    let met = match read(files, uri) {
+        Ok(reading) => match &reading.contents[0].body {
+            Body::Text(text) => format!("text {}: {text}", reading.contents[0].mime_type.as_deref().unwrap()),
+            Body::Blob(bytes) => {
+                format!("blob {}: {bytes:?}", reading.contents[0].mime_type.as_deref().unwrap())
+            }
+        },
+        Err(error) => error.to_string(),
+    };
+    assert!(met.starts_with(expected), "{uri}: {met}");
+}
+
+const MIXED: &[&str] = &["b/z.md", "b.md", "b-c.md", "a b/ü#?.txt", ".env", ".git/config", "target/x", "x"];
+
+const LISTED: &[&str] = &[
+    "file:///docs/a%20b/%C3%BC%23%3F.txt",
+    "file:///docs/b-c.md",
+    "file:///docs/b.md",
+    "file:///docs/b/z.md",
+    "file:///docs/x",
+];
+
+#[test]
+fn the_list_is_sorted_by_uri_and_leaves_out_what_is_hidden() {
+    let Tree { files, root: _kept } = tree(MIXED);
+    let page = files.list(&Query::new(100)).unwrap();
+    assert_eq!(uris(&page), LISTED);
+    let entry = &page.entries[3];
+    assert_eq!((entry.name.as_str(), entry.title.as_deref()), ("z.md", Some("b/z.md")));
+    assert_eq!((entry.mime_type.as_deref(), entry.size), (Some("text/markdown"), Some(6)));
+    let modified = entry.details.as_ref().and_then(|details| details.last_modified.clone()).unwrap();
+    assert!(modified.starts_with("20") && modified.ends_with('Z'), "{modified}");
+}
+
+#[test]
+fn pages_of_any_size_add_up_to_the_list() {
+    let tree = tree(MIXED);
+    for limit in 1..=6 {
+        let mut query = Query::new(limit);
+        let mut all = Vec::new();
+        loop {
+            let page = tree.files.list(&query).unwrap();
+            all.extend(uris(&page).iter().map(|uri| uri.to_string()));
+            query.cursor = page.next_cursor;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(all, LISTED, "limit {limit}");
+    }
+}
+
+#[test]
+fn every_entry_is_read_as_what_it_holds() {
+    let Tree { files, root } = tree(MIXED);
+    for entry in files.list(&Query::new(100)).unwrap().entries {
+        let reading = read(&files, &entry.uri).unwrap();
+        assert_eq!(reading.version, entry.version);
+    }
+    write(root.path(), "p.png", b"\x89PNG");
+    write(root.path(), "odd.txt", b"\xff");
+    write(root.path(), "odd", b"a\0b");
+    check_read(&files, "file:///docs/a%20b/%C3%BC%23%3F.txt", "text text/plain: a b/ü#?.txt");
+    check_read(&files, "file:///docs/x", "text text/plain: x");
+    check_read(&files, "file:///docs/p.png", "blob image/png: [137");
+    check_read(&files, "file:///docs/odd.txt", "blob text/plain: [255");
+    check_read(&files, "file:///docs/odd", "blob application/octet-stream: [97, 0");
+    check_read(&files, "file:///docs/b", "text inode/directory: z.md\n");
+    check_read(&files, "file:///docs", "text inode/directory: a b/\nb-c.md\nb.md\nb/\nodd\n");
+}
+
+#[test]
+fn what_is_outside_hidden_or_missing_is_not_given() {
+    let Tree { files, root: _kept } = tree(MIXED);
+    check_read(&files, "file:///docs/x", "text text/plain: x");
+    check_read(&files, "file:///docs/none.md", "not found");
+    check_read(&files, "file:///docs/x/y", "not found");
+    check_read(&files, "file:///docs/.env", "not found");
+    check_read(&files, "file:///docs/.git/config", "not found");
+    check_read(&files, "file:///docs/target/x", "not found");
+    check_read(&files, "file:///docsx/x", "not found");
+    check_read(&files, "file:///etc/passwd", "not found");
+    check_read(&files, "file:///docs/../etc/passwd", "invalid");
+    check_read(&files, "file:///docs/%2e%2e/etc/passwd", "invalid");
+    check_read(&files, "file:///docs/b%2Fz.md", "invalid");
+    check_read(&files, "file:///docs//etc/passwd", "not found");
+}
+
+#[test]
+fn settings_change_what_is_shown() {
+    set_setting("hidden", "true");
+    set_setting("ignore", "b, x");
+    set_setting("depth", "0");
+    let shown = tree(MIXED);
+    assert_eq!(
+        uris(&shown.files.list(&Query::new(9)).unwrap()),
+        ["file:///docs/.env", "file:///docs/b-c.md", "file:///docs/b.md",]
+    );
+    set_setting("max-bytes", "3");
+    let small = tree(MIXED);
+    check_read(&small.files, "file:///docs/b.md", "the file has 4 bytes, and no more than 3");
+    set_setting("hidden", "yes");
+    assert!(Settings::read().is_err_and(|error| error.to_string().contains("`hidden`")));
+}
+
+#[test]
+fn a_known_version_is_not_read_again() {
+    let Tree { files, root } = tree(&["a.md"]);
+    let version = read(&files, "file:///docs/a.md").unwrap().version;
+    let known = Request { known_version: version.clone(), ..Request::new("file:///docs/a.md") };
+    assert_eq!(files.read(&known).err(), Some(Error::NotModified));
+    let versions = files.versions(&["file:///docs/a.md".into(), "file:///docs/b.md".into()]);
+    assert_eq!(versions, Ok(vec![version, None]));
+    write(root.path(), "a.md", "longer than before");
+    assert!(files.read(&known).is_ok());
+}
+
+#[test]
+fn paths_are_completed_a_folder_at_a_time() {
+    let Tree { files, root: _kept } = tree(&["a/b/c.md", "a/bee.md", "a/.x", "apple", "b"]);
+    let check = |prefix: &str, expected: &[&str]| {
+        let request = CompletionRequest {
+            uri_template: "file:///docs/{+path}".into(),
+            variable: "path".into(),
+            prefix: prefix.into(),
+            filled: Vec::new(),
+        };
+        assert_eq!(files.complete(&request).unwrap().values, expected, "{prefix:?}");
+    };
+    check("", &["a/", "apple", "b"]);
+    check("a", &["a/", "apple"]);
+    check("a/", &["a/b/", "a/bee.md"]);
+    check("a/b/c", &["a/b/c.md"]);
+    check("nowhere/", &[]);
+    check("../", &[]);
+    check("/", &[]);
+    check(".", &[]);
+}
+
+#[test]
+fn a_folder_inside_another_is_listed_and_read_as_itself() {
+    let Tree { root: outer, files: _ } = tree(&["a", "in/lost", "z"]);
+    let Tree { root: inner, files: _ } = tree(&["kept"]);
+    let folders =
+        vec![Folder::new("/", outer.path().to_owned()), Folder::new("/in", inner.path().to_owned())];
+    let files = Files::of(folders, Settings::read().unwrap());
+    let page = files.list(&Query::new(9)).unwrap();
+    assert_eq!(uris(&page), ["file:///a", "file:///in/kept", "file:///z"]);
+    check_read(&files, "file:///in/lost", "not found");
+    check_read(&files, "file:///in/kept", "text text/plain: kept");
+    assert_eq!(files.describe().claims, ["file:///", "file:///in/"]);
+    assert_eq!(
+        files.match_uri("file:///in/x/y").map(|found| found.variables[0].1.clone()),
+        Some("x/y".into())
+    );
+}

@@ -1,0 +1,114 @@
+//! Between the names on a path and the text of a URI. Each name is a segment of its own, so that an
+//! encoded slash never becomes a separator.
+
+use std::borrow::Cow;
+
+use larder_provider::{Error, Result};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// All but what RFC 3986 lets a segment hold as it is.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
+
+/// A name as a URI writes it.
+pub(crate) fn segment(name: &str) -> Cow<'_, str> {
+    utf8_percent_encode(name, ENCODED).into()
+}
+
+/// The URI of a granted folder, with a slash behind it, from the path under which it was granted.
+pub(crate) fn prefix(path: &str) -> String {
+    let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    names.fold("file:///".to_owned(), |uri, name| uri + &segment(name) + "/")
+}
+
+/// The decoded names of what follows a folder's URI. None of them leads anywhere but down.
+pub(crate) fn names(below: &str) -> Result<Vec<String>> {
+    let below = below.strip_suffix('/').unwrap_or(below);
+    if below.is_empty() {
+        return Ok(Vec::new());
+    }
+    below.split('/').map(name).collect()
+}
+
+fn name(segment: &str) -> Result<String> {
+    let name = percent_decode_str(segment).decode_utf8().map_err(|_| Error::NotFound)?;
+    match name.as_ref() {
+        "" => Err(Error::NotFound),
+        "." | ".." => Err(Error::Invalid(format!("`{name}` is not a name that a path may hold here"))),
+        name if name.contains(['/', '\0']) => {
+            Err(Error::Invalid("a name holds neither a slash nor NUL, encoded or not".to_owned()))
+        }
+        name => Ok(name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_by_the_path_of_its_grant() {
+        let check = |path: &str, expected: &str| assert_eq!(prefix(path), expected, "{path:?}");
+        check("/", "file:///");
+        check(".", "file:///");
+        check("/docs", "file:///docs/");
+        check("/docs/", "file:///docs/");
+        check("docs/my notes", "file:///docs/my%20notes/");
+    }
+
+    #[test]
+    fn a_name_is_encoded_and_comes_back() {
+        let check = |name: &str, expected: &str| {
+            assert_eq!(segment(name), expected);
+            assert_eq!(names(expected), Ok(vec![name.to_owned()]));
+        };
+        check("plain-1.0_a~.md", "plain-1.0_a~.md");
+        check("a b", "a%20b");
+        check("what?#.md", "what%3F%23.md");
+        check("größe", "gr%C3%B6%C3%9Fe");
+        check("[id]{x}|^.tsx", "%5Bid%5D%7Bx%7D%7C%5E.tsx");
+        check("100%", "100%25");
+        check("a&b=c,d;e+f@g:h!$'()*", "a&b=c,d;e+f@g:h!$'()*");
+    }
+
+    #[test]
+    fn nothing_leads_up_or_sideways() {
+        let check = |below: &str, expected: Result<&[&str], &str>| {
+            let met = names(below).map_err(|error| error.to_string());
+            match expected {
+                Ok(names) => assert_eq!(met, Ok(names.iter().map(|name| name.to_string()).collect())),
+                Err(part) => {
+                    assert!(met.as_ref().is_err_and(|error| error.contains(part)), "{below:?}: {met:?}")
+                }
+            }
+        };
+        check("", Ok(&[]));
+        check("a/b/", Ok(&["a", "b"]));
+        check("a/../b", Err("invalid"));
+        check("%2e%2E/b", Err("invalid"));
+        check("./a", Err("invalid"));
+        check("a%2f..%2fb", Err("invalid"));
+        check("a%00", Err("invalid"));
+        check("a//b", Err("not found"));
+        check("/etc", Err("not found"));
+        check("%ff", Err("not found"));
+        // Decoded once: what is left is a name like any other.
+        check("%252e%252e", Ok(&["%2e%2e"]));
+    }
+}
