@@ -33,7 +33,7 @@ impl Provider for Conformance {
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
-        Ok(paginate(&entries(), query).freshness(fresh()))
+        Ok(paginate(entries(), query).freshness(fresh()))
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {

@@ -31,7 +31,7 @@ impl Settings {
             hidden: setting_or("hidden", false)?,
             ignore: names.map(str::to_owned).collect(),
             depth: setting_or("depth", 32)?,
-            most_names: setting_or("max-names", 50_000)?,
+            most_names: setting_or("max-names", 100_000)?,
             // The host's own limit of 16 MiB counts what the file becomes on its way.
             most_bytes: setting_or("max-bytes", 8 << 20)?,
             ttl: Duration::from_millis(setting_or("ttl-ms", 1000)?),

@@ -6,10 +6,16 @@ use crate::bindings::provider_types;
 use crate::bindings::versions::exports::larder::provider::version_provider;
 use crate::{Description, Provider, Query, Request, Result, TemplateMatch, host};
 
-/// Makes a component out of a [`Provider`]. The optional interfaces are named, so that a component
-/// offers only what it has:
+/// Makes a component out of a [`Provider`], once in a crate. The optional interfaces are named, so that a
+/// component offers only what it has. One of these:
 ///
-/// ```ignore
+/// ```
+/// # use larder_provider::{Error, Provider, Reading, Request, Result};
+/// # struct Notes;
+/// # impl Provider for Notes {
+/// #     fn new() -> Result<Self> { Ok(Self) }
+/// #     fn read(&self, _: &Request) -> Result<Reading> { Err(Error::NotFound) }
+/// # }
 /// larder_provider::export!(Notes);
 /// larder_provider::export!(Notes: completions);
 /// larder_provider::export!(Notes: completions, versions);

@@ -1,7 +1,7 @@
 //! Something in a granted folder: a file with its content, or a folder, whose content is a listing.
 
 use std::fs::{self, Metadata};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ pub(crate) struct Found {
 
 impl Found {
     pub(crate) fn at(path: PathBuf) -> Result<Self> {
-        let metadata = fs::metadata(&path)?;
+        let metadata = fs::metadata(&path).map_err(says_why)?;
         if !metadata.is_file() && !metadata.is_dir() {
             return Err(Error::NotFound);
         }
@@ -64,7 +64,8 @@ impl Found {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(self.size()).unwrap_or_default());
         // It may have grown since it was looked at.
-        fs::File::open(&self.path)?.take(settings.most_bytes + 1).read_to_end(&mut bytes)?;
+        let file = fs::File::open(&self.path).map_err(says_why)?;
+        file.take(settings.most_bytes + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > settings.most_bytes {
             return too_large(bytes.len() as u64);
         }
@@ -86,6 +87,16 @@ impl Found {
     }
 }
 
+/// The sandbox tells a missing right and a link that leads out of the folder by the same number.
+fn says_why(error: io::Error) -> Error {
+    match Error::from(error) {
+        Error::Denied(_) => {
+            Error::Denied("no right to read it, or a link out of the granted folder".to_owned())
+        }
+        error => error,
+    }
+}
+
 /// Text where it is text and may be: a picture stays bytes even if they happen to be UTF-8.
 fn content(bytes: Vec<u8>, mime: Option<&str>) -> Content {
     if mime.is_some_and(mime::is_binary) || bytes.contains(&0) {
@@ -99,7 +110,7 @@ fn content(bytes: Vec<u8>, mime: Option<&str>) -> Content {
 
 /// What is directly in a folder, in the order of its URIs. Names that are not UTF-8 have none.
 pub(super) fn children(folder: &Path, settings: &Settings) -> Result<Vec<Child>> {
-    let shown = fs::read_dir(folder)?.filter_map(|entry| {
+    let shown = fs::read_dir(folder).map_err(says_why)?.filter_map(|entry| {
         let entry = entry.ok()?;
         let name = entry.file_name().into_string().ok().filter(|name| settings.shows(name))?;
         let is_folder = is_folder(&entry);
