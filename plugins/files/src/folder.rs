@@ -1,26 +1,24 @@
 //! One granted folder: which URIs are inside, what is found there, and what comes next on a path.
 
-mod found;
+use larder_provider::{Completion, Content, Error, Result, warn};
 
-use std::fs;
-use std::path::PathBuf;
-
-use larder_provider::{Error, Result};
-
-pub(crate) use self::found::Found;
+use crate::disk::{self, Disk, Name, Stat};
 use crate::settings::Settings;
-use crate::uri;
+use crate::{mime, uri};
+
+/// As much of a folder as a reader takes in.
+const LISTED: usize = 1000;
 
 /// A folder that the operator granted.
 #[derive(Debug)]
 pub(crate) struct Folder {
     /// Its URI, with a slash behind it.
     pub(crate) prefix: String,
-    path: PathBuf,
+    disk: Disk,
 }
 
 /// One name in a folder.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Child {
     /// Its segment in a URI, with a slash behind that of a folder: sorting by this sorts the
     /// URIs of all that is below.
@@ -31,24 +29,13 @@ pub(crate) struct Child {
 
 /// The folders that this guest was granted.
 pub(crate) fn granted() -> Vec<Folder> {
-    granted_paths().into_iter().map(|path| Folder::new(&path, PathBuf::from(&path))).collect()
-}
-
-#[cfg(target_family = "wasm")]
-fn granted_paths() -> Vec<String> {
-    let folders = wasip2::filesystem::preopens::get_directories();
-    folders.into_iter().map(|(_, path)| path).collect()
-}
-
-#[cfg(not(target_family = "wasm"))]
-fn granted_paths() -> Vec<String> {
-    Vec::new()
+    disk::granted().into_iter().map(|(path, disk)| Folder::new(&path, disk)).collect()
 }
 
 impl Folder {
-    /// A folder granted under `guest`, to be found at `path`.
-    pub(crate) fn new(guest: &str, path: PathBuf) -> Self {
-        Self { prefix: uri::prefix(guest), path }
+    /// A folder that was granted under a path.
+    pub(crate) fn new(path: &str, disk: Disk) -> Self {
+        Self { prefix: uri::prefix(path), disk }
     }
 
     /// The last part of its path.
@@ -57,7 +44,7 @@ impl Folder {
             .trim_end_matches('/')
             .rsplit('/')
             .next()
-            .filter(|name| !name.is_empty())
+            .filter(|name| *name != "file:")
             .unwrap_or("files")
     }
 
@@ -70,48 +57,83 @@ impl Folder {
         uri.starts_with(&self.prefix) || self.prefix.strip_suffix('/') == Some(uri)
     }
 
-    /// What these names lead to.
-    pub(crate) fn find(&self, names: &[String], settings: &Settings) -> Result<Found> {
-        if !names.iter().all(|name| settings.shows(name)) {
+    /// What is known of the file or folder that a path leads to. What is not shown is not there.
+    pub(crate) fn find(&self, path: &[String], settings: &Settings) -> Result<Stat> {
+        if !path.iter().all(|name| settings.shows(name)) {
             return Err(Error::NotFound);
         }
-        Found::at(self.at(names))
+        self.disk.stat(path)
+    }
+
+    /// A file's content, or a folder's: one name a line, a slash behind each folder.
+    pub(crate) fn content(&self, path: &[String], found: &Stat, settings: &Settings) -> Result<Content> {
+        if found.is_file {
+            let bytes = self.disk.read(path, found, settings.most_bytes)?;
+            return Ok(content(bytes, path.last().and_then(|name| mime::of(name))));
+        }
+        let children = self.children(path, settings)?;
+        let mut listing: String = children.iter().take(LISTED).map(|child| child.shown() + "\n").collect();
+        if children.len() > LISTED {
+            listing.push_str(&format!("… and {} more\n", children.len() - LISTED));
+        }
+        Ok(Content::text(listing).mime("inode/directory"))
     }
 
     /// What begins with what was typed: names in the folder that it has reached so far.
-    pub(crate) fn suggest(&self, typed: &str, settings: &Settings) -> Vec<String> {
-        let (reached, names): (&str, Vec<String>) = match typed.rsplit_once('/') {
+    pub(crate) fn suggest(&self, typed: &str, settings: &Settings) -> Completion {
+        let (reached, path): (&str, Vec<String>) = match typed.rsplit_once('/') {
             Some((above, _)) => (&typed[..=above.len()], above.split('/').map(str::to_owned).collect()),
             None => ("", Vec::new()),
         };
         let leads_down = |name: &String| !matches!(name.as_str(), "" | "." | "..") && settings.shows(name);
-        if !names.iter().all(leads_down) {
-            return Vec::new();
+        if !path.iter().all(leads_down) {
+            return Completion::default();
         }
-        let children = self.children(&names, settings).unwrap_or_default();
-        let suggestion = |child: Child| {
-            let slash = if child.is_folder { "/" } else { "" };
-            format!("{reached}{}{slash}", child.name)
-        };
-        children.into_iter().map(suggestion).collect()
+        let children = self.children(&path, settings).unwrap_or_default();
+        Completion::matching(children.iter().map(|child| format!("{reached}{}", child.shown())), typed)
     }
 
     /// What is directly below, in the order of its URIs.
-    pub(crate) fn children(&self, names: &[String], settings: &Settings) -> Result<Vec<Child>> {
-        found::children(&self.at(names), settings)
-    }
-
-    /// The same for names that a listing gave, which are known to be shown.
-    pub(crate) fn look_at(&self, names: &[String]) -> Result<Found> {
-        Found::at(self.at(names))
-    }
-
-    fn at(&self, names: &[String]) -> PathBuf {
-        names.iter().fold(self.path.clone(), |path, name| path.join(name))
+    pub(crate) fn children(&self, path: &[String], settings: &Settings) -> Result<Vec<Child>> {
+        let shown = self.disk.names(path)?.filter(|name| settings.shows(&name.name)).map(Child::from);
+        let mut children: Vec<Child> = shown.take(settings.most_names.saturating_add(1)).collect();
+        if children.len() > settings.most_names {
+            let folder = path.join("/");
+            warn!("{}{folder}: more than {} names, the rest is left out", self.prefix, settings.most_names);
+            children.truncate(settings.most_names);
+        }
+        children.sort_unstable_by(|a, b| a.segment.cmp(&b.segment));
+        Ok(children)
     }
 }
 
-/// Whether a name in a folder is itself a folder to go down into. A link is not: it may lead in a circle.
-fn is_folder(entry: &fs::DirEntry) -> bool {
-    entry.file_type().is_ok_and(|kind| kind.is_dir())
+impl From<Name> for Child {
+    fn from(Name { name, is_folder }: Name) -> Self {
+        let segment = uri::segment(&name).into_owned() + if is_folder { "/" } else { "" };
+        Self { segment, name, is_folder }
+    }
+}
+
+impl Child {
+    fn shown(&self) -> String {
+        format!("{}{}", self.name, if self.is_folder { "/" } else { "" })
+    }
+}
+
+impl Stat {
+    /// Size and time: as much as can be known without reading.
+    pub(crate) fn version(&self) -> String {
+        format!("{:x}-{:x}", self.size, self.modified.as_nanos())
+    }
+}
+
+/// Text where it is text and may be: a picture stays bytes even if they happen to be UTF-8.
+fn content(bytes: Vec<u8>, mime: Option<&str>) -> Content {
+    if mime.is_some_and(mime::is_binary) || bytes.contains(&0) {
+        return Content::blob(bytes).mime(mime.unwrap_or("application/octet-stream"));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Content::text(text).mime(mime.unwrap_or("text/plain")),
+        Err(error) => Content::blob(error.into_bytes()).mime(mime.unwrap_or("application/octet-stream")),
+    }
 }

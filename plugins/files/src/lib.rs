@@ -1,6 +1,7 @@
 //! Every granted folder as `file:///…` resources. What leaves a folder is refused here by name, and by
 //! the sandbox however it is named.
 
+mod disk;
 mod folder;
 mod mime;
 mod settings;
@@ -72,7 +73,7 @@ impl Provider for Files {
         let found = folder.find(&names, &self.settings)?;
         let version = found.version();
         request.unless_known(&version)?;
-        let content = found.content(&self.settings)?;
+        let content = folder.content(&names, &found, &self.settings)?;
         Ok(Reading::from(content).version(version).freshness(self.fresh()))
     }
 
@@ -83,7 +84,7 @@ impl Provider for Files {
         if request.variable != "path" {
             return Err(Error::NotFound);
         }
-        Ok(Completion::matching(folder.suggest(&request.prefix, &self.settings), &request.prefix))
+        Ok(folder.suggest(&request.prefix, &self.settings))
     }
 
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {

@@ -8,6 +8,7 @@ use larder_provider::{
 };
 
 use crate::Files;
+use crate::disk::Disk;
 use crate::folder::Folder;
 use crate::settings::Settings;
 
@@ -22,7 +23,7 @@ fn tree(paths: &[&str]) -> Tree {
     for path in paths {
         write(root.path(), path, path);
     }
-    let docs = Folder::new("/docs", root.path().to_owned());
+    let docs = Folder::new("/docs", Disk(root.path().to_owned()));
     Tree { files: Files::of(vec![docs], Settings::read().unwrap()), root }
 }
 
@@ -141,7 +142,7 @@ fn settings_change_what_is_shown() {
     );
     set_setting("max-bytes", "3");
     let small = tree(MIXED);
-    check_read(&small.files, "file:///docs/b.md", "the file has 4 bytes, and no more than 3");
+    check_read(&small.files, "file:///docs/b.md", "the file has more than the 3 bytes");
     set_setting("hidden", "yes");
     assert!(Settings::read().is_err_and(|error| error.to_string().contains("`hidden`")));
 }
@@ -184,8 +185,10 @@ fn paths_are_completed_a_folder_at_a_time() {
 fn a_folder_inside_another_is_listed_and_read_as_itself() {
     let Tree { root: outer, files: _ } = tree(&["a", "in/lost", "z"]);
     let Tree { root: inner, files: _ } = tree(&["kept"]);
-    let folders =
-        vec![Folder::new("/", outer.path().to_owned()), Folder::new("/in", inner.path().to_owned())];
+    let folders = vec![
+        Folder::new("/", Disk(outer.path().to_owned())),
+        Folder::new("/in", Disk(inner.path().to_owned())),
+    ];
     let files = Files::of(folders, Settings::read().unwrap());
     let page = files.list(&Query::new(9)).unwrap();
     assert_eq!(uris(&page), ["file:///a", "file:///in/kept", "file:///z"]);

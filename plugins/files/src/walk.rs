@@ -2,10 +2,12 @@
 //! nothing is wanted are not opened, so the next page costs no second walk over the ones before.
 
 use std::iter::Peekable;
+use std::time::{Duration, UNIX_EPOCH};
 
 use larder_provider::{Details, Entry, cancelled};
 
-use crate::folder::{Child, Folder, Found};
+use crate::disk::Stat;
+use crate::folder::{Child, Folder};
 use crate::mime;
 use crate::settings::Settings;
 
@@ -97,8 +99,8 @@ impl Iterator for FolderWalk<'_> {
             let uri = format!("{}{}", level.uri, child.segment);
             let names: Vec<String> = level.names.iter().chain([&child.name]).cloned().collect();
             if !child.is_folder {
-                match self.folder.look_at(&names) {
-                    Ok(found) if found.is_file() => return Some(entry(uri, &names, &found)),
+                match self.folder.find(&names, self.settings) {
+                    Ok(found) if found.is_file => return Some(entry(uri, &names, &found)),
                     _ => continue,
                 }
             }
@@ -126,14 +128,36 @@ impl Range {
     }
 }
 
-fn entry(uri: String, names: &[String], found: &Found) -> Entry {
-    let name = names.last().map(String::as_str).unwrap_or_default();
-    let modified = humantime::format_rfc3339_seconds(found.modified()).to_string();
-    let details = Details::kind("file").last_modified(modified);
-    let entry = Entry::new(uri, name).size(found.size()).version(found.version()).details(details);
-    let entry = if names.len() > 1 { entry.title(names.join("/")) } else { entry };
-    match mime::of(name) {
-        Some(mime) => entry.mime(mime),
-        None => entry,
+fn entry(uri: String, path: &[String], found: &Stat) -> Entry {
+    let name = path.last().map(String::as_str).unwrap_or_default();
+    let mut details = Details::kind("file");
+    details.last_modified = rfc3339(found.modified);
+    let mut entry = Entry::new(uri, name).size(found.size).version(found.version()).details(details);
+    entry.title = (path.len() > 1).then(|| path.join("/"));
+    entry.mime_type = mime::of(name).map(str::to_owned);
+    entry
+}
+
+/// None for a time that RFC 3339 has no year for; anyone may give a file such a one.
+fn rfc3339(since_1970: Duration) -> Option<String> {
+    const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
+    let known = !since_1970.is_zero() && since_1970 < YEAR_10000;
+    known.then(|| humantime::format_rfc3339_seconds(UNIX_EPOCH + since_1970).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_if_it_can_be() {
+        let check = |seconds: u64, expected: Option<&str>| {
+            assert_eq!(rfc3339(Duration::from_secs(seconds)).as_deref(), expected, "{seconds}");
+        };
+        check(0, None);
+        check(1_709_210_096, Some("2024-02-29T12:34:56Z"));
+        check(253_402_300_799, Some("9999-12-31T23:59:59Z"));
+        check(253_402_300_800, None);
+        check(u64::MAX, None);
     }
 }
