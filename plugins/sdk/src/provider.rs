@@ -74,7 +74,9 @@ pub trait Provider: Sized + 'static {
     }
 
     /// The current version of each URI, in order; none where it names nothing. Asked only if
-    /// exported: `export!(T: versions)`. Unless written, it reads each; write it if there is a cheaper way.
+    /// exported: `export!(T: versions)`. Unless written, it reads each, with what
+    /// [`match_uri`](Self::match_uri) says of it; write it where there is a cheaper way, or where
+    /// reads need the variables of a template.
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         uris.iter().map(|uri| version_by_reading(self, uri)).collect()
     }
