@@ -1,0 +1,104 @@
+// What every client has to see. A client's script brings an adapter:
+//   listPage(cursor) templatesPage(cursor) -> {items, next}; read(uri) -> contents;
+//   complete(template, variable, prefix) -> values, if the client has it; walk() -> the entries of all
+//   pages, if it does that by itself; watch(uri), if it has it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+
+export const expected = JSON.parse(readFileSync(new URL("../expected.json", import.meta.url)));
+assert.ok(expected.resources.length > 2 * expected.page_size, "fewer than three pages would prove little");
+
+// Above what the slowest script takes on a loaded machine, below what a person waits for.
+const GIVE_UP_MS = 240_000;
+let failed = 0;
+let passed = 0;
+
+/** Runs one check, prints its line, and goes on. */
+export async function check(label, body) {
+  try {
+    await body();
+    passed += 1;
+    console.log(`ok    ${label}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL  ${label}: ${error?.message ?? error}${error?.stderr ?? ""}`);
+  }
+}
+
+/** Opens a client, lets it see everything, and closes it, whatever happens. */
+export async function session(label, open, notFound) {
+  let client;
+  await check(`${label}: connect`, async () => { client = await open(); });
+  if (!client) return;
+  try {
+    await everything(label, client, notFound);
+  } finally {
+    await check(`${label}: close`, () => client.close());
+  }
+}
+
+/** Ends the process; nothing that a client left behind keeps it alive. */
+export function finish() {
+  console.log(`${passed} checks passed, ${failed} failed`);
+  process.exit(failed === 0 && passed > 0 ? 0 : 1);
+}
+
+setTimeout(() => {
+  console.log(`FAIL  gave up after ${GIVE_UP_MS / 1000} s`);
+  process.exit(1);
+}, GIVE_UP_MS).unref();
+
+async function everything(label, client, notFound) {
+  await check(`${label}: list to the last page`, async () => {
+    sameEntries(await pages(client.listPage));
+  });
+  if (client.walk) await check(`${label}: list by one call`, async () => sameEntries(await client.walk()));
+  await check(`${label}: templates`, async () => {
+    const templates = await pages(client.templatesPage);
+    assert.deepEqual(templates.map((t) => t.uriTemplate).sort(), [...expected.templates].sort());
+  });
+  for (const want of expected.reads) {
+    await check(`${label}: read ${want.name}`, async () => sameContents(await client.read(want.uri), want));
+  }
+  await check(`${label}: not found`, async () => {
+    await assert.rejects(() => client.read(expected.missing), (error) => (notFound(error), true));
+  });
+  if (client.complete) {
+    for (const { template, variable, prefix, values } of expected.completions) {
+      await check(`${label}: complete ${variable} of ${template}`, async () =>
+        assert.deepEqual(await client.complete(template, variable, prefix), values));
+    }
+  }
+  if (client.watch) await check(`${label}: watch`, () => client.watch(expected.watched));
+}
+
+async function pages(page) {
+  const all = [];
+  for (let cursor, count = 0; ; count += 1) {
+    assert.ok(count < 100, "the pages do not end");
+    const { items, next, whole } = await page(cursor);
+    assert.ok(whole || items.length <= expected.page_size, `a page of ${items.length}`);
+    all.push(...items);
+    if (next === undefined) return all;
+    assert.notEqual(next, cursor, "the cursor goes round in circles");
+    cursor = next;
+  }
+}
+
+function sameEntries(entries) {
+  const seen = entries.map(({ uri, mimeType }) => ({ uri, mimeType }));
+  assert.deepEqual(seen.sort(byUri), [...expected.resources].sort(byUri));
+  for (const entry of entries) assert.ok(entry.name, `${entry.uri} has no name`);
+}
+
+function sameContents(contents, want) {
+  assert.equal(contents.length, 1);
+  const [content] = contents;
+  assert.equal(content.uri, want.uri);
+  assert.equal(content.mimeType, want.mimeType);
+  if (want.text !== undefined) assert.equal(content.text, want.text);
+  if (want.json) assert.partialDeepStrictEqual(JSON.parse(content.text), want.json);
+  if (want.blob_starts) assert.ok(content.blob.startsWith(want.blob_starts), content.blob.slice(0, 20));
+}
+
+const byUri = (a, b) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0);

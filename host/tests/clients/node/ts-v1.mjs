@@ -1,0 +1,47 @@
+// The TypeScript SDK, version 1: it speaks the legacy era only.
+//   node ts-v1.mjs URL COMMAND [ARGUMENT...]     the command serves on stdio
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { check, finish, session } from "./checks.mjs";
+
+const [url, command, ...args] = process.argv.slice(2);
+
+const notFound = (error) => {
+  assert.equal(error.code, -32002);
+  assert.equal(error.data?.uri, "test://nonexistent");
+};
+
+const open = async (transport) => {
+  const client = new Client({ name: "larder-test-v1", version: "1" }, { capabilities: {} });
+  await client.connect(transport);
+  return {
+    listPage: async (cursor) => {
+      const { resources, nextCursor } = await client.listResources({ cursor });
+      return { items: resources, next: nextCursor };
+    },
+    templatesPage: async (cursor) => {
+      const { resourceTemplates, nextCursor } = await client.listResourceTemplates({ cursor });
+      return { items: resourceTemplates, next: nextCursor };
+    },
+    read: async (uri) => (await client.readResource({ uri })).contents,
+    complete: async (uri, name, value) =>
+      (await client.complete({ ref: { type: "ref/resource", uri }, argument: { name, value } })).completion.values,
+    watch: async (uri) => {
+      await client.subscribeResource({ uri });
+      await client.unsubscribeResource({ uri });
+      await client.ping();
+    },
+    close: async () => {
+      if (transport.terminateSession) await transport.terminateSession();
+      await client.close();
+    },
+  };
+};
+
+await session("ts v1, http", () => open(new StreamableHTTPClientTransport(new URL(url))), notFound);
+await session("ts v1, stdio", () => open(new StdioClientTransport({ command, args })), notFound);
+await check("ts v1: a second session after the first", () =>
+  open(new StreamableHTTPClientTransport(new URL(url))).then((again) => again.close()));
+finish();

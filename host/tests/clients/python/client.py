@@ -1,0 +1,133 @@
+"""The Python SDK, in each way it chooses an era.
+
+    python client.py URL COMMAND [ARGUMENT...]     the command serves on stdio
+"""
+
+import asyncio
+import base64
+import json
+import sys
+import warnings
+from pathlib import Path
+
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.types import ResourceTemplateReference
+
+EXPECTED = json.loads((Path(__file__).parent.parent / "expected.json").read_text())
+GIVE_UP_SECONDS = 120
+# subscribe is deprecated in the era that replaced it, and still right in the other.
+warnings.simplefilter("ignore")
+
+passed, failed = 0, 0
+
+
+async def check(label, checking):
+    global passed, failed
+    try:
+        await checking
+        passed += 1
+        print(f"ok    {label}", flush=True)
+    except Exception as error:  # a failed check must not hide the ones after it
+        failed += 1
+        print(f"FAIL  {label}: {type(error).__name__}: {error}", flush=True)
+
+
+def same(seen, wanted):
+    if seen != wanted:
+        raise AssertionError(f"{seen!r} is not {wanted!r}")
+
+
+async def pages(ask, items):
+    found, cursor = [], None
+    for _ in range(100):
+        page = await ask(cursor=cursor, cache_mode="bypass")
+        same(len(items(page)) <= EXPECTED["page_size"], True)
+        found += items(page)
+        if page.next_cursor is None:
+            return found
+        same(page.next_cursor == cursor, False)
+        cursor = page.next_cursor
+    raise AssertionError("the pages do not end")
+
+
+async def lists(client):
+    found = await pages(client.list_resources, lambda page: page.resources)
+    seen = sorted((entry.uri, entry.mime_type) for entry in found)
+    same(seen, sorted((entry["uri"], entry["mimeType"]) for entry in EXPECTED["resources"]))
+    same(all(entry.name for entry in found), True)
+
+
+async def templates(client):
+    found = await pages(client.list_resource_templates, lambda page: page.resource_templates)
+    same(sorted(template.uri_template for template in found), sorted(EXPECTED["templates"]))
+
+
+async def reads(client, want):
+    [content] = (await client.read_resource(want["uri"], cache_mode="bypass")).contents
+    same((content.uri, content.mime_type), (want["uri"], want["mimeType"]))
+    if "text" in want:
+        same(content.text, want["text"])
+    if "json" in want:
+        same({**json.loads(content.text), **want["json"]}, json.loads(content.text))
+    if "blob_starts" in want:
+        same(content.blob[: len(want["blob_starts"])], want["blob_starts"])
+        base64.b64decode(content.blob, validate=True)
+
+
+async def not_found(client, code):
+    try:
+        await client.read_resource(EXPECTED["missing"])
+    except MCPError as error:
+        same(error.code, code)
+        same(error.data, {"uri": EXPECTED["missing"]})
+        return
+    raise AssertionError("a resource that does not exist was read")
+
+
+async def completes(client, want):
+    ref = ResourceTemplateReference(type="ref/resource", uri=want["template"])
+    answer = await client.complete(ref, {"name": want["variable"], "value": want["prefix"]})
+    same(answer.completion.values, want["values"])
+
+
+async def watches(client, modern):
+    uri = EXPECTED["watched"]
+    if not modern:
+        await client.subscribe_resource(uri)
+        await client.unsubscribe_resource(uri)
+        await client.send_ping()
+        return
+    async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as listening:
+        same(list(listening.honored.resource_subscriptions), [uri])
+        same(listening.honored.resources_list_changed, True)
+
+
+async def everything(label, client, modern):
+    await check(f"{label}: list to the last page", lists(client))
+    await check(f"{label}: templates", templates(client))
+    for want in EXPECTED["reads"]:
+        await check(f"{label}: read {want['name']}", reads(client, want))
+    await check(f"{label}: not found", not_found(client, -32602 if modern else -32002))
+    for want in EXPECTED["completions"]:
+        await check(f"{label}: complete {want['variable']} of {want['template']}", completes(client, want))
+    await check(f"{label}: watch", watches(client, modern))
+
+
+async def session(label, server, mode, version):
+    async with Client(server, mode=mode) as client:
+        same(client.protocol_version, version)
+        await everything(label, client, mode == "auto")
+
+
+async def main():
+    url, command, *arguments = sys.argv[1:]
+    stdio = StdioServerParameters(command=command, args=arguments)
+    for mode, version in [("auto", "2026-07-28"), ("legacy", "2025-11-25")]:
+        for transport, server in [("http", url), ("stdio", stdio)]:
+            label = f"python {mode}, {transport}"
+            await check(f"{label}: connect and close", session(label, server, mode, version))
+
+
+asyncio.run(asyncio.wait_for(main(), GIVE_UP_SECONDS))
+print(f"{passed} checks passed, {failed} failed")
+sys.exit(0 if passed and not failed else 1)
