@@ -1,2 +1,57 @@
-//! What the two commands of the README run.
-fn main() {}
+//! What the two commands of the README run: `cargo xtask demo` and `cargo xtask test`, and the
+//! steps they are made of. No logic of the product is here.
+
+mod clients;
+mod conformance;
+mod demo;
+mod plugins;
+mod run;
+mod server;
+mod steps;
+mod test;
+mod tools;
+mod wit;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  demo [--listen ADDRESS]    build everything and serve this repository's documents
+  demo --check               the same, but read from it as a client would, and stop
+  test [STEP...]             all tests, or the named steps with what they need
+       --list                say which steps there are, and run none
+       --fail-fast           stop at the first step that fails
+  plugins                    build plugins/ to target/plugins/NAME.wasm
+  guests                     build host/tests/guests to target/guests/NAME.wasm
+
+`test` skips what needs Node or Python where they are missing; with CI=true that is a failure.
+The output of each step is kept in target/xtask/STEP.log.";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match command(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command(words: &[&str]) -> Result<ExitCode> {
+    match words {
+        _ if words.iter().any(|word| matches!(*word, "--help" | "-h")) => println!("{HELP}"),
+        ["test", rest @ ..] => return test::run(rest),
+        ["demo"] => demo::serve(None)?,
+        ["demo", "--listen", address] => demo::serve(Some(address))?,
+        ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
+        ["plugins"] => plugins::plugins(&run::Output::Terminal)?,
+        ["guests"] => plugins::guests(&run::Output::Terminal)?,
+        [] => bail!("say which command\n\n{HELP}"),
+        _ => bail!("unknown words: {}\n\n{HELP}", words.join(" ")),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -6,6 +6,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 export const expected = JSON.parse(readFileSync(new URL("../expected.json", import.meta.url)));
+const { prefix, count, digits, mimeType } = expected.numbered;
+for (let n = 1; n <= count; n += 1) {
+  expected.resources.push({ uri: prefix + String(n).padStart(digits, "0"), mimeType });
+}
 assert.ok(expected.resources.length > 2 * expected.page_size, "fewer than three pages would prove little");
 
 // Above what the slowest script takes on a loaded machine, below what a person waits for.

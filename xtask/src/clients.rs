@@ -1,0 +1,95 @@
+//! Real clients, each over HTTP and stdio in every era it speaks, against `larder serve` with two
+//! providers. What they must see is in `host/tests/clients/expected.json`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::run::{Output, command, larder, root, target};
+use crate::server::Serving;
+use crate::test::Outcome;
+use crate::tools::copy_sources;
+
+/// What the `files` provider shows, under names that need care.
+const DOCUMENTS: [(&str, &str); 2] = [("notes.md", "# Notes\n"), ("über uns.txt", "Über uns\n")];
+
+pub(crate) fn ts_v1(output: &Output) -> Result<Outcome> {
+    client(output, "ts-v1", node("ts-v1.mjs"))
+}
+
+pub(crate) fn ts_v2(output: &Output) -> Result<Outcome> {
+    client(output, "ts-v2", node("ts-v2.mjs"))
+}
+
+pub(crate) fn inspector(output: &Output) -> Result<Outcome> {
+    let mut inspector = node("inspector.mjs");
+    // It keeps files of its own at home.
+    inspector.env("HOME", target("clients/home"));
+    fs::create_dir_all(target("clients/home"))?;
+    client(output, "inspector", inspector)
+}
+
+pub(crate) fn python(output: &Output) -> Result<Outcome> {
+    let mut python = command(target("clients/venv/bin/python"));
+    python.args(["-B"]).arg(root().join("host/tests/clients/python/client.py"));
+    client(output, "python", python)
+}
+
+fn client(output: &Output, name: &str, mut client: Command) -> Result<Outcome> {
+    copy_sources()?;
+    let config = two_providers(name)?;
+    let serving = Serving::start(&config, output)?;
+    client.arg(&serving.url).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
+    let ran = output.run(&mut client);
+    // How it stops is told also where the client failed.
+    let stopped = serving.stop();
+    ran.and(stopped)?;
+    Ok(Outcome::Passed)
+}
+
+/// The Node that was installed with the packages, running a script beside them.
+pub(crate) fn node(script: &str) -> Command {
+    let at = target("clients/node");
+    let mut node = command(at.join("node_modules/.bin/node"));
+    node.arg(at.join(script));
+    node
+}
+
+/// `conformance` and `files`, so that pages go over more than one provider.
+fn two_providers(name: &str) -> Result<PathBuf> {
+    let at = target("xtask").join(name);
+    fs::create_dir_all(at.join("docs"))?;
+    for (document, text) in DOCUMENTS {
+        fs::write(at.join("docs").join(document), text)?;
+    }
+    let expected = fs::read(root().join("host/tests/clients/expected.json"))?;
+    let expected: serde_json::Value = serde_json::from_slice(&expected)?;
+    let pages = format!("page_size = {}\n", expected["page_size"]);
+    config(name, &pages, &[(&at.join("docs"), "/docs")])
+}
+
+/// A `larder.toml` with just the two providers whatever else was built, and these folders granted.
+pub(crate) fn config(name: &str, server: &str, dirs: &[(&Path, &str)]) -> Result<PathBuf> {
+    let at = target("xtask").join(name);
+    fs::create_dir_all(at.join("plugins"))?;
+    for provider in ["conformance.wasm", "files.wasm"] {
+        fs::copy(target("plugins").join(provider), at.join("plugins").join(provider))
+            .with_context(|| format!("no {provider}; run `cargo xtask plugins`"))?;
+    }
+    let file = at.join("larder.toml");
+    fs::write(&file, settings(&at.join("plugins"), server, dirs)?)?;
+    Ok(file)
+}
+
+/// The text of a `larder.toml`. Debug text of a path is a TOML string, for all but control characters.
+pub(crate) fn settings(plugins: &Path, server: &str, dirs: &[(&Path, &str)]) -> Result<String> {
+    let mut toml = format!("plugins = {plugins:?}\n\n[server]\n{server}\n[provider.files]\ndirs = [\n");
+    for (host, guest) in dirs {
+        writeln!(toml, "    {{ host = {host:?}, guest = {guest:?}, access = \"read\" }},")?;
+    }
+    toml.push_str("]\n");
+    Ok(toml)
+}

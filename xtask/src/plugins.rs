@@ -1,0 +1,94 @@
+//! Components: the providers that we ship, and the guests of the tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::run::{Output, cargo, command, root, stdout_of, target};
+
+const TARGET: &str = "wasm32-wasip2";
+
+/// `plugins/NAME` to `target/plugins/NAME.wasm`.
+pub(crate) fn plugins(output: &Output) -> Result<()> {
+    let manifest = "plugins/Cargo.toml";
+    add_target(output)?;
+    output.run(&mut cargo(&["build", "--manifest-path", manifest, "--release", "--target", TARGET]))?;
+    let built = root().join("plugins/target").join(TARGET).join("release");
+    collect(output, &target("plugins"), &built, components(manifest, "cdylib")?)
+}
+
+/// `host/tests/guests`, where each example is a component, to `target/guests/NAME.wasm`.
+pub(crate) fn guests(output: &Output) -> Result<()> {
+    let manifest = "host/tests/guests/Cargo.toml";
+    add_target(output)?;
+    let build = ["build", "--manifest-path", manifest, "--examples", "--release", "--target", TARGET];
+    output.run(&mut cargo(&build))?;
+    let built = root().join("host/tests/guests/target").join(TARGET).join("release/examples");
+    collect(output, &target("guests"), &built, components(manifest, "example")?)
+}
+
+/// rustup adds the target at most once; without rustup a person has to.
+fn add_target(output: &Output) -> Result<()> {
+    let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
+    if Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).exists() {
+        return Ok(());
+    }
+    output
+        .run(command("rustup").args(["target", "add", TARGET]))
+        .with_context(|| format!("install the Rust target {TARGET}, then try again"))
+}
+
+/// The names of a workspace's components and of their files, as cargo knows them.
+fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
+    let metadata = stdout_of(&mut cargo(&[
+        "metadata",
+        "--manifest-path",
+        manifest,
+        "--no-deps",
+        "--format-version",
+        "1",
+    ]))?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    let mut found = Vec::new();
+    for package in list(&metadata["packages"]) {
+        for target in list(&package["targets"]).filter(|target| list(&target["kind"]).any(|k| k == kind)) {
+            let name = target["name"].as_str().context("a target without a name")?;
+            // A provider is called like its folder, whatever its crate is called.
+            let folder = Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent();
+            let folder = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            let component = if kind == "example" { name.to_owned() } else { folder.unwrap_or_default() };
+            found.push((component, format!("{}.wasm", name.replace('-', "_"))));
+        }
+    }
+    Ok(found)
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// Copies what was built, and nothing that was built once.
+fn collect(output: &Output, to: &Path, built: &Path, components: Vec<(String, String)>) -> Result<()> {
+    if components.is_empty() {
+        bail!("no components to build for {}", to.display());
+    }
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir_all(to)?;
+    for (name, file) in components {
+        let from = found(built, &file)?;
+        let size = fs::copy(&from, to.join(format!("{name}.wasm")))?;
+        output.say(&format!("{name:<24} {:>6} KiB", size.div_ceil(1024)))?;
+    }
+    Ok(())
+}
+
+/// Cargo keeps the hyphens of an example's name, and not those of a library's.
+fn found(built: &Path, file: &str) -> Result<PathBuf> {
+    let names = [file.to_owned(), file.replace('_', "-")];
+    let mut paths = names.iter().map(|name| built.join(name));
+    paths.find(|path| path.exists()).with_context(|| format!("cargo built no {file}"))
+}
