@@ -82,7 +82,7 @@ impl Output {
         self.say(&format!("$ {}", shown(command)))?;
         if let Self::Log(path) = self {
             let log = OpenOptions::new().append(true).open(path)?;
-            command.stdout(log.try_clone()?).stderr(log);
+            command.stdout(log.try_clone()?).stderr(log).env("CARGO_TERM_COLOR", "never");
         }
         let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
         if !status.success() {

@@ -44,7 +44,8 @@ fn done(result: Result<()>) -> Result<Outcome> {
 
 fn fmt(output: &Output) -> Result<Outcome> {
     for manifest in WORKSPACES {
-        output.run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", manifest]))?;
+        let check = ["fmt", "--all", "--check", "--manifest-path", manifest, "--", "--color=never"];
+        output.run(&mut cargo(&check))?;
     }
     Ok(Outcome::Passed)
 }

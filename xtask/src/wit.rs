@@ -60,6 +60,6 @@ fn wit_files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn version(file: &Path) -> Result<String> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let package = text.lines().next().and_then(|line| line.strip_prefix(PACKAGE));
+    let package = text.lines().next().and_then(|line| line.strip_prefix(PACKAGE)?.strip_suffix(';'));
     Ok(package.with_context(|| format!("{} names another package", file.display()))?.to_owned())
 }
