@@ -84,12 +84,19 @@ pub(crate) fn config(name: &str, server: &str, dirs: &[(&Path, &str)]) -> Result
     Ok(file)
 }
 
-/// The text of a `larder.toml`. Debug text of a path is a TOML string, for all but control characters.
+/// The text of a `larder.toml`.
 pub(crate) fn settings(plugins: &Path, server: &str, dirs: &[(&Path, &str)]) -> Result<String> {
-    let mut toml = format!("plugins = {plugins:?}\n\n[server]\n{server}\n[provider.files]\ndirs = [\n");
+    let plugins = toml_text(plugins);
+    let mut toml = format!("plugins = {plugins}\n\n[server]\n{server}\n[provider.files]\ndirs = [\n");
     for (host, guest) in dirs {
-        writeln!(toml, "    {{ host = {host:?}, guest = {guest:?}, access = \"read\" }},")?;
+        let host = toml_text(host);
+        writeln!(toml, "    {{ host = {host}, guest = {guest:?}, access = \"read\" }},")?;
     }
     toml.push_str("]\n");
     Ok(toml)
+}
+
+/// Debug text is a TOML string, for all but control characters; a dollar sign begins a variable.
+fn toml_text(path: &Path) -> String {
+    format!("{path:?}").replace('$', "$$")
 }

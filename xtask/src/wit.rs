@@ -26,7 +26,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         output.say(&format!("{} is a copy", copy.display()))?;
         same(&files, copy)?;
     }
-    Ok(Outcome::Noted(format!("{} files, {version}, {} copies", files.len(), copies.len() - 1)))
+    Ok(Outcome::Noted(format!("{} files of {version}, copies: {}", files.len(), copies.len() - 1)))
 }
 
 fn same(files: &[PathBuf], copy: &Path) -> Result<()> {
