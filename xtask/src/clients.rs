@@ -26,8 +26,8 @@ pub(crate) fn ts_v2(output: &Output) -> Result<Outcome> {
 
 pub(crate) fn inspector(output: &Output) -> Result<Outcome> {
     let mut inspector = node("inspector.mjs");
-    // It keeps files of its own at home.
-    inspector.env("HOME", target("clients/home"));
+    // It keeps files of its own at home, and asks the desktop for its secrets.
+    inspector.env("HOME", target("clients/home")).env("MCP_INSPECTOR_SECRET_STORE", "memory");
     fs::create_dir_all(target("clients/home"))?;
     client(output, "inspector", inspector)
 }

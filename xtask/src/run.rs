@@ -82,7 +82,8 @@ impl Output {
         self.say(&format!("$ {}", shown(command)))?;
         if let Self::Log(path) = self {
             let log = OpenOptions::new().append(true).open(path)?;
-            command.stdout(log.try_clone()?).stderr(log).env("CARGO_TERM_COLOR", "never");
+            command.stdout(log.try_clone()?).stderr(log);
+            command.env("CARGO_TERM_COLOR", "never").env("NO_COLOR", "1");
         }
         let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
         if !status.success() {

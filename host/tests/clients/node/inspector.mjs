@@ -41,6 +41,6 @@ const open = async (target, era) => ({
 for (const era of ["legacy", "modern", "auto"]) {
   const http = ["--server-url", url, "--transport", "http"];
   await session(`inspector ${era}, http`, () => open(http, era), notFound);
-  await session(`inspector ${era}, stdio`, () => open([command, ...args], era), notFound);
+  await session(`inspector ${era}, stdio`, () => open(["--", command, ...args], era), notFound);
 }
 finish();
