@@ -21,7 +21,7 @@ pub(crate) const STEPS: &[Step] = steps![
     "wit", "copies of the contract are the contract", [], wit::check;
     "plugins", "build the providers", [], |o| done(plugins::plugins(o));
     "guests", "build the guests of the tests", [], |o| done(plugins::guests(o));
-    "clippy", "clippy, in all three workspaces", [], clippy;
+    "clippy", "clippy, in all three workspaces", ["plugins"], clippy;
     "host", "build the server", [], |o| done(o.run(&mut cargo(&["build", "--package", "larder"])));
     "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
     "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
