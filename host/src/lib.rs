@@ -23,3 +23,6 @@ pub mod source;
 // Floor 5: what can be asked, and what loads.
 pub mod gateway;
 pub mod reconcile;
+
+// Floor 6: the protocol.
+pub mod endpoint;

@@ -1,0 +1,94 @@
+//! The only room that knows MCP: JSON-RPC in both eras of the protocol, over HTTP and stdio.
+//! Nothing here decides what is served; it is asked of the gateway and written down.
+
+mod answer;
+mod door;
+mod era;
+mod fields;
+mod flight;
+mod http;
+mod json;
+mod listen;
+mod message;
+mod method;
+mod progress;
+mod refusal;
+mod session;
+mod show;
+mod socket;
+mod stdio;
+mod stream;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use self::door::Door;
+use self::session::Sessions;
+use crate::drain::Drain;
+use crate::gateway::Gateway;
+use crate::resource::Caller;
+
+/// What this room needs to know. All of it is somebody's decision; there are no defaults here.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where HTTP is served. The app binds; this is for what must be said about it.
+    pub listen: SocketAddr,
+    /// Names under which clients may call this server, beside the loopback names: `host` or `host:port`.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may call this server, beside those of this machine: `https://host`.
+    pub origins: Vec<String>,
+    /// The most bytes of a request's body, and of a line of stdio.
+    pub body_limit: usize,
+    /// The most sessions of legacy clients.
+    pub sessions: usize,
+    /// How long a session lives without being used.
+    pub session_idle: Duration,
+    /// The most clients that listen at the same time.
+    pub streams: usize,
+    /// The most connections at the same time.
+    pub connections: usize,
+    /// How often a silent stream says that it is alive.
+    pub keep_alive: Duration,
+    /// On whose behalf everything is asked.
+    pub caller: Caller,
+    /// The server's name for people.
+    pub title: Option<String>,
+}
+
+/// The endpoint. Clones are the same endpoint.
+#[derive(Clone)]
+pub struct Endpoint(Arc<Inner>);
+
+struct Inner {
+    gateway: Gateway,
+    drain: Drain,
+    door: Door,
+    sessions: Sessions,
+    streams: Arc<Semaphore>,
+    /// Who answers, as JSON.
+    server: String,
+    config: Config,
+}
+
+impl Endpoint {
+    /// An endpoint that nobody can reach yet.
+    pub fn new(config: Config, gateway: Gateway, drain: Drain) -> Self {
+        let server = json::object(|o| {
+            o.text("name", env!("CARGO_PKG_NAME"));
+            o.text("version", env!("CARGO_PKG_VERSION"));
+            o.maybe("title", config.title.as_deref());
+        });
+        Self(Arc::new(Inner {
+            gateway,
+            drain,
+            door: Door::new(&config.hosts, &config.origins),
+            sessions: Sessions::new(config.sessions, config.session_idle),
+            streams: Arc::new(Semaphore::new(config.streams)),
+            server: String::from_utf8(server).unwrap_or_default(),
+            config,
+        }))
+    }
+}

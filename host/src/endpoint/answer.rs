@@ -1,0 +1,268 @@
+//! Questions go down to the gateway, and what comes up is written as the answer, in the words of the era.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+
+use super::Endpoint;
+use super::era::{LEGACY, Legacy, MODERN};
+use super::json::{Object, object};
+use super::message::Id;
+use super::method::Ask;
+use super::progress::Waiting;
+use super::refusal::{INTERNAL, Refusal};
+use super::show;
+use crate::catalog::Watch;
+use crate::gateway::Error;
+use crate::resource::{Body, Call, Caller, Completion, Freshness, Page, Reading, Scope};
+use crate::uri::Uri;
+
+/// JavaScript's largest integer: more than that no client reads exactly.
+const LONGEST_TTL: u64 = (1 << 53) - 1;
+
+/// Who is answered.
+#[derive(Clone)]
+pub(super) enum Peer {
+    Modern,
+    /// With what the session watches.
+    Legacy(Arc<Watch>),
+}
+
+impl Peer {
+    fn is_modern(&self) -> bool {
+        matches!(self, Self::Modern)
+    }
+}
+
+/// An answer with an error in it.
+pub(super) fn error(id: Option<&Id>, refusal: &Refusal) -> Vec<u8> {
+    object(|o| {
+        o.text("jsonrpc", "2.0");
+        // Without a readable id there is none in the answer either: the schema has no null.
+        id.into_iter().for_each(|id| o.json("id", id.json()));
+        o.object("error", |o| {
+            o.code("code", refusal.code);
+            o.text("message", &refusal.message);
+            refusal.data.iter().for_each(|data| o.json("data", data));
+        });
+    })
+}
+
+impl Endpoint {
+    /// The answer to a question, with whatever it is.
+    pub(super) async fn answer(self, id: Id, ask: Ask, call: Arc<Call>, peer: Peer) -> Vec<u8> {
+        let _waiting = Waiting(call.clone());
+        let modern = peer.is_modern();
+        // Whatever went wrong below, it went wrong for one request.
+        let asked = AssertUnwindSafe(self.ask(&id, ask, &call, &peer)).catch_unwind().await;
+        match asked {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(Unanswered::Said(refusal))) => error(Some(&id), &refusal),
+            Ok(Err(Unanswered::Gateway(failure))) => error(Some(&id), &Refusal::of(failure, modern)),
+            Err(_) => {
+                error(Some(&id), &Refusal::new(INTERNAL, "the server failed to answer: its log says why"))
+            }
+        }
+    }
+
+    async fn ask(&self, id: &Id, ask: Ask, call: &Arc<Call>, peer: &Peer) -> Result<Vec<u8>, Unanswered> {
+        let modern = peer.is_modern();
+        let gateway = &self.0.gateway;
+        Ok(match ask {
+            Ask::Discover => self.discovery(id, call.caller.as_ref().unwrap_or(&self.0.config.caller)),
+            Ask::Ping => self.result(id, modern, Hints::default(), |_| {}),
+            Ask::List { cursor } => {
+                let page = gateway.list(call, cursor.as_deref()).await?;
+                self.page(id, modern, &page, |o| {
+                    o.objects("resources", &page.items, |o, entry| show::entry(o, entry));
+                })
+            }
+            Ask::Templates { cursor } => {
+                let page = gateway.templates(call, cursor.as_deref()).await?;
+                self.page(id, modern, &page, |o| {
+                    o.objects("resourceTemplates", &page.items, |o, template| show::template(o, template));
+                })
+            }
+            Ask::Read { uri } => self.reading(id, modern, &gateway.read(call, &uri).await?),
+            Ask::Complete(None) => self.completion(id, modern, &Completion::default()),
+            Ask::Complete(Some(ask)) => self.completion(id, modern, &gateway.complete(call, ask).await?),
+            Ask::Subscribe { uri } => {
+                self.subscribe(peer, call, uri).await?;
+                self.result(id, modern, Hints::default(), |_| {})
+            }
+            Ask::Unsubscribe { uri } => {
+                watch(peer)?.remove(&uri);
+                self.result(id, modern, Hints::default(), |_| {})
+            }
+        })
+    }
+
+    async fn subscribe(&self, peer: &Peer, call: &Arc<Call>, uri: String) -> Result<(), Unanswered> {
+        let watch = watch(peer)?;
+        let parsed = Uri::parse(&uri).map_err(Error::BadUri)?;
+        if !self.0.gateway.owns(call, &uri).await {
+            return Err(Error::NotFound { uri }.into());
+        }
+        if watch.add(parsed) {
+            return Ok(());
+        }
+        Err(Refusal::new(INTERNAL, "too many subscriptions: unsubscribe from some first").into())
+    }
+
+    fn discovery(&self, id: &Id, caller: &Caller) -> Vec<u8> {
+        let about = self.0.gateway.about(caller);
+        self.result(id, true, Hints { freshness: Some(about.freshness), version: None }, |o| {
+            o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
+            capabilities(o);
+            o.maybe("instructions", about.instructions.as_deref());
+        })
+    }
+
+    /// The answer to the legacy handshake.
+    pub(super) fn handshake(&self, id: &Id, version: Legacy, caller: &Caller) -> Vec<u8> {
+        let about = self.0.gateway.about(caller);
+        self.result(id, false, Hints::default(), |o| {
+            o.text("protocolVersion", version.as_str());
+            capabilities(o);
+            o.json("serverInfo", &self.0.server);
+            o.maybe("instructions", about.instructions.as_deref());
+        })
+    }
+
+    fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+        self.result(id, modern, Hints { freshness: Some(page.freshness), version: None }, |o| {
+            fill(o);
+            o.maybe("nextCursor", page.next.as_deref());
+        })
+    }
+
+    fn reading(&self, id: &Id, modern: bool, reading: &Reading) -> Vec<u8> {
+        let hints = Hints { freshness: Some(reading.freshness), version: reading.version.as_deref() };
+        let sizes = reading.contents.iter().map(|content| match &content.body {
+            Body::Text(text) => text.len() + text.len() / 8,
+            Body::Blob(bytes) => bytes.len() / 3 * 4,
+        });
+        let room = 512 + sizes.map(|size| size + 256).sum::<usize>();
+        self.sized_result(room, id, modern, hints, |o| {
+            o.objects("contents", &reading.contents, show::content)
+        })
+    }
+
+    fn completion(&self, id: &Id, modern: bool, completion: &Completion) -> Vec<u8> {
+        self.result(id, modern, Hints::default(), |o| {
+            o.object("completion", |o| {
+                o.texts("values", completion.values.iter().take(100).map(String::as_str));
+                completion.total.into_iter().for_each(|total| o.integer("total", total));
+                o.flag("hasMore", completion.more || completion.values.len() > 100);
+            });
+        })
+    }
+
+    fn result(&self, id: &Id, modern: bool, hints: Hints<'_>, fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+        self.sized_result(512, id, modern, hints, fill)
+    }
+
+    fn sized_result(
+        &self,
+        room: usize,
+        id: &Id,
+        modern: bool,
+        hints: Hints<'_>,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) -> Vec<u8> {
+        let mut out = Vec::with_capacity(room);
+        super::json::write_object(&mut out, |o| {
+            o.text("jsonrpc", "2.0");
+            o.json("id", id.json());
+            o.object("result", |o| {
+                if modern {
+                    o.text("resultType", "complete");
+                }
+                fill(o);
+                hints.write(o, modern, &self.0.server);
+            });
+        });
+        out
+    }
+
+    /// The end of a listening that this side ends.
+    pub(super) fn closing(&self, id: &Id) -> Vec<u8> {
+        object(|o| {
+            o.text("jsonrpc", "2.0");
+            o.json("id", id.json());
+            o.object("result", |o| {
+                o.text("resultType", "complete");
+                o.object("_meta", |o| {
+                    o.json("io.modelcontextprotocol/subscriptionId", id.json());
+                    o.json("io.modelcontextprotocol/serverInfo", &self.0.server);
+                });
+            });
+        })
+    }
+}
+
+/// Why there is no answer: the gateway's reason, or one of this room's.
+enum Unanswered {
+    Gateway(Error),
+    Said(Refusal),
+}
+
+impl From<Error> for Unanswered {
+    fn from(error: Error) -> Self {
+        Self::Gateway(error)
+    }
+}
+
+impl From<Refusal> for Unanswered {
+    fn from(refusal: Refusal) -> Self {
+        Self::Said(refusal)
+    }
+}
+
+fn watch(peer: &Peer) -> Result<&Watch, Refusal> {
+    match peer {
+        Peer::Legacy(watch) => Ok(watch),
+        Peer::Modern => Err(Refusal::unknown_method("resources/subscribe")),
+    }
+}
+
+fn capabilities(o: &mut Object<'_>) {
+    o.json("capabilities", r#"{"resources":{"subscribe":true,"listChanged":true},"completions":{}}"#);
+}
+
+/// What a result says beside its content.
+#[derive(Default)]
+struct Hints<'a> {
+    freshness: Option<Freshness>,
+    version: Option<&'a str>,
+}
+
+impl Hints<'_> {
+    fn write(&self, o: &mut Object<'_>, modern: bool, server: &str) {
+        if let (true, Some(freshness)) = (modern, self.freshness) {
+            o.integer("ttlMs", milliseconds(freshness.ttl));
+            o.text(
+                "cacheScope",
+                match freshness.scope {
+                    Scope::Everyone => "public",
+                    Scope::Caller => "private",
+                },
+            );
+        }
+        if !modern && self.version.is_none() {
+            return;
+        }
+        o.object("_meta", |o| {
+            if modern {
+                o.json("io.modelcontextprotocol/serverInfo", server);
+            }
+            o.maybe(show::VERSION_KEY, self.version);
+        });
+    }
+}
+
+fn milliseconds(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).map_or(LONGEST_TTL, |ttl| ttl.min(LONGEST_TTL))
+}

@@ -1,0 +1,255 @@
+//! Streamable HTTP: one path, both eras. The order of what is checked is the protocol's.
+
+mod legacy;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderValue};
+use axum::http::{HeaderMap, Method as Verb, StatusCode};
+use axum::response::Response;
+use axum::routing::any;
+use futures_util::FutureExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use super::Endpoint;
+use super::answer::{Peer, error};
+use super::door;
+use super::era::{Era, VERSION_HEADER, classify, is_modern};
+use super::json::object;
+use super::listen::{Filter, Listening};
+use super::message::{self, Id, Incoming, Message, Request as Asked};
+use super::method::{self, Asking};
+use super::progress::{Exchange, Said};
+use super::refusal::{INTERNAL, REQUEST, Refusal};
+use super::stream;
+
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// Where the endpoint is.
+const PATH: &str = "/mcp";
+
+pub(super) fn router(endpoint: Endpoint) -> Router {
+    Router::new().route(PATH, any(serve)).fallback(elsewhere).with_state(endpoint)
+}
+
+async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let origin = match endpoint.0.door.admit(&head) {
+        Ok(origin) => origin,
+        Err(refusal) => return refused(None, &refusal),
+    };
+    let mut response = match head.method {
+        Verb::POST => endpoint.post(&head.headers, body).await,
+        Verb::OPTIONS => preflight(),
+        Verb::GET | Verb::DELETE if speaks_modern(&head.headers) => not_allowed("POST, OPTIONS"),
+        Verb::GET => endpoint.open_stream(&head.headers).unwrap_or_else(|refusal| refused(None, &refusal)),
+        Verb::DELETE => endpoint.end_session(&head.headers).unwrap_or_else(|refusal| refused(None, &refusal)),
+        _ => not_allowed("GET, POST, DELETE, OPTIONS"),
+    };
+    if let Some(origin) = origin {
+        door::allow_origin(response.headers_mut(), origin);
+    }
+    response
+}
+
+async fn elsewhere(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    if let Err(refusal) = endpoint.0.door.admit(&head) {
+        return refused(None, &refusal);
+    }
+    let body = object(|o| {
+        o.text("error", "there is nothing at this path");
+        o.text("endpoint", PATH);
+    });
+    json(StatusCode::NOT_FOUND, body)
+}
+
+impl Endpoint {
+    async fn post(&self, headers: &HeaderMap, body: Body) -> Response {
+        let bytes = match self.body(headers, body).await {
+            Ok(bytes) => bytes,
+            Err(refusal) => return refused(None, &refusal),
+        };
+        match message::read(&bytes) {
+            Err(refusal) => refused(None, &refusal),
+            Ok(Incoming::One(message)) => self.one(headers, message).await,
+            Ok(Incoming::Batch(batch)) => {
+                self.batch(headers, batch).await.unwrap_or_else(|refusal| refused(None, &refusal))
+            }
+        }
+    }
+
+    async fn body(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+        check_accept(headers)?;
+        check_content_type(headers)?;
+        let limit = self.0.config.body_limit;
+        let too_large = || {
+            let why = format!("the body has more than {limit} bytes");
+            Refusal::new(REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
+        };
+        let announced =
+            headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if announced.is_some_and(|length| length > limit as u64) {
+            return Err(too_large());
+        }
+        match tokio::time::timeout(BODY_TIME, Limited::new(body, limit).collect()).await {
+            Ok(Ok(whole)) => Ok(whole.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+            Ok(Err(_)) => Err(Refusal::early(REQUEST, "the body ended early")),
+            Err(_) => {
+                Err(Refusal::new(REQUEST, "the body took too long").with_status(StatusCode::REQUEST_TIMEOUT))
+            }
+        }
+    }
+
+    async fn one(&self, headers: &HeaderMap, message: Message<'_>) -> Response {
+        match message {
+            Message::Malformed { id, refusal } => refused(id.as_ref(), &refusal),
+            Message::Response => self.heard(headers, None),
+            Message::Notification(notification) => self.heard(headers, Some(&notification)),
+            Message::Request(request) => match self.request(headers, &request).await {
+                Ok(response) => response,
+                Err(refusal) => {
+                    tracing::debug!(code = refusal.code, message = %refusal.message, "a request was refused");
+                    refused(Some(&request.id), &refusal)
+                }
+            },
+        }
+    }
+
+    async fn request(&self, headers: &HeaderMap, request: &Asked<'_>) -> Result<Response, Refusal> {
+        match classify(request, Some(headers))? {
+            Era::Modern(method) => {
+                let asking = Asking::read(request, method, self.0.config.caller.clone())?;
+                Ok(self.modern(asking).await)
+            }
+            Era::Listen => self.listen(headers, request).await,
+            Era::Initialize => self.initialize(request),
+            Era::Legacy => self.in_session(headers, request).await,
+        }
+    }
+
+    /// The call runs in the connection's own future: when the client goes away, the guest is dropped with it.
+    async fn modern(&self, asking: Asking) -> Response {
+        let Asking { id, ask, call, reports } = asking;
+        let wanted = reports.are_wanted();
+        let answer = self.clone().answer(id, ask, call, Peer::Modern);
+        if !wanted {
+            return json(StatusCode::OK, answer.await);
+        }
+        self.exchange(Exchange::new(reports, answer.map(Some).boxed())).await
+    }
+
+    /// JSON, unless a report comes before the answer.
+    async fn exchange(&self, mut exchange: Exchange) -> Response {
+        match exchange.next().await {
+            Some(Said::Answer(bytes)) => json(StatusCode::OK, bytes),
+            Some(Said::Report(bytes)) => stream::exchange(bytes, exchange, self.0.config.keep_alive),
+            // Cancelled: the client wants no answer, and a stream can end without one.
+            None => stream::events(futures_util::stream::empty()),
+        }
+    }
+
+    async fn listen(&self, headers: &HeaderMap, request: &Asked<'_>) -> Result<Response, Refusal> {
+        let filter = Filter::read(&request.params)?;
+        if !accepts(headers, &["text/event-stream", "text/*"]) {
+            return Err(not_acceptable("text/event-stream"));
+        }
+        let permit = self.stream_permit()?;
+        let call = method::call(&request.params, self.0.config.caller.clone())?;
+        let listening = Listening::begin(self, request.id.clone(), filter, &call.into()).await;
+        Ok(stream::listening(self.clone(), listening, permit))
+    }
+
+    fn stream_permit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Refusal> {
+        self.0.streams.clone().try_acquire_owned().map_err(|_| {
+            Refusal::new(INTERNAL, "too many clients are listening: try again later")
+                .with_status(StatusCode::SERVICE_UNAVAILABLE)
+        })
+    }
+}
+
+fn speaks_modern(headers: &HeaderMap) -> bool {
+    headers
+        .get(&VERSION_HEADER)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|version| is_modern(version.trim()))
+}
+
+fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
+    if accepts(headers, &["application/json", "application/*"]) {
+        return Ok(());
+    }
+    Err(not_acceptable("application/json, text/event-stream"))
+}
+
+/// A client that says nothing accepts everything.
+fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
+        let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
+        let kind = kind.trim();
+        let refused = parameters.split(';').any(|parameter| {
+            let weight = parameter.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
+            weight.is_some_and(|weight| weight <= 0.0)
+        });
+        !refused && (kind == "*/*" || types.iter().any(|wanted| kind.eq_ignore_ascii_case(wanted)))
+    })
+}
+
+/// Other types are what a form on anyone's page can send without asking.
+fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let why = "the content type must be application/json";
+    Err(Refusal::new(REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+}
+
+fn not_acceptable(wanted: &str) -> Refusal {
+    let why = format!("the client must accept {wanted}");
+    Refusal::new(REQUEST, why).with_status(StatusCode::NOT_ACCEPTABLE)
+}
+
+fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn refused(id: Option<&Id>, refusal: &Refusal) -> Response {
+    json(refusal.status, error(id, refusal))
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+fn preflight() -> Response {
+    let mut response = empty(StatusCode::NO_CONTENT);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    door::allow_request(response.headers_mut());
+    response
+}
+
+fn not_allowed(allowed: &'static str) -> Response {
+    let refusal = Refusal::new(REQUEST, format!("the method is not allowed here: use {allowed}"));
+    let mut response = refused(None, &refusal.with_status(StatusCode::METHOD_NOT_ALLOWED));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! HTTP with a handshake: sessions, their stream, and batches. A request lives on when its connection breaks, and ends
+//! when its client cancels it.
+
+use std::sync::Arc;
+
+use axum::http::header::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use futures_util::FutureExt as _;
+
+use super::{accepts, empty, json, not_acceptable};
+use crate::endpoint::Endpoint;
+use crate::endpoint::answer::{Peer, error};
+use crate::endpoint::era::{Legacy, check_legacy_header, claims};
+use crate::endpoint::json::array;
+use crate::endpoint::message::{Message, Notification, Request};
+use crate::endpoint::method::{Ask, Asking, Method};
+use crate::endpoint::progress::{Exchange, Said};
+use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};
+use crate::endpoint::session::Session;
+use crate::endpoint::stream;
+
+const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+
+impl Endpoint {
+    pub(super) fn initialize(&self, request: &Request<'_>) -> Result<Response, Refusal> {
+        let version = Legacy::requested(request)?;
+        let caller = self.0.config.caller.clone();
+        let watch = self.0.gateway.watch(&caller);
+        watch.list_changes(true);
+        let handshake = self.handshake(&request.id, version, &caller);
+        let session = self.0.sessions.open(version, caller, watch)?;
+        let id = HeaderValue::from_str(&session.id)
+            .map_err(|_| Refusal::new(INTERNAL, "no session can be opened"))?;
+        let mut response = json(StatusCode::OK, handshake);
+        response.headers_mut().insert(SESSION_HEADER, id);
+        Ok(response)
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+        let id = headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
+        self.0.sessions.find(id, &self.0.config.caller)
+    }
+
+    pub(super) async fn in_session(
+        &self,
+        headers: &HeaderMap,
+        request: &Request<'_>,
+    ) -> Result<Response, Refusal> {
+        let session = self.session(headers)?;
+        check_legacy_header(headers)?;
+        let exchange = self.start(&session, request)?;
+        Ok(self.exchange(exchange).await)
+    }
+
+    /// Sets a request going, in a task of its own.
+    fn start(&self, session: &Arc<Session>, request: &Request<'_>) -> Result<Exchange, Refusal> {
+        let method =
+            Method::legacy(&request.method).ok_or_else(|| Refusal::unknown_method(&request.method))?;
+        let Asking { id, ask, call, reports } = Asking::read(request, method, self.0.config.caller.clone())?;
+        let flight = session.flights.depart(&id).ok_or_else(Refusal::id_taken)?;
+        let quick = matches!(ask, Ask::Ping);
+        let answer = self.clone().answer(id, ask, call, Peer::Legacy(session.watch.clone()));
+        if quick {
+            return Ok(Exchange::new(reports, answer.map(Some).boxed()));
+        }
+        let session = session.clone();
+        let task = self.0.drain.spawn(async move {
+            let answer = flight.until_cancelled(answer).await;
+            session.touch();
+            answer
+        });
+        Ok(Exchange::new(reports, task.map(|ended| ended.ok().flatten().flatten()).boxed()))
+    }
+
+    /// A notification or a response: nothing to say, unless it is for a session that is not there.
+    pub(super) fn heard(&self, headers: &HeaderMap, notification: Option<&Notification<'_>>) -> Response {
+        let modern = super::speaks_modern(headers) || notification.is_some_and(|n| claims(&n.params));
+        if modern || !headers.contains_key(SESSION_HEADER) {
+            return empty(StatusCode::ACCEPTED);
+        }
+        match self.session(headers).and_then(|session| check_legacy_header(headers).map(|()| session)) {
+            Err(refusal) => super::refused(None, &refusal),
+            Ok(session) => {
+                note(&session, notification);
+                empty(StatusCode::ACCEPTED)
+            }
+        }
+    }
+
+    /// All messages of a batch, and their answers in one array.
+    pub(super) async fn batch(
+        &self,
+        headers: &HeaderMap,
+        batch: Vec<Message<'_>>,
+    ) -> Result<Response, Refusal> {
+        let modern = batch.iter().any(|message| match message {
+            Message::Request(request) => claims(&request.params),
+            Message::Notification(notification) => claims(&notification.params),
+            Message::Response | Message::Malformed { .. } => false,
+        });
+        if modern || super::speaks_modern(headers) {
+            return Err(Refusal::early(REQUEST, "this version of the protocol has no batches"));
+        }
+        let session = self.session(headers)?;
+        check_legacy_header(headers)?;
+        if !session.version.has_batches() {
+            return Err(Refusal::early(REQUEST, "the session's version of the protocol has no batches"));
+        }
+        let mut answers = vec![];
+        for message in batch {
+            answers.extend(self.of_batch(&session, message).await);
+        }
+        Ok(match answers.is_empty() {
+            true => empty(StatusCode::ACCEPTED),
+            false => json(StatusCode::OK, array(&answers)),
+        })
+    }
+
+    async fn of_batch(&self, session: &Arc<Session>, message: Message<'_>) -> Option<Vec<u8>> {
+        let request = match message {
+            Message::Request(request) => request,
+            Message::Malformed { id, refusal } => return Some(error(id.as_ref(), &refusal)),
+            Message::Notification(notification) => {
+                note(session, Some(&notification));
+                return None;
+            }
+            Message::Response => return None,
+        };
+        let mut exchange = match self.start(session, &request) {
+            Ok(exchange) => exchange,
+            Err(refusal) => return Some(error(Some(&request.id), &refusal)),
+        };
+        loop {
+            // An array has no place for reports.
+            if let Said::Answer(bytes) = exchange.next().await? {
+                return Some(bytes);
+            }
+        }
+    }
+
+    pub(super) fn open_stream(&self, headers: &HeaderMap) -> Result<Response, Refusal> {
+        let session = self.session(headers)?;
+        check_legacy_header(headers)?;
+        if !accepts(headers, &["text/event-stream", "text/*"]) {
+            return Err(not_acceptable("text/event-stream"));
+        }
+        let permit = self.stream_permit()?;
+        Ok(stream::notifications(self.clone(), session, permit))
+    }
+
+    pub(super) fn end_session(&self, headers: &HeaderMap) -> Result<Response, Refusal> {
+        let session = self.session(headers)?;
+        check_legacy_header(headers)?;
+        self.0.sessions.end(&session);
+        Ok(empty(StatusCode::NO_CONTENT))
+    }
+}
+
+fn note(session: &Session, notification: Option<&Notification<'_>>) {
+    if let Some(notification) =
+        notification.filter(|notification| notification.method == "notifications/cancelled")
+    {
+        session.flights.cancel(&notification.params);
+    }
+}

@@ -1,0 +1,149 @@
+//! JSON written straight into a buffer: one pass, no tree, nothing that needs a second look.
+
+use serde_json::value::RawValue;
+
+/// An object that is being written.
+pub(super) struct Object<'a> {
+    out: &'a mut Vec<u8>,
+    first: bool,
+}
+
+/// An object of its own.
+pub(super) fn object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    write_object(&mut out, fill);
+    out
+}
+
+/// Several texts of JSON as one.
+pub(super) fn array(items: &[Vec<u8>]) -> Vec<u8> {
+    [b"[".as_slice(), &items.join(&b','), b"]"].concat()
+}
+
+/// An object at the end of a buffer.
+pub(super) fn write_object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+    out.push(b'{');
+    fill(&mut Object { out, first: true });
+    out.push(b'}');
+}
+
+impl Object<'_> {
+    pub(super) fn text(&mut self, key: &str, value: &str) {
+        write_text(self.key(key), value);
+    }
+
+    pub(super) fn maybe(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    pub(super) fn integer(&mut self, key: &str, value: u64) {
+        self.key(key).extend_from_slice(value.to_string().as_bytes());
+    }
+
+    pub(super) fn code(&mut self, key: &str, value: i32) {
+        self.key(key).extend_from_slice(value.to_string().as_bytes());
+    }
+
+    /// A number; one that JSON cannot say is left out.
+    pub(super) fn number(&mut self, key: &str, value: f64) {
+        if let Some(number) = serde_json::Number::from_f64(value) {
+            self.key(key).extend_from_slice(number.to_string().as_bytes());
+        }
+    }
+
+    pub(super) fn flag(&mut self, key: &str, value: bool) {
+        self.key(key).extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// JSON that somebody else wrote.
+    pub(super) fn raw(&mut self, key: &str, value: &RawValue) {
+        write_line(self.key(key), value.get());
+    }
+
+    /// JSON that this room wrote.
+    pub(super) fn json(&mut self, key: &str, value: &str) {
+        self.key(key).extend_from_slice(value.as_bytes());
+    }
+
+    pub(super) fn blob(&mut self, key: &str, value: &[u8]) {
+        let out = self.key(key);
+        out.push(b'"');
+        base64_simd::STANDARD.encode_append(value, out);
+        out.push(b'"');
+    }
+
+    pub(super) fn object(&mut self, key: &str, fill: impl FnOnce(&mut Object<'_>)) {
+        write_object(self.key(key), fill);
+    }
+
+    pub(super) fn texts<'t>(&mut self, key: &str, values: impl IntoIterator<Item = &'t str>) {
+        self.array(key, values, write_text);
+    }
+
+    pub(super) fn objects<T>(
+        &mut self,
+        key: &str,
+        items: impl IntoIterator<Item = T>,
+        fill: impl Fn(&mut Object<'_>, T),
+    ) {
+        self.array(key, items, |out, item| write_object(out, |object| fill(object, item)));
+    }
+
+    fn array<T>(&mut self, key: &str, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
+        let out = self.key(key);
+        out.push(b'[');
+        for (n, item) in items.into_iter().enumerate() {
+            if n > 0 {
+                out.push(b',');
+            }
+            write(out, item);
+        }
+        out.push(b']');
+    }
+
+    fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        write_text(self.out, key);
+        self.out.push(b':');
+        self.out
+    }
+}
+
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    // Writing a string into memory cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// A line break between tokens would end a line of stdio, and a `data:` line of an event; inside of strings there is none.
+fn write_line(out: &mut Vec<u8>, json: &str) {
+    out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_member() {
+        let raw: Box<RawValue> = serde_json::from_str("{\"a\":\r\n[1]}").unwrap();
+        let bytes = object(|o| {
+            o.text("t\"", "line\nbreak");
+            o.maybe("none", None);
+            o.integer("i", u64::MAX);
+            o.number("n", 0.5);
+            o.number("nan", f64::NAN);
+            o.flag("f", true);
+            o.raw("r", &raw);
+            o.blob("b", b"\x00\xff\xfe");
+            o.object("o", |_| {});
+            o.texts("ts", ["x", "y"]);
+            o.objects("os", [1, 2], |o, n| o.integer("n", n));
+        });
+        let expected = r#"{"t\"":"line\nbreak","i":18446744073709551615,"n":0.5,"f":true,"r":{"a":  [1]},"b":"AP/+","o":{},"ts":["x","y"],"os":[{"n":1},{"n":2}]}"#;
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+}

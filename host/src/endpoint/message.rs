@@ -1,0 +1,186 @@
+//! The reader of JSON-RPC messages: borrowed from the bytes, and strict where a message could mean two things.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::fields::{BadFields, Fields, text_of};
+use super::refusal::{PARSE, REQUEST, Refusal};
+
+/// Deeper than anything that the protocol says, and shallow enough for every parser that comes after.
+const DEEPEST: usize = 128;
+/// The most messages of a batch.
+const LARGEST_BATCH: usize = 64;
+/// The longest id.
+const LONGEST_ID: usize = 1024;
+
+/// The id of a request, byte for byte as the client wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Id(Arc<str>);
+
+impl Id {
+    /// An id is a string or an integer.
+    pub(super) fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let fits = text_of(raw).is_some() || digits.bytes().all(|byte| byte.is_ascii_digit());
+        (fits && text.len() <= LONGEST_ID).then(|| Self(text.into()))
+    }
+
+    /// The id as JSON.
+    pub(super) fn json(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One message.
+#[derive(Debug)]
+pub(super) enum Message<'a> {
+    Request(Request<'a>),
+    Notification(Notification<'a>),
+    /// An answer to a question that was never asked.
+    Response,
+    Malformed {
+        id: Option<Id>,
+        refusal: Refusal,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) id: Id,
+    pub(super) method: Cow<'a, str>,
+    pub(super) params: Params<'a>,
+}
+
+#[derive(Debug)]
+pub(super) struct Notification<'a> {
+    pub(super) method: Cow<'a, str>,
+    pub(super) params: Params<'a>,
+}
+
+/// The parameters of a request.
+#[derive(Debug, Default)]
+pub(super) struct Params<'a> {
+    pub(super) fields: Fields<'a>,
+    pub(super) meta: Fields<'a>,
+    /// What is wrong with them; then the others are empty.
+    pub(super) fault: Option<BadFields>,
+}
+
+/// What came in one body or on one line.
+#[derive(Debug)]
+pub(super) enum Incoming<'a> {
+    One(Message<'a>),
+    Batch(Vec<Message<'a>>),
+}
+
+/// Reads a body or a line.
+pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, Refusal> {
+    let text = std::str::from_utf8(bytes).map_err(|_| not_json("it is not UTF-8"))?;
+    if depth(text) > DEEPEST {
+        return Err(not_json("it is nested too deeply"));
+    }
+    if !text.trim_start().starts_with('[') {
+        return Ok(Incoming::One(message(text)?));
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(text).map_err(syntax)?;
+    match items.len() {
+        0 => Err(Refusal::early(REQUEST, "the batch is empty")),
+        1..=LARGEST_BATCH => {
+            Ok(Incoming::Batch(items.iter().map(|item| message(item.get())).collect::<Result<_, _>>()?))
+        }
+        _ => Err(Refusal::early(REQUEST, format!("the batch has more than {LARGEST_BATCH} messages"))),
+    }
+}
+
+fn message(text: &str) -> Result<Message<'_>, Refusal> {
+    let envelope = match Fields::parse(text) {
+        Ok(envelope) => envelope,
+        Err(error) if error.is_data() => return Ok(malformed(None, "a message is a JSON object")),
+        Err(error) => return Err(syntax(error)),
+    };
+    let id = envelope.raw("id").map(Id::read);
+    match (envelope.fault(), &id) {
+        (Some(BadFields::Repeated(key)), _) if key == "id" => {
+            return Ok(malformed(None, "the key `id` appears twice"));
+        }
+        (Some(fault), _) => return Ok(malformed(id.flatten(), fault.to_string())),
+        (None, Some(None)) => return Ok(malformed(None, "the id must be a string or an integer")),
+        (None, _) => {}
+    }
+    Ok(envelope_to_message(&envelope, id.flatten()))
+}
+
+fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a> {
+    if envelope.raw("jsonrpc").and_then(text_of).as_deref() != Some("2.0") {
+        return malformed(id, "`jsonrpc` must be \"2.0\"");
+    }
+    let Some(method) = envelope.raw("method") else {
+        let response = envelope.raw("result").is_some() || envelope.raw("error").is_some();
+        return if response { Message::Response } else { malformed(id, "`method` is missing") };
+    };
+    let Some(method) = text_of(method) else {
+        return malformed(id, "`method` must be a string");
+    };
+    let params = Params::read(envelope.raw("params"));
+    match id {
+        Some(id) => Message::Request(Request { id, method, params }),
+        None => Message::Notification(Notification { method, params }),
+    }
+}
+
+impl<'a> Params<'a> {
+    fn read(raw: Option<&'a RawValue>) -> Self {
+        Self::parts(raw).unwrap_or_else(|fault| Self { fault: Some(fault), ..Self::default() })
+    }
+
+    fn parts(raw: Option<&'a RawValue>) -> Result<Self, BadFields> {
+        let fields = raw.map_or_else(|| Ok(Fields::default()), |raw| Fields::of(raw, "params"))?;
+        let meta =
+            fields.raw("_meta").map_or_else(|| Ok(Fields::default()), |raw| Fields::of(raw, "_meta"))?;
+        Ok(Self { fields, meta, fault: None })
+    }
+}
+
+fn malformed<'a>(id: Option<Id>, why: impl Into<Cow<'static, str>>) -> Message<'a> {
+    Message::Malformed { id, refusal: Refusal::early(REQUEST, why) }
+}
+
+fn syntax(error: serde_json::Error) -> Refusal {
+    not_json(&format!("line {}, column {}", error.line(), error.column()))
+}
+
+fn not_json(why: &str) -> Refusal {
+    Refusal::early(PARSE, format!("the message is not JSON: {why}"))
+}
+
+/// How deeply arrays and objects are nested, at most. Text that is not JSON gets some number.
+fn depth(text: &str) -> usize {
+    let (mut now, mut most, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                now += 1;
+                most = most.max(now);
+            }
+            b']' | b'}' if !quoted => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+
+fn show(message: &Message<'_>) -> String {
+    match message {
+        Message::Request(Request { id, method, params }) => {
+            let fault = params.fault.as_ref().map(|fault| format!(", but {fault}")).unwrap_or_default();
+            format!("request {id} {method}{fault}")
+        }
+        Message::Notification(notification) => format!("notification {}", notification.method),
+        Message::Response => "response".into(),
+        Message::Malformed { id, refusal } => {
+            let id = id.as_ref().map_or("no id", Id::json);
+            format!("{} {} ({id})", refusal.code, refusal.message)
+        }
+    }
+}
+
+fn check(input: impl AsRef<[u8]>, expected: Expect) {
+    let seen = match read(input.as_ref()) {
+        Ok(Incoming::One(message)) => show(&message),
+        Ok(Incoming::Batch(batch)) => batch.iter().map(show).collect::<Vec<_>>().join("; "),
+        Err(refusal) => format!("{} {}", refusal.code, refusal.message),
+    };
+    expected.assert_eq(&seen);
+}
+
+#[test]
+fn good_messages() {
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, expect!["request 1 ping"]);
+    check(
+        r#" { "id" : "\u0061" , "method":"a\/b","jsonrpc":"2.0","params":{}} "#,
+        expect![[r#"request "\u0061" a/b"#]],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":-12345678901234567890123,"method":"m"}"#,
+        expect!["request -12345678901234567890123 m"],
+    );
+    check(r#"{"jsonrpc":"2.0","method":"n","params":{"a":1}}"#, expect!["notification n"]);
+    check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, expect!["response"]);
+    check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}"#, expect!["response"]);
+}
+
+#[test]
+fn what_is_not_json() {
+    check("", expect!["-32700 the message is not JSON: line 1, column 0"]);
+    check("hello", expect!["-32700 the message is not JSON: line 1, column 1"]);
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping""#,
+        expect!["-32700 the message is not JSON: line 1, column 39"],
+    );
+    check(r#"{"jsonrpc":"2.0"} {}"#, expect!["-32700 the message is not JSON: line 1, column 19"]);
+    check("{\"jsonrpc\":\"2\n.0\"}", expect!["-32700 the message is not JSON: line 1, column 13"]);
+    check(b"{\"jsonrpc\":\"\xff\"}", expect!["-32700 the message is not JSON: it is not UTF-8"]);
+    check("[".repeat(200), expect!["-32700 the message is not JSON: it is nested too deeply"]);
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#,
+        "[".repeat(127),
+        "]".repeat(127)
+    );
+    check(deep, expect!["-32700 the message is not JSON: it is nested too deeply"]);
+    let quoted =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));
+    check(quoted, expect!["request 1 m"]);
+}
+
+#[test]
+fn what_is_json_and_no_message() {
+    for text in ["1", "null", "\"text\"", "true"] {
+        check(text, expect!["-32600 a message is a JSON object (no id)"]);
+    }
+    check("{}", expect![[r#"-32600 `jsonrpc` must be "2.0" (no id)"#]]);
+    check(r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, expect![[r#"-32600 `jsonrpc` must be "2.0" (1)"#]]);
+    check(r#"{"jsonrpc":"2.0","id":1}"#, expect!["-32600 `method` is missing (1)"]);
+    check(r#"{"jsonrpc":"2.0","id":1,"method":null}"#, expect!["-32600 `method` must be a string (1)"]);
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#, expect!["-32600 `method` must be a string (1)"]);
+}
+
+#[test]
+fn ids_are_strings_or_integers() {
+    for id in [
+        "null",
+        "true",
+        "{}",
+        "[1]",
+        "1.5",
+        "1e3",
+        "-0.0",
+        "\"\\ud800\"",
+        &format!("\"{}\"", "x".repeat(2000)),
+    ] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        check(text, expect!["-32600 the id must be a string or an integer (no id)"]);
+    }
+}
+
+#[test]
+fn keys_appear_once() {
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#,
+        expect!["-32600 the key `id` appears twice (no id)"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","\u006dethod":"n"}"#,
+        expect!["-32600 the key `method` appears twice (1)"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"params":{}}"#,
+        expect!["-32600 the key `params` appears twice (1)"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"uri":"a","uri":"b"}}"#,
+        expect!["request 1 m, but the key `uri` appears twice"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"a":1,"a":1}}}"#,
+        expect!["request 1 m, but the key `a` appears twice"],
+    );
+}
+
+#[test]
+fn parameters_are_objects() {
+    for params in ["null", "[]", "1", "\"x\""] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
+        check(text, expect!["request 1 m, but `params` must be an object"]);
+    }
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":[]}}"#,
+        expect!["request 1 m, but `_meta` must be an object"],
+    );
+}
+
+#[test]
+fn batches() {
+    check("[]", expect!["-32600 the batch is empty"]);
+    check(
+        r#"[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","method":"n"},7]"#,
+        expect!["request 1 m; notification n; -32600 a message is a JSON object (no id)"],
+    );
+    check("[1,", expect!["-32700 the message is not JSON: line 1, column 3"]);
+    check(format!("[{}1]", "1,".repeat(64)), expect!["-32600 the batch has more than 64 messages"]);
+}
+
+const VALID: &str = r#"{"jsonrpc":"2.0","id":"i\n1","method":"resources/read","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","k":[1,{"x":null}]},"uri":"x:1"}}"#;
+
+/// Whatever is accepted has an id that is in the input, byte for byte, and is JSON.
+fn echoes(input: &[u8]) {
+    let Ok(incoming) = read(input) else { return };
+    let messages = match incoming {
+        Incoming::One(message) => vec![message],
+        Incoming::Batch(batch) => batch,
+    };
+    for message in messages {
+        let (Message::Request(Request { id, .. }) | Message::Malformed { id: Some(id), .. }) = message else {
+            continue;
+        };
+        let id = id.json();
+        assert!(input.windows(id.len()).any(|window| window == id.as_bytes()), "{id} is not as it came");
+        assert!(
+            serde_json::from_str::<serde_json::Value>(id).is_ok_and(|id| id.is_string() || id.is_number())
+        );
+        assert!(!id.contains('\n'), "an id must not end a line");
+    }
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        echoes(&bytes);
+    }
+
+    #[test]
+    fn json_like_text_does_no_harm(text in r#"[\[\]{}",:0-9a-z\\ ]{0,80}"#) {
+        echoes(text.as_bytes());
+    }
+
+    #[test]
+    fn mutated_requests_do_no_harm(at in 0..VALID.len(), cut in 0..20usize, new in prop::collection::vec(any::<u8>(), 0..8)) {
+        let mut bytes = VALID.as_bytes().to_vec();
+        bytes.splice(at..(at + cut).min(bytes.len()), new);
+        echoes(&bytes);
+    }
+
+    #[test]
+    fn a_good_id_comes_back(id in prop_oneof![any::<i64>().prop_map(|n| n.to_string()), any::<String>().prop_map(|s| serde_json::to_string(&s).unwrap())]) {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+        let Ok(Incoming::One(message)) = read(text.as_bytes()) else { panic!("{text}") };
+        match message {
+            Message::Request(request) => prop_assert_eq!(request.id.json(), id),
+            Message::Malformed { .. } => prop_assert!(id.len() > LONGEST_ID),
+            other => panic!("{other:?}"),
+        }
+    }
+}

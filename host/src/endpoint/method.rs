@@ -1,0 +1,164 @@
+//! The methods, and what each asks: parameters become owned values here, so that a question can outlive its request.
+
+use std::sync::Arc;
+
+use super::fields::Fields;
+use super::message::{Id, Params, Request};
+use super::progress::Reports;
+use super::refusal::{PARAMS, Refusal, clip};
+use crate::resource::{Call, Caller, Completing};
+
+/// The most bytes of metadata that go down with a request.
+const MOST_METADATA: usize = 64 << 10;
+
+/// What can be asked with one answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    Discover,
+    Ping,
+    List,
+    Templates,
+    Read,
+    Complete,
+    Subscribe,
+    Unsubscribe,
+}
+
+impl Method {
+    pub(super) fn modern(name: &str) -> Option<Self> {
+        match name {
+            "server/discover" => Some(Self::Discover),
+            _ => Self::shared(name),
+        }
+    }
+
+    pub(super) fn legacy(name: &str) -> Option<Self> {
+        match name {
+            "ping" => Some(Self::Ping),
+            "resources/subscribe" => Some(Self::Subscribe),
+            "resources/unsubscribe" => Some(Self::Unsubscribe),
+            _ => Self::shared(name),
+        }
+    }
+
+    fn shared(name: &str) -> Option<Self> {
+        match name {
+            "resources/list" => Some(Self::List),
+            "resources/templates/list" => Some(Self::Templates),
+            "resources/read" => Some(Self::Read),
+            "completion/complete" => Some(Self::Complete),
+            _ => None,
+        }
+    }
+}
+
+/// A question, with its parameters.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Discover,
+    Ping,
+    List {
+        cursor: Option<String>,
+    },
+    Templates {
+        cursor: Option<String>,
+    },
+    Read {
+        uri: String,
+    },
+    /// None for what this server has none of: prompts.
+    Complete(Option<Completing>),
+    Subscribe {
+        uri: String,
+    },
+    Unsubscribe {
+        uri: String,
+    },
+}
+
+/// A request on its way down.
+#[derive(Debug)]
+pub(super) struct Asking {
+    pub(super) id: Id,
+    pub(super) ask: Ask,
+    pub(super) call: Arc<Call>,
+    pub(super) reports: Reports,
+}
+
+impl Asking {
+    pub(super) fn read(request: &Request<'_>, method: Method, caller: Caller) -> Result<Self, Refusal> {
+        let ask = Ask::read(method, &request.params)?;
+        let (reports, progress) = Reports::wanted(&request.params.meta)?;
+        let mut call = call(&request.params, caller)?;
+        call.progress = progress;
+        Ok(Self { id: request.id.clone(), ask, call: Arc::new(call), reports })
+    }
+}
+
+/// The caller, and what came with the request.
+pub(super) fn call(params: &Params<'_>, caller: Caller) -> Result<Call, Refusal> {
+    let size: usize = params.meta.iter().map(|(key, json)| key.len() + json.get().len()).sum();
+    if size > MOST_METADATA {
+        return Err(Refusal::new(PARAMS, format!("`_meta` has more than {MOST_METADATA} bytes")));
+    }
+    let mut call = Call::by(caller);
+    call.metadata = params.meta.iter().map(|(key, json)| (key.to_owned(), json.get().to_owned())).collect();
+    Ok(call)
+}
+
+impl Ask {
+    fn read(method: Method, params: &Params<'_>) -> Result<Self, Refusal> {
+        if let Some(fault) = &params.fault {
+            return Err(fault.clone().into());
+        }
+        let fields = &params.fields;
+        let cursor = || Ok::<_, Refusal>(fields.text("cursor")?.map(Into::into));
+        let uri = || Ok::<_, Refusal>(fields.needed_text("uri")?.into_owned());
+        Ok(match method {
+            Method::Discover => Self::Discover,
+            Method::Ping => Self::Ping,
+            Method::List => Self::List { cursor: cursor()? },
+            Method::Templates => Self::Templates { cursor: cursor()? },
+            Method::Read => Self::Read { uri: uri()? },
+            Method::Complete => Self::Complete(completing(fields)?),
+            Method::Subscribe => Self::Subscribe { uri: uri()? },
+            Method::Unsubscribe => Self::Unsubscribe { uri: uri()? },
+        })
+    }
+}
+
+fn completing(fields: &Fields<'_>) -> Result<Option<Completing>, Refusal> {
+    let reference = fields.needed_object("ref")?;
+    let argument = fields.needed_object("argument")?;
+    let (variable, prefix) = (argument.needed_text("name")?, argument.needed_text("value")?);
+    let filled = filled(fields)?;
+    match &*reference.needed_text("type")? {
+        "ref/prompt" => reference.needed_text("name").map(|_| None).map_err(Into::into),
+        "ref/resource" => Ok(Some(Completing {
+            template: reference.needed_text("uri")?.into_owned(),
+            variable: variable.into_owned(),
+            prefix: prefix.into_owned(),
+            filled,
+        })),
+        other => {
+            let other = clip(other, 80);
+            Err(Refusal::new(
+                PARAMS,
+                format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\""),
+            ))
+        }
+    }
+}
+
+fn filled(fields: &Fields<'_>) -> Result<Vec<(String, String)>, Refusal> {
+    let context = fields.object("context")?.unwrap_or_default();
+    let arguments = context.object("arguments")?.unwrap_or_default();
+    let pairs = arguments.iter().map(|(name, value)| {
+        super::fields::text_of(value).map(|value| (name.to_owned(), value.into_owned()))
+    });
+    let pairs: Option<Vec<_>> = pairs.collect();
+    pairs.ok_or_else(|| Refusal::new(PARAMS, "every value of `context.arguments` must be a string"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Connections: as many as are allowed, each for as long as it makes headway, and all of them until the house closes.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Waker, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::Sleep;
+
+use super::{Endpoint, http};
+use crate::drain::Drain;
+
+/// How long the head of a request may take, the silence before it included.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+/// How long a client may read nothing of what is sent to it.
+const STALL_TIME: Duration = Duration::from_secs(30);
+/// A pause when the system gives no more connections.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How often unused sessions are looked for.
+const SWEEP_TIME: Duration = Duration::from_secs(30);
+
+impl Endpoint {
+    /// Serves HTTP until the house closes. Requests under way go on in the drain.
+    pub async fn serve_http(&self, listener: TcpListener) -> io::Result<()> {
+        let (drain, router) = (&self.0.drain, http::router(self.clone()));
+        let places = Arc::new(Semaphore::new(self.0.config.connections));
+        let mut sweep = tokio::time::interval(SWEEP_TIME);
+        loop {
+            let next = async {
+                let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
+                Ok::<_, io::Error>((place, listener.accept().await))
+            };
+            let (place, accepted) = tokio::select! {
+                () = drain.stopping() => return Ok(()),
+                _ = sweep.tick() => { self.0.sessions.sweep(); continue }
+                next = next => next?,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let serving = serve(stream, router.clone(), drain.clone());
+                    drain.spawn(async move {
+                        serving.await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no connection could be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, router: Router, drain: Drain) {
+    // Small answers must not wait for the acknowledgement of the one before.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(Patient { stream, most: STALL_TIME, stalled: None });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .serve_connection(io, TowerToHyperService::new(router));
+    let mut serving = std::pin::pin!(serving);
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = drain.stopping() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// A stream that breaks when its other side reads nothing for too long.
+struct Patient<S> {
+    stream: S,
+    most: Duration,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    fn headway<T>(&mut self, now: Poll<io::Result<T>>, waker: &mut Waker<'_>) -> Poll<io::Result<T>> {
+        if now.is_ready() {
+            self.stalled = None;
+            return now;
+        }
+        let most = self.most;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(most)));
+        ready!(stalled.as_mut().poll(waker));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        waker: &mut Waker<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(waker, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, waker: &mut Waker<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let now = Pin::new(&mut self.stream).poll_write(waker, bytes);
+        self.headway(now, waker)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        waker: &mut Waker<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let now = Pin::new(&mut self.stream).poll_write_vectored(waker, parts);
+        self.headway(now, waker)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(waker)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(waker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_reads_nothing_is_given_up_and_who_reads_slowly_is_not() {
+        let most = Duration::from_millis(200);
+        let (stream, _silent) = tokio::io::duplex(1);
+        let refused = Patient { stream, most, stalled: None }.write_all(b"more than fits").await;
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::TimedOut);
+
+        let (stream, mut slow) = tokio::io::duplex(1);
+        let mut patient = Patient { stream, most: Duration::from_secs(60), stalled: None };
+        let reading = async {
+            let mut all = [0; 14];
+            slow.read_exact(&mut all).await.map(|_| all)
+        };
+        let (written, read) = tokio::join!(patient.write_all(b"more than fits"), reading);
+        assert!(written.is_ok() && patient.stalled.is_none());
+        assert_eq!(&read.unwrap(), b"more than fits");
+    }
+}
