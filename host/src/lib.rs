@@ -26,3 +26,6 @@ pub mod reconcile;
 
 // Floor 6: the protocol.
 pub mod endpoint;
+
+// Floor 7: what the operator wants.
+pub mod config;

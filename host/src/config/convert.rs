@@ -1,0 +1,165 @@
+//! From what was written to what is meant: the one conversion, and the only place with defaults.
+//! (Those of the limits stand in `policy`, which has to have some where there is no file at all.)
+
+mod provider;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::file::{File, Server};
+use super::gather::Source;
+use super::value::Time;
+use super::{Config, Env, Fault, Log, LogFormat, Overrides, Place};
+use crate::name::TeamName;
+use crate::policy::{Grant, Limits};
+use crate::reconcile::Terms;
+use crate::resource::Caller;
+use crate::{endpoint, gateway, reconcile, sandbox};
+
+pub(super) fn convert(
+    file: File,
+    place: &Place,
+    env: &Env,
+    overrides: &Overrides,
+    source: &Source<'_>,
+    faults: &mut Vec<Fault>,
+) -> Config {
+    let mut conversion = Conversion { place, env, source, faults };
+    let plugins = conversion.plugins(&file, overrides);
+    let defaults = provider::limits(&Limits::default(), &file.limits);
+    let grant = Grant { limits: defaults.clone(), ..Grant::default() };
+    let default = Terms { grant: Arc::new(grant), priority: 0 };
+    let terms = file
+        .provider
+        .into_iter()
+        .filter_map(|(name, written)| conversion.provider(&name, written, &defaults));
+    let terms = terms.collect();
+    let listen = conversion.listen(&file.server, overrides);
+    let log = conversion.log(&file.server);
+    let Server { instructions, page_size, watched_uris, guests, grace, .. } = &file.server;
+    Config {
+        gateway: gateway::Config { page_size: page_size.unwrap_or(100), instructions: instructions.clone() },
+        watched_uris: count(*watched_uris, 1_000) as usize,
+        sandbox: sandbox::Config { slots: count(*guests, 256) },
+        grace: time(*grace, 10),
+        endpoint: endpoint(file.server, listen),
+        reconcile: reconcile::Config { plugins: plugins.clone(), team: TeamName::sole(), terms, default },
+        plugins,
+        log,
+    }
+}
+
+fn endpoint(server: Server, listen: SocketAddr) -> endpoint::Config {
+    endpoint::Config {
+        listen,
+        hosts: server.hosts.unwrap_or_default(),
+        origins: server.origins.unwrap_or_default(),
+        body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
+        sessions: count(server.sessions, 1_000) as usize,
+        session_idle: time(server.session_idle, 30 * 60),
+        streams: count(server.streams, 1_000) as usize,
+        connections: count(server.connections, 1_000) as usize,
+        keep_alive: time(server.keep_alive, 15),
+        caller: Caller { subject: None, team: TeamName::sole(), scopes: Vec::new() },
+        title: server.title,
+    }
+}
+
+fn count(written: Option<NonZeroU32>, default: u32) -> u32 {
+    written.map_or(default, NonZeroU32::get)
+}
+
+fn time(written: Option<Time>, seconds: u64) -> Duration {
+    written.map_or(Duration::from_secs(seconds), |time| time.0)
+}
+
+struct Conversion<'a> {
+    place: &'a Place,
+    env: &'a Env,
+    source: &'a Source<'a>,
+    faults: &'a mut Vec<Fault>,
+}
+
+impl Conversion<'_> {
+    fn fault(&mut self, at: &Range<usize>, what: impl Into<String>) {
+        self.faults.push(self.source.fault(at, what));
+    }
+
+    /// A fault of what the command line said, or of a default.
+    fn fault_of(&mut self, place: &str, what: String) {
+        self.faults.push(Fault { line: None, place: place.into(), what });
+    }
+
+    fn plugins(&mut self, file: &File, overrides: &Overrides) -> PathBuf {
+        let (at, path) = match (&overrides.plugins, &file.plugins) {
+            (Some(path), _) => (None, self.place.here.join(path)),
+            (None, Some(path)) => (Some(path.span()), self.place.folder.join(path.get_ref())),
+            (None, None) => (None, self.place.folder.join("plugins")),
+        };
+        if let Err(what) = folder(&path) {
+            match at {
+                Some(at) => self.fault(&at, what),
+                None if overrides.plugins.is_some() => self.fault_of("--plugins", what),
+                None => self.fault_of("plugins", format!("{what}, or name another with `--plugins DIR`")),
+            }
+        }
+        path
+    }
+
+    /// There is no authentication yet: beyond this machine only for those who say that they know.
+    fn listen(&mut self, server: &Server, overrides: &Overrides) -> SocketAddr {
+        let written = server.listen.as_ref();
+        let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878));
+        let listen = overrides.listen.or(written.map(|listen| listen.get_ref().0)).unwrap_or(default);
+        if listen.ip().is_loopback() {
+            return listen;
+        }
+        let mut missing = Vec::new();
+        if server.hosts.as_ref().is_none_or(Vec::is_empty) {
+            missing.push("`server.hosts` with the names under which clients reach it");
+        }
+        if server.unauthenticated != Some(true) {
+            missing.push("`server.unauthenticated = true`, since anyone who reaches it may read everything");
+        }
+        if !missing.is_empty() {
+            let what =
+                format!("{listen} is reachable from outside this machine: set {}", missing.join(", and "));
+            match written {
+                Some(written) if overrides.listen.is_none() => self.fault(&written.span(), what),
+                _ => self.fault_of("--listen", what),
+            }
+        }
+        listen
+    }
+
+    fn log(&mut self, server: &Server) -> Log {
+        let named = self.env.get("LARDER_LOG").filter(|filter| !filter.is_empty());
+        let written = server.log.filter.as_ref();
+        let filter =
+            named.or(written.map(|filter| filter.get_ref())).map_or("info", String::as_str).to_owned();
+        if let Err(error) = tracing_subscriber::EnvFilter::try_new(&filter) {
+            match written {
+                Some(written) if named.is_none() => {
+                    self.fault(&written.span(), format!("not a filter: {error}"))
+                }
+                _ => self.fault_of("LARDER_LOG", format!("not a filter: {error}")),
+            }
+        }
+        Log { filter, format: server.log.format.unwrap_or(LogFormat::Text) }
+    }
+}
+
+fn folder(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(format!("{} is not a folder", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("there is no folder {}: create it", path.display()))
+        }
+        Err(error) => Err(format!("cannot open {}: {error}", path.display())),
+    }
+}

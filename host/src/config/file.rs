@@ -1,0 +1,114 @@
+//! `larder.toml` as a person wrote it: every key optional, unknown keys refused, nothing decided.
+//! Values that are checked later carry their place in the file.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::LogFormat;
+use super::value::{Dir, Host, Listen, Plain, Size, Time};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct File {
+    pub(super) plugins: Option<Spanned<PathBuf>>,
+    pub(super) server: Server,
+    pub(super) limits: Limits,
+    pub(super) provider: BTreeMap<Spanned<String>, Provider>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Server {
+    pub(super) listen: Option<Spanned<Listen>>,
+    pub(super) unauthenticated: Option<bool>,
+    pub(super) hosts: Option<Vec<String>>,
+    pub(super) origins: Option<Vec<String>>,
+    pub(super) title: Option<String>,
+    pub(super) instructions: Option<String>,
+    pub(super) page_size: Option<u32>,
+    pub(super) body_limit: Option<Size<usize>>,
+    pub(super) sessions: Option<NonZeroU32>,
+    pub(super) session_idle: Option<Time>,
+    pub(super) streams: Option<NonZeroU32>,
+    pub(super) connections: Option<NonZeroU32>,
+    pub(super) watched_uris: Option<NonZeroU32>,
+    pub(super) guests: Option<NonZeroU32>,
+    pub(super) keep_alive: Option<Time>,
+    pub(super) grace: Option<Time>,
+    pub(super) log: Log,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Log {
+    pub(super) filter: Option<Spanned<String>>,
+    pub(super) format: Option<LogFormat>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    pub(super) memory: Option<Size<u64>>,
+    pub(super) table_elements: Option<NonZeroU32>,
+    pub(super) instances: Option<NonZeroU32>,
+    pub(super) cpu: Option<Time>,
+    pub(super) wall: Option<Time>,
+    pub(super) calls: Option<NonZeroU32>,
+    pub(super) queue: Option<Time>,
+    pub(super) result: Option<Size<u64>>,
+    pub(super) page: Option<NonZeroU32>,
+    pub(super) held: Option<NonZeroU32>,
+    pub(super) log: Option<Size<u32>>,
+    pub(super) reports: Option<NonZeroU32>,
+    pub(super) component: Option<Size<u64>>,
+    pub(super) http_body: Option<Size<u64>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Provider {
+    pub(super) settings: BTreeMap<String, Plain>,
+    pub(super) env: Env,
+    pub(super) dirs: Vec<Spanned<Dir>>,
+    pub(super) hosts: Vec<Host>,
+    pub(super) priority: Option<i32>,
+    pub(super) raw_values: Option<bool>,
+    pub(super) limits: Limits,
+}
+
+/// Variables: names that are taken over from the host, or names with values.
+#[derive(Debug, Default)]
+pub(super) struct Env {
+    pub(super) taken: Vec<Spanned<String>>,
+    pub(super) given: BTreeMap<String, Plain>,
+}
+
+impl<'de> Deserialize<'de> for Env {
+    fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_any(EnvVisitor)
+    }
+}
+
+struct EnvVisitor;
+
+impl<'de> serde::de::Visitor<'de> for EnvVisitor {
+    type Value = Env;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of names, or a table of names and values")
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Env, A::Error> {
+        let taken = Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
+        Ok(Env { taken, ..Env::default() })
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Env, A::Error> {
+        let given = Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+        Ok(Env { given, ..Env::default() })
+    }
+}

@@ -1,0 +1,75 @@
+//! `${NAME}` and `${NAME:-default}` in the file's texts. `$$` is a dollar sign.
+
+use super::Env;
+
+/// Puts the values of variables in their places. What was put in is not looked through again.
+pub(super) fn substitute(text: &str, env: &Env) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            out.push('$');
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('{') {
+            let (inner, after) =
+                after.split_once('}').ok_or("`${` without `}`: close it, or write `$$` for a dollar sign")?;
+            out.push_str(look_up(inner, env)?);
+            rest = after;
+        } else {
+            out.push('$');
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn look_up<'a>(inner: &'a str, env: &'a Env) -> Result<&'a str, String> {
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inner, None),
+    };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(format!("`${{{inner}}}` does not name a variable; write `$$` for a dollar sign"));
+    }
+    match (env.get(name), default) {
+        // As in a shell: `:-` is for variables that are empty, too.
+        (Some(value), None) => Ok(value),
+        (Some(value), Some(_)) if !value.is_empty() => Ok(value),
+        (_, Some(default)) => Ok(default),
+        (None, None) => Err(format!(
+            "the environment variable {name} is not set; set it, or write `${{{name}:-default}}`"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: Expect) {
+        let env = [("A", "one"), ("EMPTY", ""), ("DOLLAR", "${A}")];
+        let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        expected.assert_eq(&substitute(text, &env).unwrap_or_else(|fault| format!("fault: {fault}")));
+    }
+
+    #[test]
+    fn variables_are_put_in_once() {
+        check("plain", expect!["plain"]);
+        check("<${A}|${A:-x}|${EMPTY}|${EMPTY:-x}|${NO:-}>", expect!["<one|one||x|>"]);
+        check("$5 $${A} ${DOLLAR}$", expect!["$5 ${A} ${A}$"]);
+    }
+
+    #[test]
+    fn what_cannot_be_put_in_is_a_fault() {
+        check(
+            "${NO}",
+            expect!["fault: the environment variable NO is not set; set it, or write `${NO:-default}`"],
+        );
+        check("${A", expect!["fault: `${` without `}`: close it, or write `$$` for a dollar sign"]);
+        check("${A B}", expect!["fault: `${A B}` does not name a variable; write `$$` for a dollar sign"]);
+    }
+}

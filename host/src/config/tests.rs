@@ -1,0 +1,253 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::name::ProviderName;
+use crate::policy::{Access, Limits};
+
+const EXAMPLE: &str = include_str!("../../../examples/larder.toml");
+
+/// A folder with what the examples name.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plugins", "docs", "cache"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn read_with(
+        &self,
+        text: &str,
+        env: &[(&str, &str)],
+        overrides: &Overrides,
+    ) -> Result<Config, ConfigError> {
+        let folder = self.0.path().to_owned();
+        let place = Place { file: Some("larder.toml".into()), here: folder.clone(), folder };
+        let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        parse(text, &place, &env, overrides)
+    }
+
+    fn read(&self, text: &str) -> Config {
+        self.read_with(text, &[("HOME", "/home/me")], &Overrides::default()).unwrap()
+    }
+
+    /// All of it, to be compared.
+    fn shown(&self, text: &str) -> String {
+        format!("{:#?}", self.read(text))
+    }
+}
+
+/// The faults of a text, without the folder's changing name.
+fn check_with(text: &str, overrides: &Overrides, expected: Expect) {
+    let folder = Folder::new();
+    let shown = match folder.read_with(text, &[], overrides) {
+        Ok(_) => "no fault".to_owned(),
+        Err(error) => error.to_string().replace(&folder.0.path().display().to_string(), "FOLDER"),
+    };
+    expected.assert_eq(&shown);
+}
+
+fn check(text: &str, expected: Expect) {
+    check_with(text, &Overrides::default(), expected);
+}
+
+#[test]
+fn the_example_says_exactly_the_defaults() {
+    let folder = Folder::new();
+    assert_eq!(folder.shown(EXAMPLE), folder.shown(""));
+    assert_eq!(folder.read("").reconcile.default.grant.limits, Limits::default());
+}
+
+#[test]
+fn what_the_example_comments_out_means_what_it_says() {
+    let code = |line: &str| match line.strip_prefix('#') {
+        Some(code) if !code.starts_with(' ') || code.starts_with("    ") => code.to_owned(),
+        _ => line.to_owned(),
+    };
+    let text: Vec<_> = EXAMPLE.lines().map(code).collect();
+    let config = Folder::new().read(&text.join("\n"));
+    assert_eq!(config.endpoint.title.as_deref(), Some("Our documents"));
+    assert_eq!(config.gateway.instructions.as_deref(), Some("Read docs://index first."));
+    let terms = &config.reconcile.terms[&ProviderName::parse("wiki").unwrap()];
+    let grant = &terms.grant;
+    assert_eq!((terms.priority, grant.raw_values), (0, false));
+    assert_eq!(grant.settings.values().cloned().collect::<Vec<_>>(), ["3", "ENG", ""]);
+    assert_eq!(grant.env["HOME"], "/home/me");
+    let dirs: Vec<_> = grant.dirs.iter().map(|dir| (dir.guest.as_str(), dir.access)).collect();
+    assert_eq!(dirs, [("/docs", Access::Read), ("/var/cache", Access::Write)]);
+    assert!(grant.dirs[0].host.is_absolute() && grant.dirs[0].host.ends_with("docs"));
+    let hosts: Vec<_> =
+        grant.hosts.iter().map(|rule| (rule.host.as_str(), rule.port, rule.private)).collect();
+    let expected = [
+        ("api.example.com", None, false),
+        ("127.0.0.1", Some(8080), true),
+        ("*.example.org", None, false),
+        ("wiki.example.net", None, true),
+    ];
+    assert_eq!(hosts, expected);
+    assert_eq!(grant.limits.memory, 256 << 20);
+    assert_eq!((grant.limits.wall, grant.limits.cpu), (Duration::from_secs(30), Limits::default().cpu));
+}
+
+/// Each key of the example, set to something else, changes the configuration: none is read and forgotten.
+#[test]
+fn every_key_counts() {
+    let folder = Folder::new();
+    let default = folder.shown("");
+    for key in
+        ["sessions = 2", "streams = 2", "connections = 2", "watched_uris = 2", "guests = 2", "page_size = 2"]
+    {
+        assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
+    }
+    for key in
+        ["session_idle = '2s'", "keep_alive = '2s'", "grace = '2s'", "body_limit = '2B'", "hosts = ['x']"]
+    {
+        assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
+    }
+    for key in
+        ["origins = ['x']", "log.format = 'json'", "log.filter = 'warn'", "listen = '[::1]:1'", "title = 'x'"]
+    {
+        assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
+    }
+    for key in ["memory", "cpu", "wall", "queue", "result", "log", "component", "http_body"] {
+        let value = if ["cpu", "wall", "queue"].contains(&key) { "2ms" } else { "2KiB" };
+        assert_ne!(folder.shown(&format!("limits.{key} = '{value}'")), default, "{key}");
+    }
+    for key in ["table_elements", "instances", "calls", "page", "held", "reports"] {
+        assert_ne!(folder.shown(&format!("limits.{key} = 2")), default, "{key}");
+    }
+    assert_ne!(folder.shown("plugins = 'docs'"), default);
+}
+
+#[test]
+fn limits_come_from_the_provider_then_the_file_then_the_house() {
+    let config = Folder::new().read("limits = { calls = 3, page = 7 }\nprovider.a.limits.calls = 5");
+    let limits = &config.reconcile.terms[&ProviderName::parse("a").unwrap()].grant.limits;
+    assert_eq!((limits.calls, limits.page, limits.held), (5, 7, Limits::default().held));
+    assert_eq!(config.reconcile.default.grant.limits.calls, 3);
+}
+
+#[test]
+fn all_faults_are_found_at_once() {
+    check(
+        r#"
+plugins = "nowhere"
+colour = "red"
+
+[server]
+listen = "example.com:80"
+page_size = "many"
+grace = "soon"
+body_limit = "0MiB"
+sessions = 0
+title = "${NO_SUCH}"
+log = { format = "xml", filter = "a=b=c" }
+
+[limits]
+memory = "1.5GiB"
+log = "1TB"
+
+[provider."a b"]
+[provider.wiki]
+dirs = [3, "docs", "gone", { host = "docs", guest = "up/../", acess = "read" }, { guest = "/x" }]
+hosts = ["*", { host = "x", methods = [] }, "ok.example.org/path"]
+env = ["NO_SUCH"]
+settings = { list = [1], date = 2020-01-01 }
+"#,
+        expect![[r#"
+            larder.toml:2: plugins: there is no folder FOLDER/nowhere: create it
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `server`, `limits`, `provider`
+            larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
+            larder.toml:7: server.page_size: invalid type: string "many", expected u32
+            larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
+            larder.toml:9: server.body_limit: must be more than 0: there is no "unlimited"
+            larder.toml:10: server.sessions: invalid value: integer `0`, expected a nonzero u32
+            larder.toml:11: server.title: the environment variable NO_SUCH is not set; set it, or write `${NO_SUCH:-default}`
+            larder.toml:12: server.log.format: unknown variant `xml`, expected `text` or `json`
+            larder.toml:12: server.log.filter: not a filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
+            larder.toml:15: limits.memory: `1.5GiB` is not a size: write a whole number and a unit, such as "64MiB", "512KiB" or "1GB"
+            larder.toml:16: limits.log: `1TB` is not a size: write a whole number and a unit, such as "64MiB", "512KiB" or "1GB"
+            larder.toml:18: provider.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
+            larder.toml:20: provider.wiki.dirs[0]: invalid type: integer `3`, expected a path, or a table with `host`, `guest` and `access`
+            larder.toml:20: provider.wiki.dirs[3].acess: unknown field `acess`, expected one of `host`, `guest`, `access`
+            larder.toml:20: provider.wiki.dirs[4]: missing field `host`
+            larder.toml:20: provider.wiki.dirs[2]: there is no folder FOLDER/gone: create it
+            larder.toml:20: provider.wiki.dirs[3]: `up/../` is not a path for a guest: write it absolute and without `..`, such as "/docs"
+            larder.toml:21: provider.wiki.hosts[0]: `*` is not a host: write a name, `*.` and a name, or an IP address
+            larder.toml:21: provider.wiki.hosts[1]: `methods` is empty: name some, or write ["*"] for all
+            larder.toml:21: provider.wiki.hosts[2]: `ok.example.org/path`: a grant names a host, without a path, a query or a user
+            larder.toml:22: provider.wiki.env[0]: the environment variable NO_SUCH is not set; set it, or take it out
+            larder.toml:23: provider.wiki.settings.date: invalid type: map, expected a text, a number or a boolean
+            larder.toml:23: provider.wiki.settings.list: invalid type: sequence, expected a text, a number or a boolean"#]],
+    );
+}
+
+#[test]
+fn broken_syntax_is_reported_alone() {
+    check(
+        "plugins = \"x\n[server\nlisten = 1",
+        expect![[r#"
+            larder.toml:2: unclosed table, expected `]`
+            larder.toml:1: invalid basic string, expected `"`"#]],
+    );
+    check("plugins = 'plugins'\nplugins = 'docs'", expect!["larder.toml:2: duplicate key"]);
+}
+
+#[test]
+fn beyond_this_machine_only_for_those_who_say_so() {
+    check(
+        "[server]\nlisten = '0.0.0.0:80'",
+        expect![
+            "larder.toml:2: server.listen: 0.0.0.0:80 is reachable from outside this machine: set `server.hosts` with the names under which clients reach it, and `server.unauthenticated = true`, since anyone who reaches it may read everything"
+        ],
+    );
+    let said = "[server]\nlisten = '0.0.0.0:80'\nunauthenticated = true\nhosts = ['docs.example.org']";
+    check(said, expect!["no fault"]);
+    let overrides = Overrides { listen: Some(([192, 0, 2, 1], 80).into()), ..Overrides::default() };
+    check_with(
+        "[server]\nhosts = ['docs.example.org']",
+        &overrides,
+        expect![
+            "--listen: 192.0.2.1:80 is reachable from outside this machine: set `server.unauthenticated = true`, since anyone who reaches it may read everything"
+        ],
+    );
+}
+
+#[test]
+fn the_command_line_wins() {
+    let folder = Folder::new();
+    let listen = ([127, 0, 0, 1], 0).into();
+    let overrides = Overrides { plugins: Some("docs".into()), listen: Some(listen), config: None };
+    let config = folder.read_with("plugins = 'gone'\nserver.listen = '0.0.0.0:1'", &[], &overrides).unwrap();
+    assert_eq!(config.endpoint.listen, listen);
+    assert!(config.plugins.ends_with("docs") && config.reconcile.plugins == config.plugins);
+    let gone = Overrides { plugins: Some("gone".into()), ..Overrides::default() };
+    check_with("", &gone, expect!["--plugins: there is no folder FOLDER/gone: create it"]);
+}
+
+#[test]
+fn the_environment_wins_over_the_filter() {
+    let folder = Folder::new();
+    let filter = |env: &[(&str, &str)]| {
+        let read = folder.read_with("server.log.filter = 'warn'", env, &Overrides::default());
+        read.map(|config| config.log.filter).unwrap_or_else(|error| error.to_string())
+    };
+    assert_eq!(filter(&[]), "warn");
+    assert_eq!(filter(&[("LARDER_LOG", "")]), "warn");
+    assert_eq!(filter(&[("LARDER_LOG", "larder=debug")]), "larder=debug");
+    expect![[r#"LARDER_LOG: not a filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5"#]].assert_eq(&filter(&[("LARDER_LOG", "a=b=c")]));
+}
+
+#[test]
+fn variables_reach_every_text() {
+    let folder = Folder::new();
+    let env = [("NAME", "docs"), ("SECRET", "x${NAME}")];
+    let text = "plugins = '${NAME}'\nprovider.a.settings.t = '${SECRET}'\nprovider.a.dirs = ['${NAME}']";
+    let config = folder.read_with(text, &env, &Overrides::default()).unwrap();
+    let grant = &config.reconcile.terms[&ProviderName::parse("a").unwrap()].grant;
+    assert!(config.plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
+    assert_eq!(grant.settings["t"], "x${NAME}");
+}
