@@ -27,5 +27,6 @@ pub mod reconcile;
 // Floor 6: the protocol.
 pub mod endpoint;
 
-// Floor 7: what the operator wants.
+// Floor 7: what the operator wants, and the other end of the protocol.
+pub mod client;
 pub mod config;

@@ -1,0 +1,71 @@
+//! Why the client has no answer. Each text says what to do next.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Not an address of HTTP.
+    #[error("`{0}` is not a URL of a server: write one such as http://127.0.0.1:7878/mcp")]
+    BadUrl(String),
+    /// A token that no header can carry.
+    #[error("the token holds characters that no HTTP header can carry")]
+    BadToken,
+    /// Nobody answers.
+    #[error("cannot reach {url}: {why}; is `larder serve` running?")]
+    Unreachable {
+        /// Where.
+        url: String,
+        /// What the system said.
+        why: String,
+    },
+    /// The answer did not come in time.
+    #[error("{0} did not answer in time")]
+    TimedOut(String),
+    /// A token is needed, or another one.
+    #[error("{0} wants a token (HTTP 401): give a valid one with `--token`")]
+    Unauthorized(String),
+    /// The endpoint is elsewhere.
+    #[error("{url} answers HTTP {status}: {hint}")]
+    Status {
+        /// Where.
+        url: String,
+        /// The status.
+        status: u16,
+        /// What it may mean.
+        hint: String,
+    },
+    /// An answer that is not MCP.
+    #[error("the server's answer is not MCP: {0}")]
+    NotMcp(String),
+    /// The server says no.
+    #[error("the server says: {0}")]
+    Refused(Refusal),
+    /// The connection ended first.
+    #[error("the connection ended before the answer came")]
+    Closed,
+    /// More than a client takes.
+    #[error("the answer is larger than {} MiB", super::http::LARGEST >> 20)]
+    TooLarge,
+}
+
+impl ClientError {
+    /// Whether the question was asked wrongly, as opposed to answered with no.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::BadUrl(_) | Self::BadToken)
+    }
+}
+
+/// An error as a server writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct Refusal {
+    /// Its number.
+    pub code: i64,
+    /// Its text.
+    pub message: String,
+    /// What belongs to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}

@@ -1,0 +1,116 @@
+//! Finds out which era a server speaks: asks `server/discover`, and where that is not known, `initialize`.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::error::ClientError;
+use super::message::Outgoing;
+use super::{Client, Transport};
+
+const MODERN: &str = "2026-07-28";
+const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// An old server on a pipe may say nothing at all to what it does not know.
+const PROBE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Era {
+    /// Every request says what it needs.
+    Modern,
+    /// A handshake came first. The version is none until it is over.
+    Legacy(Option<String>),
+}
+
+impl Era {
+    pub(super) fn version(&self) -> &str {
+        match self {
+            Self::Modern => MODERN,
+            Self::Legacy(version) => version.as_deref().unwrap_or(LEGACY[0]),
+        }
+    }
+
+    /// The value of the header that says the version; none while it is being agreed on.
+    pub(super) fn header(&self) -> Option<&str> {
+        match self {
+            Self::Modern => Some(MODERN),
+            Self::Legacy(version) => version.as_deref(),
+        }
+    }
+
+    pub(super) fn metadata(&self) -> Option<Value> {
+        (*self == Self::Modern).then(|| {
+            json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientInfo": client_info(),
+                "io.modelcontextprotocol/clientCapabilities": {},
+            })
+        })
+    }
+}
+
+fn client_info() -> Value {
+    json!({ "name": "larder", "version": env!("CARGO_PKG_VERSION") })
+}
+
+pub(super) async fn greet(mut transport: Transport) -> Result<Client, ClientError> {
+    match discover(&mut transport).await {
+        Ok(true) => return Ok(Client { transport, era: Era::Modern, asked: 1 }),
+        Err(error) if !may_be_older(&error) => return Err(error),
+        Ok(false) | Err(_) => {}
+    }
+    let era = initialize(&mut transport).await?;
+    Ok(Client { transport, era, asked: 2 })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered {
+    supported_versions: Vec<String>,
+}
+
+async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
+    let request = Outgoing::request(1, &Era::Modern, "server/discover", json!({}), None);
+    let on_a_pipe = matches!(transport, Transport::Lines(_));
+    let exchange = transport.exchange(&request, &Era::Modern);
+    let answer = match on_a_pipe {
+        true => tokio::time::timeout(PROBE, exchange)
+            .await
+            .map_err(|_| ClientError::TimedOut("the server".into()))?,
+        false => exchange.await,
+    };
+    let discovered: Discovered = answer?.result("server/discover")?;
+    Ok(discovered.supported_versions.iter().any(|version| version == MODERN))
+}
+
+fn may_be_older(error: &ClientError) -> bool {
+    match error {
+        ClientError::Refused(_) | ClientError::NotMcp(_) => true,
+        ClientError::TimedOut(who) => who == "the server",
+        ClientError::Status { status, .. } => (400..500).contains(status) && *status != 403,
+        _ => false,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: String,
+}
+
+async fn initialize(transport: &mut Transport) -> Result<Era, ClientError> {
+    let params = json!({ "protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": client_info() });
+    let era = Era::Legacy(None);
+    let request = Outgoing::request(2, &era, "initialize", params, None);
+    let answer: Initialized = transport.exchange(&request, &era).await?.result("initialize")?;
+    if !LEGACY.contains(&answer.protocol_version.as_str()) {
+        let version = answer.protocol_version.escape_debug();
+        return Err(ClientError::NotMcp(format!(
+            "it speaks version {version}, which this client does not know"
+        )));
+    }
+    let era = Era::Legacy(Some(answer.protocol_version));
+    transport.tell(&Outgoing::notification("notifications/initialized"), &era).await?;
+    Ok(era)
+}

@@ -1,0 +1,245 @@
+//! Streamable HTTP from the client's side: one POST for each message, answered with JSON or with a stream of events.
+
+mod events;
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
+
+use super::error::ClientError;
+use super::greeting::Era;
+use super::message::{Incoming, Outgoing};
+use events::Events;
+
+/// The largest answer that is taken: what a server may send is larger than what anyone reads.
+pub(super) const LARGEST: usize = 256 << 20;
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// Longer than the deadline that a server has for a call by default.
+const SILENCE: Duration = Duration::from_secs(60);
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+#[derive(Debug)]
+pub(super) struct Http {
+    url: Url,
+    client: reqwest::Client,
+    session: Option<HeaderValue>,
+}
+
+impl Http {
+    pub(super) fn new(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
+        let bad = || ClientError::BadUrl(url.escape_debug().to_string());
+        let url = Url::parse(url).map_err(|_| bad())?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(bad());
+        }
+        // An error means that somebody has already chosen a provider, which is as good.
+        _ = rustls::crypto::ring::default_provider().install_default();
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if let Some(token) = token {
+            let value = HeaderValue::try_from(format!("Bearer {token}"));
+            let mut value = value.map_err(|_| ClientError::BadToken)?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        // A redirect would take the token along, and POST would become GET.
+        let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let builder = builder.default_headers(headers).connect_timeout(CONNECT).read_timeout(SILENCE);
+        // What runs on this machine is not behind the proxy.
+        let builder = if is_local(&url) { builder.no_proxy() } else { builder };
+        let client = builder.build().map_err(|error| failed(&url, &error))?;
+        Ok(Self { url, client, session: None })
+    }
+
+    pub(super) async fn exchange(
+        &mut self,
+        request: &Outgoing<'_>,
+        era: &Era,
+    ) -> Result<Incoming, ClientError> {
+        let response = self.post(request, era).await?;
+        if request.method == "initialize" {
+            self.session = response.headers().get(SESSION).cloned();
+        }
+        let streams = response.headers().get(CONTENT_TYPE).is_some_and(|kind| {
+            kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+        });
+        match streams {
+            true => self.answer_in_stream(response, request.id).await,
+            false => self.answer(response).await,
+        }
+    }
+
+    pub(super) async fn tell(&mut self, notification: &Outgoing<'_>, era: &Era) -> Result<(), ClientError> {
+        let response = self.post(notification, era).await?;
+        match response.status().is_success() {
+            true => Ok(()),
+            false => self.answer(response).await.map(|_| ()),
+        }
+    }
+
+    /// The server may have forgotten the session; then it is ended already.
+    pub(super) async fn end_session(self, era: &Era) {
+        if self.session.is_some() {
+            _ = self.with_headers(self.client.delete(self.url.clone()), era).send().await;
+        }
+    }
+
+    async fn post(&self, message: &Outgoing<'_>, era: &Era) -> Result<Response, ClientError> {
+        let mut post = self.with_headers(self.client.post(self.url.clone()), era);
+        if *era == Era::Modern {
+            post = post.header("mcp-method", message.method);
+            if let Some(name) = message.name {
+                post = post.header("mcp-name", header_text(name));
+            }
+        }
+        post.body(message.body.clone()).send().await.map_err(|error| failed(&self.url, &error))
+    }
+
+    fn with_headers(&self, mut request: RequestBuilder, era: &Era) -> RequestBuilder {
+        if let Some(version) = era.header() {
+            request = request.header(VERSION, version);
+        }
+        if let Some(session) = &self.session {
+            request = request.header(SESSION, session.clone());
+        }
+        request
+    }
+
+    /// An error of JSON-RPC comes with any status; a status without one has to speak for itself.
+    async fn answer(&self, response: Response) -> Result<Incoming, ClientError> {
+        let status = response.status();
+        let location = response.headers().get("location").and_then(|to| to.to_str().ok()).map(str::to_owned);
+        let body = self.body(response).await?;
+        let message = Incoming::parse(&body).and_then(|message| match message.method {
+            None => Ok(message),
+            Some(_) => Err(ClientError::NotMcp("a request where the answer should be".into())),
+        });
+        match message {
+            _ if status == StatusCode::UNAUTHORIZED => Err(ClientError::Unauthorized(self.url.to_string())),
+            Ok(message) => Ok(message),
+            Err(error) if status.is_success() => Err(error),
+            Err(_) => {
+                let hint = hint(status, location.as_deref());
+                Err(ClientError::Status { url: self.url.to_string(), status: status.as_u16(), hint })
+            }
+        }
+    }
+
+    async fn body(&self, response: Response) -> Result<Vec<u8>, ClientError> {
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        while let Some(chunk) = chunks.next().await {
+            body.extend_from_slice(&chunk.map_err(|error| failed(&self.url, &error))?);
+            if body.len() > LARGEST {
+                return Err(ClientError::TooLarge);
+            }
+        }
+        Ok(body)
+    }
+
+    async fn answer_in_stream(&self, response: Response, id: Option<u64>) -> Result<Incoming, ClientError> {
+        let mut events = Events::default();
+        let mut chunks = response.bytes_stream();
+        while let Some(chunk) = chunks.next().await {
+            events.push(&chunk.map_err(|error| failed(&self.url, &error))?);
+            while let Some(event) = events.next() {
+                let message = Incoming::parse(event.as_bytes())?;
+                if message.answers(id) {
+                    return Ok(message);
+                }
+            }
+            if events.held() > LARGEST {
+                return Err(ClientError::TooLarge);
+            }
+        }
+        Err(ClientError::Closed)
+    }
+}
+
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn failed(url: &Url, error: &reqwest::Error) -> ClientError {
+    if error.is_timeout() && !error.is_connect() {
+        return ClientError::TimedOut(url.to_string());
+    }
+    // The innermost cause is the one that means something to people.
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let why = match (error.source(), cause.downcast_ref::<std::io::Error>()) {
+        (_, Some(io)) if io.kind() == std::io::ErrorKind::ConnectionRefused => "connection refused".into(),
+        _ if error.is_timeout() => "no answer in time".into(),
+        _ => cause.to_string(),
+    };
+    match error.is_connect() || error.is_builder() || error.is_request() {
+        true => ClientError::Unreachable { url: url.to_string(), why },
+        false => ClientError::Closed,
+    }
+}
+
+fn hint(status: StatusCode, location: Option<&str>) -> String {
+    match (status, location) {
+        (_, Some(to)) if status.is_redirection() => {
+            format!("it has moved; try --url {}", to.escape_debug())
+        }
+        (StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, _) => {
+            "there is no MCP endpoint at this path; Larder's is /mcp".into()
+        }
+        (StatusCode::FORBIDDEN, _) => {
+            "it refuses this client; is its name among the server's `hosts`?".into()
+        }
+        (status, _) if status.is_server_error() => "it has a problem of its own; its log says more".into(),
+        _ => "it does not speak MCP here; is the URL right?".into(),
+    }
+}
+
+/// A header carries ASCII; the protocol has a form for the rest.
+fn header_text(text: &str) -> String {
+    let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
+    match plain && !text.starts_with("=?base64?") {
+        true => text.to_owned(),
+        false => format!("=?base64?{}?=", base64_simd::STANDARD.encode_to_string(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_fits_into_a_header() {
+        assert_eq!(header_text("file:///a b"), "file:///a b");
+        assert_eq!(header_text("file:///ä"), "=?base64?ZmlsZTovLy/DpA==?=");
+        assert_eq!(header_text(" x"), "=?base64?IHg=?=");
+        assert_eq!(header_text("=?base64?eA==?="), "=?base64?PT9iYXNlNjQ/ZUE9PT89?=");
+    }
+
+    #[test]
+    fn only_http_is_a_server() {
+        for bad in ["", "127.0.0.1:7878", "ftp://x/mcp", "http:", "file:///x"] {
+            assert!(matches!(Http::new(bad, None), Err(ClientError::BadUrl(_))), "{bad}");
+        }
+        assert!(matches!(Http::new("http://x/mcp", Some("a\nb")), Err(ClientError::BadToken)));
+        assert!(Http::new("http://127.0.0.1:7878/mcp", Some("abc")).is_ok());
+    }
+
+    #[tokio::test]
+    async fn nobody_there_is_said_so() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let url = format!("http://127.0.0.1:{port}/mcp");
+        let error = crate::client::Client::http(&url, None).await.unwrap_err();
+        let expected = format!("cannot reach {url}: connection refused; is `larder serve` running?");
+        assert_eq!(error.to_string(), expected);
+    }
+}
