@@ -30,3 +30,7 @@ pub mod endpoint;
 // Floor 7: what the operator wants, and the other end of the protocol.
 pub mod client;
 pub mod config;
+
+// The roof: what wires everything, and the commands.
+pub mod app;
+pub mod cli;

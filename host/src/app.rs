@@ -1,0 +1,144 @@
+//! From a configuration to a running house: everything is wired, served and drained here.
+
+mod served;
+mod signal;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+
+use crate::catalog::{self, Reader};
+use crate::config::Config;
+use crate::drain::Drain;
+use crate::endpoint::Endpoint;
+use crate::gateway::Gateway;
+use crate::reconcile::Reconcile;
+use crate::sandbox::{Sandbox, SetUpError};
+
+pub use served::{Provider, Rejected, Served};
+
+/// Bytes on their way between a client and an endpoint in one process.
+const IN_FLIGHT: usize = 64 << 10;
+
+/// Everything that runs.
+pub struct App {
+    endpoint: Endpoint,
+    catalog: Reader,
+    drain: Drain,
+    grace: Duration,
+}
+
+/// Why the house does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The address is taken, or is not ours.
+    #[error("cannot listen on {listen}: {error}{}", advice(error))]
+    Bind {
+        /// The address.
+        listen: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// There is no sandbox.
+    #[error("cannot set up the sandbox: {0}")]
+    SetUp(#[from] SetUpError),
+    /// The endpoint ended by itself.
+    #[error("the endpoint broke off: {0}")]
+    Serve(#[from] io::Error),
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; is another server running there? choose another address with `--listen`"
+        }
+        io::ErrorKind::AddrNotAvailable => "; it is not an address of this machine",
+        io::ErrorKind::PermissionDenied => "; choose a port above 1023 with `--listen`",
+        _ => "",
+    }
+}
+
+/// Takes the address, before anything slow is done. Clients that come early wait until it is served.
+pub async fn bind(listen: SocketAddr) -> Result<TcpListener, RunError> {
+    TcpListener::bind(listen).await.map_err(|error| RunError::Bind { listen, error })
+}
+
+impl App {
+    /// Builds everything and loads what is in the folder: who asks from now on gets all of it.
+    pub async fn build(config: Config) -> Result<Self, RunError> {
+        let drain = Drain::new();
+        let sandbox = Arc::new(Sandbox::new(&config.sandbox)?);
+        let (writer, catalog) = catalog::catalog(config.watched_uris);
+        let mut reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
+        let round = reconcile.round().await;
+        tracing::debug!(%round, "loaded");
+        // The catalog's only writer lives there: it hears what providers say during their calls.
+        drain.spawn(reconcile.run());
+        let gateway = Gateway::new(config.gateway, catalog.clone());
+        let endpoint = Endpoint::new(config.endpoint, gateway, drain.clone());
+        Ok(Self { endpoint, catalog, drain, grace: config.grace })
+    }
+
+    /// What is served now.
+    pub fn served(&self) -> Served {
+        Served::of(&self.catalog.snapshot())
+    }
+
+    /// Serves one client in this process, and gives the client's end.
+    pub fn connect(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(IN_FLIGHT);
+        let (input, output) = tokio::io::split(far);
+        let endpoint = self.endpoint.clone();
+        self.drain.spawn(async move { endpoint.serve_stdio(input, output).await });
+        near
+    }
+
+    /// Serves HTTP until somebody asks to stop.
+    pub async fn serve_http(self, listener: TcpListener) -> Result<(), RunError> {
+        let endpoint = self.endpoint.clone();
+        self.run(async move { endpoint.serve_http(listener).await }).await
+    }
+
+    /// Serves standard input and output until they end or somebody asks to stop.
+    pub async fn serve_stdio(self) -> Result<(), RunError> {
+        let endpoint = self.endpoint.clone();
+        self.run(async move { endpoint.serve_stdio(tokio::io::stdin(), tokio::io::stdout()).await }).await
+    }
+
+    /// Lets everything come to its end, within the grace time.
+    pub async fn finish(self) -> bool {
+        self.drain.finish(self.grace).await
+    }
+
+    async fn run(
+        self,
+        serving: impl Future<Output = io::Result<()>> + Send + 'static,
+    ) -> Result<(), RunError> {
+        let mut serving = self.drain.spawn(serving);
+        let ended = tokio::select! {
+            ended = &mut serving => Some(ended),
+            () = signal::asked_to_stop() => None,
+            () = self.drain.stopping() => None,
+        };
+        if ended.is_none() {
+            tracing::info!(grace = ?self.grace, "stopping; once more ends at once");
+        }
+        tokio::select! {
+            in_time = self.drain.finish(self.grace) => if !in_time {
+                tracing::warn!("requests were still in flight after the grace time");
+            },
+            () = signal::asked_to_stop() => tracing::warn!("ended at once"),
+        }
+        match ended {
+            // A task that was dropped or that panicked has been logged where it happened.
+            Some(Ok(Some(result))) => Ok(result?),
+            Some(_) => Err(io::Error::other("its task ended").into()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a catalog offers, as plain data for people and scripts.
+
+use serde::Serialize;
+
+use crate::catalog::{Catalog, Offer};
+
+/// What is served, and what is not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Served {
+    /// Those that can be called.
+    pub providers: Vec<Provider>,
+    /// Components that could not be loaded.
+    pub rejected: Vec<Rejected>,
+    /// What several providers offer; one of them has it.
+    pub collisions: Vec<String>,
+}
+
+/// One provider.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// The digest of its component.
+    pub digest: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// What it is.
+    pub summary: Option<String>,
+    /// What models are told.
+    pub instructions: Option<String>,
+    /// URI prefixes that are its own.
+    pub claims: Vec<String>,
+    /// The URIs that it lists.
+    pub resources: Vec<String>,
+    /// Its templates.
+    pub templates: Vec<String>,
+    /// Whether it lists more than these.
+    pub more: bool,
+    /// What was left out of its lists, and why.
+    pub left_out: Vec<String>,
+}
+
+/// A component that could not be loaded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rejected {
+    /// Its file.
+    pub file: String,
+    /// The digest of it, if it could be read.
+    pub digest: Option<String>,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Served {
+    pub(super) fn of(catalog: &Catalog) -> Self {
+        let rejected = catalog.rejected().iter().map(|rejected| Rejected {
+            file: rejected.file.to_string(),
+            digest: rejected.digest.map(|digest| digest.to_string()),
+            reason: rejected.reason.to_string(),
+        });
+        Self {
+            providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
+            rejected: rejected.collect(),
+            collisions: catalog.collisions().iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Provider {
+    fn of(offer: &Offer) -> Self {
+        Self {
+            name: offer.name().to_string(),
+            digest: offer.provider.digest().to_string(),
+            title: offer.title.clone(),
+            version: offer.version.clone(),
+            summary: offer.summary.clone(),
+            instructions: offer.instructions.clone(),
+            claims: offer.claims.iter().map(ToString::to_string).collect(),
+            resources: offer.entries.iter().map(|entry| entry.uri.to_string()).collect(),
+            templates: offer.templates.iter().map(|template| template.pattern.as_str().to_owned()).collect(),
+            more: offer.rest.is_some(),
+            left_out: offer.left_out.clone(),
+        }
+    }
+
+    /// How much it offers: `12 resources, 1 template`.
+    pub fn counts(&self) -> String {
+        let more = if self.more { "+" } else { "" };
+        let resources = number(self.resources.len(), more, "resource");
+        match self.templates.len() {
+            0 => resources,
+            templates => format!("{resources}, {}", number(templates, "", "template")),
+        }
+    }
+}
+
+fn number(count: usize, more: &str, what: &str) -> String {
+    let plural = if count == 1 && more.is_empty() { "" } else { "s" };
+    format!("{count}{more} {what}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_a_phrase() {
+        let texts = |count| vec![String::new(); count];
+        let provider = |resources, templates, more| {
+            Provider { resources: texts(resources), templates: texts(templates), more, ..Provider::default() }
+                .counts()
+        };
+        assert_eq!(provider(1, 0, false), "1 resource");
+        assert_eq!(provider(0, 1, false), "0 resources, 1 template");
+        assert_eq!(provider(100, 2, true), "100+ resources, 2 templates");
+    }
+}

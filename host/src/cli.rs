@@ -1,0 +1,132 @@
+//! The commands: one file for each, and what they share. An answer goes to stdout, everything else to stderr.
+
+mod check;
+mod clean;
+mod complete;
+mod failure;
+mod inspect;
+mod list;
+mod log;
+mod out;
+mod reach;
+mod read;
+mod serve;
+mod table;
+mod templates;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use failure::Failure;
+
+/// Wrong usage or configuration, as in sysexits.h.
+const USAGE: u8 = 64;
+
+const AFTER: &str = "The configuration is read from larder.toml in the working directory if it is there. \
+Exit codes: 0; 1 if the answer is no (not found, rejected, unreachable); 64 for wrong usage or configuration.";
+
+/// Serves MCP resources out of sandboxed WebAssembly providers
+#[derive(Debug, Parser)]
+#[command(name = "larder", version, after_help = AFTER, arg_required_else_help = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Check(check::Check),
+    Inspect(inspect::Inspect),
+    List(list::List),
+    Templates(templates::Templates),
+    Read(read::Read),
+    Complete(complete::Complete),
+    /// Prints a completion script for a shell
+    #[command(
+        after_help = "Example: larder completions bash > ~/.local/share/bash-completion/completions/larder"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What a command found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+}
+
+impl Answer {
+    fn yes_if(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => {
+            // Help that nobody reads to its end is not a failure.
+            _ = error.print();
+            return if error.use_stderr() { USAGE.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("larder: cannot start threads: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let result = runtime.block_on(command.run());
+    // A read of stdin cannot be taken back; waiting for it would keep the process from ending.
+    runtime.shutdown_background();
+    conclude(result)
+}
+
+impl Command {
+    async fn run(self) -> Result<Answer, Failure> {
+        match self {
+            Self::Serve(serve) => serve.run().await,
+            Self::Check(check) => check.run().await,
+            Self::Inspect(inspect) => inspect.run().await,
+            Self::List(list) => list.run().await,
+            Self::Templates(templates) => templates.run().await,
+            Self::Read(read) => read.run().await,
+            Self::Complete(complete) => complete.run().await,
+            Self::Completions { shell } => completions(shell),
+        }
+    }
+}
+
+// Into memory first: the generator panics where a pipe is closed.
+fn completions(shell: clap_complete::Shell) -> Result<Answer, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "larder", &mut script);
+    out::bytes(&script)?;
+    Ok(Answer::Yes)
+}
+
+fn conclude(result: Result<Answer, Failure>) -> ExitCode {
+    match result {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::FAILURE,
+        // Who closes the pipe has read enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            for line in failure.to_string().lines() {
+                out::note(&format!("larder: {line}"));
+            }
+            if failure.is_usage() { USAGE.into() } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

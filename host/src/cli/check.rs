@@ -1,0 +1,99 @@
+//! `larder check`: everything that would be wrong, before serving.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::table::Table;
+use super::{Answer, log, out};
+use crate::app::{App, Served};
+use crate::config::{self, Config, ConfigError, Overrides};
+
+/// Says everything that would be wrong, before serving
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code 1 if anything is wrong.")]
+pub(super) struct Check {
+    /// The configuration [default: larder.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The folder with the components [default: plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default, Serialize)]
+struct Findings {
+    ok: bool,
+    /// Of the configuration.
+    faults: Vec<String>,
+    #[serde(flatten)]
+    served: Served,
+}
+
+impl Check {
+    pub(super) async fn run(self) -> Result<Answer, Failure> {
+        let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
+        let findings = match config::load(&overrides) {
+            Ok(config) => examine(config).await?,
+            Err(error) => of_configuration(&error),
+        };
+        match self.json {
+            true => out::json(&findings)?,
+            false => report(&findings)?,
+        }
+        Ok(Answer::yes_if(findings.ok))
+    }
+}
+
+fn of_configuration(error: &ConfigError) -> Findings {
+    Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
+}
+
+async fn examine(config: Config) -> Result<Findings, Failure> {
+    log::start_quietly(&config.log);
+    let sections: Vec<_> = config.reconcile.terms.keys().map(ToString::to_string).collect();
+    let plugins = config.plugins.clone();
+    let app = App::build(config).await?;
+    let served = app.served();
+    app.finish().await;
+    // A misspelt section would grant nothing to anyone, and nobody would notice.
+    let unused = sections.iter().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
+    let faults: Vec<_> = unused
+        .map(|name| {
+            format!("[provider.{name}] is for nobody: there is no {name}.wasm in {}", plugins.display())
+        })
+        .collect();
+    let left_out = served.providers.iter().any(|provider| !provider.left_out.is_empty());
+    let ok = faults.is_empty() && served.rejected.is_empty() && served.collisions.is_empty() && !left_out;
+    Ok(Findings { ok, faults, served })
+}
+
+fn report(findings: &Findings) -> Result<(), Failure> {
+    let Findings { ok, faults, served } = findings;
+    if !served.providers.is_empty() {
+        let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
+        for provider in &served.providers {
+            table.row([&provider.name, provider.version.as_deref().unwrap_or(""), &provider.counts()]);
+        }
+        out::text(&table.show(out::colour()))?;
+    }
+    faults.iter().for_each(|fault| out::note(fault));
+    served.rejected.iter().for_each(|r| out::note(&format!("{} is rejected: {}", r.file, r.reason)));
+    for provider in &served.providers {
+        provider
+            .left_out
+            .iter()
+            .for_each(|why| out::note(&format!("{}: left out or changed: {why}", provider.name)));
+    }
+    served.collisions.iter().for_each(|collision| out::note(collision));
+    if *ok {
+        out::note("nothing is wrong");
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Why a command has no answer, and the exit code that follows.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::app::RunError;
+use crate::client::ClientError;
+use crate::config::ConfigError;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+    #[error("cannot write {}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("cannot read {}: {error}", path.display())]
+    Input { path: PathBuf, error: io::Error },
+    #[error("the server gives the same page again and again; its list cannot be walked")]
+    Circle,
+    #[error("{0}")]
+    Content(#[from] crate::client::NotBase64),
+}
+
+impl Failure {
+    pub(super) fn is_usage(&self) -> bool {
+        match self {
+            Self::Config(_) | Self::Input { .. } => true,
+            Self::Client(error) => error.is_usage(),
+            Self::Run(_) | Self::Output(_) | Self::File { .. } | Self::Circle | Self::Content(_) => false,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `larder inspect`: what a component is, what it imports, and what it offers when it runs without any grant.
+
+mod anatomy;
+mod show;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::{Answer, log, out};
+use crate::app::{App, Provider};
+use crate::config;
+use crate::name::{Digest, ProviderName};
+use anatomy::Anatomy;
+
+/// Says what a component is, what it asks for and what it offers
+///
+/// It is run for that, under the default limits and without any grant.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code 1 if the component would be rejected.")]
+pub(super) struct Inspect {
+    /// The component
+    #[arg(value_name = "FILE.wasm")]
+    file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Findings {
+    file: String,
+    size: u64,
+    digest: String,
+    #[serde(flatten)]
+    anatomy: Anatomy,
+    /// None where it was rejected.
+    offers: Option<Provider>,
+    rejected: Option<String>,
+}
+
+impl Inspect {
+    pub(super) async fn run(self) -> Result<Answer, Failure> {
+        let path = self.file;
+        let bytes = std::fs::read(&path).map_err(|error| Failure::Input { path: path.clone(), error })?;
+        let (offers, rejected) = run_alone(&path, &bytes).await?;
+        let findings = Findings {
+            file: path.display().to_string(),
+            size: bytes.len() as u64,
+            digest: format!("sha256:{}", Digest::of(&bytes)),
+            anatomy: Anatomy::of(&bytes),
+            offers,
+            rejected,
+        };
+        match self.json {
+            true => out::json(&findings)?,
+            false => out::text(&show::show(&findings, out::colour()))?,
+        }
+        Ok(Answer::yes_if(findings.rejected.is_none()))
+    }
+}
+
+/// Loads it in the same way as `larder serve` would, in a folder of its own.
+async fn run_alone(path: &Path, bytes: &[u8]) -> Result<(Option<Provider>, Option<String>), Failure> {
+    let folder = tempfile::tempdir()?;
+    let stem =
+        path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| ProviderName::parse(stem).is_ok());
+    let copy = folder.path().join(format!("{}.wasm", stem.unwrap_or("component")));
+    std::fs::write(&copy, bytes).map_err(|error| Failure::File { path: copy, error })?;
+    let config = config::bare(folder.path())?;
+    log::start_quietly(&config.log);
+    let app = App::build(config).await?;
+    let served = app.served();
+    app.finish().await;
+    let offers = served.providers.into_iter().next();
+    let rejected = served.rejected.into_iter().next().map(|rejected| rejected.reason);
+    Ok((offers, rejected))
+}

@@ -1,0 +1,91 @@
+//! `larder list`: the resources, page after page.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use serde_json::{Number, json};
+
+use super::failure::Failure;
+use super::reach::Reach;
+use super::table::{self, Table};
+use super::{Answer, out};
+use crate::client::{Client, Resource};
+
+/// Lists the resources of a server, or of a folder of components
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// At most this many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl List {
+    pub(super) async fn run(self) -> Result<Answer, Failure> {
+        let mut reached = self.reach.connect().await?;
+        let resources = walk(&mut reached.client, self.limit.unwrap_or(usize::MAX)).await;
+        reached.end().await;
+        let resources = resources?;
+        match self.json {
+            true => out::json(&json!({ "resources": resources }))?,
+            false if resources.is_empty() => out::note("no resources"),
+            false => out::text(&show(&resources).show(out::colour()))?,
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+async fn walk(client: &mut Client, limit: usize) -> Result<Vec<Resource>, Failure> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = client.resources(cursor.as_deref()).await?;
+        found.extend(page.resources);
+        if found.len() >= limit {
+            found.truncate(limit);
+            return Ok(found);
+        }
+        let Some(next) = page.next_cursor else { return Ok(found) };
+        if !seen.insert(next.clone()) {
+            return Err(Failure::Circle);
+        }
+        cursor = Some(next);
+    }
+}
+
+fn show(resources: &[Resource]) -> Table<4> {
+    let mut table = Table::new(["URI", "NAME", "TYPE", "SIZE"]);
+    for resource in resources {
+        let name = resource.title.as_deref().unwrap_or(&resource.name);
+        let size = resource.size.as_ref().and_then(Number::as_u64).map(table::bytes).unwrap_or_default();
+        table.row([&resource.uri, name, resource.mime_type.as_deref().unwrap_or(""), &size]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_a_table() {
+        let resources: Vec<Resource> = serde_json::from_value(json!([
+            { "uri": "file:///a.md", "name": "a.md", "title": "A", "mimeType": "text/markdown", "size": 2048 },
+            { "uri": "memo:b", "name": "b\u{202e}" },
+        ]))
+        .unwrap();
+        expect![[r#"
+            URI           NAME     TYPE           SIZE
+            file:///a.md  A        text/markdown  2.0 KiB
+            memo:b        b\u202e
+        "#]]
+        .assert_eq(&show(&resources).show(false));
+    }
+}

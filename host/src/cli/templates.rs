@@ -1,0 +1,61 @@
+//! `larder templates`: the families of resources.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use serde_json::json;
+
+use super::failure::Failure;
+use super::reach::Reach;
+use super::table::Table;
+use super::{Answer, out};
+use crate::client::{Client, ResourceTemplate};
+
+/// Lists the templates of a server, or of a folder of components
+#[derive(Debug, Args)]
+pub(super) struct Templates {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Templates {
+    pub(super) async fn run(self) -> Result<Answer, Failure> {
+        let mut reached = self.reach.connect().await?;
+        let templates = walk(&mut reached.client).await;
+        reached.end().await;
+        let templates = templates?;
+        match self.json {
+            true => out::json(&json!({ "resourceTemplates": templates }))?,
+            false if templates.is_empty() => out::note("no templates"),
+            false => out::text(&show(&templates).show(out::colour()))?,
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+async fn walk(client: &mut Client) -> Result<Vec<ResourceTemplate>, Failure> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = client.templates(cursor.as_deref()).await?;
+        found.extend(page.resource_templates);
+        let Some(next) = page.next_cursor else { return Ok(found) };
+        if !seen.insert(next.clone()) {
+            return Err(Failure::Circle);
+        }
+        cursor = Some(next);
+    }
+}
+
+fn show(templates: &[ResourceTemplate]) -> Table<3> {
+    let mut table = Table::new(["TEMPLATE", "NAME", "TYPE"]);
+    for template in templates {
+        let name = template.title.as_deref().unwrap_or(&template.name);
+        table.row([&template.uri_template, name, template.mime_type.as_deref().unwrap_or("")]);
+    }
+    table
+}

@@ -1,0 +1,86 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// The first line of what is said about a command line; "fine" for one that can be run.
+fn check(line: &str, expected: Expect) {
+    let shown = match Cli::try_parse_from(std::iter::once("larder").chain(line.split_whitespace())) {
+        Ok(_) => "fine".to_owned(),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn the_definition_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn command_lines_that_can_be_run() {
+    for line in [
+        "serve",
+        "serve --config x.toml --plugins p --listen localhost:0",
+        "serve --stdio --plugins p",
+        "check --json",
+        "inspect x.wasm --json",
+        "list --url http://x/mcp --token t --limit 3",
+        "list --plugins p --config c",
+        "templates --json",
+        "read file:///a --output x",
+        "complete file:///{+path} path pre --with a=b --with c=",
+        "completions fish",
+    ] {
+        check(line, expect!["fine"]);
+    }
+}
+
+#[test]
+fn command_lines_that_cannot() {
+    check(
+        "serve --listen 7878",
+        expect![[
+            r#"error: invalid value '7878' for '--listen <ADDRESS>': `7878` is not an address: write an IP address and a port, such as "127.0.0.1:7878""#
+        ]],
+    );
+    check(
+        "serve --stdio --listen 127.0.0.1:1",
+        expect!["error: the argument '--stdio' cannot be used with '--listen <ADDRESS>'"],
+    );
+    check(
+        "list --url http://x/mcp --plugins p",
+        expect!["error: the argument '--url <URL>' cannot be used with '--plugins <DIR>'"],
+    );
+    check("read", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "read a:b --json --output x",
+        expect!["error: the argument '--json' cannot be used with '--output <FILE>'"],
+    );
+    check(
+        "complete t v p --with x",
+        expect!["error: invalid value 'x' for '--with <NAME=VALUE>': write a name, `=` and a value"],
+    );
+    check("wat", expect!["error: unrecognized subcommand 'wat'"]);
+}
+
+#[test]
+fn exit_codes_tell_no_from_wrong() {
+    let code = |failure: Failure| format!("{:?}", conclude(Err(failure)));
+    let of = |code: u8| format!("{:?}", ExitCode::from(code));
+    let bad_url = crate::client::ClientError::BadUrl("x".into());
+    assert_eq!(code(bad_url.into()), of(64));
+    assert_eq!(code(crate::client::ClientError::Closed.into()), of(1));
+    assert_eq!(code(Failure::Output(io::ErrorKind::BrokenPipe.into())), of(0));
+    assert_eq!(code(Failure::Output(io::ErrorKind::StorageFull.into())), of(1));
+    assert_eq!(format!("{:?}", conclude(Ok(Answer::No))), of(1));
+}
+
+#[test]
+fn there_is_a_script_for_every_shell() {
+    use clap::ValueEnum as _;
+    for shell in clap_complete::Shell::value_variants() {
+        let mut script = Vec::new();
+        clap_complete::generate(*shell, &mut Cli::command(), "larder", &mut script);
+        assert!(String::from_utf8(script).unwrap().contains("inspect"), "{shell}");
+    }
+}
