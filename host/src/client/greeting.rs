@@ -114,3 +114,117 @@ async fn initialize(transport: &mut Transport) -> Result<Era, ClientError> {
     transport.tell(&Outgoing::notification("notifications/initialized"), &era).await?;
     Ok(era)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// Greets a peer that has these answers; shows what came of it, and what the peer was told.
+    async fn check(answers: &[&str], expected: Expect) {
+        let (near, mut far) = tokio::io::duplex(64 << 10);
+        for answer in answers {
+            far.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        }
+        far.shutdown().await.unwrap();
+        let (input, output) = tokio::io::split(near);
+        let came = match Client::lines(input, output).await {
+            Ok(client) => format!("speaks {}\n", client.revision()),
+            Err(error) => format!("error: {error}\n"),
+        };
+        let mut told = String::new();
+        far.read_to_string(&mut told).await.unwrap();
+        let gist = |line: &str| {
+            let message: Value = serde_json::from_str(line).unwrap();
+            format!("{} {}\n", message["id"], message["method"].as_str().unwrap_or("answered"))
+        };
+        expected.assert_eq(&(came + &told.lines().map(gist).collect::<String>()));
+    }
+
+    const UNKNOWN: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown"}}"#;
+
+    #[tokio::test]
+    async fn a_modern_server_is_asked_once() {
+        let modern =
+            r#"{"id":1,"result":{"resultType":"complete","supportedVersions":["2027-01-01","2026-07-28"]}}"#;
+        check(
+            &[modern],
+            expect![[r#"
+            speaks 2026-07-28
+            1 server/discover
+        "#]],
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn an_older_server_gets_the_handshake_of_its_time() {
+        let initialized = r#"{"id":2,"result":{"protocolVersion":"2025-06-18"}}"#;
+        check(
+            &[UNKNOWN, initialized],
+            expect![[r#"
+            speaks 2025-06-18
+            1 server/discover
+            2 initialize
+            null notifications/initialized
+        "#]],
+        )
+        .await;
+        let newer_only = r#"{"id":1,"result":{"supportedVersions":["2027-01-01"]}}"#;
+        check(
+            &[newer_only, initialized],
+            expect![[r#"
+            speaks 2025-06-18
+            1 server/discover
+            2 initialize
+            null notifications/initialized
+        "#]],
+        )
+        .await;
+        let between =
+            [UNKNOWN, r#"{"method":"notifications/message"}"#, r#"{"id":7,"method":"ping"}"#, initialized];
+        check(
+            &between,
+            expect![[r#"
+            speaks 2025-06-18
+            1 server/discover
+            2 initialize
+            7 answered
+            null notifications/initialized
+        "#]],
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_neither_is_an_error() {
+        check(
+            &[UNKNOWN, r#"{"id":2,"result":{"protocolVersion":"1.0"}}"#],
+            expect![[r#"
+            error: the server's answer is not MCP: it speaks version 1.0, which this client does not know
+            1 server/discover
+            2 initialize
+        "#]],
+        )
+        .await;
+        check(
+            &[UNKNOWN, r#"{"id":2,"error":{"code":1,"message":"no"}}"#],
+            expect![[r#"
+            error: the server says: no (1)
+            1 server/discover
+            2 initialize
+        "#]],
+        )
+        .await;
+        check(
+            &[],
+            expect![[r#"
+            error: the connection ended before the answer came
+            1 server/discover
+        "#]],
+        )
+        .await;
+    }
+}
