@@ -72,7 +72,7 @@ async fn of_two_with_the_same_the_name_decides_and_the_priority_before_it() {
 async fn who_was_there_first_keeps_it() {
     let mut house = Plan::of("b@echo").open().await;
     std::fs::copy(crate::house::component("echo"), house.folder.path().join("a.wasm")).unwrap();
-    house.reconcile.round().await;
+    house.reconcile().round().await;
     let collisions = house.reader.snapshot().collisions().to_vec();
     assert!(!collisions.is_empty() && collisions.iter().all(|collision| collision.keeps.as_str() == "b"));
 }
@@ -81,7 +81,7 @@ async fn who_was_there_first_keeps_it() {
 async fn pages_show_everything_once() {
     let mut all = None;
     for page_size in [1, 2, 3, 7, 1_000, 0] {
-        let house = Plan::of("echo full trap_nth empty@nothing").page_size(page_size).open().await;
+        let house = Plan::of("echo full trap-nth empty@nothing").page_size(page_size).open().await;
         let uris = house.uris().await;
         let mut sorted = uris.clone();
         sorted.sort();
@@ -109,11 +109,11 @@ async fn a_hundred_thousand_entries_are_not_read_whole() {
 
 #[tokio::test]
 async fn a_cursor_outlives_the_provider_it_names() {
-    let mut house = Plan::of("a@trap_nth b@echo").page_size(5).open().await;
+    let mut house = Plan::of("a@trap-nth b@echo").page_size(5).open().await;
     let page = house.gateway.list(&someone(), None).await.unwrap();
     let cursor = page.next.unwrap();
     std::fs::remove_file(house.folder.path().join("a.wasm")).unwrap();
-    house.reconcile.round().await;
+    house.reconcile().round().await;
     let page = house.gateway.list(&someone(), Some(&cursor)).await.unwrap();
     assert_eq!(page.items.len(), 4);
     assert!(page.next.is_none());
@@ -165,11 +165,12 @@ async fn completion_goes_to_the_keeper_of_the_template() {
 #[tokio::test]
 async fn what_a_provider_says_during_a_call_reaches_those_who_watch() {
     use larder::catalog::Change;
-    let house = Plan::of("echo").open().await;
+    let mut house = Plan::of("echo").open().await;
     let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
     let uri = larder::uri::Uri::parse("echo://hello").unwrap();
     assert!(watch.add(uri.clone()));
-    house.drain.spawn(house.reconcile.run());
+    let reconcile = house.take_reconcile();
+    house.drain.spawn(reconcile.run());
     let touched = house.gateway.read(&someone(), "echo://touch/echo://hello").await;
     assert!(touched.is_ok(), "{touched:?}");
     let changes = tokio::time::timeout(std::time::Duration::from_secs(10), watch.next()).await;

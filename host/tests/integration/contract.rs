@@ -81,7 +81,7 @@ async fn a_name_that_is_none() {
 async fn a_component_that_was_rejected_is_not_compiled_again() {
     let mut house = Plan::of("echo unknown").open().await;
     assert_eq!(house.round.rejected.len(), 1);
-    let again = house.reconcile.round().await;
+    let again = house.reconcile().round().await;
     assert!(again.rejected.is_empty() && again.loaded.is_empty(), "{again}");
     assert!(house.rejected("unknown.wasm").contains("other:thing/api"));
 }
@@ -90,11 +90,11 @@ async fn a_component_that_was_rejected_is_not_compiled_again() {
 async fn a_bad_revision_leaves_the_good_one_serving() {
     let mut house = Plan::of("echo").open().await;
     std::fs::write(house.folder.path().join("echo.wasm"), b"oops").unwrap();
-    let round = house.reconcile.round().await;
+    let round = house.reconcile().round().await;
     assert_eq!(round.rejected.len(), 1, "{round}");
     assert!(house.text("echo://hello").await.starts_with("uri:"));
     std::fs::remove_file(house.folder.path().join("echo.wasm")).unwrap();
-    let round = house.reconcile.round().await;
+    let round = house.reconcile().round().await;
     assert_eq!(round.gone.len(), 1, "{round}");
     assert_eq!(house.text("echo://hello").await, "error: nothing is at `echo://hello`");
 }

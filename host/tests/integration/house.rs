@@ -38,7 +38,7 @@ pub(crate) struct House {
     pub(crate) gateway: Gateway,
     pub(crate) reader: Reader,
     pub(crate) round: Round,
-    pub(crate) reconcile: Reconcile,
+    reconcile: Option<Reconcile>,
     pub(crate) folder: TempDir,
     pub(crate) drain: Drain,
 }
@@ -96,7 +96,7 @@ impl Plan {
         let round = reconcile.round().await;
         let config = gateway::Config { page_size: self.page_size, instructions: None };
         let gateway = Gateway::new(config, reader.clone());
-        House { gateway, reader, round, reconcile, folder: self.folder, drain }
+        House { gateway, reader, round, reconcile: Some(reconcile), folder: self.folder, drain }
     }
 }
 
@@ -106,6 +106,16 @@ pub(crate) fn someone() -> Arc<Call> {
 }
 
 impl House {
+    /// What loads, for a round by hand.
+    pub(crate) fn reconcile(&mut self) -> &mut Reconcile {
+        self.reconcile.as_mut().expect("it runs by itself")
+    }
+
+    /// What loads, to run by itself.
+    pub(crate) fn take_reconcile(&mut self) -> Reconcile {
+        self.reconcile.take().expect("it runs by itself")
+    }
+
     pub(crate) async fn read(&self, uri: &str) -> Result<Reading, Error> {
         // Longer than any limit of these tests: a house that never answers is a failure, not a hang.
         let call = someone();

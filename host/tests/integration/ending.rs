@@ -1,0 +1,77 @@
+//! How calls end before their answer: clients that leave, clients that cancel, and the house that stops.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::house::Plan;
+use crate::wire::{ACCEPT, JSON, Wire};
+
+/// `sleep` may be called once at a time and take an hour.
+fn one_turn() -> Plan {
+    Plan::of("echo sleep").terms("sleep", |grant, _| {
+        grant.limits.calls = 1;
+        grant.limits.queue = Duration::from_secs(20);
+        grant.limits.wall = Duration::from_secs(3_600);
+    })
+}
+
+/// Whether the only turn is free: a short read gets its answer.
+async fn is_free(wire: &Wire) -> bool {
+    wire.read("sleep://ms/1").await.verdict() == "200 ok"
+}
+
+#[tokio::test]
+async fn a_modern_client_that_leaves_ends_the_guests_call() {
+    let wire = Wire::open(one_turn()).await;
+    let left = tokio::time::timeout(Duration::from_millis(300), wire.read("sleep://hour")).await;
+    assert!(left.is_err());
+    assert!(is_free(&wire).await);
+}
+
+#[tokio::test]
+async fn a_legacy_client_that_leaves_does_not_but_one_that_cancels_does() {
+    let wire = Wire::open(one_turn()).await;
+    let session = wire.session("2025-11-25").await;
+    let hour = wire.legacy(&session, "resources/read", json!({ "uri": "sleep://hour" }));
+    assert!(tokio::time::timeout(Duration::from_millis(300), hour).await.is_err());
+    let still = tokio::time::timeout(Duration::from_millis(300), is_free(&wire)).await;
+    assert!(still.is_err(), "the call ended with its connection");
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    let answer = wire.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], cancel.to_string()).await;
+    assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+    assert!(is_free(&wire).await);
+}
+
+#[tokio::test]
+async fn what_is_in_flight_is_finished_when_the_house_stops() {
+    let wire = Wire::open(Plan::of("sleep")).await;
+    let drain = wire.house.drain.clone();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        drain.finish(Duration::from_secs(30)).await
+    };
+    let (answer, in_time) = tokio::join!(wire.read("sleep://ms/1000"), stop);
+    assert_eq!(answer.verdict(), "200 ok");
+    assert!(in_time);
+    assert!(wire.client.get(&wire.url).send().await.is_err(), "the house still answers");
+}
+
+#[tokio::test]
+async fn what_takes_longer_than_the_grace_time_is_dropped() {
+    let wire = Wire::open(one_turn()).await;
+    let drain = wire.house.drain.clone();
+    let began = Instant::now();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        drain.finish(Duration::from_millis(300)).await
+    };
+    let request = wire.client.post(&wire.url).header("content-type", "application/json");
+    let session = wire.session("2025-11-25").await;
+    let body =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": { "uri": "sleep://hour" } });
+    let request = request.header("mcp-session-id", session).body(body.to_string()).send();
+    let (_, in_time) = tokio::join!(tokio::time::timeout(Duration::from_secs(30), request), stop);
+    assert!(!in_time && began.elapsed() < Duration::from_secs(30));
+}

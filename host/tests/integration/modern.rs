@@ -1,0 +1,288 @@
+//! The wire of 2026-07-28, over real HTTP with real components.
+
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use crate::house::Plan;
+use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
+
+async fn check(guests: &str, method: &str, params: serde_json::Value, expected: Expect) {
+    let answer = Wire::of(guests).await.modern(method, params).await;
+    assert_eq!(answer.headers["content-type"], "application/json");
+    // A list that holds for a minute has a little less than that left.
+    let body =
+        regex_lite::Regex::new(r#""ttlMs":59\d{3}"#).unwrap().replace(&answer.body, r#""ttlMs":60000"#);
+    expected.assert_eq(&format!("{} {body}", answer.status));
+}
+
+#[tokio::test]
+async fn discover() {
+    check("echo", "server/discover", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"capabilities":{"resources":{"subscribe":true,"listChanged":true},"completions":{}},"instructions":"Echo: Read echo://hello to see who you are.","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn resources_is_advertised_even_when_there_is_nothing_yet() {
+    // A provider may come later, and a client that was told "no resources" would never look again.
+    let answer = Wire::of("").await.modern("server/discover", json!({})).await.json();
+    assert_eq!(
+        answer["result"]["capabilities"]["resources"],
+        json!({ "subscribe": true, "listChanged": true })
+    );
+    assert!(answer["result"]["capabilities"].get("tools").is_none());
+}
+
+#[tokio::test]
+async fn list_with_every_field() {
+    check("full", "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resources":[{"uri":"full://one","name":"one","title":"One","description":"the first","mimeType":"text/plain","size":3,"icons":[{"src":"https://example.com/icon.png","mimeType":"image/png","sizes":["48x48"]}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"1","example.com/colour":{"name":"blue"}}}],"ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn an_empty_list() {
+    check("nothing", "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resources":[],"ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn templates() {
+    check("full", "resources/templates/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resourceTemplates":[{"uriTemplate":"full://word/{word}{?style}","name":"full://word/{word}{?style}"}],"ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn read_of_text() {
+    check("full", "resources/read", json!({ "uri": "full://one" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","contents":[{"uri":"full://one","mimeType":"text/plain","text":"one"}],"ttlMs":5000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"dev.larder/version":"1"}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn read_of_a_blob() {
+    check("echo", "resources/read", json!({ "uri": "echo://blob" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","contents":[{"uri":"echo://blob","mimeType":"application/octet-stream","blob":"AJ+Slg=="}],"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn read_of_several() {
+    check("echo", "resources/read", json!({ "uri": "echo://many" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","contents":[{"uri":"echo://many/1","mimeType":"text/plain","text":"first"},{"uri":"echo://many/2","mimeType":"text/plain","blob":"c2Vjb25k"},{"uri":"echo://many","mimeType":"text/markdown","text":"third"}],"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn not_found() {
+    check("echo", "resources/read", json!({ "uri": "echo://nothing/here" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Resource not found","data":{"uri":"echo://nothing/here"}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn completion() {
+    let params = json!({
+        "ref": { "type": "ref/resource", "uri": "echo://say/{word}" },
+        "argument": { "name": "word", "value": "he" },
+        "context": { "arguments": { "owner": "x" } },
+    });
+    check("echo", "completion/complete", params, expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","completion":{"values":["hello","help","owner=x"],"total":3,"hasMore":false},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+}
+
+#[tokio::test]
+async fn errors_by_kind() {
+    let wire = Wire::of("echo trap-nth").await;
+    let mut seen = String::new();
+    for uri in [
+        "echo://error/not-found",
+        "echo://error/invalid",
+        "echo://error/denied",
+        "echo://error/unavailable",
+        "echo://error/failed",
+        "echo://say/%2e%2e",
+        "trap://7",
+    ] {
+        let answer = wire.read(uri).await;
+        let error = &answer.json()["error"];
+        seen += &format!("{} {} {} {}\n", answer.verdict(), uri, error["message"], error["data"]);
+    }
+    expect![[r#"
+        200 -32602 echo://error/not-found "Resource not found" {"uri":"echo://error/not-found"}
+        200 -32602 echo://error/invalid "the provider `echo` refused the request: because the test wants it" null
+        200 -32603 echo://error/denied "the provider `echo` denied the request: because the test wants it" {"kind":"denied","provider":"echo"}
+        200 -32603 echo://error/unavailable "the provider `echo` is unavailable at the moment: because the test wants it" {"kind":"unavailable","provider":"echo"}
+        200 -32603 echo://error/failed "the provider `echo` failed: because the test wants it" {"kind":"failed","provider":"echo"}
+        200 -32602 echo://say/%2e%2e "`echo://say/%2e%2e` is refused: the value of `word` has a `..` segment" null
+        200 -32603 trap://7 "the provider `trap-nth` failed: it trapped: wasm trap: wasm `unreachable` instruction executed" {"kind":"fault","provider":"trap-nth"}
+    "#]].assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn the_requests_metadata_reaches_the_provider() {
+    let wire = Wire::of("echo").await;
+    let params = json!({ "uri": "echo://hello", "_meta": { "com.example/trace": { "a": [1, 2] } } });
+    let answer = wire.modern("resources/read", params).await.json();
+    let text = answer["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("metadata: com.example/trace={\"a\":[1,2]}"), "{text}");
+}
+
+#[tokio::test]
+async fn pages_to_the_end() {
+    let wire = Wire::open(Plan::of("echo full trap-nth").page_size(4)).await;
+    let mut uris = Vec::new();
+    let mut params = json!({});
+    loop {
+        let answer = wire.modern("resources/list", params.clone()).await.json();
+        let result = &answer["result"];
+        let page = result["resources"].as_array().unwrap();
+        assert!(page.len() <= 4);
+        uris.extend(page.iter().map(|entry| entry["uri"].as_str().unwrap().to_owned()));
+        match result.get("nextCursor") {
+            Some(next) => params = json!({ "cursor": next }),
+            None => break,
+        }
+    }
+    assert_eq!(uris.len(), 15, "{uris:?}");
+    let answer = wire.modern("resources/list", json!({ "cursor": "nonsense" })).await;
+    assert_eq!(answer.verdict(), "200 -32602");
+}
+
+/// Each rung of the ladder: what is wrong, and what is answered.
+#[tokio::test]
+async fn the_ladder() {
+    let wire = Wire::of("echo").await;
+    let list = |meta: serde_json::Value| {
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": { "_meta": meta } })
+            .to_string()
+    };
+    let read = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": { "uri": "echo://hello", "_meta": meta() },
+    })
+    .to_string();
+    let method = |name: &'static str| ("mcp-method", name);
+    let call = |name: &str| {
+        json!({ "jsonrpc": "2.0", "id": 1, "method": name, "params": { "_meta": meta() } }).to_string()
+    };
+    let version = |version: &str| {
+        list(json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }))
+    };
+    let common = [JSON, ACCEPT];
+    let cases: Vec<(&str, Vec<(&str, &str)>, String)> = vec![
+        ("all is well", vec![MODERN, method("resources/list")], list(meta())),
+        (
+            "no capabilities",
+            vec![MODERN, method("resources/list")],
+            list(json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" })),
+        ),
+        (
+            "capabilities of a wrong type",
+            vec![MODERN, method("resources/list")],
+            list(
+                json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": 1 }),
+            ),
+        ),
+        (
+            "header and claim differ",
+            vec![("mcp-protocol-version", "2025-11-25"), method("resources/list")],
+            list(meta()),
+        ),
+        (
+            "an unknown version",
+            vec![("mcp-protocol-version", "v999"), method("resources/list")],
+            version("v999"),
+        ),
+        ("no version header", vec![method("resources/list")], list(meta())),
+        ("no method header", vec![MODERN], list(meta())),
+        ("another method header", vec![MODERN, method("resources/read")], list(meta())),
+        ("no name header", vec![MODERN, method("resources/read")], read.clone()),
+        (
+            "another name header",
+            vec![MODERN, method("resources/read"), ("mcp-name", "echo://other")],
+            read.clone(),
+        ),
+        (
+            "a name in base64",
+            vec![MODERN, method("resources/read"), ("mcp-name", "=?base64?ZWNobzovL2hlbGxv?=")],
+            read.clone(),
+        ),
+        (
+            "a name in bad base64",
+            vec![MODERN, method("resources/read"), ("mcp-name", "=?base64?*?=")],
+            read.clone(),
+        ),
+        ("initialize", vec![MODERN, method("initialize")], call("initialize")),
+        ("ping", vec![MODERN, method("ping")], call("ping")),
+        ("tools/list", vec![MODERN, method("tools/list")], call("tools/list")),
+        ("resources/subscribe", vec![MODERN, method("resources/subscribe")], call("resources/subscribe")),
+        (
+            "no claim, modern header",
+            vec![MODERN],
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/list" }).to_string(),
+        ),
+        (
+            "no claim, discover",
+            vec![],
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover" }).to_string(),
+        ),
+        (
+            "no claim, no session",
+            vec![],
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/list" }).to_string(),
+        ),
+        (
+            "a session is ignored",
+            vec![MODERN, method("resources/list"), ("mcp-session-id", "stolen")],
+            list(meta()),
+        ),
+        ("a read without uri", vec![MODERN, method("resources/read")], call("resources/read")),
+        ("a batch", vec![MODERN, method("resources/list")], format!("[{}]", list(meta()))),
+    ];
+    let mut seen = String::new();
+    for (name, headers, body) in cases {
+        let headers: Vec<_> = common.iter().copied().chain(headers).collect();
+        let answer = wire.post(&headers, body).await;
+        seen += &format!("{name}: {}\n", answer.verdict());
+    }
+    expect![[r#"
+        all is well: 200 ok
+        no capabilities: 400 -32602
+        capabilities of a wrong type: 400 -32602
+        header and claim differ: 400 -32020
+        an unknown version: 400 -32022
+        no version header: 400 -32020
+        no method header: 400 -32020
+        another method header: 400 -32020
+        no name header: 400 -32020
+        another name header: 400 -32020
+        a name in base64: 200 ok
+        a name in bad base64: 400 -32020
+        initialize: 404 -32601
+        ping: 404 -32601
+        tools/list: 404 -32601
+        resources/subscribe: 404 -32601
+        no claim, modern header: 400 -32602
+        no claim, discover: 400 -32602
+        no claim, no session: 400 -32600
+        a session is ignored: 200 ok
+        a read without uri: 400 -32020
+        a batch: 400 -32600
+    "#]]
+    .assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn progress_turns_the_answer_into_a_stream_only_when_it_was_asked_for() {
+    let wire = Wire::of("echo").await;
+    let plain = wire.read("echo://progress").await;
+    assert_eq!(plain.headers["content-type"], "application/json");
+    let params = json!({ "uri": "echo://progress", "_meta": { "progressToken": "p1" } });
+    let streamed = wire.modern("resources/read", params).await;
+    assert_eq!(streamed.headers["content-type"], "text/event-stream");
+    expect![[r#"
+        event: message
+        data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p1","progress":1.0,"total":3.0,"message":"step 1"}}
+
+        event: message
+        data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p1","progress":2.0,"total":3.0,"message":"step 2"}}
+
+        event: message
+        data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p1","progress":3.0,"total":3.0,"message":"step 3"}}
+
+        event: message
+        data: {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","contents":[{"uri":"echo://progress","mimeType":"text/plain","text":"done, cancelled: false"}],"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}
+
+    "#]].assert_eq(&streamed.body);
+    let params = json!({ "uri": "echo://hello", "_meta": { "progressToken": "p1" } });
+    let quiet = wire.modern("resources/read", params).await;
+    assert_eq!(quiet.headers["content-type"], "application/json");
+}
