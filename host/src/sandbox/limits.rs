@@ -83,11 +83,10 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
             flag.store(true, Ordering::Relaxed);
             return Ok(UpdateDeadline::Interrupt);
         }
-        let pause = match ticks {
-            ..=FREE_TICKS => return Ok(UpdateDeadline::Yield(1)),
-            ..=HALF_TICKS => TICK,
-            _ => TICK * 9,
-        };
+        if ticks <= FREE_TICKS {
+            return Ok(UpdateDeadline::Yield(1));
+        }
+        let pause = if ticks <= HALF_TICKS { TICK } else { TICK * 9 };
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(pause))))
     });
     spent

@@ -1,6 +1,8 @@
 //! One binary for all tests that need real components in a real sandbox.
 //! The components come from `cargo xtask guests` and `cargo xtask plugins`.
 
+#![allow(clippy::unwrap_used, reason = "what a test does not get it fails for")]
+
 mod house;
 mod wire;
 
