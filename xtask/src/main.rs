@@ -25,7 +25,7 @@ usage: cargo xtask COMMAND
        --list                say which steps there are, and run none
        --fail-fast           stop at the first step that fails
   plugins                    build plugins/ to target/plugins/NAME.wasm
-  guests                     build host/tests/guests to target/guests/NAME.wasm
+  guests                     build host/tests/guests to target/guests/NAME.wasm; the two go together, too
 
 `test` skips what needs Node or Python where they are missing; with CI=true that is a failure.
 The output of each step is kept in target/xtask/STEP.log.";
@@ -50,6 +50,10 @@ fn command(words: &[&str]) -> Result<ExitCode> {
         ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
         ["plugins"] => plugins::plugins(&run::Output::Terminal)?,
         ["guests"] => plugins::guests(&run::Output::Terminal)?,
+        ["plugins", "guests"] | ["guests", "plugins"] => {
+            plugins::plugins(&run::Output::Terminal)?;
+            plugins::guests(&run::Output::Terminal)?;
+        }
         [] => bail!("say which command\n\n{HELP}"),
         _ => bail!("unknown words: {}\n\n{HELP}", words.join(" ")),
     }
