@@ -1,7 +1,7 @@
 //! Components: the providers that we ship, and the guests of the tests.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -54,12 +54,12 @@ fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for package in list(&metadata["packages"]) {
         for target in list(&package["targets"]).filter(|target| list(&target["kind"]).any(|k| k == kind)) {
-            let name = target["name"].as_str().context("a target without a name")?;
-            // A provider is called like its folder, whatever its crate is called.
+            let name = target["name"].as_str().context("a target without a name")?.replace('-', "_");
+            // A provider is called like its folder, whatever its crate is called; a guest like its file.
             let folder = Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent();
             let folder = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-            let component = if kind == "example" { name.to_owned() } else { folder.unwrap_or_default() };
-            found.push((component, format!("{}.wasm", name.replace('-', "_"))));
+            let component = if kind == "example" { name.clone() } else { folder.unwrap_or_default() };
+            found.push((component, format!("{name}.wasm")));
         }
     }
     Ok(found)
@@ -79,16 +79,9 @@ fn collect(output: &Output, to: &Path, built: &Path, components: Vec<(String, St
     }
     fs::create_dir_all(to)?;
     for (name, file) in components {
-        let from = found(built, &file)?;
-        let size = fs::copy(&from, to.join(format!("{name}.wasm")))?;
+        let to = to.join(format!("{name}.wasm"));
+        let size = fs::copy(built.join(&file), to).with_context(|| format!("cargo built no {file}"))?;
         output.say(&format!("{name:<24} {:>6} KiB", size.div_ceil(1024)))?;
     }
     Ok(())
-}
-
-/// Cargo keeps the hyphens of an example's name, and not those of a library's.
-fn found(built: &Path, file: &str) -> Result<PathBuf> {
-    let names = [file.to_owned(), file.replace('_', "-")];
-    let mut paths = names.iter().map(|name| built.join(name));
-    paths.find(|path| path.exists()).with_context(|| format!("cargo built no {file}"))
 }
