@@ -74,13 +74,19 @@ fn collect(output: &Output, to: &Path, built: &Path, components: Vec<(String, St
     if components.is_empty() {
         bail!("no components to build for {}", to.display());
     }
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
     fs::create_dir_all(to)?;
-    for (name, file) in components {
-        let to = to.join(format!("{name}.wasm"));
-        let size = fs::copy(built.join(&file), to).with_context(|| format!("cargo built no {file}"))?;
+    let files: Vec<String> = components.iter().map(|(name, _)| format!("{name}.wasm")).collect();
+    for old in fs::read_dir(to)?.collect::<Result<Vec<_>, _>>()? {
+        let component = old.path().extension().is_some_and(|extension| extension == "wasm");
+        if component && !files.iter().any(|file| old.file_name() == **file) {
+            fs::remove_file(old.path())?;
+        }
+    }
+    for ((name, file), component) in components.iter().zip(&files) {
+        // Renamed into place: a server may be watching, and must never see half a component.
+        let (new, to) = (to.join(format!(".{name}.new")), to.join(component));
+        let size = fs::copy(built.join(file), &new).with_context(|| format!("cargo built no {file}"))?;
+        fs::rename(new, to)?;
         output.say(&format!("{name:<24} {:>6} KiB", size.div_ceil(1024)))?;
     }
     Ok(())
