@@ -85,8 +85,9 @@ Serving this repository's documents at {url} until Ctrl-C. In another terminal:
   {larder} inspect {plugins}/files.wasm
 
   curl -s {url} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \
-    -H 'mcp-protocol-version: 2025-11-25' \
-    -d '{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"curl","version":"1"}}}}}}'
+    -H 'mcp-protocol-version: 2026-07-28' -H 'mcp-method: resources/read' -H 'mcp-name: test://static-text' \
+    -d '{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"test://static-text","_meta":{{
+         "io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}'
 
 An MCP client that starts its servers takes this:
 
