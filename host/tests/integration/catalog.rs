@@ -81,7 +81,7 @@ async fn who_was_there_first_keeps_it() {
 async fn pages_show_everything_once() {
     let mut all = None;
     for page_size in [1, 2, 3, 7, 1_000, 0] {
-        let house = Plan::of("echo full trap-nth empty@nothing").page_size(page_size).open().await;
+        let house = Plan::of("echo full trap_nth empty@nothing").page_size(page_size).open().await;
         let uris = house.uris().await;
         let mut sorted = uris.clone();
         sorted.sort();
@@ -109,7 +109,7 @@ async fn a_hundred_thousand_entries_are_not_read_whole() {
 
 #[tokio::test]
 async fn a_cursor_outlives_the_provider_it_names() {
-    let mut house = Plan::of("a@trap-nth b@echo").page_size(5).open().await;
+    let mut house = Plan::of("a@trap_nth b@echo").page_size(5).open().await;
     let page = house.gateway.list(&someone(), None).await.unwrap();
     let cursor = page.next.unwrap();
     std::fs::remove_file(house.folder.path().join("a.wasm")).unwrap();

@@ -55,19 +55,19 @@ async fn it_recurses() {
 
 #[tokio::test]
 async fn it_traps_in_its_start_function() {
-    let house = open("trap-start").await;
-    let reason = house.rejected("trap-start.wasm");
+    let house = open("trap_start").await;
+    let reason = house.rejected("trap_start.wasm");
     assert!(reason.starts_with("asked for its description, it gave no answer: it trapped"), "{reason}");
 }
 
 #[tokio::test]
 async fn it_traps_in_its_nth_call() {
-    let house = open("trap-nth").await;
+    let house = open("trap_nth").await;
     for n in (0..10).filter(|n| *n != 7) {
         assert_eq!(house.text(&format!("trap://{n}")).await, format!("trap://{n}"));
     }
     let told = house.text("trap://7").await;
-    assert!(told.starts_with("error: the provider `trap-nth` failed: it trapped"), "{told}");
+    assert!(told.starts_with("error: the provider `trap_nth` failed: it trapped"), "{told}");
     assert!(!told.contains("the seventh is too much"), "the guest's own words are for the log only");
     assert_eq!(house.text("trap://8").await, "trap://8");
 }

@@ -78,7 +78,7 @@ async fn completion() {
 
 #[tokio::test]
 async fn errors_by_kind() {
-    let wire = Wire::of("echo trap-nth").await;
+    let wire = Wire::of("echo trap_nth").await;
     let mut seen = String::new();
     for uri in [
         "echo://error/not-found",
@@ -100,7 +100,7 @@ async fn errors_by_kind() {
         200 -32603 echo://error/unavailable "the provider `echo` is unavailable at the moment: because the test wants it" {"kind":"unavailable","provider":"echo"}
         200 -32603 echo://error/failed "the provider `echo` failed: because the test wants it" {"kind":"failed","provider":"echo"}
         200 -32602 echo://say/%2e%2e "`echo://say/%2e%2e` is refused: the value of `word` has a `..` segment" null
-        200 -32603 trap://7 "the provider `trap-nth` failed: it trapped: wasm trap: wasm `unreachable` instruction executed" {"kind":"fault","provider":"trap-nth"}
+        200 -32603 trap://7 "the provider `trap_nth` failed: it trapped: wasm trap: wasm `unreachable` instruction executed" {"kind":"fault","provider":"trap_nth"}
     "#]].assert_eq(&seen);
 }
 
@@ -115,7 +115,7 @@ async fn the_requests_metadata_reaches_the_provider() {
 
 #[tokio::test]
 async fn pages_to_the_end() {
-    let wire = Wire::open(Plan::of("echo full trap-nth").page_size(4)).await;
+    let wire = Wire::open(Plan::of("echo full trap_nth").page_size(4)).await;
     let mut uris = Vec::new();
     let mut params = json!({});
     loop {
@@ -133,6 +133,9 @@ async fn pages_to_the_end() {
     let answer = wire.modern("resources/list", json!({ "cursor": "nonsense" })).await;
     assert_eq!(answer.verdict(), "200 -32602");
 }
+
+/// A name, headers beyond the common ones, and a body.
+type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, String);
 
 /// Each rung of the ladder: what is wrong, and what is answered.
 #[tokio::test]
@@ -157,7 +160,7 @@ async fn the_ladder() {
         }))
     };
     let common = [JSON, ACCEPT];
-    let cases: Vec<(&str, Vec<(&str, &str)>, String)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         ("all is well", vec![MODERN, method("resources/list")], list(meta())),
         (
             "no capabilities",
