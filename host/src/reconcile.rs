@@ -1,28 +1,40 @@
-//! The only room that loads. A round compares the folder with the catalog, loads what is new on a thread
-//! of its own, and publishes one new catalog. Nothing that is wrong with a component is an error here:
-//! it is a line in the catalog, and the last good revision keeps serving.
+//! The only room that loads. What is seen in the folder is compared with what is served; what differs is
+//! loaded in the background, and published in one step when it is known to work. Nothing that is wrong with
+//! a component is an error here: it is a line in the catalog, and the last good revision keeps serving.
 
 mod load;
+mod relist;
 mod round;
+mod state;
+mod wanted;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, Semaphore, mpsc};
 
-pub use self::load::load;
+use self::load::{Load, Loaded};
+use self::relist::Relists;
 pub use self::round::Round;
-use crate::catalog::{Catalog, Offer, Rejected, Writer};
+use self::state::State;
+pub use self::wanted::Reread;
+use self::wanted::Wants;
+use crate::catalog::Writer;
 use crate::drain::Drain;
-use crate::name::{Digest, ProviderName, TeamName};
+use crate::name::{ProviderName, TeamName};
 use crate::policy::Grant;
 use crate::sandbox::{Sandbox, Signal};
-use crate::source::{File, Folder};
+use crate::source::Watch;
 use crate::uri::Uri;
 
 /// Signals of providers that may wait to be worked off.
 const SIGNALS: usize = 4_096;
+/// Components that are loaded at the same time: one that takes long leaves room for the others.
+const LOADS: usize = 4;
+/// Events come in flocks; this is how long a look waits for the rest of one.
+const FLOCK: Duration = Duration::from_millis(20);
 
 /// What the operator decides about loading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +47,8 @@ pub struct Config {
     pub terms: BTreeMap<ProviderName, Terms>,
     /// All others.
     pub default: Terms,
+    /// How often the folder is looked at when nothing says that it changed.
+    pub poll: Duration,
 }
 
 /// On what terms a provider is served.
@@ -48,162 +62,157 @@ pub struct Terms {
 
 /// Compares, loads, publishes.
 pub struct Reconcile {
-    config: Config,
-    folder: Folder,
-    sandbox: Arc<Sandbox>,
+    wants: Wants,
+    state: State,
+    relists: Relists,
     writer: Writer,
-    drain: Drain,
-    rounds: u64,
-    signals: mpsc::Sender<(ProviderName, Signal)>,
+    load: Arc<Load>,
+    team: TeamName,
+    poll: Duration,
+    loaded: mpsc::UnboundedReceiver<Loaded>,
     inbox: mpsc::Receiver<(ProviderName, Signal)>,
-}
-
-/// What became of one file in a round.
-enum Outcome {
-    Kept(Arc<Offer>),
-    Loaded(Arc<Offer>),
-    Rejected(Rejected),
+    drain: Drain,
 }
 
 impl Reconcile {
     /// Nothing is loaded before the first round.
     pub fn new(config: Config, sandbox: Arc<Sandbox>, writer: Writer, drain: Drain) -> Self {
         let (signals, inbox) = mpsc::channel(SIGNALS);
-        let folder = Folder::new(config.plugins.clone());
-        Self { config, folder, sandbox, writer, drain, rounds: 0, signals, inbox }
+        let (done, loaded) = mpsc::unbounded_channel();
+        let (team, poll) = (config.team.clone(), config.poll);
+        let load = Load {
+            team: team.clone(),
+            sandbox,
+            signals,
+            drain: drain.clone(),
+            turns: Semaphore::new(LOADS),
+            done,
+        };
+        Self {
+            wants: Wants::new(config),
+            state: State::default(),
+            relists: Relists::default(),
+            writer,
+            load: Arc::new(load),
+            team,
+            poll,
+            loaded,
+            inbox,
+            drain,
+        }
     }
 
-    /// One pass: look, compare, load, publish.
+    /// Takes the terms from this file again whenever it changes.
+    pub fn with_reread(mut self, reread: Reread) -> Self {
+        self.wants.reread(reread);
+        self
+    }
+
+    /// Where to say that something differs which a provider offers.
+    pub fn signals(&self) -> mpsc::Sender<(ProviderName, Signal)> {
+        self.load.signals.clone()
+    }
+
+    /// One pass to its end: look, compare, load all, publish once. What a house does before it serves.
     pub async fn round(&mut self) -> Round {
-        self.rounds += 1;
-        let began = std::time::Instant::now();
-        let old = self.writer.current();
+        let began = Instant::now();
         let mut round = Round::default();
-        let files = self.folder.look().unwrap_or_else(|error| {
-            round.trouble = Some(format!("cannot look into {}: {error}", self.folder.path().display()));
-            Vec::new()
-        });
-        let mut offers = Vec::new();
-        let mut rejected = Vec::new();
-        for file in &files {
-            match self.settle(file, &old).await {
-                Outcome::Kept(offer) => offers.push(offer),
-                Outcome::Loaded(offer) => {
-                    round.loaded.push(offer.name().clone());
-                    offers.push(offer);
-                }
-                Outcome::Rejected(line) => {
-                    // A revision that does not load leaves the one before it in place.
-                    offers.extend(find(&old, file.stem()).cloned());
-                    round.rejected.extend((!old.rejected().contains(&line)).then(|| line.clone()));
-                    rejected.push(line);
-                }
-            }
+        // Who comes in one round came at the same time, whichever was loaded first.
+        self.state.arrival();
+        while let Some(rest) = self.look(&mut round) {
+            tokio::time::sleep(rest).await;
         }
-        round.gone = gone(&old, &offers);
-        self.writer.publish(Catalog::new(offers, rejected));
+        while self.state.is_loading() {
+            let Some(loaded) = self.loaded.recv().await else { break };
+            self.state.take(loaded, &mut round);
+        }
+        self.publish();
         round.collisions = self.writer.current().collisions().to_vec();
         round.took = began.elapsed();
         round
     }
 
-    async fn settle(&self, file: &File, old: &Catalog) -> Outcome {
-        let known = find(old, file.stem());
-        let terms = self.terms(file.stem());
-        let reject = |digest, error: &crate::provider::LoadError| {
-            let reason = error.to_string();
-            Outcome::Rejected(Rejected { file: file.name.clone(), digest, reason })
-        };
-        let bytes = match load::read(file, &terms.grant, &self.drain).await {
-            Ok(bytes) => bytes,
-            Err(error) => return reject(None, &error),
-        };
-        let digest = Digest::of(&bytes);
-        if let Some(offer) = known.filter(|offer| offer.provider.digest() == digest) {
-            return Outcome::Kept(offer.clone());
+    /// Compares what is seen with what is served, starts to load what differs, and lets go what is gone.
+    fn look(&mut self, round: &mut Round) -> Option<Duration> {
+        let seen = self.wants.look(round)?;
+        self.state.keep_only(&seen.wanted, round);
+        for wanted in seen.wanted {
+            self.state.want(wanted, &self.load);
         }
-        let same = |line: &&Rejected| line.file == file.name && line.digest == Some(digest);
-        if let Some(line) = old.rejected().iter().find(same) {
-            return Outcome::Rejected(line.clone());
-        }
-        let since = known.map_or(self.rounds, |offer| offer.since);
-        match self.load(file, bytes, &terms, since).await {
-            Ok(offer) => Outcome::Loaded(Arc::new(offer)),
-            Err(error) => reject(Some(digest), &error),
-        }
+        seen.again
     }
 
-    async fn load(
-        &self,
-        file: &File,
-        bytes: bytes::Bytes,
-        terms: &Terms,
-        since: u64,
-    ) -> Result<Offer, crate::provider::LoadError> {
-        let name = ProviderName::parse(file.stem())?;
-        let owner = (name, self.config.team.clone());
-        let (provider, probed) =
-            load(owner, bytes, terms.grant.clone(), &self.sandbox, &self.signals, &self.drain).await?;
-        Ok(Offer::new(Arc::new(provider), probed, since, terms.priority))
+    fn publish(&mut self) {
+        self.writer.publish(self.state.catalog());
     }
 
-    fn terms(&self, stem: &str) -> Terms {
-        let named = ProviderName::parse(stem).ok().and_then(|name| self.config.terms.get(&name));
-        named.unwrap_or(&self.config.default).clone()
-    }
-
-    /// Works off what providers say during their calls, until the house stops.
+    /// Watches the folder, loads what changes, and works off what providers say, until the house stops.
     pub async fn run(mut self) {
-        let drain = self.drain.clone();
+        let (drain, wake) = (self.drain.clone(), Arc::new(Notify::new()));
+        let mut watch = Watch::new(self.wants.folders(), wake.clone());
+        let mut next = Instant::now();
         loop {
+            let due = next.min(Instant::now() + self.state.next_retry().min(self.relists.next()));
             tokio::select! {
+                biased;
                 () = drain.stopping() => return,
-                Some((provider, signal)) = self.inbox.recv() => self.hear(&provider, signal).await,
+                Some((provider, signal)) = self.inbox.recv() => self.hear(&provider, signal),
+                Some(loaded) = self.loaded.recv() => self.arrived(loaded),
+                () = wake.notified() => next = next.min(Instant::now() + FLOCK),
+                () = tokio::time::sleep_until(due.into()) => {
+                    watch.arm();
+                    next = Instant::now() + self.look_again();
+                }
             }
         }
     }
 
-    async fn hear(&mut self, provider: &ProviderName, signal: Signal) {
+    /// Does what is due, and says in what time to look again.
+    fn look_again(&mut self) -> Duration {
+        let mut round = Round::default();
+        let again = self.look(&mut round);
+        for provider in self.relists.due() {
+            self.state.list_again(&provider, &self.load);
+        }
+        if !round.is_quiet() {
+            self.publish();
+            round.tell();
+        }
+        again.unwrap_or(self.poll).min(self.poll)
+    }
+
+    /// A load came to its end.
+    fn arrived(&mut self, loaded: Loaded) {
+        let mut round = Round { took: loaded.took, ..Round::default() };
+        let before = self.writer.current();
+        self.state.arrival();
+        self.state.take(loaded, &mut round);
+        if round.is_quiet() && !round.relisted {
+            return;
+        }
+        self.publish();
         let now = self.writer.current();
+        round.collisions =
+            now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();
+        round.tell();
+    }
+
+    fn hear(&mut self, provider: &ProviderName, signal: Signal) {
         match signal {
             Signal::Updated(uri) => match Uri::parse(&uri) {
-                Ok(uri) if now.speaks_for(provider, &uri) => self.writer.updated(&self.config.team, &uri),
+                Ok(uri) if self.writer.current().speaks_for(provider, &uri) => {
+                    self.writer.updated(&self.team, &uri);
+                }
                 Ok(uri) => {
                     tracing::warn!(%provider, ?uri, "it says that a URI was updated which is not its own")
                 }
                 Err(error) => tracing::warn!(%provider, %error, "it says that something was updated"),
             },
-            Signal::ListChanged => self.list_again(&now, provider).await,
-        }
-    }
-
-    /// Asks a provider anew for what it offers; its component stays as it is.
-    async fn list_again(&mut self, now: &Catalog, provider: &ProviderName) {
-        let Some(offer) = find(now, provider.as_str()) else {
-            return;
-        };
-        match offer.provider.probe().await {
-            Ok(probed) => {
-                let fresh = Offer::new(offer.provider.clone(), probed, offer.since, offer.priority);
-                let offers = now
-                    .offers()
-                    .iter()
-                    .map(|offer| if offer.name() == provider { None } else { Some(offer.clone()) });
-                let offers = offers.flatten().chain([Arc::new(fresh)]).collect();
-                self.writer.publish(Catalog::new(offers, now.rejected().to_vec()));
-            }
-            Err(error) => {
-                tracing::warn!(%provider, %error, "its list changed, but the list from before stays")
+            Signal::ListChanged => {
+                if self.relists.want(provider) {
+                    self.state.list_again(provider, &self.load);
+                }
             }
         }
     }
-}
-
-fn find<'a>(catalog: &'a Catalog, stem: &str) -> Option<&'a Arc<Offer>> {
-    catalog.offers().iter().find(|offer| offer.name().as_str() == stem)
-}
-
-fn gone(old: &Catalog, offers: &[Arc<Offer>]) -> Vec<ProviderName> {
-    let is_there = |name: &ProviderName| offers.iter().any(|offer| offer.name() == name);
-    old.offers().iter().map(|offer| offer.name()).filter(|name| !is_there(name)).cloned().collect()
 }

@@ -47,7 +47,13 @@ pub(super) fn convert(
         sandbox: sandbox::Config { slots: count(*guests, 256) },
         grace: time(*grace, 10),
         endpoint: endpoint(file.server, listen),
-        reconcile: reconcile::Config { plugins: plugins.clone(), team: TeamName::sole(), terms, default },
+        reconcile: reconcile::Config {
+            plugins: plugins.clone(),
+            team: TeamName::sole(),
+            terms,
+            default,
+            poll: std::time::Duration::from_secs(2),
+        },
         plugins,
         log,
     }

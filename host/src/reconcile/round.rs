@@ -1,46 +1,80 @@
-//! What came of one round, in one line that a person understands.
+//! What changed, in one line that a person understands.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::catalog::{Collision, Rejected};
+use crate::catalog::{Collision, Offer, Rejected};
 use crate::name::ProviderName;
 
 /// What one round changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Round {
-    /// New or newer providers.
-    pub loaded: Vec<ProviderName>,
+    /// New providers.
+    pub loaded: Vec<Arc<Offer>>,
+    /// Newer revisions of providers.
+    pub replaced: Vec<Arc<Offer>>,
     /// Components that were rejected now.
     pub rejected: Vec<Rejected>,
     /// Providers that are not there any more.
     pub gone: Vec<ProviderName>,
-    /// All that two providers offer, as it stands.
+    /// What two providers offer.
     pub collisions: Vec<Collision>,
-    /// The folder itself could not be looked at.
-    pub trouble: Option<String>,
+    /// What is wrong with the folder or the configuration.
+    pub troubles: Vec<String>,
     /// How long it took.
     pub took: Duration,
+    /// A component that was rejected before was taken away.
+    pub(super) forgotten: bool,
+    /// A provider was asked anew for its lists.
+    pub(super) relisted: bool,
+}
+
+impl Round {
+    /// Whether there is nothing to publish or to tell.
+    pub(super) fn is_quiet(&self) -> bool {
+        let nothing_new = self.loaded.is_empty() && self.replaced.is_empty() && self.gone.is_empty();
+        nothing_new && self.rejected.is_empty() && self.troubles.is_empty() && !self.forgotten
+    }
+
+    /// Says in the log what happened.
+    pub(super) fn tell(&self) {
+        if self.is_quiet() {
+            return;
+        }
+        if self.rejected.is_empty() && self.troubles.is_empty() && self.collisions.is_empty() {
+            tracing::info!("{self}");
+        } else {
+            tracing::warn!("{self}");
+        }
+    }
 }
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names =
-            |names: &[ProviderName]| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let mut parts = Vec::new();
-        parts.extend(self.trouble.clone());
-        if !self.loaded.is_empty() {
-            parts.push(format!("loaded {}", names(&self.loaded)));
-        }
+        let mut parts = self.troubles.clone();
+        parts.extend(self.loaded.iter().map(|offer| format!("loaded {}", describe(offer))));
+        parts.extend(self.replaced.iter().map(|offer| format!("replaced {}", describe(offer))));
         parts.extend(self.rejected.iter().map(|line| format!("rejected {}: {}", line.file, line.reason)));
-        if !self.gone.is_empty() {
-            parts.push(format!("gone {}", names(&self.gone)));
-        }
+        parts.extend(self.gone.iter().map(|name| format!("{name} is gone")));
+        parts.extend(self.collisions.iter().map(ToString::to_string));
         if parts.is_empty() {
             parts.push("nothing new".into());
         }
         write!(f, "{} (in {:.1?})", parts.join("; "), self.took)
     }
+}
+
+fn describe(offer: &Offer) -> String {
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let more = if offer.rest.is_some() { " and more" } else { "" };
+    format!(
+        "{} {} ({}{more}, {})",
+        offer.name(),
+        offer.provider.digest().short(),
+        count(offer.entries.len(), "resource"),
+        count(offer.templates.len(), "template"),
+    )
 }
 
 #[cfg(test)]
@@ -49,15 +83,14 @@ mod tests {
 
     #[test]
     fn a_round_is_one_line() {
-        let name = |name| ProviderName::parse(name).unwrap();
         let rejected = Rejected { file: "c.wasm".into(), digest: None, reason: "the file is empty".into() };
         let round = Round {
-            loaded: vec![name("a"), name("b")],
             rejected: vec![rejected],
+            gone: vec![ProviderName::parse("a").unwrap()],
             took: Duration::from_millis(12),
             ..Round::default()
         };
-        assert_eq!(round.to_string(), "loaded a, b; rejected c.wasm: the file is empty (in 12.0ms)");
+        assert_eq!(round.to_string(), "rejected c.wasm: the file is empty; a is gone (in 12.0ms)");
         assert_eq!(Round::default().to_string(), "nothing new (in 0.0ns)");
     }
 }

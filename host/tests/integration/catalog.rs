@@ -169,8 +169,7 @@ async fn what_a_provider_says_during_a_call_reaches_those_who_watch() {
     let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
     let uri = larder::uri::Uri::parse("echo://hello").unwrap();
     assert!(watch.add(uri.clone()));
-    let reconcile = house.take_reconcile();
-    house.drain.spawn(reconcile.run());
+    house.run();
     let touched = house.gateway.read(&someone(), "echo://touch/echo://hello").await;
     assert!(touched.is_ok(), "{touched:?}");
     let changes = tokio::time::timeout(std::time::Duration::from_secs(10), watch.next()).await;

@@ -91,6 +91,7 @@ impl Plan {
             team: TeamName::sole(),
             terms: self.terms,
             default: Terms::default(),
+            poll: Duration::from_secs(2),
         };
         let mut reconcile = Reconcile::new(config, sandbox, writer, drain.clone());
         let round = reconcile.round().await;
@@ -111,9 +112,10 @@ impl House {
         self.reconcile.as_mut().expect("it runs by itself")
     }
 
-    /// What loads, to run by itself.
-    pub(crate) fn take_reconcile(&mut self) -> Reconcile {
-        self.reconcile.take().expect("it runs by itself")
+    /// Watches the folder and works off what providers say.
+    pub(crate) fn run(&mut self) {
+        let reconcile = self.reconcile.take().expect("it runs by itself");
+        self.drain.spawn(reconcile.run());
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Reading, Error> {

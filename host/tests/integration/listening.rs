@@ -23,6 +23,11 @@ impl Events {
 
     /// The next message, or none at the end. Comments that keep the stream alive are passed over.
     async fn next(&mut self) -> Option<Value> {
+        let next = tokio::time::timeout(Duration::from_secs(30), self.message()).await;
+        next.expect("nothing within half a minute")
+    }
+
+    async fn message(&mut self) -> Option<Value> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
                 let data: String = event.lines().filter_map(|line| line.strip_prefix("data:")).collect();
@@ -32,8 +37,7 @@ impl Events {
                 }
                 continue;
             }
-            let chunk = tokio::time::timeout(Duration::from_secs(30), self.response.chunk()).await;
-            let chunk = chunk.expect("nothing within half a minute").unwrap()?;
+            let chunk = self.response.chunk().await.unwrap()?;
             self.text += std::str::from_utf8(&chunk).unwrap();
         }
     }

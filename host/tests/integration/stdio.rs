@@ -138,8 +138,7 @@ async fn listeners_are_told_on_the_same_pipe() {
     let wanted = json!({ "notifications": { "resourceSubscriptions": ["echo://hello"] } });
     let first = pipes.ask(modern(json!(7), "subscriptions/listen", wanted)).await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
-    let reconcile = pipes.house.take_reconcile();
-    pipes.house.drain.spawn(reconcile.run());
+    pipes.house.run();
     pipes.send(modern(json!(8), "resources/read", json!({ "uri": "echo://touch/echo://hello" }))).await;
     let (one, other) = (pipes.next().await.unwrap(), pipes.next().await.unwrap());
     let updated = if one.get("method").is_some() { one } else { other };

@@ -82,8 +82,7 @@ impl Wire {
 
     /// Works off what providers say.
     pub(crate) fn run(&mut self) {
-        let reconcile = self.house.take_reconcile();
-        self.house.drain.spawn(reconcile.run());
+        self.house.run();
     }
 
     pub(crate) async fn of(guests: &str) -> Self {
