@@ -40,9 +40,9 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 
 fn client(output: &Output, name: &str, mut client: Command) -> Result<Outcome> {
     copy_sources()?;
-    let config = two_providers(name)?;
+    let (config, docs) = two_providers(name)?;
     let serving = Serving::start(&config, output)?;
-    client.arg(&serving.url).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
+    client.arg(&serving.url).arg(docs).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
     let ran = output.run(&mut client);
     // How it stops is told also where the client failed.
     let stopped = serving.stop();
@@ -58,17 +58,21 @@ pub(crate) fn node(script: &str) -> Command {
     node
 }
 
-/// `conformance` and `files`, so that pages go over more than one provider.
-fn two_providers(name: &str) -> Result<PathBuf> {
-    let at = target("xtask").join(name);
-    fs::create_dir_all(at.join("docs"))?;
+/// `conformance` and `files`, so that pages go over more than one provider; and the folder of the files.
+fn two_providers(name: &str) -> Result<(PathBuf, PathBuf)> {
+    let docs = target("xtask").join(name).join("docs");
+    // The clients write into it, to hear of that.
+    if docs.exists() {
+        fs::remove_dir_all(&docs)?;
+    }
+    fs::create_dir_all(&docs)?;
     for (document, text) in DOCUMENTS {
-        fs::write(at.join("docs").join(document), text)?;
+        fs::write(docs.join(document), text)?;
     }
     let expected = fs::read(root().join("host/tests/clients/expected.json"))?;
     let expected: serde_json::Value = serde_json::from_slice(&expected)?;
     let pages = format!("page_size = {}\n", expected["page_size"]);
-    config(name, &pages, &[(&at.join("docs"), "/docs")])
+    Ok((config(name, &pages, &[(&docs, "/docs")])?, docs))
 }
 
 /// A `larder.toml` with just the two providers whatever else was built, and these folders granted.

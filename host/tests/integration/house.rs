@@ -29,6 +29,7 @@ pub(crate) fn component(name: &str) -> PathBuf {
 /// What a house is built from.
 pub(crate) struct Plan {
     folder: TempDir,
+    plugins: PathBuf,
     terms: BTreeMap<ProviderName, Terms>,
     page_size: u32,
 }
@@ -40,6 +41,8 @@ pub(crate) struct House {
     pub(crate) round: Round,
     reconcile: Option<Reconcile>,
     pub(crate) folder: TempDir,
+    /// Where the components are: the folder, or something in it.
+    pub(crate) plugins: PathBuf,
     pub(crate) drain: Drain,
 }
 
@@ -51,7 +54,19 @@ impl Plan {
             let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
             std::fs::copy(component(guest), folder.path().join(format!("{name}.wasm"))).unwrap();
         }
-        Self { folder, terms: BTreeMap::new(), page_size: 100 }
+        let plugins = folder.path().to_owned();
+        Self { folder, plugins, terms: BTreeMap::new(), page_size: 100 }
+    }
+
+    /// Looks for the components not in the folder, but at this place in it, where nothing is made.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        self.plugins = self.folder.path().join(place);
+        self
+    }
+
+    /// Where the folder is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Adds a file to the folder.
@@ -87,7 +102,7 @@ impl Plan {
         let sandbox = Arc::new(Sandbox::new(&sandbox::Config { slots: 16 }).unwrap());
         let (writer, reader) = catalog::catalog(100);
         let config = reconcile::Config {
-            plugins: self.folder.path().into(),
+            plugins: self.plugins.clone(),
             team: TeamName::sole(),
             terms: self.terms,
             default: Terms::default(),
@@ -97,7 +112,8 @@ impl Plan {
         let round = reconcile.round().await;
         let config = gateway::Config { page_size: self.page_size, instructions: None };
         let gateway = Gateway::new(config, reader.clone());
-        House { gateway, reader, round, reconcile: Some(reconcile), folder: self.folder, drain }
+        let (folder, plugins) = (self.folder, self.plugins);
+        House { gateway, reader, round, reconcile: Some(reconcile), folder, plugins, drain }
     }
 }
 

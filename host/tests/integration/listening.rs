@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
 
 /// A stream of events that is being read.
-struct Events {
+pub(crate) struct Events {
     response: reqwest::Response,
     text: String,
 }
 
 impl Events {
-    async fn of(request: reqwest::RequestBuilder) -> Self {
+    pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
         assert_eq!(response.status().as_u16(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -22,7 +22,7 @@ impl Events {
     }
 
     /// The next message, or none at the end. Comments that keep the stream alive are passed over.
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         let next = tokio::time::timeout(Duration::from_secs(30), self.message()).await;
         next.expect("nothing within half a minute")
     }
@@ -43,7 +43,7 @@ impl Events {
     }
 }
 
-fn listen(wire: &Wire, notifications: &Value) -> reqwest::RequestBuilder {
+pub(crate) fn listen(wire: &Wire, notifications: &Value) -> reqwest::RequestBuilder {
     let params = json!({ "_meta": meta(), "notifications": notifications });
     let body = json!({ "jsonrpc": "2.0", "id": "l-1", "method": "subscriptions/listen", "params": params });
     [JSON, ACCEPT, MODERN, ("mcp-method", "subscriptions/listen")]
@@ -52,7 +52,7 @@ fn listen(wire: &Wire, notifications: &Value) -> reqwest::RequestBuilder {
         .body(body.to_string())
 }
 
-fn acknowledged(message: &Value) -> &Value {
+pub(crate) fn acknowledged(message: &Value) -> &Value {
     assert_eq!(message["method"], "notifications/subscriptions/acknowledged", "{message}");
     assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l-1", "{message}");
     &message["params"]["notifications"]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test does not get it fails for")]
 
 mod house;
+mod revision;
 mod wire;
 
 mod catalog;
@@ -13,6 +14,8 @@ mod grants;
 mod hostile;
 mod legacy;
 mod listening;
+mod live;
 mod misbehaviour;
 mod modern;
+mod reload;
 mod stdio;

@@ -1,9 +1,11 @@
 // What every client has to see. A client's script brings an adapter:
 //   listPage(cursor) templatesPage(cursor) -> {items, next}; read(uri) -> contents;
 //   complete(template, variable, prefix) -> values, if the client has it; walk() -> the entries of all
-//   pages, if it does that by itself; watch(uri), if it has it.
+//   pages, if it does that by itself; watch(uri), if it has it; hear(uri, updated, listChanged), which
+//   calls back from then on.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 export const expected = JSON.parse(readFileSync(new URL("../expected.json", import.meta.url)));
 const { prefix, count, digits, mimeType } = expected.numbered;
@@ -14,18 +16,22 @@ assert.ok(expected.resources.length > 2 * expected.page_size, "fewer than three 
 
 // Above what the slowest script takes on a loaded machine, below what a person waits for.
 const GIVE_UP_MS = 240_000;
+// Above what a loaded machine needs for one change.
+const HEARD_WITHIN_MS = 30_000;
 let failed = 0;
 let passed = 0;
 
-/** Runs one check, prints its line, and goes on. */
+/** Runs one check, prints its line, and goes on; says whether it passed. */
 export async function check(label, body) {
   try {
     await body();
     passed += 1;
     console.log(`ok    ${label}`);
+    return true;
   } catch (error) {
     failed += 1;
     console.log(`FAIL  ${label}: ${error?.message ?? error}${error?.stderr ?? ""}`);
+    return false;
   }
 }
 
@@ -39,6 +45,53 @@ export async function session(label, open, notFound) {
   } finally {
     await check(`${label}: close`, () => client.close());
   }
+}
+
+/** Opens a client that hears of a file that changes and of one that is new. It comes after all sessions,
+ *  which see just the files that were there at first. */
+export async function hears(label, folder, open) {
+  const name = `${label.replace(/[^a-z0-9]+/g, "-")}.txt`;
+  const [uri, added] = [`file:///docs/${name}`, `file:///docs/new-${name}`];
+  writeFileSync(join(folder, name), "before");
+  let client;
+  await check(`${label}: connect to hear of changes`, async () => { client = await open(); });
+  if (!client) return;
+  try {
+    const [updates, lists] = [bell(), bell()];
+    const begun = await check(`${label}: subscribe to ${name}`, () => client.hear(uri, updates.ring, lists.ring));
+    if (!begun) return;
+    await check(`${label}: resources/updated`, async () => {
+      writeFileSync(join(folder, name), "after");
+      do {
+        assert.deepEqual(await updates.next(), uri);
+      } while ((await client.read(uri))[0].text !== "after");
+    });
+    await check(`${label}: resources/list_changed`, async () => {
+      writeFileSync(join(folder, `new-${name}`), "new");
+      do await lists.next(); while (!(await pages(client.listPage)).some((entry) => entry.uri === added));
+    });
+  } finally {
+    await check(`${label}: close`, () => client.close());
+  }
+}
+
+/** What was heard and not yet taken. */
+function bell() {
+  const heard = [];
+  let wake = () => {};
+  return {
+    ring: (what) => { heard.push(what); wake(); },
+    next: async () => {
+      if (heard.length === 0) {
+        await new Promise((resolve, reject) => {
+          const late = () => reject(new Error(`nothing was heard in ${HEARD_WITHIN_MS / 1000} s`));
+          const timer = setTimeout(late, HEARD_WITHIN_MS);
+          wake = () => { clearTimeout(timer); resolve(); };
+        });
+      }
+      return heard.shift();
+    },
+  };
 }
 
 /** Ends the process; nothing that a client left behind keeps it alive. */

@@ -1,11 +1,13 @@
 // The inspector's command line: one process for each question, in each era.
-//   node inspector.mjs URL COMMAND [ARGUMENT...]     the command serves on stdio
+//   node inspector.mjs URL FOLDER COMMAND [ARGUMENT...]     the command serves on stdio, and
+//   whoever serves shows the folder as /docs. Of changes it hears nothing: `--cli` has methods of one
+//   question and one answer only, neither `resources/subscribe` nor `subscriptions/listen`.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { finish, session } from "./checks.mjs";
 
-const [url, command, ...args] = process.argv.slice(2);
+const [url, , command, ...args] = process.argv.slice(2);
 const inspector = fileURLToPath(new URL("node_modules/.bin/inspector", import.meta.url));
 
 function ask(target, era, ...question) {

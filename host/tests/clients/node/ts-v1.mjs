@@ -1,12 +1,17 @@
 // The TypeScript SDK, version 1: it speaks the legacy era only.
-//   node ts-v1.mjs URL COMMAND [ARGUMENT...]     the command serves on stdio
+//   node ts-v1.mjs URL FOLDER COMMAND [ARGUMENT...]     the command serves on stdio, and
+//   whoever serves shows the folder as /docs
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { check, finish, session } from "./checks.mjs";
+import {
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { check, finish, hears, session } from "./checks.mjs";
 
-const [url, command, ...args] = process.argv.slice(2);
+const [url, folder, command, ...args] = process.argv.slice(2);
 
 const notFound = (error) => {
   assert.equal(error.code, -32002);
@@ -33,6 +38,11 @@ const open = async (transport) => {
       await client.unsubscribeResource({ uri });
       await client.ping();
     },
+    hear: async (uri, updated, listChanged) => {
+      client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => updated(params.uri));
+      client.setNotificationHandler(ResourceListChangedNotificationSchema, () => listChanged());
+      await client.subscribeResource({ uri });
+    },
     close: async () => {
       if (transport.terminateSession) await transport.terminateSession();
       await client.close();
@@ -40,8 +50,11 @@ const open = async (transport) => {
   };
 };
 
-await session("ts v1, http", () => open(new StreamableHTTPClientTransport(new URL(url))), notFound);
-await session("ts v1, stdio", () => open(new StdioClientTransport({ command, args })), notFound);
-await check("ts v1: a second session after the first", () =>
-  open(new StreamableHTTPClientTransport(new URL(url))).then((again) => again.close()));
+const http = () => open(new StreamableHTTPClientTransport(new URL(url)));
+const stdio = () => open(new StdioClientTransport({ command, args }));
+await session("ts v1, http", http, notFound);
+await session("ts v1, stdio", stdio, notFound);
+await check("ts v1: a second session after the first", () => http().then((again) => again.close()));
+await hears("ts v1, http", folder, http);
+await hears("ts v1, stdio", folder, stdio);
 finish();

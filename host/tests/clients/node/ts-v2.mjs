@@ -1,11 +1,12 @@
 // The TypeScript SDK, version 2, in each way it chooses an era.
-//   node ts-v2.mjs URL COMMAND [ARGUMENT...]     the command serves on stdio
+//   node ts-v2.mjs URL FOLDER COMMAND [ARGUMENT...]     the command serves on stdio, and
+//   whoever serves shows the folder as /docs
 import assert from "node:assert/strict";
 import { Client, ResourceNotFoundError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { finish, session } from "./checks.mjs";
+import { finish, hears, session } from "./checks.mjs";
 
-const [url, command, ...args] = process.argv.slice(2);
+const [url, folder, command, ...args] = process.argv.slice(2);
 
 const notFound = (error) => {
   assert.ok(error instanceof ResourceNotFoundError, `${error?.name}: ${error?.message}`);
@@ -33,6 +34,12 @@ const open = async (mode, era, transport) => {
     complete: async (uri, name, value) =>
       (await client.complete({ ref: { type: "ref/resource", uri }, argument: { name, value } })).completion.values,
     watch: (uri) => (era === "modern" ? listens(client, uri) : subscribes(client, uri)),
+    hear: async (uri, updated, listChanged) => {
+      client.setNotificationHandler("notifications/resources/updated", ({ params }) => updated(params.uri));
+      client.setNotificationHandler("notifications/resources/list_changed", () => listChanged());
+      if (era === "legacy") return client.subscribeResource({ uri });
+      return client.listen({ resourcesListChanged: true, resourceSubscriptions: [uri] });
+    },
     close: () => client.close(),
   };
 };
@@ -55,10 +62,14 @@ const modes = [
   ["auto", "auto", "modern"],
   ["pinned", { pin: "2026-07-28" }, "modern"],
 ];
+const http = (mode, era) => open(mode, era, new StreamableHTTPClientTransport(new URL(url)));
+const stdio = (mode, era) => open(mode, era, new StdioClientTransport({ command, args }));
 for (const [label, mode, era] of modes) {
-  const http = () => open(mode, era, new StreamableHTTPClientTransport(new URL(url)));
-  const stdio = () => open(mode, era, new StdioClientTransport({ command, args }));
-  await session(`ts v2 ${label}, http`, http, notFound);
-  await session(`ts v2 ${label}, stdio`, stdio, notFound);
+  await session(`ts v2 ${label}, http`, () => http(mode, era), notFound);
+  await session(`ts v2 ${label}, stdio`, () => stdio(mode, era), notFound);
+}
+for (const [label, mode, era] of modes) {
+  await hears(`ts v2 ${label}, http`, folder, () => http(mode, era));
+  await hears(`ts v2 ${label}, stdio`, folder, () => stdio(mode, era));
 }
 finish();

@@ -1,6 +1,7 @@
 """The Python SDK, in each way it chooses an era.
 
-    python client.py URL COMMAND [ARGUMENT...]     the command serves on stdio
+    python client.py URL FOLDER COMMAND [ARGUMENT...]     the command serves on stdio, and
+    whoever serves shows the folder as /docs
 """
 
 import asyncio
@@ -11,7 +12,12 @@ import warnings
 from pathlib import Path
 
 from mcp import Client, MCPError, StdioServerParameters
-from mcp.types import ResourceTemplateReference
+from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp.types import (
+    ResourceListChangedNotification,
+    ResourceTemplateReference,
+    ResourceUpdatedNotification,
+)
 
 EXPECTED = json.loads((Path(__file__).parent.parent / "expected.json").read_text())
 NUMBERED = EXPECTED["numbered"]
@@ -21,6 +27,8 @@ EXPECTED["resources"] += [
 ]
 # Above what it takes on a loaded machine, below what a person waits for.
 GIVE_UP_SECONDS = 240
+# Above what a loaded machine needs for one change.
+HEARD_WITHIN_SECONDS = 30
 # subscribe is deprecated in the era that replaced it, and still right in the other.
 warnings.simplefilter("ignore")
 
@@ -108,6 +116,73 @@ async def watches(client, modern):
         same(listening.honored.resources_list_changed, True)
 
 
+class Heard:
+    """What was heard and not yet taken, in either era."""
+
+    def __init__(self):
+        self.updates, self.lists = asyncio.Queue(), asyncio.Queue()
+
+    async def message(self, message):
+        match message:
+            case ResourceUpdatedNotification(params=params):
+                self.updates.put_nowait(params.uri)
+            case ResourceListChangedNotification():
+                self.lists.put_nowait(True)
+
+    async def events(self, listening):
+        async for event in listening:
+            match event:
+                case ResourceUpdated(uri=uri):
+                    self.updates.put_nowait(uri)
+                case ResourcesListChanged():
+                    self.lists.put_nowait(True)
+
+
+async def next_of(queue):
+    return await asyncio.wait_for(queue.get(), HEARD_WITHIN_SECONDS)
+
+
+async def hears_update(client, heard, file, uri):
+    file.write_text("after")
+    text = None
+    while text != "after":
+        same(await next_of(heard.updates), uri)
+        text = (await client.read_resource(uri, cache_mode="bypass")).contents[0].text
+
+
+async def hears_list(client, heard, file, uri):
+    file.write_text("new")
+    uris = []
+    while uri not in uris:
+        await next_of(heard.lists)
+        uris = [entry.uri for entry in await pages(client.list_resources, lambda page: page.resources)]
+
+
+async def changes(label, client, heard, folder, name):
+    uri = "file:///docs/"
+    await check(f"{label}: resources/updated", hears_update(client, heard, folder / name, uri + name))
+    new = f"new-{name}"
+    await check(f"{label}: resources/list_changed", hears_list(client, heard, folder / new, uri + new))
+
+
+async def hears(label, server, mode, folder):
+    """It comes after all sessions, which see just the files that were there at first."""
+    name = label.replace(", ", "-").replace(" ", "-") + ".txt"
+    (folder / name).write_text("before")
+    heard, uri = Heard(), f"file:///docs/{name}"
+    if mode == "legacy":
+        async with Client(server, mode=mode, message_handler=heard.message) as client:
+            await client.subscribe_resource(uri)
+            await changes(label, client, heard, folder, name)
+        return
+    async with Client(server, mode=mode) as client:
+        async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as listening:
+            same(list(listening.honored.resource_subscriptions), [uri])
+            events = asyncio.create_task(heard.events(listening))
+            await changes(label, client, heard, folder, name)
+            events.cancel()
+
+
 async def everything(label, client, modern):
     await check(f"{label}: list to the last page", lists(client))
     await check(f"{label}: templates", templates(client))
@@ -126,12 +201,17 @@ async def session(label, server, mode, version):
 
 
 async def main():
-    url, command, *arguments = sys.argv[1:]
+    url, folder, command, *arguments = sys.argv[1:]
     stdio = StdioServerParameters(command=command, args=arguments)
-    for mode, version in [("auto", "2026-07-28"), ("legacy", "2025-11-25")]:
-        for transport, server in [("http", url), ("stdio", stdio)]:
-            label = f"python {mode}, {transport}"
-            await check(f"{label}: connect and close", session(label, server, mode, version))
+    each = [
+        (f"python {mode}, {transport}", server, mode, version)
+        for mode, version in [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
+        for transport, server in [("http", url), ("stdio", stdio)]
+    ]
+    for label, server, mode, version in each:
+        await check(f"{label}: connect and close", session(label, server, mode, version))
+    for label, server, mode, _ in each:
+        await check(f"{label}: connect and hear", hears(label, server, mode, Path(folder)))
 
 
 asyncio.run(asyncio.wait_for(main(), GIVE_UP_SECONDS))
