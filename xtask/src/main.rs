@@ -7,6 +7,7 @@ mod demo;
 mod plugins;
 mod run;
 mod server;
+mod soak;
 mod steps;
 mod test;
 mod tools;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
   test [STEP...]             all tests, or the named steps with what they need
        --list                say which steps there are, and run none
        --fail-fast           stop at the first step that fails
+  soak [--minutes N]         reload, read, listen and leave for N minutes (3), and print the server's memory
   plugins                    build plugins/ to target/plugins/NAME.wasm
   guests                     build host/tests/guests to target/guests/NAME.wasm; the two go together, too
 
@@ -48,6 +50,7 @@ fn command(words: &[&str]) -> Result<ExitCode> {
         ["demo"] => demo::serve(None)?,
         ["demo", "--listen", address] => demo::serve(Some(address))?,
         ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
+        ["soak", rest @ ..] => soak::run(rest)?,
         ["plugins"] => plugins::plugins(&run::Output::Terminal)?,
         ["guests"] => plugins::guests(&run::Output::Terminal)?,
         ["plugins", "guests"] | ["guests", "plugins"] => {

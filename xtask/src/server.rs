@@ -47,6 +47,11 @@ impl Serving {
         Ok(serving)
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGTERM; it must end well, and in time.
     pub(crate) fn stop(mut self) -> Result<()> {
         let killed = command("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
