@@ -11,7 +11,7 @@ use crate::revision::revision;
 
 /// Puts a link in the place of what is there, in one step.
 fn relink(target: impl AsRef<Path>, link: &Path) {
-    let new = link.with_extension("tmp");
+    let new = link.with_file_name("..new");
     symlink(target, &new).unwrap();
     fs::rename(new, link).unwrap();
 }

@@ -44,7 +44,8 @@ async fn a_bad_revision_leaves_the_good_one_and_says_why() {
     let house = first().await;
     let unknown = fs::read(component("unknown")).unwrap();
     let half = revision(2)[..20_000].to_vec();
-    for (bad, reason) in [(b"no component".to_vec(), ""), (half, ""), (unknown, "unknown"), (vec![], "empty")]
+    for (bad, reason) in
+        [(b"no component".to_vec(), ""), (half, ""), (unknown, "other:thing/api"), (vec![], "empty")]
     {
         let change = async {
             fs::write(file(&house), &bad).unwrap();
