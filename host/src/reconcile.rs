@@ -17,7 +17,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 
 use self::load::{Load, Loaded};
 use self::relist::Relists;
-pub use self::round::Round;
+pub use self::round::{Arrival, Round};
 use self::state::State;
 pub use self::wanted::Reread;
 use self::wanted::Wants;

@@ -1,19 +1,18 @@
 //! What changed, in one line that a person understands.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalog::{Collision, Offer, Rejected};
-use crate::name::ProviderName;
+use crate::name::{Digest, ProviderName};
 
 /// What one round changed.
 #[derive(Debug, Clone, Default)]
 pub struct Round {
     /// New providers.
-    pub loaded: Vec<Arc<Offer>>,
+    pub loaded: Vec<Arrival>,
     /// Newer revisions of providers.
-    pub replaced: Vec<Arc<Offer>>,
+    pub replaced: Vec<Arrival>,
     /// Components that were rejected now.
     pub rejected: Vec<Rejected>,
     /// Providers that are not there any more.
@@ -28,6 +27,32 @@ pub struct Round {
     pub(super) forgotten: bool,
     /// A provider was asked anew for its lists.
     pub(super) relisted: bool,
+}
+
+/// A revision that came. It says what there is to say, and does not keep the provider alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// Whose revision it is.
+    pub provider: ProviderName,
+    /// Its digest.
+    pub digest: Digest,
+    offers: String,
+}
+
+impl Arrival {
+    pub(super) fn of(offer: &Offer) -> Self {
+        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let more = if offer.rest.is_some() { " and more" } else { "" };
+        let entries = count(offer.entries.len(), "resource");
+        let offers = format!("{entries}{more}, {}", count(offer.templates.len(), "template"));
+        Self { provider: offer.name().clone(), digest: offer.provider.digest(), offers }
+    }
+}
+
+impl fmt::Display for Arrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.provider, self.digest.short(), self.offers)
+    }
 }
 
 impl Round {
@@ -53,8 +78,8 @@ impl Round {
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.troubles.clone();
-        parts.extend(self.loaded.iter().map(|offer| format!("loaded {}", describe(offer))));
-        parts.extend(self.replaced.iter().map(|offer| format!("replaced {}", describe(offer))));
+        parts.extend(self.loaded.iter().map(|arrival| format!("loaded {arrival}")));
+        parts.extend(self.replaced.iter().map(|arrival| format!("replaced {arrival}")));
         parts.extend(self.rejected.iter().map(|line| format!("rejected {}: {}", line.file, line.reason)));
         parts.extend(self.gone.iter().map(|name| format!("{name} is gone")));
         parts.extend(self.collisions.iter().map(ToString::to_string));
@@ -63,18 +88,6 @@ impl fmt::Display for Round {
         }
         write!(f, "{} (in {:.1?})", parts.join("; "), self.took)
     }
-}
-
-fn describe(offer: &Offer) -> String {
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let more = if offer.rest.is_some() { " and more" } else { "" };
-    format!(
-        "{} {} ({}{more}, {})",
-        offer.name(),
-        offer.provider.digest().short(),
-        count(offer.entries.len(), "resource"),
-        count(offer.templates.len(), "template"),
-    )
 }
 
 #[cfg(test)]

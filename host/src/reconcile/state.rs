@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 use super::load::{Load, Loaded, Outcome, Revision};
-use super::round::Round;
+use super::round::{Arrival, Round};
 use super::wanted::Wanted;
 use crate::catalog::{Catalog, Offer, Rejected};
 use crate::name::ProviderName;
@@ -112,8 +112,8 @@ impl State {
                 let offer = Arc::new(Offer::new(provider, probed, since, revision.terms.priority));
                 match (loaded.ticket, &part.serving) {
                     (None, _) => round.relisted = true,
-                    (_, Some(_)) => round.replaced.push(offer.clone()),
-                    (_, None) => round.loaded.push(offer.clone()),
+                    (_, Some(_)) => round.replaced.push(Arrival::of(&offer)),
+                    (_, None) => round.loaded.push(Arrival::of(&offer)),
                 }
                 part.failed = None;
                 part.serving = Some((offer, revision));
