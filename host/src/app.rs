@@ -72,7 +72,7 @@ impl App {
     /// Builds everything and loads what is in the folder: who asks from now on gets all of it.
     pub async fn build(config: Config) -> Result<Self, RunError> {
         let drain = Drain::new();
-        let sandbox = Arc::new(Sandbox::new(&config.sandbox)?);
+        let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         let (writer, catalog) = catalog::catalog(config.watched_uris);
         let mut reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
         let round = reconcile.round().await;

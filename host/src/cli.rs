@@ -2,6 +2,7 @@
 
 mod check;
 mod clean;
+mod compile;
 mod complete;
 mod failure;
 mod inspect;
@@ -44,6 +45,8 @@ enum Command {
     Templates(templates::Templates),
     Read(read::Read),
     Complete(complete::Complete),
+    #[command(hide = true, name = crate::sandbox::child::SUBCOMMAND)]
+    Compile(compile::Compile),
     /// Prints a completion script for a shell
     #[command(
         after_help = "Example: larder completions bash > ~/.local/share/bash-completion/completions/larder"
@@ -77,6 +80,10 @@ pub fn main() -> ExitCode {
             return if error.use_stderr() { USAGE.into() } else { ExitCode::SUCCESS };
         }
     };
+    // Before any thread is started: it limits itself first, and needs none of ours.
+    if let Command::Compile(compile) = &command {
+        return compile.run();
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -100,6 +107,7 @@ impl Command {
             Self::Templates(templates) => templates.run().await,
             Self::Read(read) => read.run().await,
             Self::Complete(complete) => complete.run().await,
+            Self::Compile(_) => unreachable!("it has run before the threads were started"),
             Self::Completions { shell } => completions(shell),
         }
     }

@@ -91,11 +91,14 @@ pub fn load(overrides: &Overrides) -> Result<Config, ConfigError> {
     parse(&text, &Place { file: path, folder, here }, &environment(), overrides)
 }
 
-/// The defaults over a folder of components, whatever files or variables there are.
+/// The defaults over a folder of components, whatever files or variables there are; but what was compiled
+/// before is found where it is always kept.
 pub fn bare(plugins: &Path) -> Result<Config, ConfigError> {
     let place = Place { file: None, folder: plugins.to_owned(), here: plugins.to_owned() };
     let overrides = Overrides { plugins: Some(plugins.to_owned()), ..Overrides::default() };
-    parse("", &place, &Env::new(), &overrides)
+    let mut env = environment();
+    env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
+    parse("", &place, &env, &overrides)
 }
 
 /// Whether people want colours on their terminals, as far as the environment says (<https://no-color.org>).

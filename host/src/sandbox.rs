@@ -3,7 +3,10 @@
 
 mod address;
 pub mod bindings;
+mod cache;
+pub mod child;
 mod compiled;
+mod compiler;
 mod engine;
 mod fault;
 mod host;
@@ -19,23 +22,35 @@ use tokio::sync::Semaphore;
 use wasmtime::component::{Instance, Linker};
 use wasmtime::{Engine, Store};
 
+pub use self::cache::{CacheError, Config as CacheConfig, Place};
 pub use self::compiled::{Compiled, Rejection};
+use self::compiler::Compiler;
+pub use self::compiler::Config as CompilerConfig;
 pub use self::fault::{Fault, FaultKind};
 use self::fault::{Seen, classify};
 pub use self::outgoing::Outgoing;
 pub use self::state::{Lease, Signal, State};
+use crate::drain::Drain;
 
 /// What the operator decides about the sandbox as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Guests that may be open at the same time, over all providers.
     pub slots: u32,
+    /// How components are compiled.
+    pub compiler: CompilerConfig,
 }
 
-/// The engine could not be set up.
+/// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot set up the engine: {0}")]
-pub struct SetUpError(String);
+pub enum SetUpError {
+    /// The engine does not start.
+    #[error("cannot set up the engine: {0}")]
+    Engine(String),
+    /// There is no place for compiled components.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+}
 
 /// Makes guests.
 pub struct Sandbox {
@@ -43,18 +58,21 @@ pub struct Sandbox {
     linker: Linker<State>,
     slots: Semaphore,
     ticker: limits::Ticker,
+    compiler: Compiler,
 }
 
 impl Sandbox {
-    /// Sets up the engine and everything that a component may import.
-    pub fn new(config: &Config) -> Result<Self, SetUpError> {
+    /// Sets up the engine, everything that a component may import, and the cache.
+    pub fn new(config: &Config, drain: &Drain) -> Result<Self, SetUpError> {
         // A second call in one process finds it installed, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let engine = engine::engine(config.slots).map_err(|error| SetUpError(format!("{error:#}")))?;
+        let failed = |error: wasmtime::Error| SetUpError::Engine(format!("{error:#}"));
+        let engine = engine::engine(config.slots).map_err(failed)?;
         Ok(Self {
-            linker: engine::linker(&engine).map_err(|error| SetUpError(format!("{error:#}")))?,
+            linker: engine::linker(&engine).map_err(failed)?,
             slots: Semaphore::new(config.slots as usize),
-            ticker: limits::Ticker::start(&engine).map_err(|error| SetUpError(error.to_string()))?,
+            ticker: limits::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
+            compiler: Compiler::new(&config.compiler, &engine, drain)?,
             engine,
         })
     }

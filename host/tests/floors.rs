@@ -131,3 +131,19 @@ fn tasks_are_spawned_through_the_drain() {
         }
     }
 }
+
+#[test]
+fn one_file_has_the_unsafe_call() {
+    let lint = concat!("unsafe", "_code");
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folders = ["host/src", "host/tests/integration", "xtask/src"].map(|folder| workspace.join(folder));
+    let lifted: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| sources(folder))
+        .filter(|path| std::fs::read_to_string(path).unwrap().contains(lint))
+        .map(|path| path.strip_prefix(&workspace).unwrap().display().to_string())
+        .collect();
+    assert_eq!(lifted, ["host/src/sandbox/cache/map.rs"]);
+    let manifest = std::fs::read_to_string(workspace.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains(&format!("{lint} = \"deny\"")));
+}

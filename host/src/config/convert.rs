@@ -1,6 +1,7 @@
 //! From what was written to what is meant: the one conversion, and the only place with defaults.
 //! (Those of the limits stand in `policy`, which has to have some where there is no file at all.)
 
+mod compiler;
 mod provider;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -44,7 +45,10 @@ pub(super) fn convert(
     Config {
         gateway: gateway::Config { page_size: page_size.unwrap_or(100), instructions: instructions.clone() },
         watched_uris: count(*watched_uris, 1_000) as usize,
-        sandbox: sandbox::Config { slots: count(*guests, 256) },
+        sandbox: sandbox::Config {
+            slots: count(*guests, 256),
+            compiler: compiler::compiler(file.compiler, place, env),
+        },
         grace: time(*grace, 10),
         endpoint: endpoint(file.server, listen),
         reconcile: reconcile::Config {

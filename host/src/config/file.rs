@@ -17,6 +17,7 @@ pub(super) struct File {
     pub(super) plugins: Option<Spanned<PathBuf>>,
     pub(super) server: Server,
     pub(super) limits: Limits,
+    pub(super) compiler: Compiler,
     pub(super) provider: BTreeMap<Spanned<String>, Provider>,
 }
 
@@ -78,6 +79,18 @@ pub(super) struct Provider {
     pub(super) priority: Option<i32>,
     pub(super) raw_values: Option<bool>,
     pub(super) limits: Limits,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Compiler {
+    pub(super) memory: Option<Size<u64>>,
+    pub(super) cpu: Option<Time>,
+    pub(super) wall: Option<Time>,
+    pub(super) code: Option<Size<u64>>,
+    pub(super) cache_dir: Option<PathBuf>,
+    pub(super) cache_size: Option<Size<u64>>,
+    pub(super) cache_age: Option<Time>,
 }
 
 /// Variables: names that are taken over from the host, or names with values.

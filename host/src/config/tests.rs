@@ -3,6 +3,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::name::ProviderName;
 use crate::policy::{Access, Limits};
+use crate::sandbox::Place as Cache;
 
 const EXAMPLE: &str = include_str!("../../../examples/larder.toml");
 
@@ -119,6 +120,13 @@ fn every_key_counts() {
     for key in ["table_elements", "instances", "calls", "page", "held", "reports"] {
         assert_ne!(folder.shown(&format!("limits.{key} = 2")), default, "{key}");
     }
+    for key in ["memory", "code", "cache_size"] {
+        assert_ne!(folder.shown(&format!("compiler.{key} = '2KiB'")), default, "{key}");
+    }
+    for key in ["cpu", "wall", "cache_age"] {
+        assert_ne!(folder.shown(&format!("compiler.{key} = '2s'")), default, "{key}");
+    }
+    assert_ne!(folder.shown("compiler.cache_dir = 'docs'"), default);
     assert_ne!(folder.shown("plugins = 'docs'"), default);
 }
 
@@ -159,7 +167,7 @@ settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
             larder.toml:2: plugins: there is no folder FOLDER/nowhere: create it
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `server`, `limits`, `provider`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `server`, `limits`, `compiler`, `provider`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
             larder.toml:7: server.page_size: invalid type: string "many", expected u32
             larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
@@ -250,4 +258,20 @@ fn variables_reach_every_text() {
     let grant = &config.reconcile.terms[&ProviderName::parse("a").unwrap()].grant;
     assert!(config.plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
     assert_eq!(grant.settings["t"], "x${NAME}");
+}
+
+#[test]
+fn compiled_components_are_kept_where_such_things_are_kept() {
+    let folder = Folder::new();
+    let place = |text: &str, env: &[(&str, &str)]| {
+        let config = folder.read_with(text, env, &Overrides::default()).unwrap();
+        config.sandbox.compiler.cache.place
+    };
+    let home = ("HOME", "/home/me");
+    assert_eq!(place("", &[]), Cache::Temporary);
+    assert_eq!(place("", &[home]), Cache::Usual("/home/me/.cache/larder".into()));
+    assert_eq!(place("", &[home, ("XDG_CACHE_HOME", "/c")]), Cache::Usual("/c/larder".into()));
+    assert_eq!(place("", &[home, ("XDG_CACHE_HOME", "c")]), Cache::Usual("/home/me/.cache/larder".into()));
+    let named = place("compiler.cache_dir = 'kept'", &[home]);
+    assert_eq!(named, Cache::Named(folder.0.path().join("kept")));
 }

@@ -98,15 +98,15 @@ impl Load {
 
     async fn load(&self, wanted: Wanted, known: [Option<Revision>; 2]) -> Outcome {
         let terms = wanted.terms;
-        let bytes = match self.read(&wanted.file, &terms.grant).await {
-            Ok(bytes) => bytes,
+        let (bytes, digest) = match self.read(&wanted.file, &terms.grant).await {
+            Ok(read) => read,
             Err(error) => return Outcome::Rejected(error, None),
         };
-        let revision = Revision { digest: Digest::of(&bytes), terms };
+        let revision = Revision { digest, terms };
         if known.contains(&Some(revision.clone())) {
             return Outcome::Same(revision);
         }
-        match self.provider(wanted.file.stem(), bytes, &revision).await {
+        match self.provider(wanted.file.stem(), bytes, &revision.terms).await {
             Ok((provider, probed)) => Outcome::Offer(Arc::new(provider), probed, revision),
             Err(error) => Outcome::Rejected(error, Some(revision)),
         }
@@ -116,18 +116,15 @@ impl Load {
         &self,
         stem: &str,
         bytes: Bytes,
-        revision: &Revision,
+        terms: &Terms,
     ) -> Result<(Provider, Probed), LoadError> {
         let name = ProviderName::parse(stem)?;
-        let compiler = self.sandbox.clone();
-        let work = self.drain.spawn_blocking(move || compiler.compile(&bytes));
-        // A component over which the compiler panics is one bad component, not the end of the house.
-        let compiled = work.await.map_err(|error| LoadError::Compiler(error.to_string()))??;
+        let compiled = self.sandbox.compile(bytes).await?;
         let provider = Provider::new(
             (name, self.team.clone()),
-            revision.digest,
+            compiled.digest,
             compiled,
-            revision.terms.grant.clone(),
+            terms.grant.clone(),
             self.sandbox.clone(),
             self.signals.clone(),
         );
@@ -135,12 +132,18 @@ impl Load {
         Ok((provider, probed))
     }
 
-    async fn read(&self, file: &File, grant: &Grant) -> Result<Bytes, LoadError> {
+    async fn read(&self, file: &File, grant: &Grant) -> Result<(Bytes, Digest), LoadError> {
         let (file, limit) = (file.clone(), grant.limits.component);
-        match self.drain.spawn_blocking(move || file.fetch(limit)).await {
-            Ok(Ok(Fetched::Bytes(bytes))) => Ok(bytes),
-            Ok(Ok(Fetched::TooLarge(size))) => Err(LoadError::TooLarge { size, limit }),
-            Ok(Err(error)) => Err(LoadError::Unreadable(error.to_string())),
+        let work = self.drain.spawn_blocking(move || {
+            let fetched = file.fetch(limit)?;
+            Ok::<_, std::io::Error>(match fetched {
+                Fetched::Bytes(bytes) => Ok((Digest::of(&bytes), bytes)),
+                Fetched::TooLarge(size) => Err(size),
+            })
+        });
+        match work.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            Ok(Ok((digest, bytes))) => Ok((bytes, digest)),
+            Ok(Err(size)) => Err(LoadError::TooLarge { size, limit }),
             Err(error) => Err(LoadError::Unreadable(error.to_string())),
         }
     }

@@ -1,11 +1,16 @@
 //! From a component's bytes to something that guests can be made of, or a sentence that says why not.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use wasmtime::component::{Component, InstancePre};
 use wasmtime::{Engine, Precompiled};
 
 use super::Sandbox;
 use super::bindings::exports::larder::provider::{completion_provider, resource_provider, version_provider};
+use super::cache::Kept;
 use super::state::State;
+use crate::name::Digest;
 
 /// The contract's package, and the line of versions that this host speaks.
 const PACKAGE: &str = "larder:provider/";
@@ -43,12 +48,20 @@ pub enum Rejection {
     /// Names fit, types do not.
     #[error("its types do not fit the contract: {0}")]
     Mismatch(String),
+    /// The compiling process died, took too long, or did not do what it is there for. The component may be
+    /// sound: another try later may end better.
+    #[error("it could not be compiled: {0}")]
+    Compiler(String),
 }
 
 /// A component that was checked, compiled and linked.
 #[derive(Clone)]
 pub struct Compiled {
     pub(super) pre: InstancePre<State>,
+    /// Keeps its entry in the cache from being thrown out.
+    _hold: Arc<()>,
+    /// The digest of the component.
+    pub digest: Digest,
     /// The functions of the required interface.
     pub resources: resource_provider::GuestIndices,
     /// Those of the optional ones, where it has them.
@@ -62,11 +75,11 @@ pub struct Compiled {
 }
 
 impl Sandbox {
-    /// Checks, compiles and links. Holds its thread for as long as that takes.
-    pub fn compile(&self, bytes: &[u8]) -> Result<Compiled, Rejection> {
-        look_at(bytes)?;
-        let component = Component::from_binary(&self.engine, bytes)
-            .map_err(|error| Rejection::Invalid(first_line(&error)))?;
+    /// Checks, compiles in a process of its own unless the cache has it, and links. Dropping the future ends
+    /// that process.
+    pub async fn compile(&self, bytes: Bytes) -> Result<Compiled, Rejection> {
+        look_at(&bytes)?;
+        let (digest, Kept { component, hold }) = self.compiler.component(bytes).await?;
         let (imports, exports) = names(&component, &self.engine);
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));
@@ -80,6 +93,8 @@ impl Sandbox {
             })?,
             versions: optional(&exports, "version-provider", || version_provider::GuestIndices::new(&pre))?,
             pre,
+            _hold: hold,
+            digest,
             imports,
             exports,
         })
@@ -163,7 +178,7 @@ fn mismatch(error: &wasmtime::Error) -> Rejection {
 }
 
 /// The engine's errors may run over many lines; the log of a round has one.
-fn first_line(error: &wasmtime::Error) -> String {
+pub(super) fn first_line(error: &wasmtime::Error) -> String {
     let text = format!("{error:#}");
     text.lines().next().unwrap_or_default().chars().take(400).collect()
 }

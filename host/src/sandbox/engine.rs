@@ -29,6 +29,11 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
     })
 }
 
+/// The engine of the compiling process: the same settings, as far as they matter to the code, and no guests.
+pub(super) fn for_compiling() -> wasmtime::Result<Engine> {
+    Engine::new(&config())
+}
+
 fn config() -> Config {
     let mut config = Config::new();
     config

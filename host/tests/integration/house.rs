@@ -12,7 +12,7 @@ use larder::name::{ProviderName, TeamName};
 use larder::policy::Grant;
 use larder::reconcile::{self, Reconcile, Round, Terms};
 use larder::resource::{Body, Call, Caller, Reading};
-use larder::sandbox::{self, Sandbox};
+use larder::sandbox::{self, CacheConfig, CompilerConfig, Sandbox};
 use tempfile::TempDir;
 
 /// A component that `cargo xtask` built: a guest of the tests, or a provider that we ship.
@@ -99,7 +99,7 @@ impl Plan {
     /// Loads everything.
     pub(crate) async fn open(self) -> House {
         let drain = Drain::new();
-        let sandbox = Arc::new(Sandbox::new(&sandbox::Config { slots: 16 }).unwrap());
+        let sandbox = Arc::new(Sandbox::new(&sandbox(), &drain).unwrap());
         let (writer, reader) = catalog::catalog(100);
         let config = reconcile::Config {
             plugins: self.plugins.clone(),
@@ -115,6 +115,20 @@ impl Plan {
         let (folder, plugins) = (self.folder, self.plugins);
         House { gateway, reader, round, reconcile: Some(reconcile), folder, plugins, drain }
     }
+}
+
+/// The sandbox of these tests. What was compiled is kept for the next run.
+pub(crate) fn sandbox() -> sandbox::Config {
+    let place = sandbox::Place::Named(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    let compiler = CompilerConfig {
+        program: env!("CARGO_BIN_EXE_larder").into(),
+        cache: CacheConfig { place, size: 1 << 30, age: Duration::from_secs(24 * 3600) },
+        memory: 2 << 30,
+        cpu: Duration::from_secs(120),
+        wall: Duration::from_secs(300),
+        code: 512 << 20,
+    };
+    sandbox::Config { slots: 16, compiler }
 }
 
 /// Somebody of the only team.

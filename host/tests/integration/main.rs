@@ -8,6 +8,7 @@ mod revision;
 mod wire;
 
 mod catalog;
+mod compiling;
 mod contract;
 mod ending;
 mod grants;

@@ -1,0 +1,102 @@
+//! Components are compiled by another process of the same program, one at a time, and kept in the cache:
+//! compiling takes seconds of all processors and hundreds of megabytes that would never be given back, and
+//! what a hostile component does to the compiler it does to that process.
+
+mod process;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Mutex;
+use wasmtime::Engine;
+
+use super::cache::{self, Cache, CacheError, Kept};
+use super::compiled::Rejection;
+use crate::drain::Drain;
+use crate::name::Digest;
+
+/// How components are compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The program that is run with `compile-component`: `larder` itself.
+    pub program: PathBuf,
+    /// Where its work is kept.
+    pub cache: cache::Config,
+    /// Bytes of address space that it may take.
+    pub memory: u64,
+    /// Time on a processor; counted in whole seconds.
+    pub cpu: Duration,
+    /// Time until it has to be done.
+    pub wall: Duration,
+    /// Bytes of compiled code.
+    pub code: u64,
+}
+
+/// Compiles, or finds what was compiled before.
+pub(super) struct Compiler {
+    config: Config,
+    cache: Arc<Cache>,
+    /// Whose turn it is, in the order of asking. It also makes one compilation of many for one component.
+    turn: Mutex<()>,
+    drain: Drain,
+}
+
+impl Compiler {
+    pub(super) fn new(config: &Config, engine: &Engine, drain: &Drain) -> Result<Self, CacheError> {
+        let cache = Arc::new(Cache::open(&config.cache, engine)?);
+        Ok(Self { config: config.clone(), cache, turn: Mutex::new(()), drain: drain.clone() })
+    }
+
+    /// The component that these bytes are, compiled.
+    pub(super) async fn component(&self, bytes: Bytes) -> Result<(Digest, Kept), Rejection> {
+        let hashed = bytes.clone();
+        let digest = self.aside(move |_| Digest::of(&hashed)).await?;
+        if let Some(kept) = self.find(digest).await? {
+            return Ok((digest, kept));
+        }
+        let _turn = self.turn.lock().await;
+        // Somebody may have waited for the same one.
+        if let Some(kept) = self.find(digest).await? {
+            return Ok((digest, kept));
+        }
+        self.compile(digest, &bytes).await?;
+        let lie = "the compiling process ended well, but did not write what this engine can use";
+        let kept = self.find(digest).await?.ok_or_else(|| Rejection::Compiler(lie.into()))?;
+        Ok((digest, kept))
+    }
+
+    async fn find(&self, digest: Digest) -> Result<Option<Kept>, Rejection> {
+        self.aside(move |cache| cache.find(digest)).await
+    }
+
+    async fn compile(&self, digest: Digest, bytes: &Bytes) -> Result<(), Rejection> {
+        let began = std::time::Instant::now();
+        let unwritable =
+            |error: std::io::Error| Rejection::Compiler(format!("cannot write into the cache: {error}"));
+        let (draft, output) = self
+            .aside(|cache| {
+                let draft = cache.draft()?;
+                let output = draft.reopen()?;
+                Ok((draft, output))
+            })
+            .await?
+            .map_err(unwritable)?;
+        process::compile(&self.config, bytes, output).await?;
+        self.aside(move |cache| cache.keep(digest, draft)).await?.map_err(unwritable)?;
+        tracing::debug!(digest = digest.short(), took = ?began.elapsed(), "compiled");
+        Ok(())
+    }
+
+    /// Runs what holds its thread on a thread of its own.
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Cache) -> T + Send + 'static,
+    ) -> Result<T, Rejection> {
+        let cache = self.cache.clone();
+        let work = self.drain.spawn_blocking(move || work(&cache));
+        // A component over which the engine panics is one bad component, not the end of the house.
+        work.await.map_err(|error| Rejection::Compiler(format!("the engine gave up on it: {error}")))
+    }
+}

@@ -1,0 +1,259 @@
+//! Components are compiled by another process and kept: what is used, what is not, and what goes wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use larder::drain::Drain;
+use larder::sandbox::{CompilerConfig, Place, Rejection, Sandbox, SetUpError};
+use tempfile::TempDir;
+
+use crate::house::{Plan, component, sandbox};
+
+/// A cache of its own, and a place for compilers that misbehave.
+struct Bench {
+    folder: TempDir,
+    drain: Drain,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { folder: TempDir::new().unwrap(), drain: Drain::new() }
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.folder.path().join("cache")
+    }
+
+    fn sandbox(&self, change: impl FnOnce(&mut CompilerConfig)) -> Sandbox {
+        let mut config = sandbox();
+        config.compiler.cache.place = Place::Named(self.cache());
+        change(&mut config.compiler);
+        Sandbox::new(&config, &self.drain).unwrap()
+    }
+
+    /// One of `tests/compilers`, beside the true one.
+    fn compiler(&self, name: &str) -> PathBuf {
+        let link = |from: &Path, to: &str| {
+            // Two tests of one bench may ask for the same.
+            let _ = std::os::unix::fs::symlink(from, self.folder.path().join(to));
+        };
+        link(Path::new(env!("CARGO_BIN_EXE_larder")), "larder");
+        link(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compilers").join(name), name);
+        self.folder.path().join(name)
+    }
+
+    fn runs(&self) -> usize {
+        std::fs::read_to_string(self.folder.path().join("runs")).map_or(0, |runs| runs.lines().count())
+    }
+
+    /// The only entry.
+    fn entry(&self) -> PathBuf {
+        let files = std::fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().path());
+        let mut entries = files.filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
+        let entry = entries.next().expect("no entry");
+        assert_eq!(entries.next(), None);
+        entry
+    }
+
+    /// Nothing is left of a compilation that failed.
+    fn is_clean(&self) {
+        let files = std::fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().file_name());
+        assert_eq!(files.collect::<Vec<_>>(), ["key"]);
+    }
+}
+
+fn echo() -> Bytes {
+    std::fs::read(component("echo")).unwrap().into()
+}
+
+/// Why `echo` was not compiled. Longer than any limit here: what never ends is a failure, not a hang.
+async fn refusal(sandbox: &Sandbox) -> String {
+    let compiled = tokio::time::timeout(Duration::from_secs(60), sandbox.compile(echo()));
+    match compiled.await.expect("no end within a minute") {
+        Ok(_) => "it was compiled".into(),
+        Err(Rejection::Compiler(why)) => why,
+        Err(other) => format!("not the compiler's fault: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn what_was_compiled_once_is_only_loaded() {
+    let bench = Bench::new();
+    let first = bench.sandbox(|config| config.program = bench.compiler("counts"));
+    let compiled = first.compile(echo()).await.unwrap();
+    assert!(first.compile(echo()).await.is_ok() && bench.runs() == 1);
+    drop(first);
+    // A sandbox that cannot compile anything at all.
+    let second = bench.sandbox(|config| config.program = "/nowhere/larder".into());
+    let again = second.compile(echo()).await.unwrap();
+    assert_eq!((again.digest, &again.exports), (compiled.digest, &compiled.exports));
+    let other = std::fs::read(component("many")).unwrap().into();
+    let why = second.compile(other).await.err().map(|why| why.to_string()).unwrap_or_default();
+    assert!(why.contains("cannot start /nowhere/larder"), "{why}");
+}
+
+#[tokio::test]
+async fn many_who_ask_at_once_cause_one_compilation() {
+    let bench = Bench::new();
+    let sandbox = bench.sandbox(|config| config.program = bench.compiler("counts"));
+    let all = futures_util::future::join_all((0..8).map(|_| sandbox.compile(echo()))).await;
+    assert!(all.iter().all(Result::is_ok));
+    assert_eq!(bench.runs(), 1);
+}
+
+#[tokio::test]
+async fn a_spoilt_entry_is_compiled_again() {
+    let bench = Bench::new();
+    let whole = bench.sandbox(|_| {});
+    whole.compile(echo()).await.unwrap();
+    let sound = std::fs::read(bench.entry()).unwrap();
+    let spoilt = [&sound[..sound.len() / 2], b"", b"\x7fELF".as_slice()];
+    for code in spoilt {
+        // Not in place: that is what is mapped just now.
+        std::fs::remove_file(bench.entry()).unwrap();
+        let name = std::fs::read_dir(bench.cache()).unwrap().map(|file| file.unwrap().path());
+        let seal =
+            name.filter(|path| path.extension().is_some_and(|ending| ending == "seal")).next().unwrap();
+        std::fs::write(seal.with_extension("cwasm"), code).unwrap();
+        let broken = bench.sandbox(|config| config.program = "/nowhere/larder".into());
+        assert!(refusal(&broken).await.contains("cannot start"), "it was used");
+        whole.compile(echo()).await.unwrap();
+        assert_eq!(std::fs::read(bench.entry()).unwrap(), sound);
+    }
+}
+
+#[tokio::test]
+async fn a_compiler_that_dies_is_a_rejection() {
+    let bench = Bench::new();
+    let dies = bench.sandbox(|config| config.program = bench.compiler("dies"));
+    let why = refusal(&dies).await;
+    assert!(why.contains("SIGSEGV") && why.contains("out of luck"), "{why}");
+    bench.is_clean();
+    assert_eq!(refusal(&bench.sandbox(|_| {})).await, "it was compiled");
+}
+
+#[tokio::test]
+async fn a_compiler_that_lies_is_a_rejection() {
+    let bench = Bench::new();
+    let lies = bench.sandbox(|config| config.program = bench.compiler("lies"));
+    let why = refusal(&lies).await;
+    assert!(why.contains("did not write what this engine can use"), "{why}");
+    bench.is_clean();
+}
+
+#[tokio::test]
+async fn a_compiler_that_hangs_is_ended() {
+    let bench = Bench::new();
+    let hangs = bench.sandbox(|config| {
+        config.program = bench.compiler("hangs");
+        config.wall = Duration::from_secs(1);
+    });
+    assert_eq!(refusal(&hangs).await, "it takes longer than 1s");
+    is_gone(&pid(&bench).await).await;
+    bench.is_clean();
+}
+
+#[tokio::test]
+async fn a_compiler_that_nobody_waits_for_is_ended() {
+    let bench = Bench::new();
+    let hangs = Arc::new(bench.sandbox(|config| config.program = bench.compiler("hangs")));
+    let waiting = hangs.clone();
+    let asked = bench.drain.spawn(async move { waiting.compile(echo()).await.is_ok() });
+    let pid = pid(&bench).await;
+    // As it is when the house stops while something is compiled.
+    assert!(!bench.drain.finish(Duration::from_millis(10)).await);
+    assert_eq!(asked.await.unwrap(), None);
+    is_gone(&pid).await;
+    bench.is_clean();
+}
+
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..3_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not within half a minute: {what}");
+}
+
+/// The process that hangs, once it runs.
+async fn pid(bench: &Bench) -> String {
+    let read = || std::fs::read_to_string(bench.folder.path().join("pid")).unwrap_or_default();
+    until("it runs", || read().ends_with('\n')).await;
+    read().trim().to_owned()
+}
+
+async fn is_gone(pid: &str) {
+    let is_there = || std::process::Command::new("kill").args(["-0", pid]).output().unwrap().status.success();
+    until("it is gone", || !is_there()).await;
+}
+
+#[tokio::test]
+async fn the_true_compiler_keeps_to_its_limits() {
+    let bench = Bench::new();
+    let memory = bench.sandbox(|config| config.memory = 16 << 20);
+    let why = refusal(&memory).await;
+    assert!(why.contains("the compiling process") || why.contains("cannot"), "{why}");
+    let code = bench.sandbox(|config| config.code = 4 << 10);
+    assert_eq!(refusal(&code).await, "its code is larger than 4096 bytes");
+    let wall = bench.sandbox(|config| config.wall = Duration::from_millis(1));
+    assert_eq!(refusal(&wall).await, "it takes longer than 1ms");
+    bench.is_clean();
+}
+
+#[tokio::test]
+async fn the_true_compiler_says_what_is_wrong_with_a_component() {
+    let bench = Bench::new();
+    let sandbox = bench.sandbox(|_| {});
+    let whole = echo();
+    for broken in [whole.slice(..whole.len() / 2), Bytes::from_static(b"\0asm\x0d\0\x01\0\xff")] {
+        match sandbox.compile(broken).await.err() {
+            Some(Rejection::Invalid(why)) => assert!(!why.is_empty()),
+            other => panic!("{other:?}"),
+        }
+    }
+    bench.is_clean();
+}
+
+#[tokio::test]
+async fn compilers_learn_nothing_of_ours() {
+    let bench = Bench::new();
+    let leaks = bench.sandbox(|config| config.program = bench.compiler("leaks"));
+    let why = refusal(&leaks).await;
+    assert!(why.contains("exit status: 3") && why.contains("RAYON_NUM_THREADS="), "{why}");
+    assert!(!why.contains("CARGO") && !why.contains("HOME="), "{why}");
+}
+
+#[tokio::test]
+async fn a_cache_that_others_can_write_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::new();
+    std::fs::create_dir(bench.cache()).unwrap();
+    std::fs::set_permissions(bench.cache(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut config = sandbox();
+    config.compiler.cache.place = Place::Named(bench.cache());
+    match Sandbox::new(&config, &bench.drain).err() {
+        Some(SetUpError::Cache(error)) => {
+            let said = error.to_string();
+            assert!(said.contains("can be written by others") && said.contains("cache_dir"), "{said}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn compiled_code_in_the_plugins_folder_is_rejected() {
+    let bench = Bench::new();
+    bench.sandbox(|_| {}).compile(echo()).await.unwrap();
+    let code = std::fs::read(bench.entry()).unwrap();
+    let house = Plan::of("echo").file("code.wasm", &code).file("echo.cwasm", &code).open().await;
+    assert!(
+        house.rejected("code.wasm").contains("precompiled machine code"),
+        "{}",
+        house.rejected("code.wasm")
+    );
+    assert_eq!(house.reader.snapshot().offers().len(), 1);
+}
