@@ -204,6 +204,62 @@ async fn the_true_compiler_keeps_to_its_limits() {
     bench.is_clean();
 }
 
+/// A section or a body: its length, then itself.
+fn sized(head: &[u8], inner: &[u8]) -> Vec<u8> {
+    let mut length = inner.len();
+    let mut out = head.to_vec();
+    while length > 127 {
+        out.push((length % 128) as u8 | 128);
+        length /= 128;
+    }
+    out.push(length as u8);
+    out.extend(inner);
+    out
+}
+
+/// A sound component that keeps a compiler busy for many seconds: a thousand long functions.
+fn long() -> Bytes {
+    // x = popcnt(x * 5), a thousand times, in each of the functions.
+    let step = [0x20, 0, 0x41, 5, 0x6c, 0x69, 0x21, 0];
+    let body = [[0].as_slice(), &step.repeat(1_000), &[0x20, 0, 0x0b]].concat();
+    let bodies = [[0xe8, 0x07].as_slice(), &sized(&[], &body).repeat(1_000)].concat();
+    let types = [1, 0x60, 1, 0x7f, 1, 0x7f];
+    let functions = [[0xe8, 0x07].as_slice(), &[0; 1_000]].concat();
+    let sections = [sized(&[1], &types), sized(&[3], &functions), sized(&[10], &bodies)].concat();
+    let module = [b"\0asm\x01\0\0\0".as_slice(), &sections].concat();
+    [b"\0asm\x0d\0\x01\0".as_slice(), &sized(&[1], &module)].concat().into()
+}
+
+#[tokio::test]
+async fn a_component_that_takes_too_long_is_a_rejection() {
+    let bench = Bench::new();
+    let brief = bench.sandbox(|config| config.cpu = Duration::from_secs(1));
+    let why = brief.compile(long()).await.err().map(|why| why.to_string()).unwrap_or_default();
+    assert!(why.contains("it takes more than 1s on a processor"), "{why}");
+    bench.is_clean();
+}
+
+#[tokio::test]
+async fn a_compiler_ends_with_those_who_started_it() {
+    use tokio::io::AsyncWriteExt as _;
+    let bytes = long();
+    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"))
+        .args(["compile-component", "--size", &bytes.len().to_string()])
+        .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&bytes).await.unwrap();
+    // As the system does it for one that was killed.
+    drop(stdin);
+    let ended = tokio::time::timeout(Duration::from_secs(60), child.wait_with_output()).await;
+    let ended = ended.expect("it goes on").unwrap();
+    assert_eq!((ended.status.code(), ended.stdout.len()), (Some(1), 0), "it did all the work");
+}
+
 #[tokio::test]
 async fn the_true_compiler_says_what_is_wrong_with_a_component() {
     let bench = Bench::new();
