@@ -77,9 +77,10 @@ impl App {
         let mut reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
         let round = reconcile.round().await;
         tracing::debug!(%round, "loaded");
+        let signals = reconcile.signals();
         // The catalog's only writer lives there: it hears what providers say during their calls.
         drain.spawn(reconcile.run());
-        let gateway = Gateway::new(config.gateway, catalog.clone());
+        let gateway = Gateway::new(config.gateway, catalog.clone(), signals);
         let endpoint = Endpoint::new(config.endpoint, gateway, drain.clone());
         Ok(Self { endpoint, catalog, drain, grace: config.grace })
     }

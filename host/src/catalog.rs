@@ -3,6 +3,7 @@
 
 mod index;
 mod offer;
+mod updates;
 mod watch;
 
 use std::fmt;
@@ -12,6 +13,8 @@ use arc_swap::ArcSwap;
 
 use self::index::Index;
 pub use self::offer::Offer;
+pub use self::updates::Moment;
+use self::updates::Updates;
 use self::watch::Hub;
 pub use self::watch::{Change, Watch};
 use crate::name::{Digest, ProviderName, TeamName};
@@ -111,7 +114,10 @@ impl Catalog {
 
     /// Whose list is longer than what the catalog holds of it, and has URIs of this kind.
     pub fn by_rest(&self, uri: &Uri) -> impl Iterator<Item = &Arc<Offer>> {
-        self.offers.iter().filter(move |offer| offer.rest.is_some() && offer.knows_scheme(uri.scheme()))
+        self.offers.iter().filter(move |offer| {
+            let longer = offer.rest.is_some() || offer.is_personal();
+            longer && offer.knows_scheme(uri.scheme())
+        })
     }
 
     /// Who keeps the template of this text.
@@ -125,7 +131,8 @@ impl Catalog {
         self.by_uri(uri.as_str()).is_some_and(is_own)
             || self.by_template(uri).iter().any(|(offer, ..)| is_own(offer))
             || self.by_claim(uri.as_str()).any(is_own)
-            || self.by_rest(uri).any(is_own)
+            // Of what nobody lists, a guess is enough; what somebody lists is not another's to speak for.
+            || (self.by_uri(uri.as_str()).is_none() && self.by_rest(uri).any(is_own))
     }
 
     /// Whether two catalogs show a client the same lists.
@@ -139,13 +146,15 @@ impl Catalog {
 
 /// An empty catalog, and the two ends of it.
 pub fn catalog(watched_uris: usize) -> (Writer, Reader) {
-    let shelf = Arc::new(Shelf { now: ArcSwap::default(), hub: Hub::new(watched_uris) });
+    let hub = Hub::new(watched_uris);
+    let shelf = Arc::new(Shelf { now: ArcSwap::default(), updates: Updates::default(), hub });
     (Writer { shelf: shelf.clone() }, Reader { shelf })
 }
 
 #[derive(Debug)]
 struct Shelf {
     now: ArcSwap<Catalog>,
+    updates: Updates,
     hub: Hub,
 }
 
@@ -172,6 +181,8 @@ impl Writer {
 
     /// Tells those who watch this URI that its content differs.
     pub fn updated(&self, team: &TeamName, uri: &Uri) {
+        // Before anybody is told: who is told asks again, and must not be given what was kept.
+        self.shelf.updates.note(team, uri);
         self.shelf.hub.updated(team, uri);
     }
 }
@@ -186,6 +197,16 @@ impl Reader {
     /// The catalog of this moment.
     pub fn snapshot(&self) -> Arc<Catalog> {
         self.shelf.now.load_full()
+    }
+
+    /// This moment, to be compared with updates that come later.
+    pub fn moment(&self) -> Moment {
+        self.shelf.updates.now()
+    }
+
+    /// Whether nobody has said since then that this URI differs. It may say no without a reason, never yes.
+    pub fn is_same_since(&self, moment: Moment, team: &TeamName, uri: &Uri) -> bool {
+        self.shelf.updates.none_since(moment, team, uri)
     }
 
     /// A watch with nothing in it yet.

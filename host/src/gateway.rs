@@ -1,5 +1,6 @@
 //! What can be asked, in no protocol: list, read, complete, watch. Listing is data, reading is code.
 
+mod cache;
 mod cursor;
 mod error;
 mod list;
@@ -7,10 +8,16 @@ mod read;
 
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
+
+use self::cache::Cache;
+pub use self::cache::Config as CacheConfig;
 pub use self::error::Error;
-use crate::catalog::{Reader, Watch};
+use crate::catalog::{Catalog, Reader, Watch};
+use crate::name::ProviderName;
 use crate::policy::Permit;
 use crate::resource::{Call, Caller, Completing, Completion, Freshness, Scope};
+use crate::sandbox::Signal;
 
 /// What the operator decides about answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +26,8 @@ pub struct Config {
     pub page_size: u32,
     /// What a model is told before what the providers say.
     pub instructions: Option<String>,
+    /// How much of what providers call fresh is kept.
+    pub cache: CacheConfig,
 }
 
 /// Answers questions from the catalog and from the providers in it. Clones are the same gateway.
@@ -26,6 +35,8 @@ pub struct Config {
 pub struct Gateway {
     config: Arc<Config>,
     reader: Reader,
+    cache: Arc<Cache>,
+    signals: mpsc::Sender<(ProviderName, Signal)>,
 }
 
 /// What a client is told at the start.
@@ -41,9 +52,19 @@ pub struct About {
 const INSTRUCTIONS: usize = 4 * 1024;
 
 impl Gateway {
-    /// A gateway to what this reader sees.
-    pub fn new(config: Config, reader: Reader) -> Self {
-        Self { config: Arc::new(config), reader }
+    /// A gateway to what this reader sees. It signals whose list should be asked for anew.
+    pub fn new(config: Config, reader: Reader, signals: mpsc::Sender<(ProviderName, Signal)>) -> Self {
+        let cache = Arc::new(Cache::new(config.cache, reader.clone()));
+        Self { config: Arc::new(config), reader, cache, signals }
+    }
+
+    /// Has lists asked for anew that have outlived their time; this question is answered with what there is.
+    fn refresh(&self, catalog: &Catalog, call: &Call) {
+        let own = list::visible(catalog, call, None);
+        for offer in own.filter(|offer| offer.wants_refresh()) {
+            // Where so much waits to be worked off, a later question will do.
+            let _ = self.signals.try_send((offer.name().clone(), Signal::ListChanged));
+        }
     }
 
     /// What this caller's model should know: the operator's words, then each provider's.

@@ -5,6 +5,7 @@ mod convert;
 mod probe;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Semaphore, mpsc};
@@ -28,6 +29,7 @@ const COMPLETIONS: usize = 100;
 pub struct Provider {
     name: ProviderName,
     team: TeamName,
+    revision: u64,
     digest: Digest,
     grant: Arc<Grant>,
     compiled: Compiled,
@@ -98,9 +100,11 @@ impl Provider {
         sandbox: Arc<Sandbox>,
         signals: mpsc::Sender<(ProviderName, Signal)>,
     ) -> Self {
+        static REVISIONS: AtomicU64 = AtomicU64::new(1);
         Self {
             name,
             team,
+            revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
             digest,
             outgoing: Arc::new(Outgoing::new(&grant)),
             turns: Semaphore::new(grant.limits.calls as usize),
@@ -119,6 +123,12 @@ impl Provider {
     /// Whose it is.
     pub fn team(&self) -> &TeamName {
         &self.team
+    }
+
+    /// A number that no other revision of any provider has while this process lives. The same component with
+    /// other grants is another revision.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The digest of its component.

@@ -144,8 +144,8 @@ impl Freshness {
 /// What a read gave.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// One or several pieces, never none.
-    pub contents: Vec<Content>,
+    /// One or several pieces, never none. Shared, so that many can be given one answer.
+    pub contents: Arc<[Content]>,
     /// The version of all of it.
     pub version: Option<String>,
     /// How long it may be reused.
@@ -226,6 +226,9 @@ pub struct Call {
     pub caller: Option<Caller>,
     /// The metadata of the request: key and JSON text.
     pub metadata: Vec<(String, String)>,
+    /// Whether the metadata holds nothing but what the protocol itself puts there. Anything else is part of
+    /// the question: its answer is not for others.
+    pub plain: bool,
     /// Where reports of progress go; none where nobody asked for them.
     pub progress: Option<mpsc::Sender<Progress>>,
     cancelled: AtomicBool,
@@ -240,6 +243,11 @@ impl Call {
     /// A caller asks.
     pub fn by(caller: Caller) -> Self {
         Self { caller: Some(caller), ..Self::default() }
+    }
+
+    /// Whether nothing but the URI and the caller decides about the answer.
+    pub fn is_plain(&self) -> bool {
+        self.plain || self.metadata.is_empty()
     }
 
     /// Nobody waits for the answer any more. What is already running may ask and stop early.

@@ -1,12 +1,17 @@
 //! What one provider offers: what it said when it was probed, in the order in which it is shown.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::name::{Digest, ProviderName};
 use crate::provider::{Probed, Provider};
-use crate::resource::{Entry, Freshness, Template};
+use crate::resource::{Entry, Freshness, Scope, Template};
+
+/// A list is not asked for anew more often than this, however short its time is.
+const SELDOM: Duration = Duration::from_secs(1);
+/// Longer than asking for a list takes under the usual limits: until then, an answer may still come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One provider's part of the catalog.
 #[derive(Debug)]
@@ -39,6 +44,8 @@ pub struct Offer {
     pub(super) shown: Digest,
     freshness: Freshness,
     asked: Instant,
+    /// When a newer list was last asked for; the newer list is an offer of its own.
+    refresh: Mutex<Option<Instant>>,
     schemes: BTreeSet<String>,
 }
 
@@ -68,6 +75,7 @@ impl Offer {
             priority,
             freshness: probed.freshness,
             asked: probed.asked,
+            refresh: Mutex::default(),
         }
     }
 
@@ -81,7 +89,29 @@ impl Offer {
         Freshness { ttl: self.freshness.ttl.saturating_sub(self.asked.elapsed()), ..self.freshness }
     }
 
+    /// Whether its list depends on who asks: what the catalog holds of it is what the host was shown.
+    pub fn is_personal(&self) -> bool {
+        self.freshness.scope == Scope::Caller
+    }
+
+    /// Whether its list has outlived its time and somebody should ask for a newer one. Says so once, and
+    /// again only when no newer list has come for long.
+    pub fn wants_refresh(&self) -> bool {
+        let age = self.asked.elapsed();
+        if self.freshness.ttl.is_zero() || age <= self.freshness.ttl.max(SELDOM) {
+            return false;
+        }
+        let mut refresh = self.refresh.lock().unwrap_or_else(PoisonError::into_inner);
+        let wants = refresh.is_none_or(|last| last.elapsed() > PATIENCE);
+        if wants {
+            *refresh = Some(Instant::now());
+        }
+        wants
+    }
+
+    /// A personal list of which the host is shown nothing may hold URIs of any scheme.
     pub(super) fn knows_scheme(&self, scheme: &str) -> bool {
-        self.schemes.contains(&scheme.to_ascii_lowercase())
+        let unknown = self.is_personal() && self.schemes.is_empty();
+        unknown || self.schemes.contains(&scheme.to_ascii_lowercase())
     }
 }

@@ -43,7 +43,14 @@ pub(super) fn convert(
     let log = conversion.log(&file.server);
     let Server { instructions, page_size, watched_uris, guests, grace, .. } = &file.server;
     Config {
-        gateway: gateway::Config { page_size: page_size.unwrap_or(100), instructions: instructions.clone() },
+        gateway: gateway::Config {
+            page_size: page_size.unwrap_or(100),
+            instructions: instructions.clone(),
+            cache: gateway::CacheConfig {
+                bytes: file.cache.bytes.map_or(64 << 20, |size| size.0),
+                entries: file.cache.entries.unwrap_or(10_000) as usize,
+            },
+        },
         watched_uris: count(*watched_uris, 1_000) as usize,
         sandbox: sandbox::Config {
             slots: count(*guests, 256),

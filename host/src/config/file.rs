@@ -16,6 +16,7 @@ use super::value::{Dir, Host, Listen, Plain, Size, Time};
 pub(super) struct File {
     pub(super) plugins: Option<Spanned<PathBuf>>,
     pub(super) server: Server,
+    pub(super) cache: Cache,
     pub(super) limits: Limits,
     pub(super) compiler: Compiler,
     pub(super) provider: BTreeMap<Spanned<String>, Provider>,
@@ -48,6 +49,13 @@ pub(super) struct Server {
 pub(super) struct Log {
     pub(super) filter: Option<Spanned<String>>,
     pub(super) format: Option<LogFormat>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Cache {
+    pub(super) bytes: Option<Size<usize>>,
+    pub(super) entries: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]

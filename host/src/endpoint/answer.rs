@@ -85,7 +85,10 @@ impl Endpoint {
                     o.objects("resourceTemplates", &page.items, |o, template| show::template(o, template));
                 })
             }
-            Ask::Read { uri } => self.reading(id, modern, &gateway.read(call, &uri).await?),
+            Ask::Read { uri, held } => {
+                let reading = gateway.read(call, &uri, held.as_deref()).await?;
+                self.reading(id, modern, &reading)
+            }
             Ask::Complete(None) => self.completion(id, modern, &Completion::default()),
             Ask::Complete(Some(ask)) => self.completion(id, modern, &gateway.complete(call, ask).await?),
             Ask::Subscribe { uri } => {
@@ -146,7 +149,7 @@ impl Endpoint {
         });
         let room = 512 + sizes.map(|size| size + 256).sum::<usize>();
         self.sized_result(room, id, modern, hints, |o| {
-            o.objects("contents", &reading.contents, show::content)
+            o.objects("contents", reading.contents.iter(), show::content)
         })
     }
 

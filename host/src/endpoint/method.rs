@@ -6,10 +6,24 @@ use super::fields::Fields;
 use super::message::{Id, Params, Request};
 use super::progress::Reports;
 use super::refusal::{PARAMS, Refusal, clip};
+use super::show::VERSION_KEY;
 use crate::resource::{Call, Caller, Completing};
 
 /// The most bytes of metadata that go down with a request.
 const MOST_METADATA: usize = 64 << 10;
+
+/// Metadata that says how a request is made and not what it asks. What else there is may decide about the answer:
+/// `baggage`, too, which carries whatever an application puts there.
+const PLAIN: [&str; 8] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+    "io.modelcontextprotocol/logLevel",
+    "progressToken",
+    "traceparent",
+    "tracestate",
+    VERSION_KEY,
+];
 
 /// What can be asked with one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +79,8 @@ pub(super) enum Ask {
     },
     Read {
         uri: String,
+        /// The version that the client has already.
+        held: Option<String>,
     },
     /// None for what this server has none of: prompts.
     Complete(Option<Completing>),
@@ -102,6 +118,7 @@ pub(super) fn call(params: &Params<'_>, caller: Caller) -> Result<Call, Refusal>
         return Err(Refusal::new(PARAMS, format!("`_meta` has more than {MOST_METADATA} bytes")));
     }
     let mut call = Call::by(caller);
+    call.plain = params.meta.iter().all(|(key, _)| PLAIN.contains(&key));
     call.metadata = params.meta.iter().map(|(key, json)| (key.to_owned(), json.get().to_owned())).collect();
     Ok(call)
 }
@@ -119,7 +136,7 @@ impl Ask {
             Method::Ping => Self::Ping,
             Method::List => Self::List { cursor: cursor()? },
             Method::Templates => Self::Templates { cursor: cursor()? },
-            Method::Read => Self::Read { uri: uri()? },
+            Method::Read => Self::Read { uri: uri()?, held: params.meta.text(VERSION_KEY)?.map(Into::into) },
             Method::Complete => Self::Complete(completing(fields)?),
             Method::Subscribe => Self::Subscribe { uri: uri()? },
             Method::Unsubscribe => Self::Unsubscribe { uri: uri()? },

@@ -40,6 +40,13 @@ pub(super) enum Place {
     At(String),
 }
 
+impl Place {
+    /// Whether it is the provider's own.
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self, Self::At(_))
+    }
+}
+
 impl Cursor {
     pub(super) fn write(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_default();

@@ -2,6 +2,7 @@
 //! client walks beyond it is a provider asked, once a page, and one that does not answer is passed over.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::cursor::{Cursor, List, Place};
 use super::{Error, Gateway};
@@ -17,62 +18,64 @@ struct Filling<T> {
     last: Option<Cursor>,
 }
 
+/// Where a provider is asked for more.
+#[derive(Debug, PartialEq, Eq)]
+enum Rest {
+    Begin,
+    /// At its own cursor.
+    At(String),
+}
+
 impl<T> Filling<T> {
     fn is_full(&self) -> bool {
         self.items.len() >= self.size
     }
 }
 
+/// When one page has waited for providers as long as this, it ends before the next that would have to be asked:
+/// each slow provider costs one page, however many there are.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 impl Gateway {
     /// A page of entries.
     pub async fn list(&self, call: &Arc<Call>, cursor: Option<&str>) -> Result<Page<Arc<Entry>>, Error> {
         let catalog = self.reader.snapshot();
         let from = start(cursor, List::Entries)?;
+        self.refresh(&catalog, call);
         let mut page = self.filling();
-        let mut freshness = freshness(&catalog, call);
+        let mut freshness = entries_freshness(&catalog, call);
+        let mut waited = Duration::ZERO;
         for offer in visible(&catalog, call, from.as_ref()) {
             let place = from.as_ref().filter(|from| from.provider == offer.name().as_str());
-            let mut rest = offer.rest.clone();
-            match place.map(|from| &from.place) {
-                Some(Place::At(own)) => rest = Some(own.clone()),
-                place => {
-                    let after = place.map(text_of);
-                    let begin = offer.entries.partition_point(|e| after.is_some_and(|a| e.uri.as_str() <= a));
-                    for entry in shown(&catalog, offer, &offer.entries[begin..]) {
-                        if page.is_full() {
-                            return Ok(page.end(freshness));
-                        }
-                        page.put(List::Entries, offer, entry.uri.as_str(), entry.clone());
-                    }
-                }
-            }
-            let Some(own) = rest else { continue };
-            let at = Cursor {
-                list: List::Entries,
-                provider: offer.name().to_string(),
-                place: Place::At(own.clone()),
+            let Some(rest) = page.hold(&catalog, offer, place.map(|from| &from.place)) else {
+                return Ok(page.end(freshness));
             };
-            if page.is_full() {
-                page.last = Some(at);
+            let Some(own) = rest else { continue };
+            if page.is_full() || waited > PATIENCE {
+                page.last = Some(own.cursor(offer));
                 return Ok(page.end(freshness));
             }
+            let began = Instant::now();
             match self.rest(call, offer, &own, page.size - page.items.len()).await {
                 Ok((entries, next, fresh)) => {
                     freshness.ttl = freshness.ttl.min(fresh.ttl);
                     page.items.extend(shown(&catalog, offer, &entries).cloned());
-                    if let Some(next) = next.filter(|next| *next != own) {
-                        page.last = Some(Cursor { place: Place::At(next), ..at });
+                    if let Some(next) = next.map(Rest::At).filter(|next| *next != own) {
+                        page.last = Some(next.cursor(offer));
                         return Ok(page.end(freshness));
                     }
                 }
                 // The cursor came from the client, and its provider does not know it.
-                Err(CallError::Invalid(_)) if place.is_some() => return Err(Error::BadCursor),
+                Err(CallError::Invalid(_)) if place.is_some_and(|from| from.place.is_own()) => {
+                    return Err(Error::BadCursor);
+                }
                 Err(error) => {
                     let provider = offer.name();
                     tracing::warn!(%provider, %error, "the rest of its list is left out of a page");
-                    freshness.ttl = std::time::Duration::ZERO;
+                    freshness.ttl = Duration::ZERO;
                 }
             }
+            waited += began.elapsed();
         }
         page.last = None;
         Ok(page.end(freshness))
@@ -86,6 +89,7 @@ impl Gateway {
     ) -> Result<Page<Arc<Template>>, Error> {
         let catalog = self.reader.snapshot();
         let from = start(cursor, List::Templates)?;
+        self.refresh(&catalog, call);
         let mut page = self.filling();
         for offer in visible(&catalog, call, from.as_ref()) {
             let after = from.as_ref().filter(|from| from.provider == offer.name().as_str());
@@ -108,12 +112,12 @@ impl Gateway {
         Ok(page.end(freshness(&catalog, call)))
     }
 
-    /// A part of what the catalog does not hold of a list.
+    /// A part of what the catalog does not hold of a list, as this caller may see it.
     async fn rest(
         &self,
         call: &Arc<Call>,
         offer: &Offer,
-        cursor: &str,
+        from: &Rest,
         room: usize,
     ) -> Result<(Vec<Arc<Entry>>, Option<String>, Freshness), CallError> {
         let Ok(permit) = Permit::ask(call, offer.provider.team()) else {
@@ -121,8 +125,11 @@ impl Gateway {
         };
         let most = offer.provider.grant().limits.page;
         let limit = u32::try_from(room).unwrap_or(most).min(most);
-        let listed =
-            offer.provider.list(permit, ListQuery { cursor: Some(cursor.to_owned()), limit }).await?;
+        let cursor = match from {
+            Rest::Begin => None,
+            Rest::At(own) => Some(own.clone()),
+        };
+        let listed = offer.provider.list(permit, ListQuery { cursor, limit }).await?;
         for note in &listed.left_out {
             tracing::warn!(provider = %offer.name(), note, "left out of a list");
         }
@@ -136,6 +143,40 @@ impl Gateway {
             size => size as usize,
         };
         Filling { items: Vec::new(), size, last: None }
+    }
+}
+
+impl Filling<Arc<Entry>> {
+    /// Takes what the catalog holds of an offer, from this place in it. None if that was more than the page
+    /// takes; else what is left to ask the provider for. Of a personal list the catalog holds nothing: its
+    /// entries there are what the host was shown.
+    fn hold(&mut self, catalog: &Catalog, offer: &Offer, place: Option<&Place>) -> Option<Option<Rest>> {
+        let mut after = match place {
+            Some(Place::At(own)) => return Some(Some(Rest::At(own.clone()))),
+            _ if offer.is_personal() => return Some(Some(Rest::Begin)),
+            place => place.map_or("", text_of),
+        };
+        let begin = offer.entries.partition_point(|entry| entry.uri.as_str() <= after);
+        for entry in shown(catalog, offer, &offer.entries[begin..]) {
+            if self.is_full() {
+                let (list, place) = (List::Entries, Place::After(after.to_owned()));
+                self.last = Some(Cursor { list, provider: offer.name().to_string(), place });
+                return None;
+            }
+            after = entry.uri.as_str();
+            self.items.push(entry.clone());
+        }
+        Some(offer.rest.clone().map(Rest::At))
+    }
+}
+
+impl Rest {
+    fn cursor(self, offer: &Offer) -> Cursor {
+        let place = match self {
+            Self::Begin => Place::After(String::new()),
+            Self::At(own) => Place::At(own),
+        };
+        Cursor { list: List::Entries, provider: offer.name().to_string(), place }
     }
 }
 
@@ -164,7 +205,7 @@ fn text_of(place: &Place) -> &str {
 
 /// What this caller may see, beginning with the provider at which the page begins, or the one after it
 /// if that one is gone.
-fn visible<'a>(
+pub(super) fn visible<'a>(
     catalog: &'a Catalog,
     call: &Call,
     from: Option<&Cursor>,
@@ -190,10 +231,19 @@ fn shown<'a>(
     })
 }
 
-/// One scope for all pages of a list, and the shortest time. An empty list may differ at any moment.
+/// As below, but for personal lists, whose time is that of the answer which this caller gets.
+fn entries_freshness(catalog: &Catalog, call: &Call) -> Freshness {
+    let of = |offer: &Offer| match offer.freshness() {
+        asked_anew if offer.is_personal() => Freshness { ttl: Duration::MAX, ..asked_anew },
+        held => held,
+    };
+    visible(catalog, call, None).map(|offer| of(offer)).reduce(Freshness::merge).unwrap_or(MOMENTARY)
+}
+
+/// What holds where there is nothing: it may differ at any moment.
+const MOMENTARY: Freshness = Freshness { ttl: Duration::ZERO, scope: Scope::Everyone };
+
+/// One scope for all pages of a list, and the shortest time.
 fn freshness(catalog: &Catalog, call: &Call) -> Freshness {
-    visible(catalog, call, None)
-        .map(|offer| offer.freshness())
-        .reduce(Freshness::merge)
-        .unwrap_or(Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone })
+    visible(catalog, call, None).map(|offer| offer.freshness()).reduce(Freshness::merge).unwrap_or(MOMENTARY)
 }

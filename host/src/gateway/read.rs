@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cache::{Manner, Question};
 use super::{Error, Gateway};
 use crate::catalog::{Catalog, Offer};
 use crate::policy::Permit;
@@ -21,30 +22,27 @@ enum Route<'a> {
 }
 
 impl Gateway {
-    /// What a URI holds.
-    pub async fn read(&self, call: &Arc<Call>, uri: &str) -> Result<Reading, Error> {
+    /// What a URI holds. `held` is the version that the caller has already: if it is still the current one,
+    /// the answer is `NotModified`.
+    pub async fn read(&self, call: &Arc<Call>, uri: &str, held: Option<&str>) -> Result<Reading, Error> {
         let uri = Uri::parse(uri)?;
         let catalog = self.reader.snapshot();
         let mut refused = None;
         for route in routes(&catalog, &uri) {
-            let (offer, matched) = match route {
+            let offer = match route {
                 Route::Refused(why) => {
                     refused = refused.or(Some(why));
                     continue;
                 }
-                Route::Matched(offer, matched) => (offer, matched),
-                Route::Claimed(offer) => match self.claimed(call, offer, &uri).await? {
-                    Some(found) => (offer, Some(found)),
-                    None => continue,
-                },
+                Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
-            let Ok(permit) = Permit::ask(call, offer.provider.team()) else {
-                continue;
-            };
-            match offer.provider.read(permit, &uri, matched, None).await {
+            match self.ask(call, offer, route, &uri, held).await {
+                Ok(reading) if held.is_some() && reading.version.as_deref() == held => {
+                    return Err(Error::from_call(offer.name(), uri.as_str(), held, CallError::NotModified));
+                }
                 Ok(reading) => return Ok(reading),
                 Err(CallError::NotFound) => {}
-                Err(error) => return Err(Error::from_call(offer.name(), uri.as_str(), None, error)),
+                Err(error) => return Err(Error::from_call(offer.name(), uri.as_str(), held, error)),
             }
         }
         let uri = uri.to_string();
@@ -52,6 +50,30 @@ impl Gateway {
             Some(why) => Error::Refused { uri, why },
             None => Error::NotFound { uri },
         })
+    }
+
+    /// Asks one provider, unless its answer is known.
+    async fn ask(
+        &self,
+        call: &Arc<Call>,
+        offer: &Offer,
+        route: Route<'_>,
+        uri: &Uri,
+        held: Option<&str>,
+    ) -> Result<Reading, CallError> {
+        let (Ok(permit), Some(caller)) = (Permit::ask(call, offer.provider.team()), &call.caller) else {
+            return Err(CallError::NotFound);
+        };
+        let question = Question { revision: offer.provider.revision(), caller, uri };
+        let held_by_it = held.map(ToOwned::to_owned);
+        let answer = async {
+            let matched = match route {
+                Route::Matched(_, matched) => matched,
+                _ => Some(offer.provider.match_uri(permit.clone(), uri).await?.ok_or(CallError::NotFound)?),
+            };
+            offer.provider.read(permit, uri, matched, held_by_it).await
+        };
+        self.cache.answer(&question, manner(call, held), answer).await
     }
 
     /// Whether anybody would be asked for this URI: what can be read can be watched.
@@ -79,6 +101,16 @@ impl Gateway {
         };
         let found = offer.provider.match_uri(permit, uri).await;
         found.map_err(|error| Error::from_call(offer.name(), uri.as_str(), None, error))
+    }
+}
+
+/// What a request says for itself decides how far its answer is for others, too.
+fn manner(call: &Call, held: Option<&str>) -> Manner {
+    match held {
+        _ if !call.is_plain() => Manner::Apart,
+        _ if call.progress.is_some() => Manner::Alone,
+        Some(_) => Manner::Follow,
+        None => Manner::Lead,
     }
 }
 

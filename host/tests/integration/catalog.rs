@@ -140,7 +140,7 @@ async fn another_team_sees_nothing() {
     let stranger = std::sync::Arc::new(Call::by(Caller { subject: None, team, scopes: vec![] }));
     assert!(house.gateway.list(&stranger, None).await.unwrap().items.is_empty());
     assert!(house.gateway.templates(&stranger, None).await.unwrap().items.is_empty());
-    let read = house.gateway.read(&stranger, "echo://hello").await;
+    let read = house.gateway.read(&stranger, "echo://hello", None).await;
     assert!(matches!(read, Err(Error::NotFound { .. })));
     assert!(!house.gateway.owns(&stranger, "echo://hello").await);
 }
@@ -170,7 +170,7 @@ async fn what_a_provider_says_during_a_call_reaches_those_who_watch() {
     let uri = larder::uri::Uri::parse("echo://hello").unwrap();
     assert!(watch.add(uri.clone()));
     house.run();
-    let touched = house.gateway.read(&someone(), "echo://touch/echo://hello").await;
+    let touched = house.gateway.read(&someone(), "echo://touch/echo://hello", None).await;
     assert!(touched.is_ok(), "{touched:?}");
     let changes = tokio::time::timeout(std::time::Duration::from_secs(10), watch.next()).await;
     assert_eq!(changes.unwrap(), [Change::Updated(uri)]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use larder::catalog::{self, Reader};
 use larder::drain::Drain;
-use larder::gateway::{self, Error, Gateway};
+use larder::gateway::{self, CacheConfig, Error, Gateway};
 use larder::name::{ProviderName, TeamName};
 use larder::policy::Grant;
 use larder::reconcile::{self, Reconcile, Round, Terms};
@@ -32,6 +32,7 @@ pub(crate) struct Plan {
     plugins: PathBuf,
     terms: BTreeMap<ProviderName, Terms>,
     page_size: u32,
+    cache: CacheConfig,
 }
 
 /// A house with guests in it.
@@ -55,7 +56,8 @@ impl Plan {
             std::fs::copy(component(guest), folder.path().join(format!("{name}.wasm"))).unwrap();
         }
         let plugins = folder.path().to_owned();
-        Self { folder, plugins, terms: BTreeMap::new(), page_size: 100 }
+        let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
+        Self { folder, plugins, terms: BTreeMap::new(), page_size: 100, cache }
     }
 
     /// Looks for the components not in the folder, but at this place in it, where nothing is made.
@@ -96,6 +98,12 @@ impl Plan {
         self
     }
 
+    /// How much is kept of answers.
+    pub(crate) fn cache(mut self, bytes: usize, entries: usize) -> Self {
+        self.cache = CacheConfig { bytes, entries };
+        self
+    }
+
     /// Loads everything.
     pub(crate) async fn open(self) -> House {
         let drain = Drain::new();
@@ -110,8 +118,8 @@ impl Plan {
         };
         let mut reconcile = Reconcile::new(config, sandbox, writer, drain.clone());
         let round = reconcile.round().await;
-        let config = gateway::Config { page_size: self.page_size, instructions: None };
-        let gateway = Gateway::new(config, reader.clone());
+        let config = gateway::Config { page_size: self.page_size, instructions: None, cache: self.cache };
+        let gateway = Gateway::new(config, reader.clone(), reconcile.signals());
         let (folder, plugins) = (self.folder, self.plugins);
         House { gateway, reader, round, reconcile: Some(reconcile), folder, plugins, drain }
     }
@@ -151,7 +159,7 @@ impl House {
     pub(crate) async fn read(&self, uri: &str) -> Result<Reading, Error> {
         // Longer than any limit of these tests: a house that never answers is a failure, not a hang.
         let call = someone();
-        let answer = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, uri));
+        let answer = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, uri, None));
         answer.await.expect("no answer within a minute")
     }
 

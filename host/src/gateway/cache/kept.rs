@@ -1,0 +1,107 @@
+//! Answers up to a number of bytes and a number of answers; what was not used for longest goes first.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{Answer, Config, Key};
+use crate::resource::{Body, Content};
+
+/// What an answer takes beside its content: keys, times and the places in two maps.
+const OVERHEAD: usize = 512;
+/// An answer may take this part of all bytes, so that one does not drive out all others.
+const PART: usize = 8;
+
+#[derive(Debug)]
+pub(super) struct Kept {
+    most: Config,
+    bytes: usize,
+    uses: u64,
+    answers: HashMap<Key, Slot>,
+    /// Keys by their last use.
+    order: BTreeMap<u64, Key>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    answer: Answer,
+    bytes: usize,
+    used: u64,
+}
+
+impl Kept {
+    pub(super) fn new(most: Config) -> Self {
+        Self { most, bytes: 0, uses: 0, answers: HashMap::new(), order: BTreeMap::new() }
+    }
+
+    pub(super) fn get(&mut self, key: &Key) -> Option<&Answer> {
+        let slot = self.answers.get_mut(key)?;
+        self.uses += 1;
+        if let Some(key) = self.order.remove(&slot.used) {
+            slot.used = self.uses;
+            self.order.insert(slot.used, key);
+        }
+        Some(&slot.answer)
+    }
+
+    /// Keeps an answer in the place of the one before, if it is small enough.
+    pub(super) fn put(&mut self, key: Key, answer: Answer) {
+        self.remove(&key);
+        let bytes = size(&key, &answer);
+        if self.most.entries == 0 || bytes > self.most.bytes / PART {
+            return;
+        }
+        while self.answers.len() >= self.most.entries || self.bytes + bytes > self.most.bytes {
+            let Some((_, oldest)) = self.order.pop_first() else { break };
+            self.drop_slot(&oldest);
+        }
+        self.uses += 1;
+        self.bytes += bytes;
+        self.order.insert(self.uses, key.clone());
+        self.answers.insert(key, Slot { answer, bytes, used: self.uses });
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) {
+        if let Some(used) = self.drop_slot(key) {
+            self.order.remove(&used);
+        }
+    }
+
+    fn drop_slot(&mut self, key: &Key) -> Option<u64> {
+        let slot = self.answers.remove(key)?;
+        self.bytes -= slot.bytes;
+        Some(slot.used)
+    }
+}
+
+fn size(key: &Key, answer: &Answer) -> usize {
+    let reading = &answer.reading;
+    let callers = answer.only.iter().map(|caller| {
+        let subject = caller.subject.as_ref().map_or(0, String::len);
+        // It stands in the key, in the order, and in the answer.
+        3 * (subject + caller.scopes.iter().map(|scope| scope.len() + size_of::<String>()).sum::<usize>())
+    });
+    let contents = reading.contents.iter().map(content_size);
+    OVERHEAD
+        + key.uri.as_str().len()
+        + reading.version.as_ref().map_or(0, String::len)
+        + callers.chain(contents).sum::<usize>()
+}
+
+fn content_size(content: &Content) -> usize {
+    let body = match &content.body {
+        Body::Text(text) => text.capacity(),
+        Body::Blob(blob) => blob.capacity(),
+    };
+    let metadata = content.metadata.iter().map(|(key, json)| key.len() + json.get().len() + 64);
+    let mime_type = content.mime_type.as_ref().map_or(0, String::len);
+    size_of::<Content>() + content.uri.as_str().len() + mime_type + body + metadata.sum::<usize>()
+}
+
+#[cfg(test)]
+impl Kept {
+    /// What is held, counted anew.
+    pub(super) fn counted(&self) -> (usize, usize) {
+        assert_eq!(self.answers.len(), self.order.len());
+        assert_eq!(self.answers.values().map(|slot| slot.bytes).sum::<usize>(), self.bytes);
+        (self.answers.len(), self.bytes)
+    }
+}
