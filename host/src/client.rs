@@ -74,6 +74,15 @@ impl Client {
         self.ask("resources/read", json!({ "uri": uri }), Some(uri)).await
     }
 
+    /// What a URI holds, unless it is still the version that is held. None if it is.
+    pub async fn read_newer(&mut self, uri: &str, held: &str) -> Result<Option<Reading>, ClientError> {
+        let params = json!({ "uri": uri, "_meta": { message::VERSION_KEY: held } });
+        match self.ask("resources/read", params, Some(uri)).await {
+            Err(ClientError::Refused(refusal)) if refusal.code == message::NOT_MODIFIED => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
     /// Values for a variable of a template, given what has been typed and what is already filled in.
     pub async fn complete(
         &mut self,

@@ -17,6 +17,9 @@ pub(super) struct Read {
     /// Write it to this file
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
+    /// The version that you have already: if it is still the current one, nothing is written but a note
+    #[arg(long = "version", value_name = "VERSION")]
+    held: Option<String>,
     /// Print the whole answer as JSON, blobs in base64
     #[arg(long)]
     json: bool,
@@ -27,9 +30,14 @@ pub(super) struct Read {
 impl Read {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let mut reached = self.reach.connect().await?;
-        let reading = reached.client.read(&self.uri).await;
+        let reading = match &self.held {
+            Some(held) => reached.client.read_newer(&self.uri, held).await,
+            None => reached.client.read(&self.uri).await.map(Some),
+        };
         reached.end().await;
-        let reading = reading?;
+        let Some(reading) = reading? else {
+            return self.not_modified();
+        };
         match self.output {
             _ if self.json => out::json(&reading)?,
             Some(path) => {
@@ -37,6 +45,15 @@ impl Read {
             }
             None if out::is_terminal() => out::text(&for_eyes(&reading.contents, out::colour()))?,
             None => out::bytes(&bytes(&reading)?)?,
+        }
+        Ok(Answer::Yes)
+    }
+
+    /// It is an answer, so the exit code is 0; what is piped or written to a file stays as it was.
+    fn not_modified(&self) -> Result<Answer, Failure> {
+        match self.json {
+            true => out::json(&serde_json::json!({ "notModified": true, "version": self.held }))?,
+            false => out::note("not modified"),
         }
         Ok(Answer::Yes)
     }

@@ -8,6 +8,11 @@ use serde_json::{Value, json};
 use super::error::{ClientError, Refusal};
 use super::greeting::Era;
 
+/// In the metadata of a read: the version that is held. In that of its answer: the version that there is.
+pub(super) const VERSION_KEY: &str = "dev.larder/version";
+/// The error of a server of ours that says that the version held is the current one.
+pub(super) const NOT_MODIFIED: i64 = -31001;
+
 /// A message to the server. Its method and name stand in HTTP headers as well.
 #[derive(Debug)]
 pub(super) struct Outgoing<'a> {
@@ -25,8 +30,11 @@ impl<'a> Outgoing<'a> {
         mut params: Value,
         name: Option<&'a str>,
     ) -> Self {
-        if let Some(metadata) = era.metadata() {
-            params["_meta"] = metadata;
+        if let Some(Value::Object(metadata)) = era.metadata() {
+            match params.get_mut("_meta").and_then(Value::as_object_mut) {
+                Some(own) => own.extend(metadata),
+                None => params["_meta"] = Value::Object(metadata),
+            }
         }
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
         Self { id: Some(id), method, name, body }

@@ -7,6 +7,7 @@ mod house;
 mod revision;
 mod wire;
 
+mod caching;
 mod catalog;
 mod compiling;
 mod contract;

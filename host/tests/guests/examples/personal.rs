@@ -1,0 +1,37 @@
+//! Lists and serves what belongs to the caller. The host itself is shown nothing.
+
+use guests::*;
+
+struct Personal;
+
+impl Behaviour for Personal {
+    fn list(query: ListQuery) -> Result<EntryPage, Error> {
+        if host::setting("broken").is_some() && host::get_caller().is_some() {
+            return Err(Error::Unavailable("not today".to_owned()));
+        }
+        let uris = subject().map(|subject| ["b", "a"].map(|name| format!("personal://{subject}/{name}")));
+        let mut uris = uris.map(Vec::from).unwrap_or_default();
+        let start = usize::from(query.cursor.is_some());
+        let rest = uris.split_off(start.min(uris.len()));
+        let limit = (query.limit.max(1) as usize).min(rest.len());
+        Ok(EntryPage {
+            entries: rest[..limit].iter().map(|uri| entry(uri)).collect(),
+            next_cursor: (limit < rest.len()).then(|| "second".to_owned()),
+            freshness: Some(Freshness { ttl_ms: 60_000, scope: Scope::Caller }),
+        })
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        let own = format!("personal://{}/", subject().unwrap_or_default());
+        match request.uri.strip_prefix(&own) {
+            Some(name) => text(format!("{name} of {own}")),
+            None => Err(Error::NotFound),
+        }
+    }
+}
+
+fn subject() -> Option<String> {
+    host::get_caller()?.subject
+}
+
+guests::export!(Personal);
