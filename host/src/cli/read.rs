@@ -36,7 +36,7 @@ impl Read {
         };
         reached.end().await;
         let Some(reading) = reading? else {
-            return self.not_modified();
+            return not_modified(self.json, self.held.as_deref());
         };
         match self.output {
             _ if self.json => out::json(&reading)?,
@@ -48,15 +48,15 @@ impl Read {
         }
         Ok(Answer::Yes)
     }
+}
 
-    /// It is an answer, so the exit code is 0; what is piped or written to a file stays as it was.
-    fn not_modified(&self) -> Result<Answer, Failure> {
-        match self.json {
-            true => out::json(&serde_json::json!({ "notModified": true, "version": self.held }))?,
-            false => out::note("not modified"),
-        }
-        Ok(Answer::Yes)
+/// It is an answer, so the exit code is 0; what is piped or written to a file stays as it was.
+fn not_modified(json: bool, held: Option<&str>) -> Result<Answer, Failure> {
+    match json {
+        true => out::json(&serde_json::json!({ "notModified": true, "version": held }))?,
+        false => out::note("not modified"),
     }
+    Ok(Answer::Yes)
 }
 
 fn bytes(reading: &Reading) -> Result<Vec<u8>, Failure> {
