@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::drain::Drain;
 use crate::endpoint::Endpoint;
 use crate::gateway::Gateway;
+use crate::lookout::Lookout;
 use crate::reconcile::Reconcile;
 use crate::sandbox::{Sandbox, SetUpError};
 
@@ -74,10 +75,14 @@ impl App {
         let drain = Drain::new();
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         let (writer, catalog) = catalog::catalog(config.watched_uris);
+        let herald = writer.herald();
         let mut reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
         let round = reconcile.round().await;
         tracing::debug!(%round, "loaded");
         let signals = reconcile.signals();
+        let lookout =
+            Lookout::new(config.lookout, catalog.clone(), herald, signals.clone(), drain.clone());
+        drain.spawn(lookout.run());
         // The catalog's only writer lives there: it hears what providers say during their calls.
         drain.spawn(reconcile.run());
         let gateway = Gateway::new(config.gateway, catalog.clone(), signals);

@@ -3,6 +3,7 @@
 
 mod index;
 mod offer;
+mod route;
 mod updates;
 mod watch;
 
@@ -10,13 +11,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch as level;
 
 use self::index::Index;
 pub use self::offer::Offer;
+pub use self::route::Route;
 pub use self::updates::Moment;
 use self::updates::Updates;
 use self::watch::Hub;
-pub use self::watch::{Change, Watch};
+pub use self::watch::{Change, News, Watch, Watched};
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::template::Captures;
 use crate::uri::Uri;
@@ -146,8 +149,12 @@ impl Catalog {
 
 /// An empty catalog, and the two ends of it.
 pub fn catalog(watched_uris: usize) -> (Writer, Reader) {
-    let hub = Hub::new(watched_uris);
-    let shelf = Arc::new(Shelf { now: ArcSwap::default(), updates: Updates::default(), hub });
+    let shelf = Arc::new(Shelf {
+        now: ArcSwap::default(),
+        updates: Updates::default(),
+        hub: Hub::new(watched_uris),
+        published: level::Sender::default(),
+    });
     (Writer { shelf: shelf.clone() }, Reader { shelf })
 }
 
@@ -156,6 +163,8 @@ struct Shelf {
     now: ArcSwap<Catalog>,
     updates: Updates,
     hub: Hub,
+    /// Grows with each catalog.
+    published: level::Sender<u64>,
 }
 
 /// The one writer. It cannot be cloned.
@@ -174,16 +183,47 @@ impl Writer {
     /// if it differs.
     pub fn publish(&mut self, catalog: Catalog) {
         let old = self.shelf.now.swap(Arc::new(catalog));
+        self.shelf.published.send_modify(|count| *count += 1);
         if !self.current().lists_like(&old) {
             self.shelf.hub.list_changed();
         }
     }
 
+    /// Tells those who watch this URI what its provider said: that its content differs.
+    pub fn updated(&self, team: &TeamName, uri: &Uri) {
+        self.shelf.updates.note(team, uri);
+        self.shelf.hub.said(team, uri);
+    }
+
+    /// For one who finds out by itself what differs.
+    pub fn herald(&self) -> Herald {
+        Herald { shelf: self.shelf.clone() }
+    }
+}
+
+/// Knows what is watched, and tells those who watch. It cannot publish.
+#[derive(Debug, Clone)]
+pub struct Herald {
+    shelf: Arc<Shelf>,
+}
+
+impl Herald {
     /// Tells those who watch this URI that its content differs.
     pub fn updated(&self, team: &TeamName, uri: &Uri) {
         // Before anybody is told: who is told asks again, and must not be given what was kept.
         self.shelf.updates.note(team, uri);
         self.shelf.hub.updated(team, uri);
+    }
+
+    /// Each URI that somebody watches, once.
+    pub fn watched(&self) -> Vec<Watched> {
+        self.shelf.hub.watched()
+    }
+
+    /// Waits until somebody begins to watch what nobody watched, or a provider says what was updated;
+    /// gives all of it that is still watched. For one who asks; may be dropped and called again without loss.
+    pub async fn news(&self) -> News {
+        self.shelf.hub.news().await
     }
 }
 
@@ -207,6 +247,11 @@ impl Reader {
     /// Whether nobody has said since then that this URI differs. It may say no without a reason, never yes.
     pub fn is_same_since(&self, moment: Moment, team: &TeamName, uri: &Uri) -> bool {
         self.shelf.updates.none_since(moment, team, uri)
+    }
+
+    /// Changes whenever a newer catalog is there.
+    pub fn published(&self) -> level::Receiver<u64> {
+        self.shelf.published.subscribe()
     }
 
     /// A watch with nothing in it yet.

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{endpoint, gateway, reconcile, sandbox};
+use crate::{endpoint, gateway, lookout, reconcile, sandbox};
 
 pub use fault::{ConfigError, Fault};
 pub(crate) use value::listen;
@@ -35,6 +35,8 @@ pub struct Config {
     pub reconcile: reconcile::Config,
     /// URIs that one client may watch.
     pub watched_uris: usize,
+    /// How often is looked whether they differ.
+    pub lookout: lookout::Config,
     /// The engine.
     pub sandbox: sandbox::Config,
     /// How long requests in flight may go on after the stop.

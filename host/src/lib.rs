@@ -20,8 +20,9 @@ pub mod provider;
 pub mod catalog;
 pub mod source;
 
-// Floor 5: what can be asked, and what loads.
+// Floor 5: what can be asked, what loads, and what finds out that something differs.
 pub mod gateway;
+pub mod lookout;
 pub mod reconcile;
 
 // Floor 6: the protocol.

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use self::convert::{Left, entry_page, reading, template_match, template_page};
+use self::convert::{Left, entry_page, reading, template_match, template_page, versions};
 pub use self::probe::{LoadError, Probed};
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Grant, Permit};
@@ -156,6 +156,11 @@ impl Provider {
         self.compiled.completion.is_some()
     }
 
+    /// Whether it tells versions without being read.
+    pub fn tells_versions(&self) -> bool {
+        self.compiled.versions.is_some()
+    }
+
     /// Waits for one of its turns, opens a guest, and makes one call.
     async fn call<T: Send>(
         &self,
@@ -290,6 +295,23 @@ impl Provider {
         let more = answer.more || answer.values.len() > COMPLETIONS;
         answer.values.truncate(COMPLETIONS);
         Ok(Completion { values: answer.values, total: answer.total, more })
+    }
+
+    /// The current versions of these URIs, in their order; none where a URI names nothing.
+    /// Fails where it does not tell versions at all.
+    pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
+        let Some(indices) = self.compiled.versions.clone() else {
+            return Err(CallError::Failed("it does not tell versions".into()));
+        };
+        let asked: Vec<String> = uris.iter().map(ToString::to_string).collect();
+        let answer = self
+            .call(permit, move |store, instance| {
+                Box::pin(
+                    async move { indices.load(&mut *store, instance)?.call_versions(store, &asked).await },
+                )
+            })
+            .await?;
+        versions(answer?, uris.len())
     }
 
     fn tell(&self, left: &Left) {

@@ -12,7 +12,7 @@ const FLOORS: &[&[&str]] = &[
     &["sandbox"],
     &["provider"],
     &["catalog", "source"],
-    &["gateway", "reconcile"],
+    &["gateway", "lookout", "reconcile"],
     &["endpoint"],
     &["config", "client"],
     &["app"],
@@ -27,6 +27,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("wasmtime_wasi_http", &["sandbox"]),
     ("reqwest", &["sandbox", "client"]),
     ("clap", &["cli"]),
+    ("notify", &["lookout", "source"]),
     ("toml", &["config"]),
 ];
 

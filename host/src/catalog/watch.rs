@@ -1,7 +1,7 @@
 //! Those who want to hear of changes. What they hear are levels, not events: a change that is
 //! already waiting to be told is not told twice, so a slow listener costs a bounded amount and holds nobody up.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -18,6 +18,18 @@ pub enum Change {
     Updated(Uri),
 }
 
+/// A URI that somebody of a team watches.
+pub type Watched = (TeamName, Uri);
+
+/// What is of interest to one who finds out what differs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// What nobody watched before.
+    pub begun: HashSet<Watched>,
+    /// What a provider said was updated; those who watch have been told.
+    pub said: HashSet<Watched>,
+}
+
 #[derive(Debug)]
 pub(super) struct Hub {
     most_uris: usize,
@@ -28,7 +40,10 @@ pub(super) struct Hub {
 struct Watchers {
     next: u64,
     all: HashMap<u64, Arc<Watcher>>,
-    by_uri: HashMap<(TeamName, Uri), BTreeSet<u64>>,
+    by_uri: HashMap<Watched, BTreeSet<u64>>,
+    /// Holds only what is watched, so that it is bounded even if nobody asks for it.
+    news: News,
+    bell: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -74,11 +89,31 @@ impl Hub {
     }
 
     pub(super) fn updated(&self, team: &TeamName, uri: &Uri) {
-        let watchers = lock(&self.watchers);
-        let ids = watchers.by_uri.get(&(team.clone(), uri.clone())).into_iter().flatten();
-        for watcher in ids.filter_map(|id| watchers.all.get(id)) {
-            lock(&watcher.waiting).uris.insert(uri.clone());
-            watcher.bell.notify_one();
+        lock(&self.watchers).tell(team, uri);
+    }
+
+    pub(super) fn said(&self, team: &TeamName, uri: &Uri) {
+        let mut watchers = lock(&self.watchers);
+        watchers.tell(team, uri);
+        let key = (team.clone(), uri.clone());
+        if watchers.by_uri.contains_key(&key) {
+            watchers.news.said.insert(key);
+            watchers.bell.notify_one();
+        }
+    }
+
+    pub(super) fn watched(&self) -> Vec<Watched> {
+        lock(&self.watchers).by_uri.keys().cloned().collect()
+    }
+
+    pub(super) async fn news(&self) -> News {
+        let bell = lock(&self.watchers).bell.clone();
+        loop {
+            let news = std::mem::take(&mut lock(&self.watchers).news);
+            if news != News::default() {
+                return news;
+            }
+            bell.notified().await;
         }
     }
 }
@@ -107,8 +142,9 @@ impl Watch {
         if waiting.wanted.len() >= self.most_uris && !waiting.wanted.contains(&uri) {
             return false;
         }
-        watchers.by_uri.entry((self.watcher.team.clone(), uri.clone())).or_default().insert(self.id);
-        waiting.wanted.insert(uri);
+        waiting.wanted.insert(uri.clone());
+        drop(waiting);
+        watchers.add(self.id, (self.watcher.team.clone(), uri));
         true
     }
 
@@ -152,12 +188,30 @@ impl Drop for Watch {
 }
 
 impl Watchers {
+    fn tell(&self, team: &TeamName, uri: &Uri) {
+        let ids = self.by_uri.get(&(team.clone(), uri.clone())).into_iter().flatten();
+        for watcher in ids.filter_map(|id| self.all.get(id)) {
+            lock(&watcher.waiting).uris.insert(uri.clone());
+            watcher.bell.notify_one();
+        }
+    }
+
+    fn add(&mut self, id: u64, key: Watched) {
+        let ids = self.by_uri.entry(key.clone()).or_default();
+        ids.insert(id);
+        if ids.len() == 1 && self.news.begun.insert(key) {
+            self.bell.notify_one();
+        }
+    }
+
     fn forget(&mut self, id: u64, team: &TeamName, uri: Uri) {
         let key = (team.clone(), uri);
         if let Some(ids) = self.by_uri.get_mut(&key) {
             ids.remove(&id);
             if ids.is_empty() {
                 self.by_uri.remove(&key);
+                self.news.begun.remove(&key);
+                self.news.said.remove(&key);
             }
         }
     }
@@ -204,8 +258,27 @@ mod tests {
         let hub = Hub::new(8);
         let watch = hub.watch(&TeamName::sole());
         watch.add(uri("a:1"));
+        hub.said(&TeamName::sole(), &uri("a:1"));
         drop(watch);
         let watchers = lock(&hub.watchers);
         assert!(watchers.all.is_empty() && watchers.by_uri.is_empty());
+        assert_eq!(watchers.news, News::default());
+    }
+
+    #[tokio::test]
+    async fn news_are_what_begins_and_what_was_said() {
+        let hub = Hub::new(8);
+        let (one, other) = (hub.watch(&TeamName::sole()), hub.watch(&TeamName::sole()));
+        let watched = |text| HashSet::from([(TeamName::sole(), uri(text))]);
+        one.add(uri("a:1"));
+        other.add(uri("a:1"));
+        let begun = News { begun: watched("a:1"), ..News::default() };
+        assert_eq!(hub.news().await, begun);
+        hub.updated(&TeamName::sole(), &uri("a:1"));
+        hub.said(&TeamName::sole(), &uri("a:2"));
+        hub.said(&TeamName::sole(), &uri("a:1"));
+        assert_eq!(hub.news().await, News { said: watched("a:1"), ..News::default() });
+        drop(one);
+        assert_eq!(hub.watched(), Vec::from_iter(watched("a:1")));
     }
 }

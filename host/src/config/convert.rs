@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::file::{File, Server};
+use super::file::{File, Server, Watch};
 use super::gather::Source;
 use super::value::Time;
 use super::{Config, Env, Fault, Log, LogFormat, Overrides, Place};
@@ -19,7 +19,7 @@ use crate::name::TeamName;
 use crate::policy::{Grant, Limits};
 use crate::reconcile::Terms;
 use crate::resource::Caller;
-use crate::{endpoint, gateway, reconcile, sandbox};
+use crate::{endpoint, gateway, lookout, reconcile, sandbox};
 
 pub(super) fn convert(
     file: File,
@@ -52,6 +52,7 @@ pub(super) fn convert(
             },
         },
         watched_uris: count(*watched_uris, 1_000) as usize,
+        lookout: lookout(&file.watch),
         sandbox: sandbox::Config {
             slots: count(*guests, 256),
             compiler: compiler::compiler(file.compiler, place, env),
@@ -67,6 +68,13 @@ pub(super) fn convert(
         },
         plugins,
         log,
+    }
+}
+
+fn lookout(watch: &Watch) -> lookout::Config {
+    lookout::Config {
+        interval: time(watch.interval, 2),
+        reread: watch.reread.map_or(Some(Duration::from_secs(10)), |time| time.0),
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::LogFormat;
-use super::value::{Dir, Host, Listen, Plain, Size, Time};
+use super::value::{Dir, Host, Listen, Plain, Size, Time, TimeOrNever};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -17,6 +17,7 @@ pub(super) struct File {
     pub(super) plugins: Option<Spanned<PathBuf>>,
     pub(super) server: Server,
     pub(super) cache: Cache,
+    pub(super) watch: Watch,
     pub(super) limits: Limits,
     pub(super) compiler: Compiler,
     pub(super) provider: BTreeMap<Spanned<String>, Provider>,
@@ -42,6 +43,13 @@ pub(super) struct Server {
     pub(super) keep_alive: Option<Time>,
     pub(super) grace: Option<Time>,
     pub(super) log: Log,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Watch {
+    pub(super) interval: Option<Time>,
+    pub(super) reread: Option<TimeOrNever>,
 }
 
 #[derive(Debug, Default, Deserialize)]

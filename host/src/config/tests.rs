@@ -113,6 +113,9 @@ fn every_key_counts() {
     {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
+    for key in ["interval = '3s'", "reread = '3s'", "reread = 0", "reread = '0s'"] {
+        assert_ne!(folder.shown(&format!("[watch]\n{key}")), default, "{key}");
+    }
     for key in ["memory", "cpu", "wall", "queue", "result", "log", "component", "http_body"] {
         let value = if ["cpu", "wall", "queue"].contains(&key) { "2ms" } else { "2KiB" };
         assert_ne!(folder.shown(&format!("limits.{key} = '{value}'")), default, "{key}");

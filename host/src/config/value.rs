@@ -71,6 +71,20 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
+/// A time between two of a kind; `0` where there is to be none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeOrNever(pub(super) Option<Duration>);
+
+impl<'de> Deserialize<'de> for TimeOrNever {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let plain = Plain::deserialize(reader)?.0;
+        if matches!(plain.as_str(), "0" | "0s") {
+            return Ok(Self(None));
+        }
+        Time::deserialize(serde::de::value::StringDeserializer::new(plain)).map(|time| Self(Some(time.0)))
+    }
+}
+
 /// Where to listen: an address and a port; `localhost` is its IPv4 address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listen(pub(super) SocketAddr);

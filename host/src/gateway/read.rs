@@ -4,22 +4,11 @@ use std::sync::Arc;
 
 use super::cache::{Manner, Question};
 use super::{Error, Gateway};
-use crate::catalog::{Catalog, Offer};
+use crate::catalog::{Offer, Route};
 use crate::policy::Permit;
 use crate::provider::CallError;
 use crate::resource::{Call, Match, Reading};
-use crate::template::Captures;
 use crate::uri::Uri;
-
-/// One way to ask for a URI.
-enum Route<'a> {
-    /// With the values that the host matched, if it did.
-    Matched(&'a Arc<Offer>, Option<Match>),
-    /// Its provider decides whether it is one of its own.
-    Claimed(&'a Arc<Offer>),
-    /// The values are not fit for a guest.
-    Refused(String),
-}
 
 impl Gateway {
     /// What a URI holds. `held` is the version that the caller has already: if it is still the current one,
@@ -28,7 +17,7 @@ impl Gateway {
         let uri = Uri::parse(uri)?;
         let catalog = self.reader.snapshot();
         let mut refused = None;
-        for route in routes(&catalog, &uri) {
+        for route in catalog.routes(&uri) {
             let offer = match route {
                 Route::Refused(why) => {
                     refused = refused.or(Some(why));
@@ -82,7 +71,7 @@ impl Gateway {
             return false;
         };
         let catalog = self.reader.snapshot();
-        for route in routes(&catalog, &uri) {
+        for route in catalog.routes(&uri) {
             let owned = match route {
                 Route::Matched(offer, _) => Permit::ask(call, offer.provider.team()).is_ok(),
                 Route::Claimed(offer) => matches!(self.claimed(call, offer, &uri).await, Ok(Some(_))),
@@ -112,49 +101,4 @@ fn manner(call: &Call, held: Option<&str>) -> Manner {
         Some(_) => Manner::Follow,
         None => Manner::Lead,
     }
-}
-
-/// All ways to ask for a URI, the best first; each provider is asked in one way only.
-fn routes<'a>(catalog: &'a Catalog, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> {
-    let exact = catalog.by_uri(uri.as_str());
-    // Most reads are of what is listed: the rest is looked up only when that did not do.
-    let exact_route = exact.into_iter().map(move |offer| Route::Matched(offer, own_match(offer, uri)));
-    let others = std::iter::once_with(move || {
-        let mut asked: Vec<_> = exact.iter().map(|offer| offer.name()).collect();
-        let mut routes = Vec::new();
-        for (offer, template, captures) in catalog.by_template(uri) {
-            if !asked.contains(&offer.name()) {
-                asked.push(offer.name());
-                routes.push(screened(offer, template, captures));
-            }
-        }
-        let claimed = catalog.by_claim(uri.as_str()).map(|offer| (offer, true));
-        let listed = catalog.by_rest(uri).map(|offer| (offer, false));
-        for (offer, by_claim) in claimed.chain(listed) {
-            if !asked.contains(&offer.name()) {
-                asked.push(offer.name());
-                routes.push(if by_claim { Route::Claimed(offer) } else { Route::Matched(offer, None) });
-            }
-        }
-        routes
-    });
-    exact_route.chain(others.flatten())
-}
-
-fn screened<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
-    match captures.screen() {
-        Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
-        _ => Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values })),
-    }
-}
-
-/// What a provider's own templates make of a URI that it lists. It named the URI itself, so values
-/// that are not fit are no reason to refuse it; they are only not handed over.
-fn own_match(offer: &Offer, uri: &Uri) -> Option<Match> {
-    let patterns = offer.templates.iter().map(|template| &template.pattern);
-    let best = patterns
-        .filter_map(|pattern| Some((pattern, pattern.matches(uri.as_str())?)))
-        .max_by_key(|(pattern, _)| pattern.specificity());
-    let (pattern, captures) = best.filter(|(_, captures)| captures.screen().is_ok())?;
-    Some(Match { template: pattern.as_str().to_owned(), values: captures.values })
 }

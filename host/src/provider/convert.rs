@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::{CallError, Listed};
+use crate::name::Digest;
 use crate::resource::{
     Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, Reading, Role, Scope, Template,
 };
@@ -178,6 +179,19 @@ pub(super) fn template_match(found: wit::TemplateMatch) -> Match {
     Match { template: found.uri_template, values: found.variables }
 }
 
+/// A version that is longer than any sensible one is stood for by its digest.
+pub(super) fn versions(answer: Vec<Option<String>>, asked: usize) -> Result<Vec<Option<String>>, CallError> {
+    if answer.len() != asked {
+        let given = answer.len();
+        return Err(CallError::Failed(format!("it gave {given} versions for {asked} URIs")));
+    }
+    let bounded = |version: String| match version.len() {
+        0..=1_024 => version,
+        _ => Digest::of(version.as_bytes()).to_string(),
+    };
+    Ok(answer.into_iter().map(|version| version.map(bounded)).collect())
+}
+
 pub(super) fn reading(answer: wit::Reading, asked: &Uri, left: &mut Left) -> Result<Reading, CallError> {
     if answer.contents.is_empty() {
         return Err(CallError::Failed("it gave no content, and did not say why".into()));
@@ -243,6 +257,15 @@ mod tests {
         let kept: Vec<_> = kept.iter().map(|(key, json)| (key.as_str(), json.get())).collect();
         assert_eq!(kept, [("a", r#"{"x":1}"#)]);
         assert_eq!(left.notes().len(), 3);
+    }
+
+    #[test]
+    fn versions_are_as_many_as_were_asked_for() {
+        let long = Some("x".repeat(2_000));
+        let taken = versions(vec![Some("1".into()), None, long], 3).unwrap();
+        assert_eq!((taken[0].as_deref(), taken[1].as_deref()), (Some("1"), None));
+        assert_eq!(taken[2].as_ref().map(String::len), Some(64));
+        assert!(matches!(versions(vec![None], 2), Err(CallError::Failed(_))));
     }
 
     #[test]

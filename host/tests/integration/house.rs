@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder::catalog::{self, Reader};
+use larder::catalog::{self, Herald, Reader};
 use larder::drain::Drain;
 use larder::gateway::{self, CacheConfig, Error, Gateway};
+use larder::lookout::{self, Lookout};
 use larder::name::{ProviderName, TeamName};
 use larder::policy::Grant;
 use larder::reconcile::{self, Reconcile, Round, Terms};
@@ -35,12 +36,16 @@ pub(crate) struct Plan {
     cache: CacheConfig,
 }
 
+type Signals = tokio::sync::mpsc::Sender<(ProviderName, sandbox::Signal)>;
+
 /// A house with guests in it.
 pub(crate) struct House {
     pub(crate) gateway: Gateway,
     pub(crate) reader: Reader,
     pub(crate) round: Round,
     reconcile: Option<Reconcile>,
+    herald: Herald,
+    signals: Signals,
     pub(crate) folder: TempDir,
     /// Where the components are: the folder, or something in it.
     pub(crate) plugins: PathBuf,
@@ -116,12 +121,14 @@ impl Plan {
             default: Terms::default(),
             poll: Duration::from_secs(2),
         };
+        let herald = writer.herald();
         let mut reconcile = Reconcile::new(config, sandbox, writer, drain.clone());
+        let signals = reconcile.signals();
         let round = reconcile.round().await;
         let config = gateway::Config { page_size: self.page_size, instructions: None, cache: self.cache };
-        let gateway = Gateway::new(config, reader.clone(), reconcile.signals());
+        let gateway = Gateway::new(config, reader.clone(), signals.clone());
         let (folder, plugins) = (self.folder, self.plugins);
-        House { gateway, reader, round, reconcile: Some(reconcile), folder, plugins, drain }
+        House { gateway, reader, round, reconcile: Some(reconcile), herald, signals, folder, plugins, drain }
     }
 }
 
@@ -154,6 +161,15 @@ impl House {
     pub(crate) fn run(&mut self) {
         let reconcile = self.reconcile.take().expect("it runs by itself");
         self.drain.spawn(reconcile.run());
+    }
+
+    /// Begins to look out. Says of how many watched URIs it knows what they hold.
+    pub(crate) fn look_out(&self, config: lookout::Config) -> tokio::sync::watch::Receiver<usize> {
+        let (reader, herald, signals) = (self.reader.clone(), self.herald.clone(), self.signals.clone());
+        let lookout = Lookout::new(config, reader, herald, signals, self.drain.clone());
+        let known = lookout.known();
+        self.drain.spawn(lookout.run());
+        known
     }
 
     pub(crate) async fn read(&self, uri: &str) -> Result<Reading, Error> {

@@ -17,6 +17,7 @@ mod hostile;
 mod legacy;
 mod listening;
 mod live;
+mod lookout;
 mod misbehaviour;
 mod modern;
 mod reload;

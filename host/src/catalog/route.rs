@@ -1,0 +1,67 @@
+//! Who is asked for a URI, and how: the exact entry, then templates, then claims, then lists that go on.
+
+use std::sync::Arc;
+
+use super::{Catalog, Offer};
+use crate::resource::Match;
+use crate::template::Captures;
+use crate::uri::Uri;
+
+/// One way to ask for a URI.
+#[derive(Debug)]
+pub enum Route<'a> {
+    /// With the values that the host matched, if it did.
+    Matched(&'a Arc<Offer>, Option<Match>),
+    /// Its provider decides whether it is one of its own.
+    Claimed(&'a Arc<Offer>),
+    /// The values are not fit for a guest.
+    Refused(String),
+}
+
+impl Catalog {
+    /// All ways to ask for a URI, the best first; each provider is asked in one way only.
+    pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
+        let exact = self.by_uri(uri.as_str());
+        // Most reads are of what is listed: the rest is looked up only when that did not do.
+        let exact_route = exact.into_iter().map(move |offer| Route::Matched(offer, own_match(offer, uri)));
+        exact_route.chain(std::iter::once_with(move || self.unlisted(uri, exact)).flatten())
+    }
+
+    fn unlisted<'a>(&'a self, uri: &Uri, exact: Option<&Arc<Offer>>) -> Vec<Route<'a>> {
+        let mut asked: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();
+        let mut routes = Vec::new();
+        for (offer, template, captures) in self.by_template(uri) {
+            if !asked.contains(&offer.name()) {
+                asked.push(offer.name());
+                routes.push(screened(offer, template, captures));
+            }
+        }
+        let claimed = self.by_claim(uri.as_str()).map(|offer| (offer, true));
+        let listed = self.by_rest(uri).map(|offer| (offer, false));
+        for (offer, by_claim) in claimed.chain(listed) {
+            if !asked.contains(&offer.name()) {
+                asked.push(offer.name());
+                routes.push(if by_claim { Route::Claimed(offer) } else { Route::Matched(offer, None) });
+            }
+        }
+        routes
+    }
+}
+
+fn screened<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
+    match captures.screen() {
+        Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
+        _ => Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values })),
+    }
+}
+
+/// What a provider's own templates make of a URI that it lists. It named the URI itself, so values
+/// that are not fit are no reason to refuse it; they are only not handed over.
+fn own_match(offer: &Offer, uri: &Uri) -> Option<Match> {
+    let patterns = offer.templates.iter().map(|template| &template.pattern);
+    let best = patterns
+        .filter_map(|pattern| Some((pattern, pattern.matches(uri.as_str())?)))
+        .max_by_key(|(pattern, _)| pattern.specificity());
+    let (pattern, captures) = best.filter(|(_, captures)| captures.screen().is_ok())?;
+    Some(Match { template: pattern.as_str().to_owned(), values: captures.values })
+}

@@ -1,0 +1,129 @@
+//! Asks one provider what some watched URIs hold: in one call where it tells versions, otherwise one by one.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, stream};
+use tokio::sync::mpsc;
+
+use super::held::{Answer, Print};
+use crate::catalog::{Catalog, Offer, Route, Watched};
+use crate::name::ProviderName;
+use crate::policy::Permit;
+use crate::provider::{CallError, Provider};
+use crate::resource::Match;
+
+/// Readings at the same time, so that most turns of a provider are left for those who wait.
+const AT_ONCE: usize = 2;
+/// Failures after which the rest of a batch is left for another time.
+const FAILURES: usize = 8;
+
+/// A question.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) watched: Watched,
+    /// The version that is known, if one is.
+    pub(super) version: Option<String>,
+    /// Those who watch have been told already.
+    pub(super) quiet: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) job: Job,
+    pub(super) answer: Answer,
+}
+
+/// Asks all of it, and passes the answers on as they come. `provider` is the first that is asked for each.
+pub(super) async fn ask(
+    provider: Option<Arc<Provider>>,
+    catalog: &Catalog,
+    jobs: Vec<Job>,
+    answers: &mpsc::Sender<Answered>,
+) {
+    let Some(provider) = provider.filter(|provider| provider.tells_versions()) else {
+        return one_by_one(catalog, jobs, None, answers).await;
+    };
+    let uris: Vec<_> = jobs.iter().map(|job| job.watched.1.clone()).collect();
+    let versions = match provider.versions(Permit::host(), &uris).await {
+        Ok(versions) => versions,
+        Err(error) => {
+            tracing::debug!(provider = %provider.name(), %error, "it does not say whether its resources differ");
+            // Never "gone": it was not asked about any one of them.
+            let answer = if error == CallError::Busy { Answer::NotNow } else { Answer::Failed };
+            for job in jobs {
+                pass(answers, job, answer.clone()).await;
+            }
+            return;
+        }
+    };
+    let mut others = Vec::new();
+    for (job, version) in jobs.into_iter().zip(versions) {
+        match version {
+            Some(version) => pass(answers, job, Answer::Here(Print::of_version(version))).await,
+            None => others.push(job),
+        }
+    }
+    one_by_one(catalog, others, Some(provider.name()), answers).await;
+}
+
+async fn pass(answers: &mpsc::Sender<Answered>, job: Job, answer: Answer) {
+    // Nobody takes it only when the house stops.
+    let _ = answers.send(Answered { job, answer }).await;
+}
+
+async fn one_by_one(
+    catalog: &Catalog,
+    jobs: Vec<Job>,
+    but: Option<&ProviderName>,
+    answers: &mpsc::Sender<Answered>,
+) {
+    let mut asked = stream::iter(jobs)
+        .map(|job| async move {
+            let answer = walk(catalog, &job, but).await;
+            Answered { job, answer }
+        })
+        .buffer_unordered(AT_ONCE);
+    let mut failures = 0;
+    while let Some(Answered { job, answer }) = asked.next().await {
+        failures += usize::from(answer.is_failure());
+        pass(answers, job, answer).await;
+        if failures >= FAILURES {
+            return;
+        }
+    }
+}
+
+/// As a reader would be answered: the first who does not say "not found".
+async fn walk(catalog: &Catalog, job: &Job, but: Option<&ProviderName>) -> Answer {
+    let (team, uri) = &job.watched;
+    for route in catalog.routes(uri) {
+        let (offer, matched, claimed) = match route {
+            Route::Refused(_) => continue,
+            Route::Matched(offer, matched) => (offer, matched, false),
+            Route::Claimed(offer) => (offer, None, true),
+        };
+        if offer.provider.team() != team || but == Some(offer.name()) {
+            continue;
+        }
+        match one(offer, job, matched, claimed).await {
+            Ok(print) => return Answer::Here(print),
+            Err(CallError::NotFound) => {}
+            Err(error) => return Answer::of_error(&error),
+        }
+    }
+    Answer::Gone
+}
+
+async fn one(offer: &Offer, job: &Job, matched: Option<Match>, claimed: bool) -> Result<Print, CallError> {
+    let (provider, uri) = (&offer.provider, &job.watched.1);
+    if provider.tells_versions() {
+        let version = provider.versions(Permit::host(), std::slice::from_ref(uri)).await?.pop().flatten();
+        return version.map(Print::of_version).ok_or(CallError::NotFound);
+    }
+    let matched = match claimed {
+        true => Some(provider.match_uri(Permit::host(), uri).await?.ok_or(CallError::NotFound)?),
+        false => matched,
+    };
+    provider.read(Permit::host(), uri, matched, job.version.clone()).await.map(Print::of_reading)
+}

@@ -1,0 +1,67 @@
+//! Keeps lines in a granted folder: `ledger:line/NAME` is the file NAME. It tells versions, writes down what
+//! it was asked, and says what was updated when a line is written through it.
+
+use std::fs;
+use std::io::Write as _;
+
+use exports::larder::provider::version_provider;
+use guests::*;
+
+wit_bindgen::generate!({
+    path: "../../../wit",
+    inline: "
+        package guests:ledger;
+        world optional {
+            export larder:provider/version-provider@0.1.0;
+        }
+    ",
+    export_macro_name: "export_optional",
+    with: { "larder:provider/provider-types@0.1.0": guests::bindings::larder::provider::provider_types },
+});
+
+/// A test makes another edition of this component by writing another word of the same length here.
+const EDITION: &str = "edition one";
+
+struct Ledger;
+
+impl Behaviour for Ledger {
+    fn entries() -> Vec<Entry> {
+        vec![entry("ledger:edition")]
+    }
+
+    fn templates() -> Vec<&'static str> {
+        vec!["ledger:line/{name}", "ledger:write/{name}/{line}"]
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        let name = value(&request, "name");
+        if request.uri.starts_with("ledger:write/") {
+            fs::write(format!("/data/{name}"), value(&request, "line")).map_err(failed)?;
+            host::resource_updated(&format!("ledger:line/{name}"));
+            return text("written");
+        }
+        text(current(&request.uri).ok_or(Error::NotFound)?)
+    }
+}
+
+impl version_provider::Guest for Ledger {
+    fn versions(uris: Vec<String>) -> Result<Vec<Option<String>>, Error> {
+        let mut asked = fs::File::options().append(true).create(true).open("/data/asked").map_err(failed)?;
+        writeln!(asked, "{}", uris.join(" ")).map_err(failed)?;
+        Ok(uris.iter().map(|uri| current(uri)).collect())
+    }
+}
+
+fn current(uri: &str) -> Option<String> {
+    if uri == "ledger:edition" {
+        return Some(EDITION.to_owned());
+    }
+    fs::read_to_string(format!("/data/{}", uri.strip_prefix("ledger:line/")?)).ok()
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::Failed(error.to_string())
+}
+
+guests::export!(Ledger);
+export_optional!(Ledger);
