@@ -50,7 +50,11 @@ pub(super) async fn ask(
         Err(error) => {
             tracing::debug!(provider = %provider.name(), %error, "it does not say whether its resources differ");
             // Never "gone": it was not asked about any one of them.
-            let answer = if error == CallError::Busy { Answer::NotNow } else { Answer::Failed };
+            let answer = match error {
+                CallError::Busy => Answer::NotNow,
+                _ if jobs.len() > 1 => Answer::TooMuch,
+                _ => Answer::Failed,
+            };
             for job in jobs {
                 pass(answers, job, answer.clone()).await;
             }

@@ -24,6 +24,8 @@ pub(super) enum Answer {
     Failed,
     /// The house has no time for the question.
     NotNow,
+    /// It failed over so many questions at once, and might answer fewer.
+    TooMuch,
 }
 
 /// What is known.
@@ -97,7 +99,7 @@ impl Held {
     /// Takes an answer in, and says whether those who watch have to hear of it.
     pub(super) fn take(&mut self, answer: Answer) -> bool {
         let next = match answer {
-            Answer::Same | Answer::NotNow => return false,
+            Answer::Same | Answer::NotNow | Answer::TooMuch => return false,
             // What is known stays: it is compared with the next answer.
             Answer::Failed if *self != Self::Unknown => return false,
             Answer::Failed => Self::Failing,

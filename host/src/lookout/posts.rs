@@ -12,6 +12,8 @@ use crate::provider::Provider;
 
 /// URIs in one question.
 const BATCH: usize = 256;
+/// Batches in a row without any answer, after which the rest is left for another time.
+const FAILURES: u32 = 8;
 /// After a round of questions its provider is left alone for so many times as long as it took.
 const REST: u32 = 3;
 /// The longest rest of a provider that fails.
@@ -57,7 +59,10 @@ struct Desk {
     spent: Duration,
     answered: bool,
     failed: bool,
-    /// Rounds in a row in which there was no answer to anything.
+    /// Questions that were too much for one call are asked in smaller batches, each a quarter of the one before.
+    quarters: u32,
+    too_much: bool,
+    /// Batches in a row in which there was no answer to anything.
     failures: u32,
     rests_until: Option<Instant>,
 }
@@ -156,7 +161,7 @@ impl Posts {
                 continue;
             }
             let mut batch = Batch { provider: None, jobs: Vec::new() };
-            let some: Vec<_> = desk.due.iter().take(BATCH).cloned().collect();
+            let some: Vec<_> = desk.due.iter().take(desk.batch()).cloned().collect();
             for watched in some {
                 desk.due.remove(&watched);
                 let Some(post) = self.all.get_mut(&watched) else { continue };
@@ -184,6 +189,15 @@ impl Posts {
             return false;
         };
         let (unknown, failure) = (post.held == Held::Unknown, answer.is_failure());
+        if answer == Answer::TooMuch {
+            // Asked again soon, and whoever watches still knows what he knew.
+            post.quiet |= job.quiet;
+            let owner = post.owners.first().cloned();
+            let desk = self.desk(owner.as_ref());
+            desk.too_much = true;
+            desk.due.insert(job.watched.clone());
+            return false;
+        }
         let news = post.held.take(answer);
         self.known += usize::from(unknown && post.held != Held::Unknown);
         let (tell, owner) = (news && !job.quiet && !post.quiet, post.owners.first().cloned());
@@ -197,17 +211,16 @@ impl Posts {
         let desk = self.desks.entry(provider.cloned()).or_default();
         desk.busy = false;
         desk.spent += took;
+        desk.note();
         if !desk.due.is_empty() {
             return;
         }
-        desk.failures = if desk.failed && !desk.answered { desk.failures.saturating_add(1) } else { 0 };
         let penalty = match desk.failures {
             0 => Duration::ZERO,
             n => Duration::from_secs(1 << n.min(10)),
         };
         let rest = (desk.spent * REST).max(penalty).min(LONGEST_REST);
-        let failures = desk.failures;
-        *desk = Desk { failures, rests_until: Some(now + rest), ..Desk::default() };
+        (desk.rests_until, desk.spent) = (Some(now + rest), Duration::ZERO);
     }
 
     /// Of how many something is known.
@@ -217,6 +230,30 @@ impl Posts {
 
     fn desk(&mut self, owner: Option<&Owner>) -> &mut Desk {
         self.desks.entry(owner.map(|owner| owner.name.clone())).or_default()
+    }
+}
+
+impl Desk {
+    fn batch(&self) -> usize {
+        (BATCH >> (2 * self.quarters)).max(1)
+    }
+
+    /// Draws its conclusions from the batch that came to its end.
+    fn note(&mut self) {
+        let (answered, failed) = (std::mem::take(&mut self.answered), std::mem::take(&mut self.failed));
+        if std::mem::take(&mut self.too_much) {
+            self.quarters = (self.quarters + 1).min(4);
+        } else if answered && !failed {
+            self.quarters = self.quarters.saturating_sub(1);
+        }
+        self.failures = match (answered, failed) {
+            (true, _) => 0,
+            (false, true) => self.failures.saturating_add(1),
+            (false, false) => self.failures,
+        };
+        if self.failures >= FAILURES {
+            self.due.clear();
+        }
     }
 }
 
@@ -290,6 +327,17 @@ mod tests {
         assert!(!posts.settle(&jobs[0], version("4")));
         posts.finish(None, Duration::ZERO, Instant::now());
         assert_eq!(round(&mut posts, &version("4")), (1, 0));
+    }
+
+    #[test]
+    fn what_is_too_much_for_one_call_is_asked_in_smaller_ones() {
+        let (mut posts, catalog) = (Posts::default(), Catalog::default());
+        (0..BATCH).for_each(|n| posts.begin(watched(n), &catalog));
+        let asked: Vec<_> = (0..2).map(|_| round(&mut posts, &Answer::TooMuch).0).collect();
+        assert_eq!(asked, [BATCH, BATCH / 4]);
+        let asked: Vec<_> = (0..4).map(|_| round(&mut posts, &version("1"))).collect();
+        assert_eq!(asked, [(BATCH / 16, 0), (BATCH / 4, 0), (BATCH - BATCH / 16 - BATCH / 4, 0), (0, 0)]);
+        assert_eq!(posts.known(), BATCH);
     }
 
     #[test]

@@ -330,16 +330,15 @@ async fn a_granted_folder_that_was_replaced_is_followed() {
 #[tokio::test]
 async fn ten_thousand_watched_uris_are_looked_after() {
     let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("7777"), "1").unwrap();
     let house = granted(Plan::of("ledger"), "ledger", &folder, Access::Write).open().await;
     let watches: Vec<_> = (0..100).map(|_| house.gateway.watch(someone().caller.as_ref().unwrap())).collect();
     for n in 0..10_000 {
-        assert!(watches[n % 100].add(Uri::parse(&format!("ledger:line/{n}")).unwrap()));
+        assert!(watches[n % 100].add(Uri::parse(&format!("ledger:page/{n}")).unwrap()));
     }
     let mut known = house.look_out(by_version());
     within(known.wait_for(|known| *known == 10_000)).await.unwrap();
-    std::fs::write(folder.path().join("7777"), "2").unwrap();
-    assert_eq!(told(&watches[77]).await, ["ledger:line/7777"]);
+    std::fs::write(folder.path().join("page"), "7777").unwrap();
+    assert_eq!(told(&watches[77]).await, ["ledger:page/7777"]);
     for watch in &watches {
         nothing_waits(watch).await;
     }

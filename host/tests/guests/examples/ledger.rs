@@ -30,7 +30,7 @@ impl Behaviour for Ledger {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["ledger:line/{name}", "ledger:write/{name}/{line}"]
+        vec!["ledger:line/{name}", "ledger:page/{name}", "ledger:write/{name}/{line}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -48,7 +48,13 @@ impl version_provider::Guest for Ledger {
     fn versions(uris: Vec<String>) -> Result<Vec<Option<String>>, Error> {
         let mut asked = fs::File::options().append(true).create(true).open("/data/asked").map_err(failed)?;
         writeln!(asked, "{}", uris.join(" ")).map_err(failed)?;
-        Ok(uris.iter().map(|uri| current(uri)).collect())
+        // Many pages, one of which is another one now: a file for each would be slow.
+        let page = fs::read_to_string("/data/page").unwrap_or_default();
+        let version = |uri: &String| match uri.strip_prefix("ledger:page/") {
+            Some(name) => Some((name == page).to_string()),
+            None => current(uri),
+        };
+        Ok(uris.iter().map(version).collect())
     }
 }
 
