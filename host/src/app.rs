@@ -125,10 +125,11 @@ impl App {
         self,
         serving: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> Result<(), RunError> {
+        let mut stops = signal::Stops::new();
         let mut serving = self.drain.spawn(serving);
         let ended = tokio::select! {
             ended = &mut serving => Some(ended),
-            () = signal::asked_to_stop() => None,
+            () = stops.next() => None,
             () = self.drain.stopping() => None,
         };
         if ended.is_none() {
@@ -138,7 +139,7 @@ impl App {
             in_time = self.drain.finish(self.grace) => if !in_time {
                 tracing::warn!("requests were still in flight after the grace time");
             },
-            () = signal::asked_to_stop() => tracing::warn!("ended at once"),
+            () = stops.next() => tracing::warn!("ended at once"),
         }
         match ended {
             // A task that was dropped or that panicked has been logged where it happened.

@@ -1,27 +1,46 @@
 //! The ways in which a system asks a process to stop.
 
-/// Completes when the next such signal comes.
+use std::future::pending;
+
 #[cfg(unix)]
-pub(super) async fn asked_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Listens from the moment it is made: what comes while nobody waits is not lost.
+/// Where signals cannot be had, the system's own way of ending a process is left.
+#[cfg(unix)]
+pub(super) struct Stops(Option<(Signal, Signal)>);
+
+#[cfg(unix)]
+impl Stops {
+    pub(super) fn new() -> Self {
+        let both = signal(SignalKind::terminate()).ok().zip(signal(SignalKind::interrupt()).ok());
+        Self(both)
+    }
+
+    /// Completes when the next such signal comes.
+    pub(super) async fn next(&mut self) {
+        let Some((terminate, interrupt)) = &mut self.0 else { return pending().await };
+        tokio::select! {
             _ = terminate.recv() => {}
-            () = interrupted() => {}
-        },
-        Err(_) => interrupted().await,
+            _ = interrupt.recv() => {}
+        }
     }
 }
 
-/// Completes when the next such signal comes.
+/// Listens for Ctrl-C.
 #[cfg(not(unix))]
-pub(super) async fn asked_to_stop() {
-    interrupted().await;
-}
+pub(super) struct Stops;
 
-// Where signals cannot be had, the system's own way of ending a process is left.
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+#[cfg(not(unix))]
+impl Stops {
+    pub(super) fn new() -> Self {
+        Self
+    }
+
+    /// Completes when the next such signal comes.
+    pub(super) async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            pending::<()>().await;
+        }
     }
 }

@@ -5,11 +5,13 @@
 
 mod house;
 mod revision;
+mod process;
 mod wire;
 
 mod caching;
 mod catalog;
 mod compiling;
+mod commands;
 mod contract;
 mod ending;
 mod grants;
