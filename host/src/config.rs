@@ -2,6 +2,8 @@
 //! Every fault is found before anything starts, and all of them are reported at once.
 //! The only room that reads the environment, and the only place with defaults (`convert`).
 
+mod again;
+mod ask;
 mod convert;
 mod fault;
 mod file;
@@ -10,12 +12,15 @@ mod substitute;
 mod value;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{endpoint, gateway, lookout, reconcile, sandbox};
 
+pub use again::Again;
+pub use ask::parse as ask;
 pub use fault::{ConfigError, Fault};
 pub(crate) use value::listen;
 
@@ -43,6 +48,23 @@ pub struct Config {
     pub grace: Duration,
     /// What is logged.
     pub log: Log,
+    /// The file that was read, or that is read once it is there; none where there is to be none.
+    pub file: Option<PathBuf>,
+    /// What the command line said.
+    pub overrides: Overrides,
+}
+
+impl Config {
+    /// For those who answer once: a server may wait for its folder, they do not.
+    pub fn with_folder(self) -> Result<Self, ConfigError> {
+        if self.plugins.exists() {
+            return Ok(self);
+        }
+        let place = if self.overrides.plugins.is_some() { "--plugins" } else { "plugins" };
+        let what = format!("there is no folder {}: create it, or name another", self.plugins.display());
+        let fault = Fault { line: None, place: place.into(), what };
+        Err(ConfigError::Faults { file: None, faults: vec![fault] })
+    }
 }
 
 /// What is logged, and how.
@@ -65,7 +87,7 @@ pub enum LogFormat {
 }
 
 /// What the command line says; it wins over the file.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// The file to read.
     pub config: Option<PathBuf>,
@@ -82,15 +104,21 @@ type Env = BTreeMap<String, String>;
 pub fn load(overrides: &Overrides) -> Result<Config, ConfigError> {
     let here =
         std::env::current_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
-    let path = overrides.config.clone().or_else(|| Path::new(FILE).exists().then(|| FILE.into()));
-    let text = match &path {
-        Some(path) => std::fs::read_to_string(path)
-            .map_err(|error| ConfigError::Unreadable { path: path.clone(), error })?,
-        None => String::new(),
+    let path = overrides.config.clone().unwrap_or_else(|| FILE.into());
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound && overrides.config.is_none() => String::new(),
+        Err(error) => return Err(ConfigError::Unreadable { path, error }),
     };
-    let folder =
-        path.as_deref().and_then(Path::parent).map_or_else(|| here.clone(), |folder| here.join(folder));
-    parse(&text, &Place { file: path, folder, here }, &environment(), overrides)
+    let folder = path.parent().map_or_else(|| here.clone(), |folder| here.join(folder));
+    parse(&text, &Place { file: Some(path), folder, here }, &environment(), overrides)
+}
+
+/// Who runs this, as the system calls them.
+pub fn user() -> String {
+    let env = environment();
+    let name = ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(|name| env.get(name));
+    name.cloned().unwrap_or_else(|| "unknown".into())
 }
 
 /// The defaults over a folder of components, whatever files or variables there are; but what was compiled
@@ -121,7 +149,7 @@ struct Place {
 
 fn parse(text: &str, place: &Place, env: &Env, overrides: &Overrides) -> Result<Config, ConfigError> {
     let refuse = |faults| ConfigError::Faults { file: place.file.clone(), faults };
-    let (written, source, mut faults) = gather::read(text, env).map_err(refuse)?;
+    let (written, source, mut faults) = gather::read(text, Some(env)).map_err(refuse)?;
     let config = convert::convert(written, place, env, overrides, &source, &mut faults);
     if faults.is_empty() {
         return Ok(config);

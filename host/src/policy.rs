@@ -1,11 +1,14 @@
 //! Decisions: what a provider gets, what it may use up, and the proof that a caller may ask it.
 //! Nothing is granted by default, and every limit has a value by default.
 
+mod ask;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::ask::{Approve, Ask, granted, import_asks};
 use crate::name::TeamName;
 use crate::resource::{Call, Caller};
 
@@ -118,15 +121,38 @@ pub struct HostRule {
 impl HostRule {
     /// Whether a request to this place is allowed by this rule.
     pub fn covers(&self, method: &str, scheme: &str, host: &str, port: u16) -> bool {
-        let own_port = if scheme == "http" { 80 } else { 443 };
-        let method_fits = match &self.methods {
+        self.has_method(method)
+            && self.scheme() == scheme
+            && self.port.unwrap_or(own_port(scheme)) == port
+            && self.names(host)
+    }
+
+    /// Whether everything that the other rule allows is allowed by this one.
+    pub fn includes(&self, other: &Self) -> bool {
+        let port = |rule: &Self| rule.port.unwrap_or(own_port(rule.scheme()));
+        let methods = match &other.methods {
+            None => ["GET", "HEAD"].into_iter().all(|method| self.has_method(method)),
+            Some(all) if all.is_empty() => self.methods.as_ref().is_some_and(Vec::is_empty),
+            Some(some) => some.iter().all(|method| self.has_method(method)),
+        };
+        // A star is for names below: `*.b.example.com` as a name is below `*.example.com`.
+        let host = self.host == other.host || self.names(&other.host);
+        methods
+            && host
+            && self.scheme() == other.scheme()
+            && port(self) == port(other)
+            && (self.private || !other.private)
+    }
+
+    fn scheme(&self) -> &str {
+        self.scheme.as_deref().unwrap_or("https")
+    }
+
+    fn has_method(&self, method: &str) -> bool {
+        match &self.methods {
             None => matches!(method, "GET" | "HEAD"),
             Some(methods) => methods.is_empty() || methods.iter().any(|m| m.eq_ignore_ascii_case(method)),
-        };
-        method_fits
-            && self.scheme.as_deref().unwrap_or("https") == scheme
-            && self.port.unwrap_or(own_port) == port
-            && self.names(host)
+        }
     }
 
     /// Whether this host is the one that the rule names.
@@ -139,6 +165,10 @@ impl HostRule {
             None => self.host == host,
         }
     }
+}
+
+fn own_port(scheme: &str) -> u16 {
+    if scheme == "http" { 80 } else { 443 }
 }
 
 /// The proof that a call may go to a provider. Calling one demands it.

@@ -2,6 +2,7 @@
 //! loaded in the background, and published in one step when it is known to work. Nothing that is wrong with
 //! a component is an error here: it is a line in the catalog, and the last good revision keeps serving.
 
+mod approvals;
 mod load;
 mod relist;
 mod round;
@@ -9,12 +10,13 @@ mod state;
 mod wanted;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 
+pub use self::approvals::{Approvals, ApprovalsError, Held};
 use self::load::{Load, Loaded};
 use self::relist::Relists;
 pub use self::round::{Arrival, Round};
@@ -24,7 +26,7 @@ use self::wanted::Wants;
 use crate::catalog::Writer;
 use crate::drain::Drain;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::Grant;
+use crate::policy::{Approve, Ask, Grant};
 use crate::sandbox::{Sandbox, Signal};
 use crate::source::Watch;
 use crate::uri::Uri;
@@ -37,7 +39,7 @@ const LOADS: usize = 4;
 const FLOCK: Duration = Duration::from_millis(20);
 
 /// What the operator decides about loading.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// The folder with the components.
     pub plugins: PathBuf,
@@ -49,6 +51,10 @@ pub struct Config {
     pub default: Terms,
     /// How often the folder is looked at when nothing says that it changed.
     pub poll: Duration,
+    /// Reads what stands beside a component, in this folder.
+    pub read_ask: fn(&str, &Path) -> Result<Ask, String>,
+    /// What was approved beyond the grants.
+    pub approvals: Approvals,
 }
 
 /// On what terms a provider is served.
@@ -58,6 +64,8 @@ pub struct Terms {
     pub grant: Arc<Grant>,
     /// Decides, before the name does, who keeps a URI that two offer.
     pub priority: i32,
+    /// Whether what it asks for beyond its grant has to be approved.
+    pub approve: Approve,
 }
 
 /// Compares, loads, publishes.

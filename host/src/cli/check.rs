@@ -39,7 +39,7 @@ struct Findings {
 impl Check {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
-        let findings = match config::load(&overrides) {
+        let findings = match config::load(&overrides).and_then(Config::with_folder) {
             Ok(config) => examine(config).await?,
             Err(error) => of_configuration(&error),
         };

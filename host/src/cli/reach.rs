@@ -42,7 +42,7 @@ impl Reach {
             return Ok(Reached { client, app: None });
         }
         let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
-        let config = config::load(&overrides)?;
+        let config = config::load(&overrides)?.with_folder()?;
         log::start_quietly(&config.log);
         let app = App::build(config).await?;
         for rejected in &app.served().rejected {

@@ -70,7 +70,7 @@ fn lines(at: &str, served: &Served) -> Vec<String> {
     lines.extend(served.collisions.iter().map(|collision| format!("  collision: {collision}")));
     if served.providers.is_empty() && served.rejected.is_empty() {
         lines.push(
-            "  nothing yet: put a component (NAME.wasm) into the plugins folder and start again".into(),
+            "  nothing yet: put a component (NAME.wasm) into the plugins folder, and it is served".into(),
         );
     }
     lines
@@ -93,7 +93,7 @@ mod tests {
             &Served::default(),
             expect![[r#"
             larder 0.1.0 serves http://127.0.0.1:7878/mcp
-              nothing yet: put a component (NAME.wasm) into the plugins folder and start again"#]],
+              nothing yet: put a component (NAME.wasm) into the plugins folder, and it is served"#]],
         );
         let provider = |name: &str, count| Provider {
             name: name.into(),

@@ -3,6 +3,7 @@
 
 mod compiler;
 mod provider;
+mod state;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::file::{File, Server, Watch};
+use super::file::{self, File, Server, Watch};
 use super::gather::Source;
 use super::value::Time;
 use super::{Config, Env, Fault, Log, LogFormat, Overrides, Place};
 use crate::name::TeamName;
-use crate::policy::{Grant, Limits};
-use crate::reconcile::Terms;
+use crate::policy::{Approve, Ask, Grant, Limits};
+use crate::reconcile::{Approvals, Terms};
 use crate::resource::Caller;
 use crate::{endpoint, gateway, lookout, reconcile, sandbox};
 
@@ -33,11 +34,13 @@ pub(super) fn convert(
     let plugins = conversion.plugins(&file, overrides);
     let defaults = provider::limits(&Limits::default(), &file.limits);
     let grant = Grant { limits: defaults.clone(), ..Grant::default() };
-    let default = Terms { grant: Arc::new(grant), priority: 0 };
+    let approve = file.approve.map_or(Approve::Ask, Approve::from);
+    let default = Terms { grant: Arc::new(grant), priority: 0, approve };
+    let state = conversion.state_dir(&file, &plugins);
     let terms = file
         .provider
         .into_iter()
-        .filter_map(|(name, written)| conversion.provider(&name, written, &defaults));
+        .filter_map(|(name, written)| conversion.provider(&name, written, &defaults, approve));
     let terms = terms.collect();
     let listen = conversion.listen(&file.server, overrides);
     let log = conversion.log(&file.server);
@@ -64,8 +67,12 @@ pub(super) fn convert(
             team: TeamName::sole(),
             terms,
             default,
-            poll: std::time::Duration::from_secs(2),
+            poll: time(file.watch.poll, 2),
+            read_ask: super::ask::parse,
+            approvals: Approvals::new(&state, &plugins),
         },
+        file: place.file.as_ref().map(|file| place.here.join(file)),
+        overrides: overrides.clone(),
         plugins,
         log,
     }
@@ -75,6 +82,32 @@ fn lookout(watch: &Watch) -> lookout::Config {
     lookout::Config {
         interval: time(watch.interval, 2),
         reread: watch.reread.map_or(Some(Duration::from_secs(10)), |time| time.0),
+    }
+}
+
+/// What stands beside a component, as its author wrote it.
+pub(super) fn ask(
+    written: file::Ask,
+    place: &Place,
+    env: &Env,
+    source: &Source<'_>,
+    faults: &mut Vec<Fault>,
+) -> Ask {
+    let mut conversion = Conversion { place, env, source, faults };
+    let mut dirs = conversion.dirs(&written.dirs);
+    for dir in &mut dirs {
+        // By its real path: what is approved is that folder, not whatever a link shows one day.
+        dir.host = dir.host.canonicalize().unwrap_or_else(|_| dir.host.clone());
+    }
+    Ask {
+        settings: written.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
+        dirs,
+        hosts: written.hosts.into_iter().map(|host| host.0).collect(),
+        env: written
+            .env
+            .into_iter()
+            .map(|name| (name.get_ref().clone(), env.get(name.get_ref()).cloned()))
+            .collect(),
     }
 }
 
@@ -125,7 +158,8 @@ impl Conversion<'_> {
             (None, Some(path)) => (Some(path.span()), self.place.folder.join(path.get_ref())),
             (None, None) => (None, self.place.folder.join("plugins")),
         };
-        if let Err(what) = folder(&path) {
+        // It may come later: whoever serves waits for it, and who answers once says that it is not there.
+        if let (true, Err(what)) = (path.exists(), folder(&path)) {
             match at {
                 Some(at) => self.fault(&at, what),
                 None if overrides.plugins.is_some() => self.fault_of("--plugins", what),

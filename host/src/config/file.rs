@@ -9,18 +9,28 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::LogFormat;
-use super::value::{Dir, Host, Listen, Plain, Size, Time, TimeOrNever};
+use super::value::{Approval, Dir, Host, Listen, Plain, Size, Time, TimeOrNever};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
     pub(super) plugins: Option<Spanned<PathBuf>>,
+    pub(super) state_dir: Option<Spanned<PathBuf>>,
+    pub(super) approve: Option<Approval>,
     pub(super) server: Server,
     pub(super) cache: Cache,
     pub(super) watch: Watch,
     pub(super) limits: Limits,
     pub(super) compiler: Compiler,
     pub(super) provider: BTreeMap<Spanned<String>, Provider>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Watch {
+    pub(super) poll: Option<Time>,
+    pub(super) interval: Option<Time>,
+    pub(super) reread: Option<TimeOrNever>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -43,13 +53,6 @@ pub(super) struct Server {
     pub(super) keep_alive: Option<Time>,
     pub(super) grace: Option<Time>,
     pub(super) log: Log,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Watch {
-    pub(super) interval: Option<Time>,
-    pub(super) reread: Option<TimeOrNever>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -94,6 +97,7 @@ pub(super) struct Provider {
     pub(super) hosts: Vec<Host>,
     pub(super) priority: Option<i32>,
     pub(super) raw_values: Option<bool>,
+    pub(super) approve: Option<Approval>,
     pub(super) limits: Limits,
 }
 
@@ -107,6 +111,16 @@ pub(super) struct Compiler {
     pub(super) cache_dir: Option<PathBuf>,
     pub(super) cache_size: Option<Size<u64>>,
     pub(super) cache_age: Option<Time>,
+}
+
+/// `NAME.toml`, which stands beside `NAME.wasm`: its author's word, not the operator's.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Ask {
+    pub(super) settings: BTreeMap<String, Plain>,
+    pub(super) env: Vec<Spanned<String>>,
+    pub(super) dirs: Vec<Spanned<Dir>>,
+    pub(super) hosts: Vec<Host>,
 }
 
 /// Variables: names that are taken over from the host, or names with values.

@@ -3,12 +3,10 @@
 
 use std::ops::Range;
 
-use serde::Deserialize as _;
-use serde::de::IntoDeserializer as _;
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::file::File;
 use super::substitute::substitute;
 use super::{Env, Fault};
 
@@ -32,7 +30,11 @@ impl Source<'_> {
 
 /// What is written in the text, as far as it can be understood, and what cannot be.
 /// Where the syntax is broken there is only that: all that follows from it would be noise.
-pub(super) fn read<'a>(text: &'a str, env: &Env) -> Result<(File, Source<'a>, Vec<Fault>), Vec<Fault>> {
+/// Variables are put in where there is an environment to take them from.
+pub(super) fn read<'a, T: DeserializeOwned + Default>(
+    text: &'a str,
+    env: Option<&Env>,
+) -> Result<(T, Source<'a>, Vec<Fault>), Vec<Fault>> {
     let (mut whole, errors) = DeTable::parse_recoverable(text);
     let source = Source { text, whole: whole.get_ref().clone() };
     if !errors.is_empty() {
@@ -40,14 +42,20 @@ pub(super) fn read<'a>(text: &'a str, env: &Env) -> Result<(File, Source<'a>, Ve
         return Err(errors.iter().map(fault).collect());
     }
     let mut faults = Vec::new();
-    fill_in(whole.get_mut(), env, &source, &mut faults);
-    let file = understand(whole, &source, &mut faults);
-    Ok((file, source, faults))
+    if let Some(env) = env {
+        fill_in(whole.get_mut(), env, &source, &mut faults);
+    }
+    let written = understand(whole, &source, &mut faults);
+    Ok((written, source, faults))
 }
 
-fn understand<'a>(mut whole: Spanned<DeTable<'a>>, source: &Source<'_>, faults: &mut Vec<Fault>) -> File {
+fn understand<'a, T: DeserializeOwned + Default>(
+    mut whole: Spanned<DeTable<'a>>,
+    source: &Source<'_>,
+    faults: &mut Vec<Fault>,
+) -> T {
     while faults.len() < MOST {
-        let error = match File::deserialize(whole.clone().into_deserializer()) {
+        let error = match T::deserialize(whole.clone().into_deserializer()) {
             Ok(file) => return file,
             Err(error) => error,
         };
@@ -63,7 +71,7 @@ fn understand<'a>(mut whole: Spanned<DeTable<'a>>, source: &Source<'_>, faults: 
             break;
         }
     }
-    File::default()
+    T::default()
 }
 
 fn at(error: &toml::de::Error) -> Range<usize> {

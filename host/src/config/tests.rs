@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::name::ProviderName;
-use crate::policy::{Access, Limits};
+use crate::policy::{Access, Approve, Limits};
 use crate::sandbox::Place as Cache;
 
 const EXAMPLE: &str = include_str!("../../../examples/larder.toml");
@@ -130,7 +130,53 @@ fn every_key_counts() {
         assert_ne!(folder.shown(&format!("compiler.{key} = '2s'")), default, "{key}");
     }
     assert_ne!(folder.shown("compiler.cache_dir = 'docs'"), default);
-    assert_ne!(folder.shown("plugins = 'docs'"), default);
+    for key in ["plugins = 'docs'", "state_dir = 'docs'", "approve = 'always'", "watch.poll = '3s'"] {
+        assert_ne!(folder.shown(key), default, "{key}");
+    }
+}
+
+#[test]
+fn approval_is_the_providers_then_the_files() {
+    let config =
+        Folder::new().read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
+    let of = |name: &str| config.reconcile.terms[&ProviderName::parse(name).unwrap()].approve;
+    assert_eq!((of("a"), of("b")), (Approve::Ask, Approve::Always));
+    assert_eq!(config.reconcile.default.approve, Approve::Always);
+    assert_eq!(Folder::new().read("").reconcile.default.approve, Approve::Ask);
+}
+
+#[test]
+fn approvals_are_kept_out_of_the_components_reach() {
+    check(
+        "state_dir = 'plugins/state'",
+        expect![
+            "larder.toml:1: state_dir: FOLDER/plugins/state is inside the plugins folder, where a component's author could approve it: choose a folder elsewhere"
+        ],
+    );
+    let folder = Folder::new();
+    let file = |text: &str, env: &[(&str, &str)]| {
+        folder.read_with(text, env, &Overrides::default()).unwrap().reconcile.approvals.file()
+    };
+    assert_eq!(file("", &[("HOME", "/h")]), Path::new("/h/.local/state/larder/approvals.json"));
+    let all = [("HOME", "/h"), ("XDG_STATE_HOME", "/x")];
+    assert_eq!(file("", &all), Path::new("/x/larder/approvals.json"));
+    assert_eq!(file("state_dir = 'docs'", &all), folder.0.path().join("docs/approvals.json"));
+}
+
+#[test]
+fn read_again_it_says_what_takes_effect_now() {
+    let folder = Folder::new();
+    let again = |before: &str, after: &str| folder.read(before).against(folder.read(after));
+    let same = again("", "");
+    assert!(same.later.is_empty());
+    let grants = again("", "provider.a.dirs = ['docs']\nlimits.calls = 3\napprove = 'always'");
+    assert!(grants.later.is_empty());
+    assert_eq!(grants.now.terms.len(), 1);
+    assert_eq!((grants.now.default.grant.limits.calls, grants.now.default.approve), (3, Approve::Always));
+    let rest = again("", "plugins = 'docs'\nwatch.poll = '9s'\nserver.guests = 3");
+    assert_eq!(rest.later, ["plugins", "watch", "server"]);
+    assert!(rest.now.plugins.ends_with("plugins") && rest.now.poll == Duration::from_secs(2));
+    assert_eq!(again("", "state_dir = 'docs'").later, ["state_dir"]);
 }
 
 #[test]
@@ -145,7 +191,7 @@ fn limits_come_from_the_provider_then_the_file_then_the_house() {
 fn all_faults_are_found_at_once() {
     check(
         r#"
-plugins = "nowhere"
+plugins = "docs"
 colour = "red"
 
 [server]
@@ -169,8 +215,7 @@ env = ["NO_SUCH"]
 settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
-            larder.toml:2: plugins: there is no folder FOLDER/nowhere: create it
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `server`, `cache`, `watch`, `limits`, `compiler`, `provider`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `cache`, `watch`, `limits`, `compiler`, `provider`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
             larder.toml:7: server.page_size: invalid type: string "many", expected u32
             larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
@@ -236,7 +281,13 @@ fn the_command_line_wins() {
     assert_eq!(config.endpoint.listen, listen);
     assert!(config.plugins.ends_with("docs") && config.reconcile.plugins == config.plugins);
     let gone = Overrides { plugins: Some("gone".into()), ..Overrides::default() };
-    check_with("", &gone, expect!["--plugins: there is no folder FOLDER/gone: create it"]);
+    // A server waits for its folder; who answers once says that it is not there.
+    check_with("", &gone, expect!["no fault"]);
+    let error = folder.read_with("", &[], &gone).unwrap().with_folder().unwrap_err().to_string();
+    assert!(error.starts_with("--plugins: there is no folder") && error.contains("gone"), "{error}");
+    std::fs::write(folder.0.path().join("gone"), "").unwrap();
+    let error = folder.read_with("", &[], &gone).unwrap_err().to_string();
+    assert!(error.starts_with("--plugins: ") && error.ends_with("gone is not a folder"), "{error}");
 }
 
 #[test]

@@ -14,6 +14,8 @@ use serde::{Deserialize, Deserializer};
 
 pub(super) use host::Host;
 
+use crate::policy::Approve;
+
 /// Bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size<N>(pub(super) N);
@@ -157,6 +159,23 @@ pub(super) enum Access {
     #[default]
     Read,
     Write,
+}
+
+/// Whether more than was granted has to be approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Approval {
+    Ask,
+    Always,
+}
+
+impl From<Approval> for Approve {
+    fn from(written: Approval) -> Self {
+        match written {
+            Approval::Ask => Self::Ask,
+            Approval::Always => Self::Always,
+        }
+    }
 }
 
 #[derive(Deserialize)]

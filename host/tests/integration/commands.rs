@@ -49,7 +49,7 @@ fn no_is_one_and_wrong_is_sixty_four() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let down = place.larder(&format!("list --url http://{nobody}/mcp")).no(1);
     assert!(down.contains("is `larder serve` running?"), "{down}");
-    for wrong in ["list --url nowhere", "lst", "read", "inspect gone.wasm", "serve --plugins gone"] {
+    for wrong in ["list --url nowhere", "lst", "read", "inspect gone.wasm", "list --plugins gone"] {
         assert!(!place.larder(wrong).no(64).is_empty(), "{wrong}");
     }
     let faults = place.larder("serve --config bad.toml --listen 127.0.0.1:0").no(64);

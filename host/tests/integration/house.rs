@@ -11,9 +11,9 @@ use larder::gateway::{self, CacheConfig, Error, Gateway};
 use larder::lookout::{self, Lookout};
 use larder::name::{ProviderName, TeamName};
 use larder::policy::Grant;
-use larder::reconcile::{self, Reconcile, Round, Terms};
+use larder::reconcile::{self, Approvals, Reconcile, Round, Terms};
 use larder::resource::{Body, Call, Caller, Reading};
-use larder::sandbox::{self, CacheConfig, CompilerConfig, Sandbox};
+use larder::sandbox::{self, CompilerConfig, Sandbox};
 use tempfile::TempDir;
 
 /// A component that `cargo xtask` built: a guest of the tests, or a provider that we ship.
@@ -120,6 +120,8 @@ impl Plan {
             terms: self.terms,
             default: Terms::default(),
             poll: Duration::from_secs(2),
+            read_ask: larder::config::ask,
+            approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
         };
         let herald = writer.herald();
         let mut reconcile = Reconcile::new(config, sandbox, writer, drain.clone());
@@ -137,7 +139,7 @@ pub(crate) fn sandbox() -> sandbox::Config {
     let place = sandbox::Place::Named(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let compiler = CompilerConfig {
         program: env!("CARGO_BIN_EXE_larder").into(),
-        cache: CacheConfig { place, size: 1 << 30, age: Duration::from_secs(24 * 3600) },
+        cache: sandbox::CacheConfig { place, size: 1 << 30, age: Duration::from_secs(24 * 3600) },
         memory: 2 << 30,
         cpu: Duration::from_secs(120),
         wall: Duration::from_secs(300),

@@ -10,7 +10,7 @@ use super::{Conversion, count, folder};
 use crate::config::file::{self, Provider};
 use crate::config::value::{self, Size};
 use crate::name::ProviderName;
-use crate::policy::{Access, Dir, Grant, Limits};
+use crate::policy::{Access, Approve, Dir, Grant, Limits};
 use crate::reconcile::Terms;
 
 /// These limits where something is written, and the given ones elsewhere.
@@ -41,7 +41,9 @@ impl Conversion<'_> {
         name: &Spanned<String>,
         written: Provider,
         defaults: &Limits,
+        approve: Approve,
     ) -> Option<(ProviderName, Terms)> {
+        let approve = written.approve.map_or(approve, Approve::from);
         let grant = Grant {
             limits: limits(defaults, &written.limits),
             settings: written.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
@@ -52,7 +54,8 @@ impl Conversion<'_> {
         };
         match ProviderName::parse(name.get_ref()) {
             Ok(name) => {
-                Some((name, Terms { grant: Arc::new(grant), priority: written.priority.unwrap_or(0) }))
+                let priority = written.priority.unwrap_or(0);
+                Some((name, Terms { grant: Arc::new(grant), priority, approve }))
             }
             Err(bad) => {
                 self.fault(&name.span(), bad.to_string());
@@ -78,7 +81,7 @@ impl Conversion<'_> {
         given
     }
 
-    fn dirs(&mut self, written: &[Spanned<value::Dir>]) -> Vec<Dir> {
+    pub(super) fn dirs(&mut self, written: &[Spanned<value::Dir>]) -> Vec<Dir> {
         let mut dirs: Vec<Dir> = Vec::with_capacity(written.len());
         for item in written {
             let dir = self.dir(item.get_ref());
