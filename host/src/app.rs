@@ -22,6 +22,7 @@ use crate::reconcile::Reconcile;
 use crate::sandbox::{Sandbox, SetUpError};
 
 pub use served::{Provider, Rejected, Served};
+pub(crate) use signal::Stops;
 
 /// Bytes on their way between a client and an endpoint in one process.
 const IN_FLIGHT: usize = 64 << 10;
@@ -125,7 +126,7 @@ impl App {
         self,
         serving: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> Result<(), RunError> {
-        let mut stops = signal::Stops::new();
+        let mut stops = Stops::new();
         let mut serving = self.drain.spawn(serving);
         let ended = tokio::select! {
             ended = &mut serving => Some(ended),

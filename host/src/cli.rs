@@ -1,5 +1,6 @@
 //! The commands: one file for each, and what they share. An answer goes to stdout, everything else to stderr.
 
+mod approve;
 mod check;
 mod clean;
 mod compile;
@@ -14,6 +15,7 @@ mod read;
 mod serve;
 mod table;
 mod templates;
+mod watch;
 
 use std::io;
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ enum Command {
     Templates(templates::Templates),
     Read(read::Read),
     Complete(complete::Complete),
+    Watch(watch::Watch),
+    Approve(approve::Approve),
     #[command(hide = true, name = crate::sandbox::child::SUBCOMMAND)]
     Compile(compile::Compile),
     /// Prints a completion script for a shell
@@ -107,6 +111,8 @@ impl Command {
             Self::Templates(templates) => templates.run().await,
             Self::Read(read) => read.run().await,
             Self::Complete(complete) => complete.run().await,
+            Self::Watch(watch) => watch.run().await,
+            Self::Approve(approve) => approve.run().await,
             Self::Compile(_) => unreachable!("it has run before the threads were started"),
             Self::Completions { shell } => completions(shell),
         }

@@ -9,7 +9,9 @@ mod error;
 mod greeting;
 mod http;
 mod lines;
+mod listen;
 mod message;
+mod watch;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -19,6 +21,8 @@ pub use answer::{
     Completion, Content, NotBase64, Reading, Resource, ResourcePage, ResourceTemplate, TemplatePage,
 };
 pub use error::{ClientError, Refusal};
+pub use listen::{Listening, News, Wanted};
+pub use watch::{Event, watch};
 
 use greeting::Era;
 use http::Http;
@@ -101,6 +105,11 @@ impl Client {
         }
         let answer: answer::Completed = self.ask("completion/complete", params, None).await?;
         Ok(answer.completion)
+    }
+
+    /// Listens from now on. What a server does not let this client watch is left out: see [`Listening::honoured`].
+    pub async fn listen(self, wanted: &Wanted) -> Result<Listening, ClientError> {
+        Listening::begin(self, wanted).await
     }
 
     /// Ends the session, if the server keeps one.

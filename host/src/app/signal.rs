@@ -8,17 +8,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Listens from the moment it is made: what comes while nobody waits is not lost.
 /// Where signals cannot be had, the system's own way of ending a process is left.
 #[cfg(unix)]
-pub(super) struct Stops(Option<(Signal, Signal)>);
+pub(crate) struct Stops(Option<(Signal, Signal)>);
 
 #[cfg(unix)]
 impl Stops {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let both = signal(SignalKind::terminate()).ok().zip(signal(SignalKind::interrupt()).ok());
         Self(both)
     }
 
     /// Completes when the next such signal comes.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         let Some((terminate, interrupt)) = &mut self.0 else { return pending().await };
         tokio::select! {
             _ = terminate.recv() => {}
@@ -29,16 +29,16 @@ impl Stops {
 
 /// Listens for Ctrl-C.
 #[cfg(not(unix))]
-pub(super) struct Stops;
+pub(crate) struct Stops;
 
 #[cfg(not(unix))]
 impl Stops {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self
     }
 
     /// Completes when the next such signal comes.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             pending::<()>().await;
         }

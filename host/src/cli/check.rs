@@ -1,9 +1,13 @@
 //! `larder check`: everything that would be wrong, before serving.
 
+mod asks;
+
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+
+use asks::Asks;
 
 use super::failure::Failure;
 use super::table::Table;
@@ -32,6 +36,8 @@ struct Findings {
     ok: bool,
     /// Of the configuration.
     faults: Vec<String>,
+    /// What each provider has beyond nothing, and what it waits for.
+    asks: Vec<Asks>,
     #[serde(flatten)]
     served: Served,
 }
@@ -59,6 +65,7 @@ async fn examine(config: Config) -> Result<Findings, Failure> {
     log::start_quietly(&config.log);
     let sections: Vec<_> = config.reconcile.terms.keys().map(ToString::to_string).collect();
     let plugins = config.plugins.clone();
+    let asks = asks::of(&config.reconcile)?;
     let app = App::build(config).await?;
     let served = app.served();
     app.finish().await;
@@ -70,12 +77,14 @@ async fn examine(config: Config) -> Result<Findings, Failure> {
         })
         .collect();
     let left_out = served.providers.iter().any(|provider| !provider.left_out.is_empty());
-    let ok = faults.is_empty() && served.rejected.is_empty() && served.collisions.is_empty() && !left_out;
-    Ok(Findings { ok, faults, served })
+    let held = asks.iter().any(|asks| asks.fault.is_some() || !asks.held.is_empty());
+    let ok =
+        !held && faults.is_empty() && served.rejected.is_empty() && served.collisions.is_empty() && !left_out;
+    Ok(Findings { ok, faults, asks, served })
 }
 
 fn report(findings: &Findings) -> Result<(), Failure> {
-    let Findings { ok, faults, served } = findings;
+    let Findings { ok, faults, asks, served } = findings;
     if !served.providers.is_empty() {
         let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
         for provider in &served.providers {
@@ -83,7 +92,9 @@ fn report(findings: &Findings) -> Result<(), Failure> {
         }
         out::text(&table.show(out::colour()))?;
     }
+    out::text(&asks.iter().map(Asks::show).collect::<String>())?;
     faults.iter().for_each(|fault| out::note(fault));
+    asks.iter().flat_map(Asks::troubles).for_each(|trouble| out::note(&trouble));
     served.rejected.iter().for_each(|r| out::note(&format!("{} is rejected: {}", r.file, r.reason)));
     for provider in &served.providers {
         provider

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::app::RunError;
 use crate::client::ClientError;
 use crate::config::ConfigError;
+use crate::reconcile::ApprovalsError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -23,6 +24,8 @@ pub(super) enum Failure {
     Input { path: PathBuf, error: io::Error },
     #[error("the server gives the same page again and again; its list cannot be walked")]
     Circle,
+    #[error(transparent)]
+    Approvals(#[from] ApprovalsError),
     #[error("{0}")]
     Content(#[from] crate::client::NotBase64),
 }
@@ -32,7 +35,12 @@ impl Failure {
         match self {
             Self::Config(_) | Self::Input { .. } => true,
             Self::Client(error) => error.is_usage(),
-            Self::Run(_) | Self::Output(_) | Self::File { .. } | Self::Circle | Self::Content(_) => false,
+            Self::Run(_)
+            | Self::Output(_)
+            | Self::File { .. }
+            | Self::Circle
+            | Self::Content(_)
+            | Self::Approvals(_) => false,
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::{log, out};
 use crate::app::App;
-use crate::client::Client;
+use crate::client::{Client, ClientError};
 use crate::config::{self, Overrides};
 
 const URL: &str = "http://127.0.0.1:7878/mcp";
@@ -32,14 +32,25 @@ pub(super) struct Reach {
 /// A server at the other end, or in this process.
 pub(super) struct Reached {
     pub(super) client: Client,
-    app: Option<App>,
+    door: Door,
+}
+
+/// Where clients can be had, one after another.
+pub(super) enum Door {
+    Url { url: String, token: Option<String> },
+    Here(Box<App>),
 }
 
 impl Reach {
     pub(super) async fn connect(self) -> Result<Reached, Failure> {
+        let door = self.door().await?;
+        let client = door.client().await?;
+        Ok(Reached { client, door })
+    }
+
+    pub(super) async fn door(self) -> Result<Door, Failure> {
         if self.plugins.is_none() && self.config.is_none() {
-            let client = Client::http(&self.url, self.token.as_deref()).await?;
-            return Ok(Reached { client, app: None });
+            return Ok(Door::Url { url: self.url, token: self.token });
         }
         let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
         let config = config::load(&overrides)?.with_folder()?;
@@ -48,17 +59,31 @@ impl Reach {
         for rejected in &app.served().rejected {
             out::note(&format!("larder: {} is left out: {}", rejected.file, rejected.reason));
         }
-        let (input, output) = tokio::io::split(app.connect());
-        let client = Client::lines(input, output).await?;
-        Ok(Reached { client, app: Some(app) })
+        Ok(Door::Here(Box::new(app)))
+    }
+}
+
+impl Door {
+    pub(super) async fn client(&self) -> Result<Client, ClientError> {
+        match self {
+            Self::Url { url, token } => Client::http(url, token.as_deref()).await,
+            Self::Here(app) => {
+                let (input, output) = tokio::io::split(app.connect());
+                Client::lines(input, output).await
+            }
+        }
+    }
+
+    pub(super) async fn end(self) {
+        if let Self::Here(app) = self {
+            app.finish().await;
+        }
     }
 }
 
 impl Reached {
     pub(super) async fn end(self) {
         self.client.close().await;
-        if let Some(app) = self.app {
-            app.finish().await;
-        }
+        self.door.end().await;
     }
 }

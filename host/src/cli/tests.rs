@@ -30,6 +30,11 @@ fn command_lines_that_can_be_run() {
         "read file:///a --output x",
         "complete file:///{+path} path pre --with a=b --with c=",
         "completions fish",
+        "watch a:b c:d --list --json --count 2 --for 10s --url http://x/mcp",
+        "watch --list --plugins p",
+        "approve",
+        "approve --json --plugins p",
+        "approve wiki --yes --config c",
     ] {
         check(line, expect!["fine"]);
     }
@@ -60,6 +65,12 @@ fn command_lines_that_cannot() {
         "complete t v p --with x",
         expect!["error: invalid value 'x' for '--with <NAME=VALUE>': write a name, `=` and a value"],
     );
+    check("watch", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "watch a:b --count 0",
+        expect!["error: invalid value '0' for '--count <N>': 0 is not in 1..18446744073709551615"],
+    );
+    check("approve --yes", expect!["error: the following required arguments were not provided:"]);
     check("wat", expect!["error: unrecognized subcommand 'wat'"]);
 }
 

@@ -1,6 +1,7 @@
 //! Streamable HTTP from the client's side: one POST for each message, answered with JSON or with a stream of events.
 
 mod events;
+mod stream;
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use super::error::ClientError;
 use super::greeting::Era;
 use super::message::{Incoming, Outgoing};
-use events::Events;
+pub(super) use stream::Messages;
 
 /// The largest answer that is taken: what a server may send is larger than what anyone reads.
 pub(super) const LARGEST: usize = 256 << 20;
@@ -67,10 +68,7 @@ impl Http {
         if request.method == "initialize" {
             self.session = response.headers().get(SESSION).cloned();
         }
-        let streams = response.headers().get(CONTENT_TYPE).is_some_and(|kind| {
-            kind.to_str().is_ok_and(|kind| kind.trim_start().starts_with("text/event-stream"))
-        });
-        match streams {
+        match is_stream(&response) {
             true => self.answer_in_stream(response, request.id).await,
             false => self.answer(response).await,
         }
@@ -145,22 +143,46 @@ impl Http {
     }
 
     async fn answer_in_stream(&self, response: Response, id: Option<u64>) -> Result<Incoming, ClientError> {
-        let mut events = Events::default();
-        let mut chunks = response.bytes_stream();
-        while let Some(chunk) = chunks.next().await {
-            events.push(&chunk.map_err(|error| failed(&self.url, &error))?);
-            while let Some(event) = events.next() {
-                let message = Incoming::parse(event.as_bytes())?;
-                if message.answers(id) {
-                    return Ok(message);
-                }
-            }
-            if events.held() > LARGEST {
-                return Err(ClientError::TooLarge);
+        let mut messages = Messages::of(response, self.url.clone());
+        while let Some(message) = messages.next().await? {
+            if message.answers(id) {
+                return Ok(message);
             }
         }
         Err(ClientError::Closed)
     }
+
+    /// Asks for something that is answered with messages for as long as the server likes.
+    pub(super) async fn open(&self, request: &Outgoing<'_>, era: &Era) -> Result<Messages, ClientError> {
+        let response = self.post(request, era).await?;
+        self.messages(response).await
+    }
+
+    /// Opens the stream of a session, on which the server says what nobody asked for.
+    pub(super) async fn open_session(&self, era: &Era) -> Result<Messages, ClientError> {
+        let get = self.with_headers(self.client.get(self.url.clone()), era);
+        let response = get.send().await.map_err(|error| failed(&self.url, &error))?;
+        self.messages(response).await
+    }
+
+    async fn messages(&self, response: Response) -> Result<Messages, ClientError> {
+        if response.status().is_success() && is_stream(&response) {
+            return Ok(Messages::of(response, self.url.clone()));
+        }
+        let answer: serde_json::Value = self.answer(response).await?.result("the request to listen")?;
+        Err(ClientError::NotMcp(format!("no stream, but {answer}")))
+    }
+
+    /// Answers what the server asks.
+    pub(super) async fn reply(&self, body: String, era: &Era) -> Result<(), ClientError> {
+        let post = self.with_headers(self.client.post(self.url.clone()), era).body(body);
+        post.send().await.map(|_| ()).map_err(|error| failed(&self.url, &error))
+    }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
 }
 
 fn is_local(url: &Url) -> bool {

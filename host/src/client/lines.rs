@@ -50,7 +50,7 @@ impl Lines {
         self.output.flush().await.map_err(|_| ClientError::Closed)
     }
 
-    async fn receive(&mut self) -> Result<Incoming, ClientError> {
+    pub(super) async fn receive(&mut self) -> Result<Incoming, ClientError> {
         let mut line = Vec::new();
         let mut bounded = (&mut self.input).take(LARGEST as u64 + 1);
         bounded.read_until(b'\n', &mut line).await.map_err(|_| ClientError::Closed)?;

@@ -51,6 +51,8 @@ impl<'a> Outgoing<'a> {
 pub(super) struct Incoming {
     id: Option<Value>,
     pub(super) method: Option<String>,
+    #[serde(default)]
+    pub(super) params: Value,
     result: Option<Box<RawValue>>,
     error: Option<Refusal>,
 }

@@ -2,6 +2,8 @@
 
 use std::io::Write as _;
 
+use larder::name::{Digest, ProviderName, TeamName};
+use larder::reconcile::{Approvals, Held};
 use serde_json::{Value, json};
 
 use crate::house::component;
@@ -154,4 +156,111 @@ fn a_second_signal_ends_at_once() {
     server.signal("INT");
     server.told("ended at once");
     server.end().no(0);
+}
+
+/// Watches `echo://hello`, lets the provider say that it was updated, and gives the line that came.
+fn watch_once(place: &Place, url: &str, json: &str) -> String {
+    let mut watch = place.start(&format!("watch echo://hello nobody:x --count 1 {json} --url {url}"));
+    watch.told("nobody:x cannot be watched");
+    watch.told("watching echo://hello");
+    place.larder(&format!("read echo://touch/echo://hello --url {url}")).yes();
+    let line = watch.next();
+    assert_eq!(watch.end().yes(), "");
+    line
+}
+
+#[test]
+fn watch_prints_updates_as_they_come() {
+    let place = Place::of("echo");
+    let (server, url) = place.serve("");
+    let line = watch_once(&place, &url, "");
+    assert!(line.ends_with("updated       echo://hello\n"), "{line}");
+    let line: Value = serde_json::from_str(&watch_once(&place, &url, "--json")).unwrap();
+    assert_eq!((&line["event"], &line["uri"]), (&json!("updated"), &json!("echo://hello")));
+    place.larder(&format!("watch nobody:x --url {url}")).no(1);
+    place.larder(&format!("watch echo://hello --count 1 --for 100ms --url {url}")).no(1);
+    place.larder(&format!("watch echo://hello --for 100ms --url {url}")).no(0);
+    let mut watch = place.start(&format!("watch --list echo://hello --url {url}"));
+    watch.told("watching echo://hello and the lists");
+    watch.signal("INT");
+    watch.end().no(0);
+    drop(server);
+    place.larder(&format!("watch echo://hello --url {url}")).no(1);
+}
+
+#[test]
+fn watch_comes_back_after_the_server_did() {
+    let place = Place::of("echo");
+    let (server, url) = place.serve("");
+    let mut watch = place.start(&format!("watch echo://hello --count 1 --url {url}"));
+    watch.told("watching echo://hello");
+    server.signal("TERM");
+    server.end().no(0);
+    watch.told("next try in");
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let mut server = place.start(&format!("serve --listen {address}"));
+    server.told("serves http://");
+    watch.told("watching echo://hello");
+    place.larder(&format!("read echo://touch/echo://hello --url {url}")).yes();
+    assert!(watch.next().ends_with("echo://hello\n"));
+    watch.end().yes();
+}
+
+#[test]
+fn watch_works_on_a_folder() {
+    let place = Place::of("echo");
+    let mut watch = place.start("watch --list echo://hello --plugins plugins");
+    watch.told("watching echo://hello and the lists");
+    watch.signal("TERM");
+    watch.end().no(0);
+}
+
+#[test]
+fn approve_shows_and_records_what_is_held_back() {
+    let place = Place::of("echo");
+    assert!(place.larder("approve").no(0).contains("nothing is held back"));
+    assert!(place.larder("approve wiki --yes").no(1).contains("nothing of wiki is held back"));
+    let approvals = Approvals::new(&place.path("state/larder"), &place.path("plugins"));
+    let (team, wiki) = (TeamName::sole(), ProviderName::parse("wiki").unwrap());
+    let lines = ["variable HOME".to_owned(), "folder /srv as /srv, read".to_owned()].into();
+    approvals.hold(vec![Held::new(&team, &wiki, Digest::of(b"x"), lines)]).unwrap();
+    let shown = place.larder("approve").yes();
+    assert!(shown.contains("+ folder /srv as /srv, read\n  + variable HOME\n"), "{shown}");
+    assert_eq!(place.larder("approve --json").json()["held"][0]["provider"], "wiki");
+    let unasked = place.larder("approve wiki");
+    assert_eq!(unasked.code, Some(1), "{}", unasked.err);
+    let lines = ["variable HOME".to_owned()].into();
+    assert_eq!(approvals.missing(&team, &wiki, &lines).unwrap(), lines);
+    assert!(place.larder("approve wiki --yes").yes().contains("+ variable HOME"));
+    assert!(approvals.missing(&team, &wiki, &lines).unwrap().is_empty());
+    std::fs::write(approvals.file(), "{").unwrap();
+    approvals.hold(vec![Held::new(&team, &wiki, Digest::of(b"y"), lines)]).unwrap();
+    assert!(place.larder("approve wiki --yes").err.contains("is damaged"));
+}
+
+#[cfg(unix)]
+#[test]
+fn check_shows_what_is_asked_granted_and_held_back() {
+    let place =
+        Place::of("echo").file("larder.toml", "[provider.echo]\nhosts = ['https://api.example.com']\n");
+    let fine = place.larder("check");
+    assert_eq!(fine.code, Some(0), "{}", fine.err);
+    assert!(fine.out.contains("granted    http https://api.example.com GET,HEAD"), "{}", fine.out);
+    let place =
+        place.file("plugins/echo.toml", "hosts = ['https://api.example.com']\nenv = ['HOME', 'PATH']\n");
+    let held = place.larder("check --json").json();
+    let home = ["variable HOME", "variable PATH"];
+    assert_eq!((&held["ok"], &held["asks"][0]["held"]), (&json!(false), &json!(home)));
+    assert!(place.larder("check").err.contains("larder approve echo"));
+    let approvals = Approvals::new(&place.path("state/larder"), &place.path("plugins"));
+    let (team, echo) = (TeamName::sole(), ProviderName::parse("echo").unwrap());
+    let lines = home.map(ToOwned::to_owned).into();
+    approvals.approve(&Held::new(&team, &echo, Digest::of(b"x"), lines), "me").unwrap();
+    let approved = place.larder("check --json").json();
+    assert_eq!(approved["asks"][0]["approved"], json!(home));
+    assert_eq!(approved["asks"][0]["held"], json!([]));
+    let place = place.file("plugins/echo.toml", "raw_values = true\n");
+    let wrong = place.larder("check");
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.err.contains("echo.toml: line 1: raw_values"), "{}", wrong.err);
 }

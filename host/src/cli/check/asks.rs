@@ -1,0 +1,83 @@
+//! What each provider is given, what it got approved, and what it waits for.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::cli::clean;
+use crate::name::ProviderName;
+use crate::policy::{Approve, granted};
+use crate::reconcile::{ApprovalsError, Config};
+use crate::source::Folder;
+
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Asks {
+    provider: String,
+    /// What is wrong with its file.
+    pub(super) fault: Option<String>,
+    /// By the operator's own file.
+    granted: BTreeSet<String>,
+    /// Asked for and approved.
+    approved: BTreeSet<String>,
+    /// Asked for and not approved.
+    pub(super) held: BTreeSet<String>,
+}
+
+/// For every component in the folder; those that have nothing and ask for nothing are left out.
+pub(super) fn of(config: &Config) -> Result<Vec<Asks>, ApprovalsError> {
+    let files = Folder::new(config.plugins.clone()).look().unwrap_or_default();
+    let names = files.iter().filter_map(|file| ProviderName::parse(file.stem()).ok());
+    let asks = names.map(|name| of_one(config, &name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(asks.into_iter().filter(Asks::says_something).collect())
+}
+
+fn of_one(config: &Config, name: &ProviderName) -> Result<Asks, ApprovalsError> {
+    let terms = config.terms.get(name).unwrap_or(&config.default);
+    let mut asks = Asks { provider: name.to_string(), granted: granted(&terms.grant), ..Asks::default() };
+    let text = match std::fs::read_to_string(config.plugins.join(format!("{name}.toml"))) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(asks),
+        Err(error) => {
+            asks.fault = Some(format!("cannot be read: {error}"));
+            return Ok(asks);
+        }
+    };
+    match (config.read_ask)(&text, &config.plugins) {
+        Err(fault) => asks.fault = Some(fault),
+        Ok(ask) => {
+            let beyond = ask.beyond(&terms.grant);
+            asks.held = match terms.approve {
+                Approve::Ask => config.approvals.missing(&config.team, name, &beyond)?,
+                Approve::Always => BTreeSet::new(),
+            };
+            asks.approved = beyond.difference(&asks.held).cloned().collect();
+        }
+    }
+    Ok(asks)
+}
+
+impl Asks {
+    fn says_something(&self) -> bool {
+        self.fault.is_some() || [&self.granted, &self.approved, &self.held].iter().any(|set| !set.is_empty())
+    }
+
+    /// For people.
+    pub(super) fn show(&self) -> String {
+        let mut shown = format!("{}\n", self.provider);
+        let sets = [("granted", &self.granted), ("approved", &self.approved), ("held back", &self.held)];
+        for (what, lines) in sets {
+            lines.iter().for_each(|line| shown += &format!("  {what:9}  {}\n", clean::line(line)));
+        }
+        shown
+    }
+
+    /// What has to be done about it.
+    pub(super) fn troubles(&self) -> Vec<String> {
+        let Self { provider, fault, held, .. } = self;
+        let fault = fault.as_ref().map(|fault| format!("{provider}.toml: {fault}"));
+        let held = (!held.is_empty()).then(|| {
+            format!("{provider} asks for more than it was granted: see it with a running server and `larder approve {provider}`")
+        });
+        fault.into_iter().chain(held).collect()
+    }
+}
