@@ -18,7 +18,7 @@ use crate::drain::Drain;
 use crate::endpoint::Endpoint;
 use crate::gateway::Gateway;
 use crate::lookout::Lookout;
-use crate::reconcile::Reconcile;
+use crate::reconcile::{Reconcile, Reread};
 use crate::sandbox::{Sandbox, SetUpError};
 
 pub use served::{Provider, Rejected, Served};
@@ -31,6 +31,8 @@ const IN_FLIGHT: usize = 64 << 10;
 pub struct App {
     endpoint: Endpoint,
     catalog: Reader,
+    /// What keeps the catalog up to date; taken when it begins.
+    keepers: Option<(Reconcile, Lookout)>,
     drain: Drain,
     grace: Duration,
 }
@@ -65,6 +67,19 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
+/// How the configuration is read again when its file changes.
+fn reread(config: &Config) -> Option<Reread> {
+    let (file, config) = (config.file.clone()?, config.clone());
+    let read = move || {
+        let again = config.again().map_err(|error| error.to_string())?;
+        for key in again.later {
+            tracing::warn!(key, "changed; it takes effect at the next start");
+        }
+        Ok(again.now)
+    };
+    Some(Reread { file, read: Arc::new(read) })
+}
+
 /// Takes the address, before anything slow is done. Clients that come early wait until it is served.
 pub async fn bind(listen: SocketAddr) -> Result<TcpListener, RunError> {
     TcpListener::bind(listen).await.map_err(|error| RunError::Bind { listen, error })
@@ -77,18 +92,27 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         let (writer, catalog) = catalog::catalog(config.watched_uris);
         let herald = writer.herald();
+        let reread = reread(&config);
         let mut reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
+        if let Some(reread) = reread {
+            reconcile = reconcile.with_reread(reread);
+        }
         let round = reconcile.round().await;
         tracing::debug!(%round, "loaded");
         let signals = reconcile.signals();
-        let lookout =
-            Lookout::new(config.lookout, catalog.clone(), herald, signals.clone(), drain.clone());
-        drain.spawn(lookout.run());
-        // The catalog's only writer lives there: it hears what providers say during their calls.
-        drain.spawn(reconcile.run());
+        let lookout = Lookout::new(config.lookout, catalog.clone(), herald, signals.clone(), drain.clone());
         let gateway = Gateway::new(config.gateway, catalog.clone(), signals);
         let endpoint = Endpoint::new(config.endpoint, gateway, drain.clone());
-        Ok(Self { endpoint, catalog, drain, grace: config.grace })
+        let keepers = Some((reconcile, lookout));
+        Ok(Self { endpoint, catalog, keepers, drain, grace: config.grace })
+    }
+
+    /// Follows the folder and what providers say from now on. One who answers a question or two need not.
+    pub fn keep_up(&mut self) {
+        if let Some((reconcile, lookout)) = self.keepers.take() {
+            self.drain.spawn(reconcile.run());
+            self.drain.spawn(lookout.run());
+        }
     }
 
     /// What is served now.
@@ -123,9 +147,10 @@ impl App {
     }
 
     async fn run(
-        self,
+        mut self,
         serving: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> Result<(), RunError> {
+        self.keep_up();
         let mut stops = Stops::new();
         let mut serving = self.drain.spawn(serving);
         let ended = tokio::select! {
@@ -144,7 +169,10 @@ impl App {
         }
         match ended {
             // A task that was dropped or that panicked has been logged where it happened.
-            Some(Ok(Some(result))) => Ok(result?),
+            Some(Ok(Some(Ok(())))) => Ok(()),
+            // A client that leaves in the middle of a line is one that leaves.
+            Some(Ok(Some(Err(error)))) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Some(Ok(Some(Err(error)))) => Err(error.into()),
             Some(_) => Err(io::Error::other("its task ended").into()),
             None => Ok(()),
         }

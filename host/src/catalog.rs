@@ -7,6 +7,7 @@ mod route;
 mod updates;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,8 +30,20 @@ use crate::uri::Uri;
 pub struct Catalog {
     offers: Vec<Arc<Offer>>,
     rejected: Vec<Rejected>,
+    held_back: Vec<HeldBack>,
     collisions: Vec<Collision>,
     index: Index,
+}
+
+/// A revision that waits for its operator, because it asks for more than it may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBack {
+    /// Whose revision it is.
+    pub provider: ProviderName,
+    /// The digest of its component.
+    pub digest: Digest,
+    /// What it asks for and was not approved, a line each.
+    pub lines: BTreeSet<String>,
 }
 
 /// A component that is not served, and why.
@@ -55,6 +68,15 @@ pub struct Collision {
     pub loses: ProviderName,
 }
 
+impl fmt::Display for HeldBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { provider, digest, lines } = self;
+        let asks: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (digest, asks) = (digest.short(), asks.join("`, `"));
+        write!(f, "{provider} {digest} is held back until `larder approve {provider}`: it asks for `{asks}`")
+    }
+}
+
 impl fmt::Display for Collision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, keeps, loses } = self;
@@ -67,10 +89,10 @@ impl fmt::Display for Collision {
 
 impl Catalog {
     /// Puts a catalog together. Who was there first keeps what it has; then priority decides, then the name.
-    pub fn new(mut offers: Vec<Arc<Offer>>, rejected: Vec<Rejected>) -> Self {
+    pub fn new(mut offers: Vec<Arc<Offer>>, rejected: Vec<Rejected>, held_back: Vec<HeldBack>) -> Self {
         offers.sort_by(|a, b| a.name().cmp(b.name()));
         let (index, collisions) = Index::new(&offers);
-        Self { offers, rejected, collisions, index }
+        Self { offers, rejected, held_back, collisions, index }
     }
 
     /// What is offered, by name.
@@ -81,6 +103,11 @@ impl Catalog {
     /// What was not taken.
     pub fn rejected(&self) -> &[Rejected] {
         &self.rejected
+    }
+
+    /// What waits for its operator.
+    pub fn held_back(&self) -> &[HeldBack] {
+        &self.held_back
     }
 
     /// What two providers offer.
@@ -269,7 +296,7 @@ mod tests {
         let (mut writer, reader) = catalog(8);
         let rejected = |file: &str| Rejected { file: file.into(), digest: None, reason: "empty".into() };
         let before = reader.snapshot();
-        writer.publish(Catalog::new(vec![], vec![rejected("a.wasm")]));
+        writer.publish(Catalog::new(vec![], vec![rejected("a.wasm")], vec![]));
         assert_eq!((before.rejected().len(), reader.snapshot().rejected().len()), (0, 1));
     }
 
@@ -279,7 +306,7 @@ mod tests {
         let watch = reader.watch(&TeamName::sole());
         watch.list_changes(true);
         let rejected = Rejected { file: "a.wasm".into(), digest: None, reason: "empty".into() };
-        writer.publish(Catalog::new(vec![], vec![rejected]));
+        writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
         let uri = Uri::parse("x:y").unwrap();
         watch.add(uri.clone());
         writer.updated(&TeamName::sole(), &uri);

@@ -93,6 +93,9 @@ impl Reconcile {
             sandbox,
             signals,
             drain: drain.clone(),
+            folder: config.plugins.clone(),
+            read_ask: config.read_ask,
+            approvals: config.approvals.clone(),
             turns: Semaphore::new(LOADS),
             done,
         };
@@ -154,11 +157,22 @@ impl Reconcile {
         self.writer.publish(self.state.catalog());
     }
 
+    /// Tells `larder approve`, which is another process, what is held back.
+    fn tell_held_back(&self) {
+        let catalog = self.writer.current();
+        let held = catalog.held_back().iter();
+        let held = held.map(|held| Held::new(&self.team, &held.provider, held.digest, held.lines.clone()));
+        if let Err(error) = self.load.approvals.hold(held.collect()) {
+            tracing::error!(%error, "cannot write down what is held back");
+        }
+    }
+
     /// Watches the folder, loads what changes, and works off what providers say, until the house stops.
     pub async fn run(mut self) {
         let (drain, wake) = (self.drain.clone(), Arc::new(Notify::new()));
         let mut watch = Watch::new(self.wants.folders(), wake.clone());
         let mut next = Instant::now();
+        self.tell_held_back();
         loop {
             let due = next.min(Instant::now() + self.state.next_retry().min(self.relists.next()));
             tokio::select! {
@@ -184,6 +198,7 @@ impl Reconcile {
         }
         if !round.is_quiet() {
             self.publish();
+            self.tell_held_back();
             round.tell();
         }
         again.unwrap_or(self.poll).min(self.poll)
@@ -199,6 +214,7 @@ impl Reconcile {
             return;
         }
         self.publish();
+        self.tell_held_back();
         let now = self.writer.current();
         round.collisions =
             now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();

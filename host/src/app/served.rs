@@ -11,6 +11,8 @@ pub struct Served {
     pub providers: Vec<Provider>,
     /// Components that could not be loaded.
     pub rejected: Vec<Rejected>,
+    /// Revisions that wait for `larder approve`.
+    pub held_back: Vec<String>,
     /// What several providers offer; one of them has it.
     pub collisions: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl Served {
         Self {
             providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
             rejected: rejected.collect(),
+            held_back: catalog.held_back().iter().map(ToString::to_string).collect(),
             collisions: catalog.collisions().iter().map(ToString::to_string).collect(),
         }
     }

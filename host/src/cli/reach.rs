@@ -59,11 +59,21 @@ impl Reach {
         for rejected in &app.served().rejected {
             out::note(&format!("larder: {} is left out: {}", rejected.file, rejected.reason));
         }
+        for held in &app.served().held_back {
+            out::note(&format!("larder: {held}"));
+        }
         Ok(Door::Here(Box::new(app)))
     }
 }
 
 impl Door {
+    /// What is in this process follows its folder from now on.
+    pub(super) fn keep_up(&mut self) {
+        if let Self::Here(app) = self {
+            app.keep_up();
+        }
+    }
+
     pub(super) async fn client(&self) -> Result<Client, ClientError> {
         match self {
             Self::Url { url, token } => Client::http(url, token.as_deref()).await,

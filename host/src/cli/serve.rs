@@ -54,9 +54,10 @@ fn announce(at: &str, served: &Served, format: LogFormat) {
     match format {
         LogFormat::Text => lines(at, served).iter().for_each(|line| out::note(line)),
         LogFormat::Json => {
-            let Served { providers, rejected, collisions } = served;
-            let (providers, rejected, collisions) = (providers.len(), rejected.len(), collisions.len());
-            tracing::info!(at, providers, rejected, collisions, "serving");
+            let Served { providers, rejected, held_back, collisions } = served;
+            let (providers, rejected) = (providers.len(), rejected.len());
+            let (held_back, collisions) = (held_back.len(), collisions.len());
+            tracing::info!(at, providers, rejected, held_back, collisions, "serving");
         }
     }
 }
@@ -67,6 +68,7 @@ fn lines(at: &str, served: &Served) -> Vec<String> {
     let width = names.max().unwrap_or(0);
     lines.extend(served.providers.iter().map(|p| format!("  {:width$}  {}", p.name, p.counts())));
     lines.extend(served.rejected.iter().map(|r| format!("  rejected: {}: {}", r.file, r.reason)));
+    lines.extend(served.held_back.iter().map(|held| format!("  {held}")));
     lines.extend(served.collisions.iter().map(|collision| format!("  collision: {collision}")));
     if served.providers.is_empty() && served.rejected.is_empty() {
         lines.push(
@@ -102,6 +104,7 @@ mod tests {
         };
         let served = Served {
             providers: vec![provider("files", 12), provider("conformance", 1)],
+            held_back: vec![],
             rejected: vec![Rejected { file: "odd.wasm".into(), digest: None, reason: "it is empty".into() }],
             collisions: vec!["files and conformance offer x:y".into()],
         };

@@ -53,7 +53,8 @@ enum End {
 impl Watch {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let wanted = Wanted { uris: self.uris, list: self.list };
-        let door = self.reach.door().await?;
+        let mut door = self.reach.door().await?;
+        door.keep_up();
         let mut teller = Teller { left: self.count, json: self.json, ended: None };
         let late = Answer::yes_if(self.count.is_none());
         let watched = tokio::select! {

@@ -59,9 +59,12 @@ pub enum LoadError {
     /// It is not what the sandbox takes.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The engine itself gave up on it.
-    #[error("the compiler gave up on it: {0}")]
-    Compiler(String),
+    /// What stands beside it is not what may stand there.
+    #[error("the `.toml` beside it has faults: {0}")]
+    Beside(String),
+    /// It cannot be told what its operator approved.
+    #[error("it cannot be told what was approved: {0}")]
+    Approvals(String),
     /// It did not answer what every provider is asked.
     #[error("asked for {asked}, it gave no answer: {error}")]
     Probe {

@@ -1,6 +1,8 @@
 //! From a file to a provider: read, compile, probe. Each load is a task of its own, and a file that turns
 //! out to hold what is served already costs only its reading.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,14 +10,18 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
-use super::Terms;
 use super::wanted::Wanted;
+use super::{Approvals, Terms};
+use crate::catalog::HeldBack;
 use crate::drain::Drain;
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::policy::Grant;
+use crate::policy::{Approve, Ask, Grant, import_asks};
 use crate::provider::{LoadError, Probed, Provider};
 use crate::sandbox::{Sandbox, Signal};
 use crate::source::{Fetched, File};
+
+/// Bytes of the file beside a component.
+const LARGEST_ASK: u64 = 64 << 10;
 
 /// What makes two revisions the same: the component and its terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,16 +43,36 @@ pub(super) enum Outcome {
     /// It is a revision that is known.
     Same(Revision),
     /// It works.
-    Offer(Arc<Provider>, Probed, Revision),
+    Offer(Box<Offered>),
     /// It does not.
     Rejected(LoadError, Option<Revision>),
+    /// It asks for more than it may have.
+    HeldBack(HeldBack),
+}
+
+/// A revision that works.
+pub(super) struct Offered {
+    pub(super) provider: Arc<Provider>,
+    pub(super) probed: Probed,
+    pub(super) revision: Revision,
+    /// What it asks for beyond what its operator granted.
+    pub(super) asks: BTreeSet<String>,
+}
+
+/// What need not be loaded again, and what the serving revision asks for.
+pub(super) struct Known {
+    pub(super) serving: Option<Revision>,
+    pub(super) asks: Option<BTreeSet<String>>,
+    pub(super) failed: Option<Revision>,
 }
 
 impl Loaded {
     pub(super) fn revision(&self) -> Option<&Revision> {
         match &self.outcome {
-            Outcome::Same(revision) | Outcome::Offer(_, _, revision) => Some(revision),
+            Outcome::Same(revision) => Some(revision),
+            Outcome::Offer(offered) => Some(&offered.revision),
             Outcome::Rejected(_, revision) => revision.as_ref(),
+            Outcome::HeldBack(_) => None,
         }
     }
 }
@@ -57,18 +83,16 @@ pub(super) struct Load {
     pub(super) sandbox: Arc<Sandbox>,
     pub(super) signals: mpsc::Sender<(ProviderName, Signal)>,
     pub(super) drain: Drain,
+    pub(super) folder: PathBuf,
+    pub(super) read_ask: fn(&str, &Path) -> Result<Ask, String>,
+    pub(super) approvals: Approvals,
     pub(super) turns: Semaphore,
     pub(super) done: mpsc::UnboundedSender<Loaded>,
 }
 
 impl Load {
     /// Loads a component in a task of its own, unless it is one of the known revisions.
-    pub(super) fn start(
-        self: &Arc<Self>,
-        ticket: u64,
-        wanted: Wanted,
-        known: [Option<Revision>; 2],
-    ) -> AbortHandle {
+    pub(super) fn start(self: &Arc<Self>, ticket: u64, wanted: Wanted, known: Known) -> AbortHandle {
         let load = self.clone();
         let task = self.drain.spawn(async move {
             let began = Instant::now();
@@ -83,53 +107,96 @@ impl Load {
     }
 
     /// Asks a provider anew what it offers.
-    pub(super) fn list_again(self: &Arc<Self>, provider: Arc<Provider>, revision: Revision) {
+    pub(super) fn list_again(
+        self: &Arc<Self>,
+        provider: Arc<Provider>,
+        revision: Revision,
+        asks: BTreeSet<String>,
+    ) {
         let load = self.clone();
         self.drain.spawn(async move {
             let began = Instant::now();
             let stem = provider.name().to_string();
             let outcome = match provider.probe().await {
-                Ok(probed) => Outcome::Offer(provider, probed, revision),
+                Ok(probed) => Outcome::Offer(Box::new(Offered { provider, probed, revision, asks })),
                 Err(error) => Outcome::Rejected(error, Some(revision)),
             };
             let _ = load.done.send(Loaded { stem, ticket: None, outcome, took: began.elapsed() });
         });
     }
 
-    async fn load(&self, wanted: Wanted, known: [Option<Revision>; 2]) -> Outcome {
-        let terms = wanted.terms;
-        let (bytes, digest) = match self.read(&wanted.file, &terms.grant).await {
-            Ok(read) => read,
-            Err(error) => return Outcome::Rejected(error, None),
-        };
-        let revision = Revision { digest, terms };
-        if known.contains(&Some(revision.clone())) {
-            return Outcome::Same(revision);
+    async fn load(&self, wanted: Wanted, known: Known) -> Outcome {
+        let mut reached = None;
+        let outcome = self.try_load(wanted, known, &mut reached).await;
+        outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
+    }
+
+    /// Read, see what it asks for, compile, probe; where that ends early, `reached` says for which revision.
+    async fn try_load(
+        &self,
+        wanted: Wanted,
+        known: Known,
+        reached: &mut Option<Revision>,
+    ) -> Result<Outcome, LoadError> {
+        let name = ProviderName::parse(wanted.file.stem())?;
+        let (bytes, digest) = self.read(&wanted.file, &wanted.terms.grant).await?;
+        let ask = self.ask(wanted.beside).await?;
+        let mut asks = ask.beyond(&wanted.terms.grant);
+        let grant = Arc::new(ask.grant(&wanted.terms.grant));
+        let revision = Revision { digest, terms: Terms { grant: grant.clone(), ..wanted.terms } };
+        *reached = Some(revision.clone());
+        if known.serving.as_ref() == Some(&revision) || known.failed.as_ref() == Some(&revision) {
+            return Ok(Outcome::Same(revision));
         }
-        match self.provider(wanted.file.stem(), bytes, &revision.terms).await {
-            Ok((provider, probed)) => Outcome::Offer(Arc::new(provider), probed, revision),
-            Err(error) => Outcome::Rejected(error, Some(revision)),
+        let compiled = self.sandbox.compile(bytes).await?;
+        let imports = import_asks(&compiled.imports, &grant);
+        // Toolchains import more than is ever called: of imports, only what the serving one did not have counts.
+        let is_new = |line: &&String| known.asks.as_ref().is_some_and(|serving| !serving.contains(*line));
+        let news: BTreeSet<_> = imports.iter().filter(is_new).chain(&asks).cloned().collect();
+        let lines = self.missing(&name, &news, revision.terms.approve)?;
+        if !lines.is_empty() {
+            return Ok(Outcome::HeldBack(HeldBack { provider: name, digest, lines }));
+        }
+        asks.extend(imports);
+        let owner = (name, self.team.clone());
+        let provider =
+            Provider::new(owner, digest, compiled, grant, self.sandbox.clone(), self.signals.clone());
+        let probed = provider.probe().await?;
+        Ok(Outcome::Offer(Box::new(Offered { provider: Arc::new(provider), probed, revision, asks })))
+    }
+
+    /// Of what is asked for, what nobody approved.
+    fn missing(
+        &self,
+        name: &ProviderName,
+        lines: &BTreeSet<String>,
+        approve: Approve,
+    ) -> Result<BTreeSet<String>, LoadError> {
+        match approve {
+            Approve::Always => Ok(BTreeSet::new()),
+            Approve::Ask => {
+                let missing = self.approvals.missing(&self.team, name, lines);
+                missing.map_err(|error| LoadError::Approvals(error.to_string()))
+            }
         }
     }
 
-    async fn provider(
-        &self,
-        stem: &str,
-        bytes: Bytes,
-        terms: &Terms,
-    ) -> Result<(Provider, Probed), LoadError> {
-        let name = ProviderName::parse(stem)?;
-        let compiled = self.sandbox.compile(bytes).await?;
-        let provider = Provider::new(
-            (name, self.team.clone()),
-            compiled.digest,
-            compiled,
-            terms.grant.clone(),
-            self.sandbox.clone(),
-            self.signals.clone(),
-        );
-        let probed = provider.probe().await?;
-        Ok((provider, probed))
+    /// What the file beside a component says.
+    async fn ask(&self, beside: Option<File>) -> Result<Ask, LoadError> {
+        let Some(file) = beside else { return Ok(Ask::default()) };
+        let (read_ask, folder) = (self.read_ask, self.folder.clone());
+        let work = self.drain.spawn_blocking(move || match file.fetch(LARGEST_ASK) {
+            Ok(Fetched::Bytes(bytes)) => {
+                let text =
+                    std::str::from_utf8(&bytes).map_err(|error| LoadError::Beside(error.to_string()))?;
+                read_ask(text, &folder).map_err(LoadError::Beside)
+            }
+            Ok(Fetched::TooLarge(size)) => {
+                Err(LoadError::Beside(format!("it has {size} bytes; {LARGEST_ASK} are enough")))
+            }
+            Err(error) => Err(LoadError::Unreadable(error.to_string())),
+        });
+        work.await.unwrap_or_else(|error| Err(LoadError::Unreadable(error.to_string())))
     }
 
     async fn read(&self, file: &File, grant: &Grant) -> Result<(Bytes, Digest), LoadError> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::catalog::{Collision, Offer, Rejected};
+use crate::catalog::{Collision, HeldBack, Offer, Rejected};
 use crate::name::{Digest, ProviderName};
 
 /// What one round changed.
@@ -15,6 +15,8 @@ pub struct Round {
     pub replaced: Vec<Arrival>,
     /// Components that were rejected now.
     pub rejected: Vec<Rejected>,
+    /// Revisions that wait for their operator since now.
+    pub held_back: Vec<HeldBack>,
     /// Providers that are not there any more.
     pub gone: Vec<ProviderName>,
     /// What two providers offer.
@@ -59,7 +61,11 @@ impl Round {
     /// Whether there is nothing to publish or to tell.
     pub(super) fn is_quiet(&self) -> bool {
         let nothing_new = self.loaded.is_empty() && self.replaced.is_empty() && self.gone.is_empty();
-        nothing_new && self.rejected.is_empty() && self.troubles.is_empty() && !self.forgotten
+        nothing_new
+            && self.rejected.is_empty()
+            && self.held_back.is_empty()
+            && self.troubles.is_empty()
+            && !self.forgotten
     }
 
     /// Says in the log what happened.
@@ -67,7 +73,11 @@ impl Round {
         if self.is_quiet() {
             return;
         }
-        if self.rejected.is_empty() && self.troubles.is_empty() && self.collisions.is_empty() {
+        if self.rejected.is_empty()
+            && self.held_back.is_empty()
+            && self.troubles.is_empty()
+            && self.collisions.is_empty()
+        {
             tracing::info!("{self}");
         } else {
             tracing::warn!("{self}");
@@ -81,6 +91,7 @@ impl fmt::Display for Round {
         parts.extend(self.loaded.iter().map(|arrival| format!("loaded {arrival}")));
         parts.extend(self.replaced.iter().map(|arrival| format!("replaced {arrival}")));
         parts.extend(self.rejected.iter().map(|line| format!("rejected {}: {}", line.file, line.reason)));
+        parts.extend(self.held_back.iter().map(ToString::to_string));
         parts.extend(self.gone.iter().map(|name| format!("{name} is gone")));
         parts.extend(self.collisions.iter().map(ToString::to_string));
         if parts.is_empty() {

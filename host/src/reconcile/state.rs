@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
-use super::load::{Load, Loaded, Outcome, Revision};
+use super::load::{Known, Load, Loaded, Offered, Outcome, Revision};
 use super::round::{Arrival, Round};
 use super::wanted::Wanted;
-use crate::catalog::{Catalog, Offer, Rejected};
+use crate::catalog::{Catalog, HeldBack, Offer, Rejected};
 use crate::name::ProviderName;
 use crate::provider::LoadError;
+use crate::sandbox::Rejection;
 
 /// After what time a component is asked again that loaded but did not answer; twice as long each time.
 const RETRY: Duration = Duration::from_secs(15);
@@ -32,9 +33,17 @@ pub(super) struct State {
 struct Part {
     /// What was last handled, or is being handled.
     wanted: Option<Wanted>,
-    serving: Option<(Arc<Offer>, Revision)>,
+    serving: Option<Serving>,
     loading: Option<(u64, AbortHandle)>,
     failed: Option<Failed>,
+    held_back: Option<HeldBack>,
+}
+
+struct Serving {
+    offer: Arc<Offer>,
+    revision: Revision,
+    /// What it asks for, which a newer one may ask for as well.
+    asks: BTreeSet<String>,
 }
 
 struct Failed {
@@ -60,8 +69,8 @@ impl State {
             let stays = wanted.contains(stem.as_str());
             if !stays {
                 part.stop();
-                round.gone.extend(part.serving.as_ref().map(|(offer, _)| offer.name().clone()));
-                round.forgotten |= part.failed.is_some();
+                round.gone.extend(part.serving.as_ref().map(|serving| serving.offer.name().clone()));
+                round.forgotten |= part.failed.is_some() || part.held_back.is_some();
             }
             stays
         });
@@ -78,19 +87,19 @@ impl State {
         part.wanted = Some(wanted.clone());
         self.tickets += 1;
         let failed = part.failed.as_ref().filter(|_| !is_due);
-        let known = [
-            part.serving.as_ref().map(|(_, revision)| revision.clone()),
-            failed.and_then(|failed| failed.revision.clone()),
-        ];
+        let known = Known {
+            serving: part.serving.as_ref().map(|serving| serving.revision.clone()),
+            asks: part.serving.as_ref().map(|serving| serving.asks.clone()),
+            failed: failed.and_then(|failed| failed.revision.clone()),
+        };
         part.loading = Some((self.tickets, load.start(self.tickets, wanted, known)));
     }
 
     /// Asks a provider anew what it offers; its component stays as it is.
     pub(super) fn list_again(&mut self, provider: &ProviderName, load: &Arc<Load>) {
-        if let Some((offer, revision)) =
-            self.parts.get(provider.as_str()).and_then(|part| part.serving.as_ref())
-        {
-            load.list_again(offer.provider.clone(), revision.clone());
+        if let Some(serving) = self.parts.get(provider.as_str()).and_then(|part| part.serving.as_ref()) {
+            let Serving { offer, revision, asks } = serving;
+            load.list_again(offer.provider.clone(), revision.clone(), asks.clone());
         }
     }
 
@@ -102,34 +111,23 @@ impl State {
                 part.loading = None
             }
             // A list that was asked for anew belongs to the revision that was asked.
-            None if part.serving.as_ref().map(|(_, revision)| revision) == loaded.revision() => {}
+            None if part.serving.as_ref().map(|serving| &serving.revision) == loaded.revision() => {}
             _ => return,
         }
         match loaded.outcome {
-            Outcome::Same(revision) => part.is_same(&revision),
-            Outcome::Offer(provider, probed, revision) => {
-                let since = part.serving.as_ref().map_or(self.arrivals, |(offer, _)| offer.since);
-                let offer = Arc::new(Offer::new(provider, probed, since, revision.terms.priority));
-                match (loaded.ticket, &part.serving) {
-                    (None, _) => round.relisted = true,
-                    (_, Some(_)) => round.replaced.push(Arrival::of(&offer)),
-                    (_, None) => round.loaded.push(Arrival::of(&offer)),
-                }
-                part.failed = None;
-                part.serving = Some((offer, revision));
-            }
+            Outcome::Same(revision) => round.forgotten |= part.is_same(&revision),
+            Outcome::Offer(offered) => part.serve(*offered, loaded.ticket.is_none(), self.arrivals, round),
             Outcome::Rejected(error, revision) if loaded.ticket.is_none() => {
                 let digest = revision.map(|revision| revision.digest.short());
                 tracing::warn!(provider = loaded.stem, digest, %error, "its list changed, but the one from before stays");
             }
-            Outcome::Rejected(error, revision) => {
-                let file = format!("{}.wasm", loaded.stem);
-                let digest = revision.as_ref().map(|revision| revision.digest);
-                let line = Rejected { file, digest, reason: error.to_string() };
-                if part.failed.as_ref().is_none_or(|failed| failed.line != line) {
-                    round.rejected.push(line.clone());
+            Outcome::Rejected(error, revision) => part.fail(&loaded.stem, &error, revision, round),
+            Outcome::HeldBack(held) => {
+                if part.held_back.as_ref() != Some(&held) {
+                    round.held_back.push(held.clone());
                 }
-                part.failed = Some(Failed { retry: retry(part.failed.as_ref(), &error), line, revision });
+                part.failed = None;
+                part.held_back = Some(held);
             }
         }
     }
@@ -142,9 +140,11 @@ impl State {
     }
 
     pub(super) fn catalog(&self) -> Catalog {
-        let offers = self.parts.values().filter_map(|part| Some(part.serving.as_ref()?.0.clone()));
-        let rejected = self.parts.values().filter_map(|part| Some(part.failed.as_ref()?.line.clone()));
-        Catalog::new(offers.collect(), rejected.collect())
+        let parts = || self.parts.values();
+        let offers = parts().filter_map(|part| Some(part.serving.as_ref()?.offer.clone()));
+        let rejected = parts().filter_map(|part| Some(part.failed.as_ref()?.line.clone()));
+        let held_back = parts().filter_map(|part| part.held_back.clone());
+        Catalog::new(offers.collect(), rejected.collect(), held_back.collect())
     }
 }
 
@@ -156,10 +156,38 @@ impl Part {
     }
 
     /// It turned out to be what is served, or what failed before. If the former, nothing is wrong any more.
-    fn is_same(&mut self, revision: &Revision) {
-        if self.serving.as_ref().is_some_and(|(_, serving)| serving == revision) {
-            self.failed = None;
+    /// Says whether something was.
+    fn is_same(&mut self, revision: &Revision) -> bool {
+        if !self.serving.as_ref().is_some_and(|serving| serving.revision == *revision) {
+            return false;
         }
+        let wrong = self.failed.is_some() || self.held_back.is_some();
+        (self.failed, self.held_back) = (None, None);
+        wrong
+    }
+
+    fn serve(&mut self, offered: Offered, again: bool, arrival: u64, round: &mut Round) {
+        let Offered { provider, probed, revision, asks } = offered;
+        let since = self.serving.as_ref().map_or(arrival, |serving| serving.offer.since);
+        let offer = Arc::new(Offer::new(provider, probed, since, revision.terms.priority));
+        if again {
+            round.relisted = true;
+        } else {
+            let told = if self.serving.is_some() { &mut round.replaced } else { &mut round.loaded };
+            told.push(Arrival::of(&offer));
+            (self.failed, self.held_back) = (None, None);
+        }
+        self.serving = Some(Serving { offer, revision, asks });
+    }
+
+    fn fail(&mut self, stem: &str, error: &LoadError, revision: Option<Revision>, round: &mut Round) {
+        let digest = revision.as_ref().map(|revision| revision.digest);
+        let line = Rejected { file: format!("{stem}.wasm"), digest, reason: error.to_string() };
+        if self.failed.as_ref().is_none_or(|failed| failed.line != line) {
+            round.rejected.push(line.clone());
+        }
+        self.held_back = None;
+        self.failed = Some(Failed { retry: retry(self.failed.as_ref(), error), line, revision });
     }
 }
 
@@ -169,9 +197,15 @@ impl Failed {
     }
 }
 
-/// A component that does not fit will not fit later; one that did not answer may, when what it needs is there.
+/// A component that does not fit will not fit later; one that did not answer may, when what it needs is there,
+/// and a compiler may have ended for reasons of its own.
 fn retry(before: Option<&Failed>, error: &LoadError) -> Option<(Instant, Duration)> {
-    if !matches!(error, LoadError::Probe { .. } | LoadError::Unreadable(_)) {
+    let is_passing = match error {
+        LoadError::Probe { .. } | LoadError::Unreadable(_) | LoadError::Approvals(_) => true,
+        LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
+        LoadError::BadName(_) | LoadError::TooLarge { .. } | LoadError::Beside(_) => false,
+    };
+    if !is_passing {
         return None;
     }
     let last = before.and_then(|failed| failed.retry);

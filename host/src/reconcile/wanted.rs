@@ -1,6 +1,6 @@
 //! What should be served: the components that are seen, each with the terms that it has now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub(super) struct Wanted {
     pub(super) file: File,
     pub(super) beside: Option<File>,
     pub(super) terms: Terms,
+    /// Of the file of approvals: another one may approve what was held back.
+    approvals: Option<Stamp>,
 }
 
 /// What a look found.
@@ -55,7 +57,8 @@ impl Wants {
             // A bare file name has an empty parent, which means here.
             if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() }
         });
-        configuration.into_iter().chain([self.config.plugins.clone()]).collect()
+        let approvals = self.config.approvals.file().parent().map(Path::to_owned);
+        configuration.into_iter().chain(approvals).chain([self.config.plugins.clone()]).collect()
     }
 
     /// Looks at everything. None if the folder cannot be looked at: then all stays as it is.
@@ -64,9 +67,10 @@ impl Wants {
         match self.folder.look() {
             Ok(seen) => {
                 self.trouble = None;
+                let approvals = Stamp::of(&self.config.approvals.file()).ok();
                 let wanted = seen.components.into_iter();
                 let wanted = wanted
-                    .map(|(file, beside)| Wanted { terms: self.terms(file.stem()), file, beside })
+                    .map(|(file, beside)| Wanted { terms: self.terms(file.stem()), file, beside, approvals })
                     .collect();
                 Some(Found { wanted, again: seen.again })
             }
@@ -91,7 +95,7 @@ impl Wants {
         *known = stamp;
         match (reread.read)() {
             Ok(config) => {
-                self.config = Config { plugins: self.config.plugins.clone(), ..config };
+                self.config = config;
                 tracing::info!(file = %reread.file.display(), "read again");
             }
             Err(faults) => round.troubles.push(format!("the configuration stays as it was: {faults}")),

@@ -130,8 +130,7 @@ async fn what_only_the_request_says_keeps_its_answer_apart() {
 #[tokio::test]
 async fn an_update_voids_what_is_kept_before_anybody_is_told() {
     let mut house = Plan::of("fresh").open().await;
-    let reconcile = house.take_reconcile();
-    house.drain.spawn(reconcile.run());
+    house.run();
     for (kept, touched) in [
         ("fresh://everyone/3600000/0/a", "fresh://everyone/3600000/0/a"),
         ("fresh://everyone/3600000/0/parts", "fresh://everyone/0/0/part"),
@@ -159,7 +158,7 @@ async fn a_new_revision_begins_with_nothing() {
     bytes.extend([0, 2, 1, b'x']);
     std::fs::write(&path, bytes).unwrap();
     let round = house.reconcile().round().await;
-    assert_eq!(round.loaded.len(), 1, "{round}");
+    assert_eq!(round.replaced.len(), 1, "{round}");
     assert_ne!(house.text(uri).await, before);
 }
 
@@ -213,8 +212,7 @@ async fn a_held_version_on_the_wire_of_both_eras() {
 #[tokio::test]
 async fn a_list_that_outlived_its_time_is_asked_for_anew() {
     let mut house = Plan::of("fresh").setting("fresh", "list-ttl", "1").open().await;
-    let reconcile = house.take_reconcile();
-    house.drain.spawn(reconcile.run());
+    house.run();
     let name = async || {
         let page = house.gateway.list(&someone(), None).await.unwrap();
         page.items[0].name.clone()

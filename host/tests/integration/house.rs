@@ -10,7 +10,7 @@ use larder::drain::Drain;
 use larder::gateway::{self, CacheConfig, Error, Gateway};
 use larder::lookout::{self, Lookout};
 use larder::name::{ProviderName, TeamName};
-use larder::policy::Grant;
+use larder::policy::{Approve, Grant};
 use larder::reconcile::{self, Approvals, Reconcile, Round, Terms};
 use larder::resource::{Body, Call, Caller, Reading};
 use larder::sandbox::{self, CompilerConfig, Sandbox};
@@ -88,6 +88,12 @@ impl Plan {
         let mut grant = Grant::clone(&terms.grant);
         change(&mut grant, &mut terms.priority);
         terms.grant = Arc::new(grant);
+        self
+    }
+
+    /// Says whether one provider has to be approved when it asks for more.
+    pub(crate) fn approve(mut self, name: &str, approve: Approve) -> Self {
+        self.terms.entry(ProviderName::parse(name).unwrap()).or_default().approve = approve;
         self
     }
 

@@ -142,8 +142,7 @@ async fn what_a_provider_said_itself_is_not_told_again() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("a"), "1").unwrap();
     let mut house = granted(Plan::of("ledger"), "ledger", &folder, Access::Write).open().await;
-    let reconcile = house.take_reconcile();
-    house.drain.spawn(reconcile.run());
+    house.run();
     let watch = watching(&house, by_events(), &["ledger:line/a"]).await;
     let before = asked(folder.path());
     assert_eq!(house.text("ledger:write/a/2").await, "written");
@@ -225,7 +224,7 @@ async fn a_reload_is_told_only_if_it_changed_the_answer() {
 
     let before = asked(folder.path());
     edition(&house, "ledger", "edition one", "edition one");
-    assert_eq!(house.reconcile().round().await.loaded.len(), 1);
+    assert_eq!(house.reconcile().round().await.replaced.len(), 1);
     within(async {
         while asked(folder.path()) == before {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -272,8 +271,7 @@ async fn the_files_of_a_granted_folder_are_live() {
     std::fs::create_dir(folder.path().join("deep")).unwrap();
     std::fs::write(folder.path().join("deep/a.txt"), "one").unwrap();
     let mut house = granted(Plan::of("files"), "files", &folder, Access::Read).open().await;
-    let reconcile = house.take_reconcile();
-    house.drain.spawn(reconcile.run());
+    house.run();
     let lists = house.gateway.watch(someone().caller.as_ref().unwrap());
     lists.list_changes(true);
     let watch = watching(&house, by_events(), &["file:///data/deep/a.txt", "file:///data/b.txt"]).await;

@@ -4,14 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "what a test does not get it fails for")]
 
 mod house;
-mod revision;
 mod process;
+mod revision;
 mod wire;
 
+mod approval;
 mod caching;
 mod catalog;
-mod compiling;
 mod commands;
+mod compiling;
 mod contract;
 mod ending;
 mod grants;

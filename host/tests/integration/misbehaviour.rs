@@ -146,7 +146,7 @@ async fn it_takes_all_its_turns() {
         grant.limits.queue = Duration::from_millis(50);
     });
     let house = plan.open().await;
-    let (first, second) = tokio::join!(house.read("sleep://hour"), house.read("sleep://hour"));
+    let (first, second) = tokio::join!(house.read("sleep://hour"), house.read("sleep://ms/3600000"));
     let busy = |answer: &Result<_, Error>| matches!(answer, Err(Error::Busy { .. }));
     assert!(busy(&first) != busy(&second), "{first:?} {second:?}");
 }

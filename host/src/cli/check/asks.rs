@@ -25,8 +25,8 @@ pub(super) struct Asks {
 
 /// For every component in the folder; those that have nothing and ask for nothing are left out.
 pub(super) fn of(config: &Config) -> Result<Vec<Asks>, ApprovalsError> {
-    let files = Folder::new(config.plugins.clone()).look().unwrap_or_default();
-    let names = files.iter().filter_map(|file| ProviderName::parse(file.stem()).ok());
+    let seen = Folder::new(config.plugins.clone()).look().unwrap_or_default();
+    let names = seen.components.iter().filter_map(|(file, _)| ProviderName::parse(file.stem()).ok());
     let asks = names.map(|name| of_one(config, &name)).collect::<Result<Vec<_>, _>>()?;
     Ok(asks.into_iter().filter(Asks::says_something).collect())
 }

@@ -27,7 +27,7 @@ fn lists_and_reads() {
     check(
         Method::Read,
         r#"{"uri":"x:1","_meta":{"traceparent":"00-1","o":{"a": 1}}}"#,
-        expect![[r#"Read { uri: "x:1" } [("traceparent", "\"00-1\""), ("o", "{\"a\": 1}")]"#]],
+        expect![[r#"Read { uri: "x:1", held: None } [("traceparent", "\"00-1\""), ("o", "{\"a\": 1}")]"#]],
     );
     let long = format!(r#"{{"uri":"x:1","_meta":{{"k":"{}"}}}}"#, "x".repeat(MOST_METADATA));
     check(Method::Read, &long, expect!["-32602 `_meta` has more than 65536 bytes"]);

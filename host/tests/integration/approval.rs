@@ -1,0 +1,113 @@
+//! A revision that asks for more waits for its operator; what serves goes on serving.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use larder::name::{ProviderName, TeamName};
+use larder::policy::Approve;
+use larder::reconcile::{Approvals, Held};
+
+use crate::house::{House, Plan, component};
+use crate::revision::until;
+
+fn held(house: &House) -> Vec<String> {
+    house.reader.snapshot().held_back().iter().flat_map(|held| held.lines.clone()).collect()
+}
+
+/// What `larder approve` does.
+fn approve(house: &House, provider: &str) {
+    let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
+    let mut all = approvals.held().unwrap();
+    all.retain(|one: &Held| one.provider == provider);
+    assert!(!all.is_empty(), "nothing of {provider} is written down as held back");
+    all.iter().for_each(|one| approvals.approve(one, "somebody").unwrap());
+}
+
+async fn running(plan: Plan) -> House {
+    let mut house = plan.open().await;
+    house.run();
+    house
+}
+
+#[tokio::test]
+async fn what_a_file_beside_asks_for_waits_even_the_first_time() {
+    let secret = tempfile::TempDir::new().unwrap();
+    fs::write(secret.path().join("file"), "content").unwrap();
+    let ask = format!("dirs = [{{ host = {:?}, guest = \"/data\" }}]\n", secret.path());
+    let house = running(Plan::of("echo dirs").file("dirs.toml", ask.as_bytes())).await;
+    assert_eq!(held(&house).len(), 1, "{:?}", house.reader.snapshot().held_back());
+    assert!(held(&house)[0].ends_with("as /data, read"), "{:?}", held(&house));
+    assert!(house.text("dirs://read?path=%2Fdata%2Ffile").await.starts_with("error: nothing is at"));
+    assert!(house.text("echo://hello").await.starts_with("uri:"));
+    until("it is written down", async || {
+        Approvals::new(&house.folder.path().join(".state"), &house.plugins)
+            .held()
+            .is_ok_and(|all| !all.is_empty())
+    })
+    .await;
+    approve(&house, "dirs");
+    until("it serves", async || house.text("dirs://read?path=%2Fdata%2Ffile").await == "ok: \"content\"")
+        .await;
+    assert_eq!(held(&house), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn more_than_the_serving_one_is_held_back_and_the_old_one_serves() {
+    let house = running(Plan::of("x@echo")).await;
+    let before = house.text("echo://hello").await;
+    // Imports HTTP, which the one that serves does not.
+    fs::copy(component("net"), house.plugins.join("x.wasm")).unwrap();
+    until("it is held back", async || !held(&house).is_empty()).await;
+    let lines: BTreeSet<_> = held(&house).into_iter().collect();
+    assert!(
+        lines.contains("import larder:provider/http-client") && lines.contains("import wasi:http"),
+        "{lines:?}"
+    );
+    assert_eq!(house.text("echo://hello").await, before);
+    until("it is written down", async || {
+        Approvals::new(&house.folder.path().join(".state"), &house.plugins)
+            .held()
+            .is_ok_and(|all| !all.is_empty())
+    })
+    .await;
+    approve(&house, "x");
+    until("it serves", async || house.text("net://resolve/localhost").await.starts_with("refused")).await;
+    // Back to what asks for less: nobody is asked.
+    fs::copy(component("echo"), house.plugins.join("x.wasm")).unwrap();
+    until("the old one serves again", async || house.text("echo://hello").await == before).await;
+}
+
+#[tokio::test]
+async fn a_first_revision_may_import_what_it_likes() {
+    let house = Plan::of("net").open().await;
+    assert!(held(&house).is_empty());
+    assert!(house.text("net://resolve/localhost").await.starts_with("refused"));
+}
+
+#[tokio::test]
+async fn what_is_approved_for_one_is_not_for_another() {
+    let house = Plan::of("a@echo").open().await;
+    let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
+    let (team, name) = (TeamName::sole(), |name| ProviderName::parse(name).unwrap());
+    let digest = larder::name::Digest::of(b"");
+    let lines: BTreeSet<_> = ["import wasi:http".to_owned()].into();
+    approvals.approve(&Held::new(&team, &name("a"), digest, lines.clone()), "somebody").unwrap();
+    assert!(approvals.missing(&team, &name("a"), &lines).unwrap().is_empty());
+    assert_eq!(approvals.missing(&team, &name("b"), &lines).unwrap(), lines);
+    assert_eq!(approvals.missing(&TeamName::parse("other").unwrap(), &name("a"), &lines).unwrap(), lines);
+}
+
+#[tokio::test]
+async fn an_operator_may_approve_everything_beforehand() {
+    let house = running(Plan::of("x@echo").approve("x", Approve::Always)).await;
+    fs::copy(component("net"), house.plugins.join("x.wasm")).unwrap();
+    until("it serves", async || house.text("net://resolve/localhost").await.starts_with("refused")).await;
+}
+
+#[tokio::test]
+async fn a_faulty_file_beside_is_a_reason() {
+    let house = Plan::of("echo other@full").file("echo.toml", b"colour = 1").open().await;
+    let reason = house.rejected("echo.wasm");
+    assert!(reason.starts_with("the `.toml` beside it has faults: line 1: colour"), "{reason}");
+    assert_eq!(house.text("full://one").await, "one");
+}
