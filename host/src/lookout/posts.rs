@@ -10,6 +10,10 @@ use crate::catalog::{Catalog, Route, Watched};
 use crate::name::ProviderName;
 use crate::provider::Provider;
 
+/// Hints come later than the changes that they are of. One that comes so soon after the watching began may be
+/// of a change that the first answer shows already, and that nobody was told of: told once too often costs a
+/// reading, once too few leaves somebody with what is old.
+const DOUBT: Duration = Duration::from_secs(3);
 /// URIs in one question.
 const BATCH: usize = 256;
 /// Batches in a row without any answer, after which the rest is left for another time.
@@ -36,6 +40,9 @@ struct Post {
     owners: Vec<Owner>,
     /// Those who watch were told by the provider itself what the next answer shows.
     quiet: bool,
+    began: Instant,
+    /// What is known may be from before or after a change of which a hint came late: the next answer is told.
+    doubt: bool,
 }
 
 /// A revision of a provider. It does not keep the revision alive.
@@ -91,7 +98,10 @@ impl Posts {
         }
         let owners = owners(catalog, &watched);
         self.desk(owners.first()).due.insert(watched.clone());
-        self.all.insert(watched, Post { held: Held::Unknown, owners, quiet: false });
+        self.all.insert(
+            watched,
+            Post { held: Held::Unknown, owners, quiet: false, began: Instant::now(), doubt: false },
+        );
     }
 
     /// Its provider told those who watch: the next answer is what they know.
@@ -127,9 +137,13 @@ impl Posts {
 
     /// Something happened that may have changed what this provider answers.
     pub(super) fn hint(&mut self, provider: &ProviderName) {
-        let all = self.all.iter();
-        let hinted = all.filter(|(_, post)| post.owners.iter().any(|owner| owner.name == *provider));
-        let due: Vec<_> = hinted.map(|(key, post)| (post.owners.first().cloned(), key.clone())).collect();
+        let mut due = Vec::new();
+        for (watched, post) in &mut self.all {
+            if post.owners.iter().any(|owner| owner.name == *provider) {
+                post.doubt |= post.held == Held::Unknown || post.began.elapsed() < DOUBT;
+                due.push((post.owners.first().cloned(), watched.clone()));
+            }
+        }
         for (owner, watched) in due {
             self.desk(owner.as_ref()).due.insert(watched);
         }
@@ -198,7 +212,7 @@ impl Posts {
             desk.due.insert(job.watched.clone());
             return false;
         }
-        let news = post.held.take(answer);
+        let news = post.held.take(answer) | (!failure && std::mem::take(&mut post.doubt));
         self.known += usize::from(unknown && post.held != Held::Unknown);
         let (tell, owner) = (news && !job.quiet && !post.quiet, post.owners.first().cloned());
         let desk = self.desk(owner.as_ref());
@@ -309,6 +323,23 @@ mod tests {
         assert_eq!(posts.known(), BATCH + 1);
         posts.keep(&HashSet::from([watched(0)]));
         assert_eq!((posts.known(), posts.all.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_hint_that_comes_soon_is_told_whatever_the_answer() {
+        let mut posts = Posts::default();
+        let provider = ProviderName::parse("p").unwrap();
+        posts.begin(watched(0), &Catalog::default());
+        let owner = Owner { name: provider.clone(), provider: Weak::new() };
+        // The first answer is from after the change; the hint of the change comes behind it.
+        assert_eq!(round(&mut posts, &version("2")), (1, 0));
+        posts.all.get_mut(&watched(0)).unwrap().owners = vec![owner];
+        posts.hint(&provider);
+        posts.all.get_mut(&watched(0)).unwrap().owners = vec![];
+        posts.desk(None).due.insert(watched(0));
+        assert_eq!(round(&mut posts, &version("2")), (1, 1));
+        posts.desk(None).due.insert(watched(0));
+        assert_eq!(round(&mut posts, &version("2")), (1, 0));
     }
 
     #[test]

@@ -113,9 +113,8 @@ async fn a_spoilt_entry_is_compiled_again() {
     for code in spoilt {
         // Not in place: that is what is mapped just now.
         std::fs::remove_file(bench.entry()).unwrap();
-        let name = std::fs::read_dir(bench.cache()).unwrap().map(|file| file.unwrap().path());
-        let seal =
-            name.filter(|path| path.extension().is_some_and(|ending| ending == "seal")).next().unwrap();
+        let mut name = std::fs::read_dir(bench.cache()).unwrap().map(|file| file.unwrap().path());
+        let seal = name.find(|path| path.extension().is_some_and(|ending| ending == "seal")).unwrap();
         std::fs::write(seal.with_extension("cwasm"), code).unwrap();
         let broken = bench.sandbox(|config| config.program = "/nowhere/larder".into());
         assert!(refusal(&broken).await.contains("cannot start"), "it was used");

@@ -233,7 +233,7 @@ async fn a_reload_is_told_only_if_it_changed_the_answer() {
     .await;
 
     edition(&house, "ledger", "edition one", "edition two");
-    assert_eq!(house.reconcile().round().await.loaded.len(), 1);
+    assert_eq!(house.reconcile().round().await.replaced.len(), 1);
     assert_eq!(told(&watch).await, ["ledger:edition"]);
 
     // Gone with its provider, told once, and told again when it is back.

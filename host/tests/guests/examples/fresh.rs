@@ -59,7 +59,8 @@ impl Behaviour for Fresh {
             let part = content(Body::Text("a part".to_owned()), "text/plain");
             contents.push(Content { uri: Some("fresh://everyone/0/0/part".to_owned()), ..part });
         }
-        let version = Some(if name == "versioned" { "current".to_owned() } else { get_random_u64().to_string() });
+        let version =
+            Some(if name == "versioned" { "current".to_owned() } else { get_random_u64().to_string() });
         Ok(Reading { contents, version, freshness: Some(Freshness { ttl_ms: number("ttl"), scope }) })
     }
 }
