@@ -107,9 +107,19 @@ impl App {
         Ok(Self { endpoint, catalog, keepers, drain, grace: config.grace })
     }
 
-    /// Follows the folder and what providers say from now on. One who answers a question or two need not.
+    /// Follows the folder and what providers say from now on, without telling `larder approve` what is held
+    /// back: that is for the server to say.
     pub fn keep_up(&mut self) {
         if let Some((reconcile, lookout)) = self.keepers.take() {
+            self.drain.spawn(reconcile.quietly().run());
+            self.drain.spawn(lookout.run());
+        }
+    }
+
+    /// The same for a server, which also looks again at SIGHUP.
+    fn serve_on(&mut self) {
+        if let Some((reconcile, lookout)) = self.keepers.take() {
+            self.drain.spawn(signal::hang_up(reconcile.wake(), self.drain.clone()));
             self.drain.spawn(reconcile.run());
             self.drain.spawn(lookout.run());
         }
@@ -150,7 +160,7 @@ impl App {
         mut self,
         serving: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> Result<(), RunError> {
-        self.keep_up();
+        self.serve_on();
         let mut stops = Stops::new();
         let mut serving = self.drain.spawn(serving);
         let ended = tokio::select! {

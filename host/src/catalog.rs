@@ -216,6 +216,11 @@ impl Writer {
         }
     }
 
+    /// Tells those who watch the list that it differs in a part that no catalog has.
+    pub fn list_changed(&self) {
+        self.shelf.hub.list_changed();
+    }
+
     /// Tells those who watch this URI what its provider said: that its content differs.
     pub fn updated(&self, team: &TeamName, uri: &Uri) {
         self.shelf.updates.note(team, uri);

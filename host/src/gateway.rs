@@ -63,7 +63,7 @@ impl Gateway {
         let own = list::visible(catalog, call, None);
         for offer in own.filter(|offer| offer.wants_refresh()) {
             // Where so much waits to be worked off, a later question will do.
-            let _ = self.signals.try_send((offer.name().clone(), Signal::ListChanged));
+            let _ = self.signals.try_send((offer.name().clone(), Signal::ListStale));
         }
     }
 

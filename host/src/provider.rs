@@ -79,6 +79,8 @@ pub struct Listed<T> {
     pub freshness: Option<Freshness>,
     /// What was left out of it, and why.
     pub left_out: Vec<String>,
+    /// How much text is on it.
+    pub bytes: u64,
 }
 
 /// A question for a part of a provider's list.

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::approvals::{Approvals, ApprovalsError, Held};
+pub use self::load::LARGEST_ASK;
 use self::load::{Load, Loaded};
 use self::relist::Relists;
 pub use self::round::{Arrival, Round};
@@ -79,6 +80,8 @@ pub struct Reconcile {
     poll: Duration,
     loaded: mpsc::UnboundedReceiver<Loaded>,
     inbox: mpsc::Receiver<(ProviderName, Signal)>,
+    wake: Arc<Notify>,
+    announces: bool,
     drain: Drain,
 }
 
@@ -109,8 +112,21 @@ impl Reconcile {
             poll,
             loaded,
             inbox,
+            wake: Arc::default(),
+            announces: true,
             drain,
         }
+    }
+
+    /// Keeps to itself what is held back: for one who only has a look beside a server.
+    pub fn quietly(mut self) -> Self {
+        self.announces = false;
+        self
+    }
+
+    /// Says "look again".
+    pub fn wake(&self) -> Arc<Notify> {
+        self.wake.clone()
     }
 
     /// Takes the terms from this file again whenever it changes.
@@ -159,6 +175,9 @@ impl Reconcile {
 
     /// Tells `larder approve`, which is another process, what is held back.
     fn tell_held_back(&self) {
+        if !self.announces {
+            return;
+        }
         let catalog = self.writer.current();
         let held = catalog.held_back().iter();
         let held = held.map(|held| Held::new(&self.team, &held.provider, held.digest, held.lines.clone()));
@@ -169,7 +188,7 @@ impl Reconcile {
 
     /// Watches the folder, loads what changes, and works off what providers say, until the house stops.
     pub async fn run(mut self) {
-        let (drain, wake) = (self.drain.clone(), Arc::new(Notify::new()));
+        let (drain, wake) = (self.drain.clone(), self.wake.clone());
         let mut watch = Watch::new(self.wants.folders(), wake.clone());
         let mut next = Instant::now();
         self.tell_held_back();
@@ -194,7 +213,7 @@ impl Reconcile {
         let mut round = Round::default();
         let again = self.look(&mut round);
         for provider in self.relists.due() {
-            self.state.list_again(&provider, &self.load);
+            self.state.list_again(&provider, false, &self.load);
         }
         if !round.is_quiet() {
             self.publish();
@@ -210,15 +229,29 @@ impl Reconcile {
         let before = self.writer.current();
         self.state.arrival();
         self.state.take(loaded, &mut round);
+        for provider in self.state.stale() {
+            if self.relists.want(&provider) {
+                self.state.list_again(&provider, false, &self.load);
+            }
+        }
         if round.is_quiet() && !round.relisted {
             return;
         }
         self.publish();
+        if round.unseen {
+            self.writer.list_changed();
+        }
         self.tell_held_back();
         let now = self.writer.current();
         round.collisions =
             now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();
         round.tell();
+    }
+
+    fn list_again(&mut self, provider: &ProviderName, said: bool) {
+        if self.relists.want(provider) {
+            self.state.list_again(provider, said, &self.load);
+        }
     }
 
     fn hear(&mut self, provider: &ProviderName, signal: Signal) {
@@ -232,11 +265,8 @@ impl Reconcile {
                 }
                 Err(error) => tracing::warn!(%provider, %error, "it says that something was updated"),
             },
-            Signal::ListChanged => {
-                if self.relists.want(provider) {
-                    self.state.list_again(provider, &self.load);
-                }
-            }
+            Signal::ListChanged => self.list_again(provider, true),
+            Signal::ListStale => self.list_again(provider, false),
         }
     }
 }

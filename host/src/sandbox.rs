@@ -32,6 +32,9 @@ pub use self::outgoing::Outgoing;
 pub use self::state::{Lease, Signal, State};
 use crate::drain::Drain;
 
+/// Characters of what the engine says of a fault.
+const DETAIL: usize = 4_096;
+
 /// What the operator decides about the sandbox as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -106,7 +109,9 @@ impl Sandbox {
         let seen =
             Seen { out_of_cpu: spent.load(Ordering::Relaxed), out_of_memory: store.data().meter.refused };
         let kind = classify(&error, &seen, &grant.limits);
-        Err(Fault { kind, detail: format!("{error:?}"), stderr: log.tail() })
+        // A backtrace has names of the guest's own making in it, as long as it likes.
+        let detail = format!("{error:?}").chars().take(DETAIL).collect();
+        Err(Fault { kind, detail, stderr: log.tail() })
     }
 
     fn store(&self, lease: Lease) -> Result<Store<State>, Fault> {

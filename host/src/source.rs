@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-pub use self::settle::Seen;
 use self::settle::Settling;
+pub use self::settle::{REST, Seen};
 pub use self::stamp::Stamp;
 pub use self::watch::Watch;
 

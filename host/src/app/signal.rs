@@ -1,9 +1,14 @@
 //! The ways in which a system asks a process to stop.
 
 use std::future::pending;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::drain::Drain;
 
 /// Listens from the moment it is made: what comes while nobody waits is not lost.
 /// Where signals cannot be had, the system's own way of ending a process is left.
@@ -26,6 +31,22 @@ impl Stops {
         }
     }
 }
+
+/// "Look again", as an operator says it: SIGHUP.
+#[cfg(unix)]
+pub(crate) async fn hang_up(wake: Arc<Notify>, drain: Drain) {
+    let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
+    loop {
+        tokio::select! {
+            () = drain.stopping() => return,
+            Some(()) = hang_up.recv() => wake.notify_one(),
+        }
+    }
+}
+
+/// There is no such signal here.
+#[cfg(not(unix))]
+pub(crate) async fn hang_up(_: Arc<Notify>, _: Drain) {}
 
 /// Listens for Ctrl-C.
 #[cfg(not(unix))]

@@ -57,7 +57,9 @@ impl Offer {
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
         let mut templates: Vec<_> = probed.templates.into_iter().map(Arc::new).collect();
         templates.sort_by(|a, b| a.pattern.as_str().cmp(b.pattern.as_str()));
-        let shown = format!("{entries:?}{templates:?}{:?}", probed.rest);
+        // Not where it goes on: a cursor may be another one each time.
+        let shown =
+            format!("{entries:?}{templates:?}{:?}{:?}", probed.rest.is_some(), probed.freshness.scope);
         Self {
             schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
             shown: Digest::of(shown.as_bytes()),

@@ -43,7 +43,9 @@ impl Approve {
         };
         let held: Vec<_> = held.into_iter().filter(|one| one.provider == *name).collect();
         if held.is_empty() {
-            out::note(&format!("larder: nothing of {name} is held back"));
+            out::note(&format!(
+                "larder: nothing of {name} is held back, as far as a running server has said"
+            ));
             return Ok(Answer::No);
         }
         decide(&approvals, &held, self.yes)

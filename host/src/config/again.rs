@@ -27,7 +27,9 @@ impl Config {
                 "state_dir",
                 self.reconcile.approvals != fresh.reconcile.approvals && self.plugins == fresh.plugins,
             ),
-            ("watch", self.reconcile.poll != fresh.reconcile.poll),
+            ("watch", self.reconcile.poll != fresh.reconcile.poll || self.lookout != fresh.lookout),
+            ("cache", self.gateway.cache != fresh.gateway.cache),
+            ("compiler", format!("{:?}", self.sandbox.compiler) != format!("{:?}", fresh.sandbox.compiler)),
             ("server", self.differs_in_server(&fresh)),
         ];
         let later = rooms.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect();
@@ -44,7 +46,8 @@ impl Config {
         // `Debug` shows every field.
         let server = |config: &Self| {
             let Self { endpoint, gateway, watched_uris, sandbox, grace, log, .. } = config;
-            format!("{endpoint:?} {gateway:?} {watched_uris} {sandbox:?} {grace:?} {log:?}")
+            let gateway = (gateway.page_size, &gateway.instructions);
+            format!("{endpoint:?} {gateway:?} {watched_uris} {} {grace:?} {log:?}", sandbox.slots)
         };
         server(self) != server(fresh)
     }

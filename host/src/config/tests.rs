@@ -176,7 +176,16 @@ fn read_again_it_says_what_takes_effect_now() {
     let rest = again("", "plugins = 'docs'\nwatch.poll = '9s'\nserver.guests = 3");
     assert_eq!(rest.later, ["plugins", "watch", "server"]);
     assert!(rest.now.plugins.ends_with("plugins") && rest.now.poll == Duration::from_secs(2));
-    assert_eq!(again("", "state_dir = 'docs'").later, ["state_dir"]);
+    for (text, key) in [
+        ("state_dir = 'docs'", "state_dir"),
+        ("watch.interval = '9s'", "watch"),
+        ("watch.reread = '0'", "watch"),
+        ("cache.entries = 3", "cache"),
+        ("compiler.cpu = '9s'", "compiler"),
+        ("server.page_size = 3", "server"),
+    ] {
+        assert_eq!(again("", text).later, [key], "{text}");
+    }
 }
 
 #[test]

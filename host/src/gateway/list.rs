@@ -66,7 +66,9 @@ impl Gateway {
                     }
                 }
                 // The cursor came from the client, and its provider does not know it.
-                Err(CallError::Invalid(_)) if place.is_some_and(|from| from.place.is_own()) => {
+                Err(CallError::Invalid(_))
+                    if place.is_some_and(|from| from.place.is_own()) && !gave(offer, &own) =>
+                {
                     return Err(Error::BadCursor);
                 }
                 Err(error) => {
@@ -191,6 +193,14 @@ impl<T> Filling<T> {
 
     fn end(self, freshness: Freshness) -> Page<T> {
         Page { items: self.items, next: self.last.as_ref().map(Cursor::write), freshness }
+    }
+}
+
+/// Whether the provider gave this cursor itself when it was probed: what it refuses then is no fault of the client's.
+fn gave(offer: &Offer, own: &Rest) -> bool {
+    match own {
+        Rest::Begin => true,
+        Rest::At(cursor) => offer.rest.as_ref() == Some(cursor),
     }
 }
 

@@ -86,8 +86,9 @@ impl Folders {
             let differing: Vec<_> = places.keys().chain(old.places.keys()).filter(differs).cloned().collect();
             drop(old);
             let watching = Watching::begin(places, poll, &bell);
-            // What happened between the provider's answer and this moment nobody saw.
-            differing.into_iter().for_each(|path| bell.changed(path));
+            // What happened between the provider's answer and this moment nobody saw; and all were unwatched for
+            // a moment, not only those that differ.
+            differing.into_iter().chain(watching.places.keys().cloned()).for_each(|path| bell.changed(path));
             watching
         };
         self.drain.spawn_blocking(work).await.unwrap_or_default()

@@ -29,6 +29,12 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// An ask for everything that a grant gives.
+    pub fn for_all_of(grant: &Grant) -> Self {
+        let env = grant.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
+        Self { settings: BTreeMap::new(), dirs: grant.dirs.clone(), hosts: grant.hosts.clone(), env }
+    }
+
     /// All that is asked for. Settings are the component's own affair.
     pub fn lines(&self) -> BTreeSet<String> {
         self.beyond(&Grant::default())

@@ -15,6 +15,11 @@ use crate::sandbox::bindings::larder::provider::provider_types as types;
 use crate::template::Pattern;
 use crate::uri::Uri;
 
+/// Bytes of text of one entry or template, its icons and metadata included.
+const HEAVIEST: usize = 64 << 10;
+/// Bytes of a provider's own cursor. Ours has it inside, and clients send it back in a request.
+const LONGEST_CURSOR: usize = 2 << 10;
+
 /// What was left out: a reason, and how often it applied.
 #[derive(Default)]
 pub(super) struct Left(BTreeMap<String, usize>);
@@ -39,17 +44,72 @@ impl Left {
 pub(super) fn entry_page(page: wit::EntryPage, most: u32) -> Result<Listed<Entry>, CallError> {
     fits(page.entries.len(), most, "entries")?;
     let mut left = Left::default();
-    let items = page.entries.into_iter().filter_map(|item| entry(item, &mut left)).collect();
-    let freshness = page.freshness.map(freshness);
-    Ok(Listed { items, next: page.next_cursor, freshness, left_out: left.notes() })
+    let sized = page.entries.into_iter().map(|item| (entry_weight(&item), item));
+    let (items, bytes) = weigh(sized, "an entry", &mut left, entry);
+    let next = page.next_cursor.filter(|cursor| is_short(cursor, &mut left));
+    Ok(Listed { items, next, freshness: page.freshness.map(freshness), left_out: left.notes(), bytes })
 }
 
 pub(super) fn template_page(page: wit::TemplatePage, most: u32) -> Result<Listed<Template>, CallError> {
     fits(page.templates.len(), most, "templates")?;
     let mut left = Left::default();
-    let items = page.templates.into_iter().filter_map(|item| template(item, &mut left)).collect();
-    let freshness = page.freshness.map(freshness);
-    Ok(Listed { items, next: page.next_cursor, freshness, left_out: left.notes() })
+    let sized = page.templates.into_iter().map(|item| (template_weight(&item), item));
+    let (items, bytes) = weigh(sized, "a template", &mut left, template);
+    let next = page.next_cursor.filter(|cursor| is_short(cursor, &mut left));
+    Ok(Listed { items, next, freshness: page.freshness.map(freshness), left_out: left.notes(), bytes })
+}
+
+/// Takes what is small enough: everybody's page is made of it, and the catalog holds it.
+fn weigh<W, T>(
+    sized: impl Iterator<Item = (usize, W)>,
+    what: &str,
+    left: &mut Left,
+    take: impl Fn(W, &mut Left) -> Option<T>,
+) -> (Vec<T>, u64) {
+    let mut bytes = 0;
+    let mut items = Vec::new();
+    for (weight, item) in sized {
+        if weight > HEAVIEST {
+            left.out(format!("{what} of more than {HEAVIEST} bytes"));
+        } else if let Some(item) = take(item, left) {
+            bytes += weight as u64;
+            items.push(item);
+        }
+    }
+    (items, bytes)
+}
+
+fn is_short(cursor: &str, left: &mut Left) -> bool {
+    let is_short = cursor.len() <= LONGEST_CURSOR;
+    if !is_short {
+        left.out(format!("the rest of a list: its cursor has more than {LONGEST_CURSOR} bytes"));
+    }
+    is_short
+}
+
+fn texts(some: [&Option<String>; 4]) -> usize {
+    some.into_iter().flatten().map(String::len).sum()
+}
+
+fn entry_weight(item: &types::Entry) -> usize {
+    let texts = texts([&item.title, &item.description, &item.mime_type, &item.version]);
+    item.uri.len() + item.name.len() + texts + item.details.as_ref().map_or(0, details_weight)
+}
+
+fn template_weight(item: &types::Template) -> usize {
+    let texts = texts([&item.title, &item.description, &item.mime_type, &None]);
+    item.uri_template.len() + item.name.len() + texts + item.details.as_ref().map_or(0, details_weight)
+}
+
+fn details_weight(details: &types::Details) -> usize {
+    let icon = |icon: &types::Icon| {
+        icon.src.len() + icon.sizes.iter().map(|size| size.len() + 8).sum::<usize>() + 64
+    };
+    let metadata = details.metadata.iter().map(|(key, json)| key.len() + json.len() + 32).sum::<usize>();
+    texts([&details.kind, &details.last_modified, &None, &None])
+        + details.icons.iter().map(icon).sum::<usize>()
+        + metadata
+        + details.audience.len()
 }
 
 fn fits(count: usize, most: u32, what: &str) -> Result<(), CallError> {

@@ -11,6 +11,8 @@ use crate::sandbox::Rejection;
 
 /// Calls that a probe may make for one list before it takes what it has.
 const PAGES: usize = 64;
+/// As many of the longest calls may a whole probe take.
+const CALLS: u32 = 3;
 
 /// What a provider said of itself when it was asked.
 #[derive(Debug, Clone)]
@@ -76,8 +78,18 @@ pub enum LoadError {
 }
 
 impl Provider {
-    /// Asks for the description, the first entries and all templates.
+    /// Asks for the description, the first entries and all templates, in a time that is bounded as a whole.
     pub async fn probe(&self) -> Result<Probed, LoadError> {
+        let limits = &self.grant.limits;
+        let bound = (limits.queue + limits.wall) * CALLS;
+        let too_long = || LoadError::Probe {
+            asked: "all that it lists",
+            error: CallError::Unavailable(format!("it was not done within {bound:?}")),
+        };
+        tokio::time::timeout(bound, self.ask_everything()).await.unwrap_or_else(|_| Err(too_long()))
+    }
+
+    async fn ask_everything(&self) -> Result<Probed, LoadError> {
         let asked = Instant::now();
         let failed = |asked| move |error| LoadError::Probe { asked, error };
         let about = self.describe(Permit::host()).await.map_err(failed("its description"))?;
@@ -106,7 +118,7 @@ impl Provider {
 
     async fn first_entries(&self) -> Result<Listed<Entry>, CallError> {
         let held = self.grant.limits.held;
-        gather(held, |cursor, have| {
+        gather(held, self.grant.limits.result, |cursor, have| {
             let limit = (held - have).min(self.grant.limits.page);
             Box::pin(self.list(Permit::host(), ListQuery { cursor, limit }))
         })
@@ -116,7 +128,7 @@ impl Provider {
     async fn all_templates(&self) -> Result<Listed<Template>, CallError> {
         let held = self.grant.limits.held;
         let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::host(), cursor)) };
-        let mut templates = gather(held, page).await?;
+        let mut templates = gather(held, self.grant.limits.result, page).await?;
         if templates.next.take().is_some() {
             templates.left_out.push(format!("templates beyond the first {held} (`limits.held`)"));
         }
@@ -135,6 +147,7 @@ fn is_claim(claim: &str) -> bool {
 /// Page after page until enough is held, the list ends, or it turns out not to end.
 async fn gather<'a, T>(
     enough: u32,
+    most_bytes: u64,
     mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<Listed<T>, CallError>>,
 ) -> Result<Listed<T>, CallError> {
     let mut all = page(None, 0).await?;
@@ -146,6 +159,13 @@ async fn gather<'a, T>(
         let more = page(all.next.clone(), have).await?;
         if more.next.is_some() && more.next == all.next {
             all.left_out.push("the rest of a list whose cursor does not move".into());
+            all.next = None;
+            return Ok(all);
+        }
+        all.bytes += more.bytes;
+        if all.bytes > most_bytes {
+            all.left_out
+                .push(format!("the rest of a list that has more than {most_bytes} bytes (`limits.result`)"));
             all.next = None;
             return Ok(all);
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
@@ -17,11 +18,11 @@ use crate::drain::Drain;
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Approve, Ask, Grant, import_asks};
 use crate::provider::{LoadError, Probed, Provider};
-use crate::sandbox::{Sandbox, Signal};
+use crate::sandbox::{Rejection, Sandbox, Signal};
 use crate::source::{Fetched, File};
 
 /// Bytes of the file beside a component.
-const LARGEST_ASK: u64 = 64 << 10;
+pub const LARGEST_ASK: u64 = 64 << 10;
 
 /// What makes two revisions the same: the component and its terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +34,20 @@ pub(super) struct Revision {
 /// What a load came to.
 pub(super) struct Loaded {
     pub(super) stem: String,
-    /// Which load it was; none if a provider was only asked anew for its lists.
-    pub(super) ticket: Option<u64>,
+    pub(super) errand: Errand,
     pub(super) outcome: Outcome,
+    /// Whether what serves may still have what it has.
+    pub(super) covered: bool,
     pub(super) took: Duration,
+}
+
+/// What was done, each with a number of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Errand {
+    /// A component was loaded.
+    Load(u64),
+    /// A provider was asked anew for its lists.
+    List(u64),
 }
 
 pub(super) enum Outcome {
@@ -99,9 +110,11 @@ impl Load {
             let stem = wanted.file.stem().to_owned();
             // Closed never: the semaphore is ours.
             let _turn = load.turns.acquire().await;
-            let outcome = load.load(wanted, known).await;
+            let covered = load.covers(&wanted, &known);
+            let outcome = or_panicked(load.load(wanted, known)).await;
+            let errand = Errand::Load(ticket);
             // Nobody is there to take it when the house stops.
-            let _ = load.done.send(Loaded { stem, ticket: Some(ticket), outcome, took: began.elapsed() });
+            let _ = load.done.send(Loaded { stem, errand, outcome, covered, took: began.elapsed() });
         });
         task.abort_handle()
     }
@@ -109,6 +122,7 @@ impl Load {
     /// Asks a provider anew what it offers.
     pub(super) fn list_again(
         self: &Arc<Self>,
+        ticket: u64,
         provider: Arc<Provider>,
         revision: Revision,
         asks: BTreeSet<String>,
@@ -117,12 +131,26 @@ impl Load {
         self.drain.spawn(async move {
             let began = Instant::now();
             let stem = provider.name().to_string();
-            let outcome = match provider.probe().await {
-                Ok(probed) => Outcome::Offer(Box::new(Offered { provider, probed, revision, asks })),
-                Err(error) => Outcome::Rejected(error, Some(revision)),
+            let probe = async {
+                match provider.probe().await {
+                    Ok(probed) => Outcome::Offer(Box::new(Offered { provider, probed, revision, asks })),
+                    Err(error) => Outcome::Rejected(error, Some(revision)),
+                }
             };
-            let _ = load.done.send(Loaded { stem, ticket: None, outcome, took: began.elapsed() });
+            let (outcome, errand) = (or_panicked(probe).await, Errand::List(ticket));
+            let _ = load.done.send(Loaded { stem, errand, outcome, covered: true, took: began.elapsed() });
         });
+    }
+
+    /// Whether everything that the serving revision has is still granted or approved: an operator's no counts
+    /// whether or not there is something newer to serve.
+    fn covers(&self, wanted: &Wanted, known: &Known) -> bool {
+        let (Some(serving), Ok(name)) = (&known.serving, ProviderName::parse(wanted.file.stem())) else {
+            return true;
+        };
+        let beyond = Ask::for_all_of(&serving.terms.grant).beyond(&wanted.terms.grant);
+        // Where approvals cannot be read, nothing is known to have been taken back.
+        self.missing(&name, &beyond, wanted.terms.approve).map_or(true, |missing| missing.is_empty())
     }
 
     async fn load(&self, wanted: Wanted, known: Known) -> Outcome {
@@ -145,6 +173,10 @@ impl Load {
         let grant = Arc::new(ask.grant(&wanted.terms.grant));
         let revision = Revision { digest, terms: Terms { grant: grant.clone(), ..wanted.terms } };
         *reached = Some(revision.clone());
+        let unapproved = self.missing(&name, &asks, revision.terms.approve)?;
+        if !unapproved.is_empty() {
+            return Ok(Outcome::HeldBack(HeldBack { provider: name, digest, lines: unapproved }));
+        }
         if known.serving.as_ref() == Some(&revision) || known.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Same(revision));
         }
@@ -152,12 +184,13 @@ impl Load {
         let imports = import_asks(&compiled.imports, &grant);
         // Toolchains import more than is ever called: of imports, only what the serving one did not have counts.
         let is_new = |line: &&String| known.asks.as_ref().is_some_and(|serving| !serving.contains(*line));
-        let news: BTreeSet<_> = imports.iter().filter(is_new).chain(&asks).cloned().collect();
+        let news: BTreeSet<_> = imports.iter().filter(is_new).cloned().collect();
         let lines = self.missing(&name, &news, revision.terms.approve)?;
         if !lines.is_empty() {
             return Ok(Outcome::HeldBack(HeldBack { provider: name, digest, lines }));
         }
-        asks.extend(imports);
+        // What it imports, whatever its grant covers: a narrower grant later is no reason to ask.
+        asks.extend(import_asks(&compiled.imports, &Grant::default()));
         let owner = (name, self.team.clone());
         let provider =
             Provider::new(owner, digest, compiled, grant, self.sandbox.clone(), self.signals.clone());
@@ -214,4 +247,13 @@ impl Load {
             Err(error) => Err(LoadError::Unreadable(error.to_string())),
         }
     }
+}
+
+/// A panic of the engine below is one bad component, and never a load that does not end.
+async fn or_panicked(work: impl Future<Output = Outcome>) -> Outcome {
+    let ended = std::panic::AssertUnwindSafe(work).catch_unwind().await;
+    ended.unwrap_or_else(|_| {
+        let gave_up = Rejection::Compiler("the engine gave up on it; the log says why".into());
+        Outcome::Rejected(LoadError::Rejected(gave_up), None)
+    })
 }

@@ -25,10 +25,12 @@ pub struct Round {
     pub troubles: Vec<String>,
     /// How long it took.
     pub took: Duration,
-    /// A component that was rejected before was taken away.
-    pub(super) forgotten: bool,
+    /// Components with which something was wrong, and is not any more.
+    pub(super) over: Vec<String>,
     /// A provider was asked anew for its lists.
     pub(super) relisted: bool,
+    /// And says that they differ, in a part that only its callers see.
+    pub(super) unseen: bool,
 }
 
 /// A revision that came. It says what there is to say, and does not keep the provider alive.
@@ -65,7 +67,7 @@ impl Round {
             && self.rejected.is_empty()
             && self.held_back.is_empty()
             && self.troubles.is_empty()
-            && !self.forgotten
+            && self.over.is_empty()
     }
 
     /// Says in the log what happened.
@@ -93,11 +95,14 @@ impl fmt::Display for Round {
         parts.extend(self.rejected.iter().map(|line| format!("rejected {}: {}", line.file, line.reason)));
         parts.extend(self.held_back.iter().map(ToString::to_string));
         parts.extend(self.gone.iter().map(|name| format!("{name} is gone")));
+        parts.extend(self.over.iter().map(|stem| format!("what was wrong with {stem} is over")));
         parts.extend(self.collisions.iter().map(ToString::to_string));
         if parts.is_empty() {
             parts.push("nothing new".into());
         }
-        write!(f, "{} (in {:.1?})", parts.join("; "), self.took)
+        f.write_str(&parts.join("; "))?;
+        // What is only seen takes no time that is worth telling.
+        if self.took.is_zero() { Ok(()) } else { write!(f, " (in {:.1?})", self.took) }
     }
 }
 
@@ -115,6 +120,6 @@ mod tests {
             ..Round::default()
         };
         assert_eq!(round.to_string(), "rejected c.wasm: the file is empty; a is gone (in 12.0ms)");
-        assert_eq!(Round::default().to_string(), "nothing new (in 0.0ns)");
+        assert_eq!(Round::default().to_string(), "nothing new");
     }
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
-use super::load::{Known, Load, Loaded, Offered, Outcome, Revision};
+use super::load::{Errand, Known, Load, Loaded, Offered, Outcome, Revision};
 use super::round::{Arrival, Round};
 use super::wanted::Wanted;
 use crate::catalog::{Catalog, HeldBack, Offer, Rejected};
 use crate::name::ProviderName;
-use crate::provider::LoadError;
+use crate::provider::{CallError, LoadError};
 use crate::sandbox::Rejection;
 
 /// After what time a component is asked again that loaded but did not answer; twice as long each time.
@@ -37,6 +37,16 @@ struct Part {
     loading: Option<(u64, AbortHandle)>,
     failed: Option<Failed>,
     held_back: Option<HeldBack>,
+    relist: Relist,
+}
+
+/// Asking a provider anew for its lists: one question at a time, so that no older answer comes last.
+#[derive(Default)]
+struct Relist {
+    running: Option<u64>,
+    again: bool,
+    /// The provider says that its lists differ, and not only that they might.
+    said: bool,
 }
 
 struct Serving {
@@ -70,7 +80,7 @@ impl State {
             if !stays {
                 part.stop();
                 round.gone.extend(part.serving.as_ref().map(|serving| serving.offer.name().clone()));
-                round.forgotten |= part.failed.is_some() || part.held_back.is_some();
+                round.over.extend(part.is_wrong().then(|| stem.clone()));
             }
             stays
         });
@@ -96,28 +106,58 @@ impl State {
     }
 
     /// Asks a provider anew what it offers; its component stays as it is.
-    pub(super) fn list_again(&mut self, provider: &ProviderName, load: &Arc<Load>) {
-        if let Some(serving) = self.parts.get(provider.as_str()).and_then(|part| part.serving.as_ref()) {
-            let Serving { offer, revision, asks } = serving;
-            load.list_again(offer.provider.clone(), revision.clone(), asks.clone());
+    pub(super) fn list_again(&mut self, provider: &ProviderName, said: bool, load: &Arc<Load>) {
+        let Some(part) = self.parts.get_mut(provider.as_str()) else { return };
+        part.relist.said |= said;
+        match &part.serving {
+            // What is being loaded may have listed before the change.
+            Some(serving) if part.loading.is_none() && part.relist.running.is_none() => {
+                self.tickets += 1;
+                part.relist.running = Some(self.tickets);
+                let Serving { offer, revision, asks } = serving;
+                load.list_again(self.tickets, offer.provider.clone(), revision.clone(), asks.clone());
+            }
+            _ => part.relist.again = true,
         }
+    }
+
+    /// Those that have to be asked anew now that what was under way has ended.
+    pub(super) fn stale(&mut self) -> Vec<ProviderName> {
+        let idle =
+            |part: &&mut Part| part.relist.again && part.loading.is_none() && part.relist.running.is_none();
+        let stale = self.parts.values_mut().filter(idle).filter_map(|part| {
+            part.relist.again = false;
+            part.serving.as_ref().map(|serving| serving.offer.name().clone())
+        });
+        stale.collect()
     }
 
     /// Takes what came of a load. What was overtaken by a newer one is left alone.
     pub(super) fn take(&mut self, loaded: Loaded, round: &mut Round) {
         let Some(part) = self.parts.get_mut(&loaded.stem) else { return };
-        match loaded.ticket {
-            Some(ticket) if part.loading.as_ref().is_some_and(|(current, _)| *current == ticket) => {
-                part.loading = None
+        match loaded.errand {
+            Errand::Load(ticket) if part.loading.as_ref().is_some_and(|(current, _)| *current == ticket) => {
+                part.loading = None;
             }
-            // A list that was asked for anew belongs to the revision that was asked.
-            None if part.serving.as_ref().map(|serving| &serving.revision) == loaded.revision() => {}
+            Errand::List(ticket) if part.relist.running == Some(ticket) => {
+                part.relist.running = None;
+                // Another revision serves by now.
+                if part.serving.as_ref().map(|serving| &serving.revision) != loaded.revision() {
+                    return;
+                }
+            }
             _ => return,
         }
+        let relisted = matches!(loaded.errand, Errand::List(_));
+        if !loaded.covered && matches!(loaded.outcome, Outcome::HeldBack(_) | Outcome::Rejected(..)) {
+            part.withdraw(round);
+        }
         match loaded.outcome {
-            Outcome::Same(revision) => round.forgotten |= part.is_same(&revision),
-            Outcome::Offer(offered) => part.serve(*offered, loaded.ticket.is_none(), self.arrivals, round),
-            Outcome::Rejected(error, revision) if loaded.ticket.is_none() => {
+            Outcome::Same(revision) => round.over.extend(part.is_same(&revision).then_some(loaded.stem)),
+            Outcome::Offer(offered) => part.serve(*offered, relisted, self.arrivals, round),
+            Outcome::Rejected(error, revision) if relisted => {
+                // It will be there again; what fails for good is asked when it says so again.
+                part.relist.again |= matches!(error, LoadError::Probe { error: CallError::Busy, .. });
                 let digest = revision.map(|revision| revision.digest.short());
                 tracing::warn!(provider = loaded.stem, digest, %error, "its list changed, but the one from before stays");
             }
@@ -134,7 +174,8 @@ impl State {
 
     /// When something that did not answer is asked again.
     pub(super) fn next_retry(&self) -> Duration {
-        let retries = self.parts.values().filter_map(|part| part.failed.as_ref()?.retry);
+        let waiting = self.parts.values().filter(|part| part.loading.is_none());
+        let retries = waiting.filter_map(|part| part.failed.as_ref()?.retry);
         let now = Instant::now();
         retries.map(|(at, _)| at.saturating_duration_since(now)).min().unwrap_or(NEVER)
     }
@@ -155,15 +196,28 @@ impl Part {
         }
     }
 
+    fn is_wrong(&self) -> bool {
+        self.failed.is_some() || self.held_back.is_some()
+    }
+
     /// It turned out to be what is served, or what failed before. If the former, nothing is wrong any more.
     /// Says whether something was.
     fn is_same(&mut self, revision: &Revision) -> bool {
         if !self.serving.as_ref().is_some_and(|serving| serving.revision == *revision) {
             return false;
         }
-        let wrong = self.failed.is_some() || self.held_back.is_some();
+        let wrong = self.is_wrong();
         (self.failed, self.held_back) = (None, None);
         wrong
+    }
+
+    /// The last good revision keeps serving, but not with what its operator took from it.
+    fn withdraw(&mut self, round: &mut Round) {
+        if let Some(serving) = self.serving.take() {
+            let name = serving.offer.name().clone();
+            tracing::warn!(provider = %name, "it is not served any more: what it was granted was taken back");
+            round.gone.push(name);
+        }
     }
 
     fn serve(&mut self, offered: Offered, again: bool, arrival: u64, round: &mut Round) {
@@ -172,6 +226,9 @@ impl Part {
         let offer = Arc::new(Offer::new(provider, probed, since, revision.terms.priority));
         if again {
             round.relisted = true;
+            // What the host is not shown, it cannot compare.
+            round.unseen |=
+                std::mem::take(&mut self.relist.said) && (offer.rest.is_some() || offer.is_personal());
         } else {
             let told = if self.serving.is_some() { &mut round.replaced } else { &mut round.loaded };
             told.push(Arrival::of(&offer));
@@ -187,6 +244,8 @@ impl Part {
             round.rejected.push(line.clone());
         }
         self.held_back = None;
+        // Once approvals can be read again, it is not the same any more.
+        let revision = revision.filter(|_| !matches!(error, LoadError::Approvals(_)));
         self.failed = Some(Failed { retry: retry(self.failed.as_ref(), error), line, revision });
     }
 }
@@ -201,9 +260,12 @@ impl Failed {
 /// and a compiler may have ended for reasons of its own.
 fn retry(before: Option<&Failed>, error: &LoadError) -> Option<(Instant, Duration)> {
     let is_passing = match error {
-        LoadError::Probe { .. } | LoadError::Unreadable(_) | LoadError::Approvals(_) => true,
+        LoadError::Probe { .. }
+        | LoadError::Unreadable(_)
+        | LoadError::Approvals(_)
+        | LoadError::Beside(_) => true,
         LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
-        LoadError::BadName(_) | LoadError::TooLarge { .. } | LoadError::Beside(_) => false,
+        LoadError::BadName(_) | LoadError::TooLarge { .. } => false,
     };
     if !is_passing {
         return None;

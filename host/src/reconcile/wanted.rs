@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Config, Round, Terms};
 use crate::name::ProviderName;
-use crate::source::{File, Folder, Stamp};
+use crate::source::{File, Folder, REST, Stamp};
 
 /// The configuration's file, and how to read it again.
 #[derive(Clone)]
@@ -33,11 +33,18 @@ pub(super) struct Found {
     pub(super) again: Option<Duration>,
 }
 
+/// The configuration's file as it was when it was read, and as it was seen last.
+struct Rereading {
+    reread: Reread,
+    known: Option<Stamp>,
+    latest: (Option<Stamp>, Instant),
+}
+
 /// Knows what is wanted.
 pub(super) struct Wants {
     config: Config,
     folder: Folder,
-    reread: Option<(Reread, Option<Stamp>)>,
+    reread: Option<Rereading>,
     trouble: Option<String>,
 }
 
@@ -47,23 +54,24 @@ impl Wants {
     }
 
     pub(super) fn reread(&mut self, reread: Reread) {
-        let stamp = Stamp::of(&reread.file).ok();
-        self.reread = Some((reread, stamp));
+        let known = Stamp::of(&reread.file).ok();
+        self.reread = Some(Rereading { reread, known, latest: (known, Instant::now()) });
     }
 
     /// The folders in which something may change.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
-        let configuration = self.reread.as_ref().and_then(|(reread, _)| reread.file.parent()).map(|folder| {
-            // A bare file name has an empty parent, which means here.
-            if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() }
-        });
+        let configuration =
+            self.reread.as_ref().and_then(|reading| reading.reread.file.parent()).map(|folder| {
+                // A bare file name has an empty parent, which means here.
+                if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() }
+            });
         let approvals = self.config.approvals.file().parent().map(Path::to_owned);
         configuration.into_iter().chain(approvals).chain([self.config.plugins.clone()]).collect()
     }
 
     /// Looks at everything. None if the folder cannot be looked at: then all stays as it is.
     pub(super) fn look(&mut self, round: &mut Round) -> Option<Found> {
-        self.look_at_terms(round);
+        let terms_again = self.look_at_terms(round);
         match self.folder.look() {
             Ok(seen) => {
                 self.trouble = None;
@@ -72,7 +80,8 @@ impl Wants {
                 let wanted = wanted
                     .map(|(file, beside)| Wanted { terms: self.terms(file.stem()), file, beside, approvals })
                     .collect();
-                Some(Found { wanted, again: seen.again })
+                let again = seen.again.into_iter().chain(terms_again).min();
+                Some(Found { wanted, again })
             }
             Err(error) => {
                 let trouble = format!("cannot look into {}: {error}", self.folder.path().display());
@@ -86,20 +95,35 @@ impl Wants {
         }
     }
 
-    fn look_at_terms(&mut self, round: &mut Round) {
-        let Some((reread, known)) = &mut self.reread else { return };
-        let stamp = Stamp::of(&reread.file).ok();
-        if stamp == *known || stamp.is_none() {
-            return;
+    /// Reads the configuration again once it is at rest: half of it may be valid too, and grants nothing. Says when
+    /// to look again if it is not at rest yet.
+    fn look_at_terms(&mut self, round: &mut Round) -> Option<Duration> {
+        let reading = self.reread.as_mut()?;
+        let stamp = Stamp::of(&reading.reread.file).ok();
+        if stamp == reading.known {
+            return None;
         }
-        *known = stamp;
-        match (reread.read)() {
+        if stamp != reading.latest.0 {
+            reading.latest = (stamp, Instant::now());
+        }
+        let rested = reading.latest.1.elapsed();
+        if rested < REST {
+            return Some(REST - rested);
+        }
+        reading.known = stamp;
+        let file = reading.reread.file.display();
+        if stamp.is_none() {
+            round.troubles.push(format!("{file} is gone; what it granted stays until it is there again"));
+            return None;
+        }
+        match (reading.reread.read)() {
             Ok(config) => {
+                tracing::info!(%file, "read again");
                 self.config = config;
-                tracing::info!(file = %reread.file.display(), "read again");
             }
             Err(faults) => round.troubles.push(format!("the configuration stays as it was: {faults}")),
         }
+        None
     }
 
     fn terms(&self, stem: &str) -> Terms {

@@ -5,6 +5,10 @@ use super::log::Level;
 use super::outgoing::Refusal;
 use super::state::{Signal, State};
 use crate::resource::Progress;
+use crate::uri::Uri;
+
+/// Characters of the message of a report.
+const MESSAGE: usize = 1_000;
 
 impl State {
     /// Counts what reaches others during a call; beyond the limit it is left out.
@@ -22,7 +26,8 @@ impl State {
             return;
         }
         let provider = self.lease.provider.clone();
-        if self.lease.signals.try_send((provider, signal)).is_err() {
+        if self.lease.signals.try_send((provider, signal)).is_err() && !self.lost_one {
+            self.lost_one = true;
             let provider = self.lease.provider.as_str();
             tracing::warn!(provider, "nobody takes its signals; one is lost");
         }
@@ -60,6 +65,10 @@ impl provider_host::Host for State {
     }
 
     fn resource_updated(&mut self, uri: String) -> wasmtime::Result<()> {
+        if let Err(error) = Uri::parse(&uri) {
+            self.log.line(Level::Warn, &format!("it says that something was updated: {error}"));
+            return Ok(());
+        }
         self.signal(Signal::Updated(uri));
         Ok(())
     }
@@ -73,6 +82,8 @@ impl provider_host::Host for State {
         if self.lease.permit.call().progress.is_none() || !done.is_finite() || !self.may_report() {
             return Ok(());
         }
+        let message =
+            message.map(|text| text.chars().filter(|c| !c.is_control()).take(MESSAGE).collect::<String>());
         if let Some(listener) = &self.lease.permit.call().progress {
             // A slow listener misses reports in between; the guest never waits for it.
             let _ =

@@ -12,6 +12,8 @@ use crate::name::ProviderName;
 
 /// Bytes of stderr that are kept for the error of a trap.
 const TAIL: usize = 4 * 1024;
+/// What a line costs beside its text: it has a time, a name and a place, even where it is empty.
+const LINE_COST: usize = 64;
 /// A line longer than this is told in pieces.
 const LINE: usize = 4 * 1024;
 
@@ -61,7 +63,8 @@ impl Pages {
             return;
         }
         let provider = self.provider.as_str();
-        if text.len() > self.left {
+        let cost = text.len() + LINE_COST;
+        if cost > self.left {
             self.silenced = true;
             tracing::warn!(
                 provider,
@@ -69,7 +72,7 @@ impl Pages {
             );
             return;
         }
-        self.left -= text.len();
+        self.left -= cost;
         // Debug formatting escapes what could move a cursor or forge a line.
         match level {
             Level::Debug => tracing::debug!(provider, says = ?text),
@@ -182,10 +185,12 @@ mod tests {
 
     #[test]
     fn a_flood_is_silenced_at_the_budget() {
-        let log = Log::new(ProviderName::parse("p").unwrap(), 100);
-        let stdout = Stream::new(&log, Level::Info);
-        (0..1_000).for_each(|_| stdout.take(b"0123456789\n"));
-        let pages = log.pages();
-        assert!(pages.silenced && pages.left < 10, "{} left", pages.left);
+        for line in [b"0123456789\n".as_slice(), b"\n"] {
+            let log = Log::new(ProviderName::parse("p").unwrap(), 1_000);
+            let stdout = Stream::new(&log, Level::Info);
+            (0..1_000).for_each(|_| stdout.take(line));
+            let pages = log.pages();
+            assert!(pages.silenced && pages.left < 100, "{} left", pages.left);
+        }
     }
 }

@@ -10,6 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::address;
+use super::log::{Level, Log};
 use crate::policy::{Grant, HostRule};
 
 /// The way out for one revision of one provider. Nothing of it, connections included, is shared with another.
@@ -175,11 +176,12 @@ impl Resolve for Resolver {
 /// The same way out for wasi:http.
 pub(super) struct Hooks {
     outgoing: Arc<Outgoing>,
+    log: Log,
 }
 
 impl Hooks {
-    pub(super) fn new(outgoing: Arc<Outgoing>) -> Self {
-        Self { outgoing }
+    pub(super) fn new(outgoing: Arc<Outgoing>, log: Log) -> Self {
+        Self { outgoing, log }
     }
 }
 
@@ -196,10 +198,10 @@ impl WasiHttpHooks for Hooks {
         _options: Option<RequestOptions>,
         _done: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<Exchange, WasiError>> + Send> {
-        let outgoing = self.outgoing.clone();
+        let (outgoing, log) = (self.outgoing.clone(), self.log.clone());
         Box::new(async move {
             let request = request.map(|body| reqwest::Body::wrap_stream(body.into_data_stream()));
-            let response = outgoing.send(request).await.map_err(to_wasi)?;
+            let response = outgoing.send(request).await.map_err(|refusal| to_wasi(refusal, &log))?;
             let limit = usize::try_from(outgoing.body_limit).unwrap_or(usize::MAX);
             let response = response.map(|body| {
                 Limited::new(body, limit).map_err(|error| body_error(error.as_ref())).boxed_unsync()
@@ -210,11 +212,11 @@ impl WasiHttpHooks for Hooks {
     }
 }
 
-fn to_wasi(refusal: Refusal) -> WasiError {
+fn to_wasi(refusal: Refusal, log: &Log) -> WasiError {
     match refusal {
         Refusal::Denied(why) => {
             // wasi:http has no room for the reason; the provider's log has.
-            tracing::info!(why, "an HTTP request was refused");
+            log.line(Level::Info, &why);
             WasiError::HttpRequestDenied
         }
         Refusal::Unreachable(why) => WasiError::InternalError(Some(why)),

@@ -15,6 +15,8 @@ use crate::policy::{Access, Grant, Permit};
 
 /// Handles and resources that one guest may hold. High by default in the engine.
 pub(super) const HANDLES: usize = 1_000;
+/// Files, sockets and the like that one guest may hold: each may be a descriptor of the whole process.
+const RESOURCES: usize = 256;
 /// Bytes of one block of random numbers.
 const RANDOM: u64 = 64 << 10;
 /// Bytes of the header fields of one HTTP request or response.
@@ -27,6 +29,8 @@ pub enum Signal {
     Updated(String),
     /// The list of entries or templates differs.
     ListChanged,
+    /// What is known of them is old, and they may differ.
+    ListStale,
 }
 
 /// Under what a guest is opened. There is no guest without one.
@@ -50,6 +54,8 @@ pub struct State {
     pub(super) meter: Meter,
     pub(super) log: Log,
     pub(super) reports_left: u32,
+    /// Whether it was said already that a signal was lost.
+    pub(super) lost_one: bool,
     wasi: WasiCtx,
     http: WasiHttpCtx,
     hooks: Hooks,
@@ -63,12 +69,13 @@ impl State {
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELDS);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(HANDLES);
+        table.set_max_capacity(RESOURCES);
         Ok(Self {
             meter: Meter::new(limits),
             reports_left: limits.reports,
+            lost_one: false,
             wasi: wasi(&lease.grant, &log)?,
-            hooks: Hooks::new(lease.outgoing.clone()),
+            hooks: Hooks::new(lease.outgoing.clone(), log.clone()),
             http,
             table,
             log,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::File;
 
 /// For how long a file must have been the same.
-const REST: Duration = Duration::from_millis(100);
+pub const REST: Duration = Duration::from_millis(100);
 const EARLY: Duration = Duration::from_millis(2);
 
 /// What a look saw.

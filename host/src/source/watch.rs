@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode};
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
 /// A watch over some folders.
@@ -18,17 +18,18 @@ pub struct Watch {
 impl Watch {
     /// Watches these folders, and not what is below them. Those that do not exist are watched when they do.
     pub fn new(folders: impl IntoIterator<Item = PathBuf>, wake: Arc<Notify>) -> Self {
+        let folders: Vec<PathBuf> = folders.into_iter().collect();
+        let own = folders.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // What went wrong, or got lost, is a reason to look as well.
-            if event.is_ok_and(|event| is_idle(event.kind)) {
-                return;
+            if !event.is_ok_and(|event| is_idle(&event, &own)) {
+                wake.notify_one();
             }
-            wake.notify_one();
         });
         let watcher = watcher.map_err(|error| {
             tracing::warn!(%error, "the system does not tell when files change; they are looked at now and then");
         });
-        let mut watch = Self { watcher: watcher.ok(), folders: folders.into_iter().collect() };
+        let mut watch = Self { watcher: watcher.ok(), folders };
         watch.arm();
         watch
     }
@@ -47,9 +48,18 @@ impl Watch {
     }
 }
 
-/// Looking at a file makes events too; only those that follow a change count.
-fn is_idle(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
+/// Looking at a file makes events too; only those that follow a change count. And a log beside the configuration
+/// is nothing to look at.
+fn is_idle(event: &Event, folders: &[PathBuf]) -> bool {
+    let looked =
+        matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
+    let concerns = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let ending = [".wasm", ".toml", ".json"].iter().any(|ending| name.ends_with(ending));
+        // `..data` is how Kubernetes swaps everything at once.
+        ending || name.starts_with("..") || folders.contains(path) || path.is_dir()
+    };
+    looked || (!event.need_rescan() && !event.paths.is_empty() && !event.paths.iter().any(concerns))
 }
 
 #[cfg(test)]
@@ -67,7 +77,7 @@ mod tests {
             // What was told of the folder before is not what is waited for.
             while tokio::time::timeout(std::time::Duration::from_millis(100), wake.notified()).await.is_ok() {
             }
-            std::fs::write(folder.join(round), round).unwrap();
+            std::fs::write(folder.join(format!("{round}.wasm")), round).unwrap();
             let woken = tokio::time::timeout(std::time::Duration::from_secs(30), wake.notified());
             woken.await.expect("nobody was woken");
             std::fs::remove_dir_all(&folder).unwrap();

@@ -6,6 +6,9 @@ use super::program::{Class, Program, Step};
 
 /// An honest template takes some ten steps for each byte of a URI; this many take milliseconds.
 const MOST_STEPS: usize = 1 << 19;
+/// Where a variable repeats, ways may be gone again and again. Whoever offers a thousand such templates must not
+/// hold up a thread with each URI that anybody asks for.
+const MOST_STEPS_REPEATED: usize = 1 << 13;
 
 /// A way that was left open.
 struct Branch {
@@ -37,7 +40,13 @@ impl Seen {
 pub(super) fn run(program: &Program, uri: &str) -> Option<Captures> {
     // What follows from here on depends on the values so far only if one of them comes again.
     let mut seen = (!program.repeats).then(|| Seen::new(program.steps.len(), uri.len() + 1));
-    let mut walk = Walk { program, uri, open: vec![], pieces: vec![], left: MOST_STEPS };
+    let mut walk = Walk {
+        program,
+        uri,
+        open: vec![],
+        pieces: vec![],
+        left: if program.repeats { MOST_STEPS_REPEATED } else { MOST_STEPS },
+    };
     walk.leave_open(0, 0)?;
     while let Some(Branch { step, at, pieces }) = walk.open.pop() {
         walk.pieces.truncate(pieces as usize);

@@ -264,3 +264,56 @@ fn check_shows_what_is_asked_granted_and_held_back() {
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.err.contains("echo.toml: line 1: raw_values"), "{}", wrong.err);
 }
+
+/// Asks again until the answer is this one.
+fn comes(place: &Place, words: &str, fits: impl Fn(&str) -> bool) {
+    let began = std::time::Instant::now();
+    loop {
+        let ran = place.larder(words);
+        if fits(&ran.out) {
+            return;
+        }
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "{words}: {} {}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn a_grant_takes_effect_when_it_is_given_and_when_it_is_taken_back() {
+    let place = Place::of("dirs echo").file("secret", "content");
+    let folder = place.path("data");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("file"), "content").unwrap();
+    let without = std::fs::read_to_string(place.path("larder.toml")).unwrap_or_default();
+    let with = format!("{without}\n[provider.dirs]\ndirs = [\"data\"]\n");
+    std::fs::write(place.path("larder.toml"), &without).unwrap();
+    let (_server, url) = place.serve("");
+    let read = format!("read dirs://read?path=%2Fdata%2Ffile --url {url}");
+    comes(&place, &read, |out| out.starts_with("refused"));
+    std::fs::write(place.path("larder.toml"), &with).unwrap();
+    comes(&place, &read, |out| out == "ok: \"content\"");
+    // Faults leave it as it was.
+    std::fs::write(place.path("larder.toml"), "oops").unwrap();
+    std::fs::write(place.path("larder.toml"), &with).unwrap();
+    comes(&place, &read, |out| out == "ok: \"content\"");
+    std::fs::write(place.path("larder.toml"), &without).unwrap();
+    comes(&place, &read, |out| out.starts_with("refused"));
+}
+
+#[test]
+fn what_is_taken_back_is_gone_even_if_nothing_newer_can_serve() {
+    let place = Place::of("dirs echo");
+    for name in ["data", "more"] {
+        std::fs::create_dir(place.path(name)).unwrap();
+        std::fs::write(place.path(name).join("file"), "content").unwrap();
+    }
+    let base = std::fs::read_to_string(place.path("larder.toml")).unwrap_or_default();
+    let with = |dir: &str, more: &str| format!("{base}\n[provider.dirs]\ndirs = [\"{dir}\"]\n{more}");
+    std::fs::write(place.path("larder.toml"), with("data", "")).unwrap();
+    let (_server, url) = place.serve("");
+    let read = format!("read dirs://read?path=%2Fdata%2Ffile --url {url}");
+    comes(&place, &read, |out| out == "ok: \"content\"");
+    // No component is as small as that, so the newer terms can serve nothing.
+    std::fs::write(place.path("larder.toml"), with("more", "limits.component = \"1KiB\"\n")).unwrap();
+    comes(&place, &read, |out| !out.contains("content"));
+    assert!(place.larder(&format!("read echo://hello --url {url}")).yes().starts_with("uri: echo://hello"));
+}

@@ -276,11 +276,12 @@ async fn the_files_of_a_granted_folder_are_live() {
     lists.list_changes(true);
     let watch = watching(&house, by_events(), &["file:///data/deep/a.txt", "file:///data/b.txt"]).await;
 
+    // Soon after the watching began, more may be told than differs.
     // Before the folder is watched, a change may only be found by what is asked once it is.
     std::fs::write(folder.path().join("deep/a.txt"), "another text").unwrap();
-    assert_eq!(told(&watch).await, ["file:///data/deep/a.txt"]);
+    until_told(&watch, "file:///data/deep/a.txt").await;
     std::fs::write(folder.path().join("b.txt"), "new").unwrap();
-    assert_eq!(told(&watch).await, ["file:///data/b.txt"]);
+    until_told(&watch, "file:///data/b.txt").await;
     within(async {
         while !house.uris().await.contains(&"file:///data/b.txt".to_owned()) {
             until_told(&lists, "the list").await;
@@ -288,7 +289,7 @@ async fn the_files_of_a_granted_folder_are_live() {
     })
     .await;
     std::fs::remove_file(folder.path().join("deep/a.txt")).unwrap();
-    assert_eq!(told(&watch).await, ["file:///data/deep/a.txt"]);
+    until_told(&watch, "file:///data/deep/a.txt").await;
     within(async {
         while house.uris().await.contains(&"file:///data/deep/a.txt".to_owned()) {
             until_told(&lists, "the list").await;

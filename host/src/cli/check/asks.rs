@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::cli::clean;
 use crate::name::ProviderName;
 use crate::policy::{Approve, granted};
-use crate::reconcile::{ApprovalsError, Config};
-use crate::source::Folder;
+use crate::reconcile::{ApprovalsError, Config, LARGEST_ASK};
+use crate::source::{Fetched, File, Folder};
 
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Asks {
@@ -26,23 +26,29 @@ pub(super) struct Asks {
 /// For every component in the folder; those that have nothing and ask for nothing are left out.
 pub(super) fn of(config: &Config) -> Result<Vec<Asks>, ApprovalsError> {
     let seen = Folder::new(config.plugins.clone()).look().unwrap_or_default();
-    let names = seen.components.iter().filter_map(|(file, _)| ProviderName::parse(file.stem()).ok());
-    let asks = names.map(|name| of_one(config, &name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(asks.into_iter().filter(Asks::says_something).collect())
+    // What a server held back for what it imports shows only where there is a server.
+    let held = config.approvals.held()?;
+    let mut all = Vec::new();
+    for (file, beside) in &seen.components {
+        let Ok(name) = ProviderName::parse(file.stem()) else { continue };
+        let mut asks = of_one(config, &name, beside.as_ref())?;
+        let own = held.iter().filter(|one| one.provider == name.as_str() && one.team == config.team.as_str());
+        asks.held.extend(own.flat_map(|one| one.lines.clone()));
+        all.push(asks);
+    }
+    Ok(all.into_iter().filter(Asks::says_something).collect())
 }
 
-fn of_one(config: &Config, name: &ProviderName) -> Result<Asks, ApprovalsError> {
+fn of_one(config: &Config, name: &ProviderName, beside: Option<&File>) -> Result<Asks, ApprovalsError> {
     let terms = config.terms.get(name).unwrap_or(&config.default);
     let mut asks = Asks { provider: name.to_string(), granted: granted(&terms.grant), ..Asks::default() };
-    let text = match std::fs::read_to_string(config.plugins.join(format!("{name}.toml"))) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(asks),
-        Err(error) => {
-            asks.fault = Some(format!("cannot be read: {error}"));
-            return Ok(asks);
-        }
+    let Some(beside) = beside else { return Ok(asks) };
+    let text = match beside.fetch(LARGEST_ASK) {
+        Ok(Fetched::Bytes(bytes)) => String::from_utf8(bytes.into()).map_err(|error| error.to_string()),
+        Ok(Fetched::TooLarge(size)) => Err(format!("it has {size} bytes; {LARGEST_ASK} are enough")),
+        Err(error) => Err(format!("cannot be read: {error}")),
     };
-    match (config.read_ask)(&text, &config.plugins) {
+    match text.and_then(|text| (config.read_ask)(&text, &config.plugins)) {
         Err(fault) => asks.fault = Some(fault),
         Ok(ask) => {
             let beyond = ask.beyond(&terms.grant);

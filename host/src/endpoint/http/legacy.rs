@@ -20,6 +20,9 @@ use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};
 use crate::endpoint::session::Session;
 use crate::endpoint::stream;
 
+/// Requests of one session at the same time. They outlive their connections, so nothing else bounds them.
+const MOST: usize = 64;
+
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 impl Endpoint {
@@ -58,6 +61,9 @@ impl Endpoint {
         let method =
             Method::legacy(&request.method).ok_or_else(|| Refusal::unknown_method(&request.method))?;
         let Asking { id, ask, call, reports } = Asking::read(request, method, self.0.config.caller.clone())?;
+        if session.flights.len() >= MOST {
+            return Err(Refusal::new(INTERNAL, "too many requests are under way: wait for some to end"));
+        }
         let flight = session.flights.depart(&id).ok_or_else(Refusal::id_taken)?;
         let quick = matches!(ask, Ask::Ping);
         let answer = self.clone().answer(id, ask, call, Peer::Legacy(session.watch.clone()));

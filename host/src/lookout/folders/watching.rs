@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use notify::{PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
@@ -29,6 +29,8 @@ pub(super) struct Watching {
 pub(super) struct Place {
     pub(super) path: PathBuf,
     identity: Option<(u64, u64)>,
+    /// A folder that is made again may get the inode of the one before.
+    born: Option<SystemTime>,
 }
 
 /// How much there is in a folder.
@@ -44,7 +46,7 @@ impl Place {
     pub(super) fn at(path: &Path) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let metadata = path.metadata().ok().filter(std::fs::Metadata::is_dir)?;
-        Some(Self { identity: identity(&metadata), path })
+        Some(Self { identity: identity(&metadata), born: metadata.created().ok(), path })
     }
 }
 
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_inside_another_is_watched_with_it() {
-        let place = |path: &str| (path.into(), Place { path: path.into(), identity: None });
+        let place = |path: &str| (path.into(), Place { path: path.into(), identity: None, born: None });
         let places = BTreeMap::from(["/a/b", "/a", "/ab", "/a/c/d", "/c/d"].map(place));
         assert_eq!(outermost(&places), ["/a", "/ab", "/c/d"].map(Path::new));
     }
