@@ -1,5 +1,6 @@
 //! From a configuration to a running house: everything is wired, served and drained here.
 
+mod descriptors;
 mod served;
 mod signal;
 
@@ -118,6 +119,7 @@ impl App {
 
     /// The same for a server, which also looks again at SIGHUP.
     fn serve_on(&mut self) {
+        descriptors::raise();
         if let Some((reconcile, lookout)) = self.keepers.take() {
             self.drain.spawn(signal::hang_up(reconcile.wake(), self.drain.clone()));
             self.drain.spawn(reconcile.run());

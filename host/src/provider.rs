@@ -19,7 +19,7 @@ use crate::policy::{Grant, Permit};
 use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
 use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
-use crate::sandbox::{Compiled, Fault, FaultKind, Lease, Outgoing, Sandbox, Signal, State};
+use crate::sandbox::{Compiled, Fault, FaultKind, Lease, Outgoing, Pace, Sandbox, Signal, State};
 use crate::uri::Uri;
 
 /// The most values that one completion may give.
@@ -35,6 +35,7 @@ pub struct Provider {
     compiled: Compiled,
     sandbox: Arc<Sandbox>,
     outgoing: Arc<Outgoing>,
+    pace: Arc<Pace>,
     turns: Semaphore,
     signals: mpsc::Sender<(ProviderName, Signal)>,
 }
@@ -109,6 +110,7 @@ impl Provider {
             revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
             digest,
             outgoing: Arc::new(Outgoing::new(&grant)),
+            pace: Arc::default(),
             turns: Semaphore::new(grant.limits.calls as usize),
             grant,
             compiled,
@@ -178,6 +180,7 @@ impl Provider {
             grant: self.grant.clone(),
             permit,
             outgoing: self.outgoing.clone(),
+            pace: self.pace.clone(),
             signals: self.signals.clone(),
         };
         self.sandbox.run(&self.compiled, lease, act).await.map_err(|fault| self.blame(fault))

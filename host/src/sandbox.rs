@@ -13,6 +13,7 @@ mod host;
 mod limits;
 mod log;
 mod outgoing;
+mod pace;
 mod state;
 
 use std::sync::atomic::Ordering;
@@ -29,6 +30,7 @@ pub use self::compiler::Config as CompilerConfig;
 pub use self::fault::{Fault, FaultKind};
 use self::fault::{Seen, classify};
 pub use self::outgoing::Outgoing;
+pub use self::pace::Pace;
 pub use self::state::{Lease, Signal, State};
 use crate::drain::Drain;
 

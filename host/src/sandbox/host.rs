@@ -26,10 +26,11 @@ impl State {
             return;
         }
         let provider = self.lease.provider.clone();
-        if self.lease.signals.try_send((provider, signal)).is_err() && !self.lost_one {
+        let taken = self.lease.pace.allows() && self.lease.signals.try_send((provider, signal)).is_ok();
+        if !taken && !self.lost_one {
             self.lost_one = true;
             let provider = self.lease.provider.as_str();
-            tracing::warn!(provider, "nobody takes its signals; one is lost");
+            tracing::warn!(provider, "it signals more often than anybody can take; some of it is lost");
         }
     }
 }

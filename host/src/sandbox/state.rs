@@ -10,6 +10,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::limits::Meter;
 use super::log::{Level, Log, Stream};
 use super::outgoing::{Hooks, Outgoing};
+use super::pace::Pace;
 use crate::name::ProviderName;
 use crate::policy::{Access, Grant, Permit};
 
@@ -44,6 +45,8 @@ pub struct Lease {
     pub permit: Permit,
     /// The way out for its HTTP requests.
     pub outgoing: Arc<Outgoing>,
+    /// How often it may signal.
+    pub pace: Arc<Pace>,
     /// Where its signals go.
     pub signals: mpsc::Sender<(ProviderName, Signal)>,
 }
