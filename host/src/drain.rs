@@ -50,11 +50,6 @@ impl Drain {
         self.stopping.cancelled().await;
     }
 
-    /// Whether the house is stopping.
-    pub fn is_stopping(&self) -> bool {
-        self.stopping.is_cancelled()
-    }
-
     /// Stops, waits for all tasks, and after the grace time drops those that are left.
     /// Says whether all of them ended by themselves.
     pub async fn finish(&self, grace: Duration) -> bool {

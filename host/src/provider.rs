@@ -155,11 +155,6 @@ impl Provider {
         &self.compiled.exports
     }
 
-    /// Whether it suggests values for variables.
-    pub fn completes(&self) -> bool {
-        self.compiled.completion.is_some()
-    }
-
     /// Whether it tells versions without being read.
     pub fn tells_versions(&self) -> bool {
         self.compiled.versions.is_some()
