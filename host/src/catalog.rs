@@ -21,7 +21,7 @@ pub use self::updates::Moment;
 use self::updates::Updates;
 use self::watch::Hub;
 pub use self::watch::{Change, News, Watch, Watched};
-use crate::name::{Digest, ProviderName, TeamName};
+use crate::name::{Digest, ProviderName, TeamName, Teams};
 use crate::template::Captures;
 use crate::uri::Uri;
 
@@ -287,8 +287,8 @@ impl Reader {
     }
 
     /// A watch with nothing in it yet.
-    pub fn watch(&self, team: &TeamName) -> Watch {
-        self.shelf.hub.watch(team)
+    pub fn watch(&self, teams: &Teams) -> Watch {
+        self.shelf.hub.watch(teams)
     }
 }
 
@@ -308,7 +308,7 @@ mod tests {
     #[tokio::test]
     async fn a_publish_that_shows_nothing_new_is_not_told() {
         let (mut writer, reader) = catalog(8);
-        let watch = reader.watch(&TeamName::sole());
+        let watch = reader.watch(&Teams::sole());
         watch.list_changes(true);
         let rejected = Rejected { file: "a.wasm".into(), digest: None, reason: "empty".into() };
         writer.publish(Catalog::new(vec![], vec![rejected], vec![]));

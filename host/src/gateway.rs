@@ -70,7 +70,7 @@ impl Gateway {
     /// What this caller's model should know: the operator's words, then each provider's.
     pub fn about(&self, caller: &Caller) -> About {
         let catalog = self.reader.snapshot();
-        let own = catalog.offers().iter().filter(|offer| offer.provider.team() == &caller.team);
+        let own = catalog.offers().iter().filter(|offer| caller.teams.has(offer.provider.team()));
         let said = own.filter_map(|offer| {
             let text = offer.instructions.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
             let title = offer.title.as_deref().unwrap_or(offer.name().as_str());
@@ -104,6 +104,6 @@ impl Gateway {
 
     /// A watch for this caller, with nothing in it yet.
     pub fn watch(&self, caller: &Caller) -> Watch {
-        self.reader.watch(&caller.team)
+        self.reader.watch(&caller.teams)
     }
 }

@@ -1,6 +1,7 @@
 //! Small parsed names: providers, teams, and the digest of a component.
 //! A name that exists is a valid name.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -63,6 +64,39 @@ impl TeamName {
     }
 }
 
+/// The teams that somebody belongs to: at least one, each once, in the order of their names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Teams(Arc<[TeamName]>);
+
+impl Teams {
+    /// These teams. None where there are none: who belongs to no team can ask for nothing.
+    pub fn of(teams: impl IntoIterator<Item = TeamName>) -> Option<Self> {
+        let teams: BTreeSet<_> = teams.into_iter().collect();
+        (!teams.is_empty()).then(|| Self(teams.into_iter().collect()))
+    }
+
+    /// The only team there is where no teams are configured.
+    pub fn sole() -> Self {
+        TeamName::sole().into()
+    }
+
+    /// Whether this team is among them.
+    pub fn has(&self, team: &TeamName) -> bool {
+        self.0.binary_search(team).is_ok()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &TeamName> {
+        self.0.iter()
+    }
+}
+
+impl From<TeamName> for Teams {
+    fn from(team: TeamName) -> Self {
+        Self(Arc::new([team]))
+    }
+}
+
 /// The SHA-256 of a component's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
@@ -103,6 +137,17 @@ mod tests {
         for bad in ["", ".hidden", "-x", "a b", "a/b", "ä", "a\n", &"x".repeat(65)] {
             assert!(ProviderName::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn teams_are_a_set_in_order() {
+        let name = |text: &str| TeamName::parse(text).unwrap();
+        let of = |texts: &[&str]| Teams::of(texts.iter().map(|text| name(text)));
+        assert_eq!(of(&[]), None);
+        let both = of(&["b", "a", "b"]).unwrap();
+        assert_eq!(both.iter().map(TeamName::as_str).collect::<Vec<_>>(), ["a", "b"]);
+        assert!(both.has(&name("a")) && both.has(&name("b")) && !both.has(&name("c")));
+        assert_eq!(Some(Teams::from(name("a"))), of(&["a"]));
     }
 
     #[test]

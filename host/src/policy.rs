@@ -175,25 +175,34 @@ fn own_port(scheme: &str) -> u16 {
 #[derive(Debug, Clone)]
 pub struct Permit {
     call: Arc<Call>,
+    /// Whose provider is asked; none where the host asks.
+    team: Option<TeamName>,
 }
 
 /// Why a call may not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the caller's team is not the provider's")]
+#[error("the provider is not of a team of the caller's")]
 pub struct Denied;
 
 impl Permit {
     /// Whether this caller may ask a provider of this team.
     pub fn ask(call: &Arc<Call>, team: &TeamName) -> Result<Self, Denied> {
         match &call.caller {
-            Some(caller) if caller.team == *team => Ok(Self { call: call.clone() }),
+            Some(caller) if caller.teams.has(team) => {
+                Ok(Self { call: call.clone(), team: Some(team.clone()) })
+            }
             _ => Err(Denied),
         }
     }
 
     /// The host asks for itself: to probe, to list, to look for newer versions.
     pub fn host() -> Self {
-        Self { call: Call::by_host() }
+        Self { call: Call::by_host(), team: None }
+    }
+
+    /// The team as whose member the caller asks; none when it is the host.
+    pub fn team(&self) -> Option<&TeamName> {
+        self.team.as_ref()
     }
 
     /// Who asks; none when it is the host.
@@ -210,6 +219,7 @@ impl Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::name::Teams;
 
     fn rule(host: &str) -> HostRule {
         HostRule { scheme: None, host: host.into(), port: None, methods: None, private: false }
@@ -241,11 +251,13 @@ mod tests {
 
     #[test]
     fn a_caller_of_another_team_gets_no_permit() {
-        let caller =
-            |team: &str| Caller { subject: None, team: TeamName::parse(team).unwrap(), scopes: vec![] };
-        let call = Arc::new(Call::by(caller("wiki")));
-        assert!(Permit::ask(&call, &caller("wiki").team).is_ok());
-        assert!(Permit::ask(&call, &caller("ops").team).is_err());
-        assert!(Permit::ask(&Call::by_host(), &caller("ops").team).is_err());
+        let team = |name: &str| TeamName::parse(name).unwrap();
+        let teams = Teams::of([team("wiki"), team("docs")]).unwrap();
+        let call = Arc::new(Call::by(Caller { subject: None, teams, scopes: vec![] }));
+        for own in ["wiki", "docs"] {
+            assert_eq!(Permit::ask(&call, &team(own)).unwrap().team(), Some(&team(own)));
+        }
+        assert!(Permit::ask(&call, &team("ops")).is_err());
+        assert!(Permit::ask(&Call::by_host(), &team("ops")).is_err());
     }
 }

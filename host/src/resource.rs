@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use crate::name::TeamName;
+use crate::name::Teams;
 use crate::template::Pattern;
 use crate::uri::Uri;
 
@@ -202,8 +202,8 @@ pub struct Completion {
 pub struct Caller {
     /// The subject of the credential, if there is one.
     pub subject: Option<String>,
-    /// The team whose view the caller has.
-    pub team: TeamName,
+    /// The teams whose providers the caller may ask.
+    pub teams: Teams,
     /// What the credential allows.
     pub scopes: Vec<String>,
 }

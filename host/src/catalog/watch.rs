@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::name::TeamName;
+use crate::name::{TeamName, Teams};
 use crate::uri::Uri;
 
 /// Something that differs from what was there.
@@ -48,7 +48,7 @@ struct Watchers {
 
 #[derive(Debug)]
 struct Watcher {
-    team: TeamName,
+    teams: Teams,
     waiting: Mutex<Waiting>,
     bell: Notify,
 }
@@ -70,9 +70,9 @@ impl Hub {
         Self { most_uris, watchers: Arc::default() }
     }
 
-    pub(super) fn watch(&self, team: &TeamName) -> Watch {
+    pub(super) fn watch(&self, teams: &Teams) -> Watch {
         let watcher =
-            Arc::new(Watcher { team: team.clone(), waiting: Mutex::default(), bell: Notify::new() });
+            Arc::new(Watcher { teams: teams.clone(), waiting: Mutex::default(), bell: Notify::new() });
         let mut watchers = lock(&self.watchers);
         let id = watchers.next;
         watchers.next += 1;
@@ -144,7 +144,9 @@ impl Watch {
         }
         waiting.wanted.insert(uri.clone());
         drop(waiting);
-        watchers.add(self.id, (self.watcher.team.clone(), uri));
+        for team in self.watcher.teams.iter() {
+            watchers.add(self.id, (team.clone(), uri.clone()));
+        }
         true
     }
 
@@ -154,7 +156,7 @@ impl Watch {
         let mut waiting = lock(&self.watcher.waiting);
         if let Some(uri) = waiting.wanted.take(uri) {
             waiting.uris.remove(&uri);
-            watchers.forget(self.id, &self.watcher.team, uri);
+            watchers.forget(self.id, &self.watcher.teams, &uri);
         }
     }
 
@@ -182,7 +184,7 @@ impl Drop for Watch {
         let mut watchers = lock(&self.watchers);
         watchers.all.remove(&self.id);
         for uri in std::mem::take(&mut lock(&self.watcher.waiting).wanted) {
-            watchers.forget(self.id, &self.watcher.team, uri);
+            watchers.forget(self.id, &self.watcher.teams, &uri);
         }
     }
 }
@@ -204,9 +206,9 @@ impl Watchers {
         }
     }
 
-    fn forget(&mut self, id: u64, team: &TeamName, uri: Uri) {
-        let key = (team.clone(), uri);
-        if let Some(ids) = self.by_uri.get_mut(&key) {
+    fn forget(&mut self, id: u64, teams: &Teams, uri: &Uri) {
+        for key in teams.iter().map(|team| (team.clone(), uri.clone())) {
+            let Some(ids) = self.by_uri.get_mut(&key) else { continue };
             ids.remove(&id);
             if ids.is_empty() {
                 self.by_uri.remove(&key);
@@ -228,7 +230,7 @@ mod tests {
     #[tokio::test]
     async fn changes_that_wait_are_told_once() {
         let hub = Hub::new(8);
-        let watch = hub.watch(&TeamName::sole());
+        let watch = hub.watch(&Teams::sole());
         watch.list_changes(true);
         assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")));
         for _ in 0..1_000 {
@@ -242,7 +244,7 @@ mod tests {
     #[test]
     fn nobody_hears_what_he_did_not_ask_for() {
         let hub = Hub::new(1);
-        let (watch, team) = (hub.watch(&TeamName::sole()), TeamName::parse("other").unwrap());
+        let (watch, team) = (hub.watch(&Teams::sole()), TeamName::parse("other").unwrap());
         assert!(watch.add(uri("a:1")) && watch.add(uri("a:1")) && !watch.add(uri("a:2")));
         hub.list_changed();
         hub.updated(&team, &uri("a:1"));
@@ -256,7 +258,7 @@ mod tests {
     #[test]
     fn a_dropped_watch_leaves_nothing_behind() {
         let hub = Hub::new(8);
-        let watch = hub.watch(&TeamName::sole());
+        let watch = hub.watch(&Teams::sole());
         watch.add(uri("a:1"));
         hub.said(&TeamName::sole(), &uri("a:1"));
         drop(watch);
@@ -268,7 +270,7 @@ mod tests {
     #[tokio::test]
     async fn news_are_what_begins_and_what_was_said() {
         let hub = Hub::new(8);
-        let (one, other) = (hub.watch(&TeamName::sole()), hub.watch(&TeamName::sole()));
+        let (one, other) = (hub.watch(&Teams::sole()), hub.watch(&Teams::sole()));
         let watched = |text| HashSet::from([(TeamName::sole(), uri(text))]);
         one.add(uri("a:1"));
         other.add(uri("a:1"));

@@ -16,7 +16,7 @@ use super::file::{self, File, Server, Watch};
 use super::gather::Source;
 use super::value::Time;
 use super::{Config, Env, Fault, Log, LogFormat, Overrides, Place};
-use crate::name::TeamName;
+use crate::name::{TeamName, Teams};
 use crate::policy::{Approve, Ask, Grant, Limits};
 use crate::reconcile::{Approvals, Terms};
 use crate::resource::Caller;
@@ -122,7 +122,7 @@ fn endpoint(server: Server, listen: SocketAddr) -> endpoint::Config {
         streams: count(server.streams, 1_000) as usize,
         connections: count(server.connections, 1_000) as usize,
         keep_alive: time(server.keep_alive, 15),
-        caller: Caller { subject: None, team: TeamName::sole(), scopes: Vec::new() },
+        caller: Caller { subject: None, teams: Teams::sole(), scopes: Vec::new() },
         title: server.title,
     }
 }

@@ -167,10 +167,10 @@ fn fresh_id() -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::TeamName;
+    use crate::name::Teams;
 
     fn caller(subject: &str) -> Caller {
-        Caller { subject: Some(subject.into()), team: TeamName::sole(), scopes: vec![] }
+        Caller { subject: Some(subject.into()), teams: Teams::sole(), scopes: vec![] }
     }
 
     fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, Refusal> {

@@ -40,6 +40,8 @@ pub(super) struct Cache {
 pub(super) struct Question<'a> {
     /// Of the provider: it names the component, its grants and its settings.
     pub(super) revision: u64,
+    /// Whose provider is asked.
+    pub(super) team: &'a TeamName,
     /// Whole: of two credentials of one subject, the one with fewer scopes may see less.
     pub(super) caller: &'a Caller,
     pub(super) uri: &'a Uri,
@@ -74,7 +76,7 @@ struct Key {
 
 impl Question<'_> {
     fn of_team(&self) -> Key {
-        self.of(Who::Team(self.caller.team.clone()))
+        self.of(Who::Team(self.team.clone()))
     }
 
     fn of_caller(&self) -> Key {
@@ -108,7 +110,7 @@ impl Answer {
     /// What it says to this question, with the time that is left.
     fn to(&self, question: &Question<'_>, reader: &Reader) -> Option<Reading> {
         let ttl = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-        let is_same = |uri| reader.is_same_since(self.since, &question.caller.team, uri);
+        let is_same = |uri| reader.is_same_since(self.since, question.team, uri);
         let may = self.only.as_ref().is_none_or(|only| only == question.caller);
         let holds = may
             && is_same(question.uri)
@@ -179,7 +181,7 @@ impl Cache {
                 Habit::Personal => question.of_caller(),
                 Habit::Stale => return Found::Nothing,
             };
-            let fits = |since| self.reader.is_same_since(since, &question.caller.team, question.uri);
+            let fits = |since| self.reader.is_same_since(since, question.team, question.uri);
             let flight = match self.flights.board(key, manner, || self.reader.moment(), fits) {
                 Boarding::Wait(flight) => flight,
                 Boarding::Alone => return Found::Nothing,

@@ -223,8 +223,10 @@ pub(super) fn visible<'a>(
     let begin = from.map_or(0, |from| {
         catalog.offers().partition_point(|offer| offer.name().as_str() < from.provider.as_str())
     });
-    let team = call.caller.as_ref().map(|caller| caller.team.clone());
-    catalog.offers()[begin..].iter().filter(move |offer| team.as_ref() == Some(offer.provider.team()))
+    let teams = call.caller.as_ref().map(|caller| caller.teams.clone());
+    catalog.offers()[begin..]
+        .iter()
+        .filter(move |offer| teams.as_ref().is_some_and(|teams| teams.has(offer.provider.team())))
 }
 
 /// The entries that this offer keeps; the first of those with the same URI.

@@ -53,7 +53,8 @@ impl Gateway {
         let (Ok(permit), Some(caller)) = (Permit::ask(call, offer.provider.team()), &call.caller) else {
             return Err(CallError::NotFound);
         };
-        let question = Question { revision: offer.provider.revision(), caller, uri };
+        let question =
+            Question { revision: offer.provider.revision(), team: offer.provider.team(), caller, uri };
         let held_by_it = held.map(ToOwned::to_owned);
         let answer = async {
             let matched = match route {

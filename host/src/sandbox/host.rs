@@ -39,9 +39,11 @@ impl provider_types::Host for State {}
 
 impl provider_host::Host for State {
     fn get_caller(&mut self) -> wasmtime::Result<Option<provider_types::Caller>> {
-        Ok(self.lease.permit.caller().map(|caller| provider_types::Caller {
+        // Of all teams of the caller, a provider hears of its own.
+        let asks = self.lease.permit.caller().zip(self.lease.permit.team());
+        Ok(asks.map(|(caller, team)| provider_types::Caller {
             subject: caller.subject.clone(),
-            team: caller.team.to_string(),
+            team: team.to_string(),
             scopes: caller.scopes.clone(),
         }))
     }

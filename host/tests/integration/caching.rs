@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use larder::catalog::Change;
 use larder::gateway::Error;
-use larder::name::TeamName;
+use larder::name::{TeamName, Teams};
 use larder::resource::{Body, Call, Caller, Reading, Scope};
 use larder::uri::Uri;
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::house::{House, Plan, someone};
 use crate::wire::Wire;
 
 fn caller(subject: &str) -> Caller {
-    Caller { subject: Some(subject.into()), team: TeamName::sole(), scopes: vec![] }
+    Caller { subject: Some(subject.into()), teams: Teams::sole(), scopes: vec![] }
 }
 
 fn by(subject: &str) -> Arc<Call> {
@@ -78,7 +78,7 @@ async fn answers_do_not_cross_callers_where_they_are_the_callers_own() {
 
     let shared = "fresh://everyone/3600000/0/a";
     assert_eq!(read(&house, &by("ann"), shared).await, read(&house, &by("bob"), shared).await);
-    let stranger = Caller { team: TeamName::parse("other").unwrap(), ..caller("ann") };
+    let stranger = Caller { teams: TeamName::parse("other").unwrap().into(), ..caller("ann") };
     let stranger = Arc::new(Call::by(stranger));
     assert_eq!(read(&house, &stranger, shared).await, format!("nothing is at `{shared}`"));
 }

@@ -9,7 +9,7 @@ use larder::catalog::{self, Herald, Reader};
 use larder::drain::Drain;
 use larder::gateway::{self, CacheConfig, Error, Gateway};
 use larder::lookout::{self, Lookout};
-use larder::name::{ProviderName, TeamName};
+use larder::name::{ProviderName, TeamName, Teams};
 use larder::policy::{Approve, Grant};
 use larder::reconcile::{self, Approvals, Reconcile, Round, Terms};
 use larder::resource::{Body, Call, Caller, Reading};
@@ -156,7 +156,7 @@ pub(crate) fn sandbox() -> sandbox::Config {
 
 /// Somebody of the only team.
 pub(crate) fn someone() -> Arc<Call> {
-    Arc::new(Call::by(Caller { subject: None, team: TeamName::sole(), scopes: vec![] }))
+    Arc::new(Call::by(Caller { subject: None, teams: Teams::sole(), scopes: vec![] }))
 }
 
 impl House {

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use larder::endpoint::{self, Endpoint};
-use larder::name::TeamName;
+use larder::name::Teams;
 use larder::resource::Caller;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ pub(crate) fn config() -> endpoint::Config {
         streams: 8,
         connections: 64,
         keep_alive: Duration::from_millis(200),
-        caller: Caller { subject: None, team: TeamName::sole(), scopes: vec![] },
+        caller: Caller { subject: None, teams: Teams::sole(), scopes: vec![] },
         title: Some("Test".into()),
     }
 }

@@ -16,7 +16,11 @@ fn uri(text: &str) -> Uri {
 }
 
 fn caller(subject: &str, team: &str) -> Caller {
-    Caller { subject: Some(subject.into()), team: TeamName::parse(team).unwrap(), scopes: vec![] }
+    Caller { subject: Some(subject.into()), teams: TeamName::parse(team).unwrap().into(), scopes: vec![] }
+}
+
+fn team(caller: &Caller) -> &TeamName {
+    caller.teams.iter().next().unwrap()
 }
 
 fn reading(text: &str, of: &Uri, ttl: u64, scope: Scope) -> Reading {
@@ -40,7 +44,7 @@ fn cache(config: Config) -> (Writer, Cache) {
 
 /// What a question is answered with, where its own call would say `own`; a call that waits says none.
 fn ask(cache: &Cache, who: &Caller, uri: &Uri, own: Reading) -> Option<String> {
-    let question = Question { revision: 1, caller: who, uri };
+    let question = Question { revision: 1, team: team(who), caller: who, uri };
     let answer = cache.answer(&question, Manner::Lead, async { Ok::<_, ()>(own) });
     answer.now_or_never().map(|answer| text(&answer.unwrap()).to_owned())
 }
@@ -84,14 +88,14 @@ proptest! {
         for (at, act) in acts.into_iter().enumerate() {
             let (caller, which, revision, scope, fresh) = match act {
                 Act::Update { team, uri } => {
-                    writer.updated(&callers[team * 3].team, &uris[uri]);
+                    writer.updated(self::team(&callers[team * 3]), &uris[uri]);
                     updates.push((team, uri, at));
                     continue;
                 }
                 Act::Ask { caller, uri, revision, scope, fresh } => (caller, uri, revision, scope, fresh),
             };
             let own = made.len();
-            let question = Question { revision, caller: &callers[caller], uri: &uris[which] };
+            let question = Question { revision, team: team(&callers[caller]), caller: &callers[caller], uri: &uris[which] };
             let told = reading(&own.to_string(), &uris[which], if fresh { 60 } else { 0 }, scope);
             let answer = cache.answer(&question, Manner::Lead, async { Ok::<_, ()>(told) });
             let answer = answer.now_or_never().unwrap().unwrap();
@@ -100,7 +104,7 @@ proptest! {
             if number != own {
                 let other = &made[number];
                 prop_assert!(other.fresh && (other.uri, other.revision) == (which, revision));
-                prop_assert_eq!(&callers[other.caller].team, &callers[caller].team);
+                prop_assert_eq!(team(&callers[other.caller]), team(&callers[caller]));
                 prop_assert!(other.scope == Scope::Everyone || other.caller == caller);
                 let team = usize::from(caller == 3);
                 prop_assert!(!updates.iter().any(|&(t, u, when)| (t, u) == (team, which) && when > other.at));
@@ -142,7 +146,7 @@ fn what_was_used_last_stays_and_what_is_too_large_does_not_come() {
 /// A question whose call answers when it is told what.
 async fn waiting(cache: &Cache, who: &Caller, told: oneshot::Receiver<Reading>) -> String {
     let one = uri("x:1");
-    let question = Question { revision: 1, caller: who, uri: &one };
+    let question = Question { revision: 1, team: team(who), caller: who, uri: &one };
     let call = async { told.await.map_err(|_| "its call ended") };
     cache
         .answer(&question, Manner::Lead, call)
@@ -194,7 +198,7 @@ async fn who_asks_after_an_update_does_not_get_what_was_read_before_it() {
     let [(old, told), (new, own)] = [(); 2].map(|()| oneshot::channel());
     let mut before = Box::pin(waiting(&cache, &ann, told));
     assert!((&mut before).now_or_never().is_none());
-    writer.updated(&ann.team, &one);
+    writer.updated(team(&ann), &one);
     let mut after = Box::pin(waiting(&cache, &ann, own));
     assert!((&mut after).now_or_never().is_none());
     old.send(reading("old", &one, 60, Scope::Everyone)).unwrap();
