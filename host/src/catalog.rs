@@ -165,6 +165,17 @@ impl Catalog {
             || (self.by_uri(uri.as_str()).is_none() && self.by_rest(uri).any(is_own))
     }
 
+    /// Whether this provider may give a content of this URI when it is asked for the other: the one that was asked
+    /// for, and what is below it or its own, unless somebody else lists it.
+    pub fn may_answer(&self, provider: &ProviderName, asked: &Uri, uri: &Uri) -> bool {
+        let is_below = || {
+            let rest = uri.as_str().strip_prefix(asked.as_str());
+            rest.is_some_and(|rest| asked.as_str().ends_with('/') || rest.starts_with(['/', '?', '#']))
+        };
+        let is_free = || self.by_uri(uri.as_str()).is_none_or(|offer| offer.name() == provider);
+        uri == asked || (is_free() && (is_below() || self.speaks_for(provider, uri)))
+    }
+
     /// Whether two catalogs show a client the same lists.
     fn lists_like(&self, other: &Self) -> bool {
         let shown = |catalog: &Self| -> Vec<_> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cache::{Manner, Question};
 use super::{Error, Gateway};
-use crate::catalog::{Offer, Route};
+use crate::catalog::{Catalog, Offer, Route};
 use crate::policy::Permit;
 use crate::provider::CallError;
 use crate::resource::{Call, Match, Reading};
@@ -25,7 +25,7 @@ impl Gateway {
                 }
                 Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
-            match self.ask(call, offer, route, &uri, held).await {
+            match self.ask(call, &catalog, offer, route, &uri, held).await {
                 Ok(reading) if held.is_some() && reading.version.as_deref() == held => {
                     return Err(Error::from_call(offer.name(), uri.as_str(), held, CallError::NotModified));
                 }
@@ -45,6 +45,7 @@ impl Gateway {
     async fn ask(
         &self,
         call: &Arc<Call>,
+        catalog: &Catalog,
         offer: &Offer,
         route: Route<'_>,
         uri: &Uri,
@@ -61,7 +62,9 @@ impl Gateway {
                 Route::Matched(_, matched) => matched,
                 _ => Some(offer.provider.match_uri(permit.clone(), uri).await?.ok_or(CallError::NotFound)?),
             };
-            offer.provider.read(permit, uri, matched, held_by_it).await
+            let reading = offer.provider.read(permit, uri, matched, held_by_it).await?;
+            its_own(catalog, offer, uri, &reading)?;
+            Ok(reading)
         };
         self.cache.answer(&question, manner(call, held), answer).await
     }
@@ -91,6 +94,18 @@ impl Gateway {
         };
         let found = offer.provider.match_uri(permit, uri).await;
         found.map_err(|error| Error::from_call(offer.name(), uri.as_str(), None, error))
+    }
+}
+
+/// A model takes a content for what its URI says: nobody answers in the name of another.
+fn its_own(catalog: &Catalog, offer: &Offer, asked: &Uri, reading: &Reading) -> Result<(), CallError> {
+    let mut contents = reading.contents.iter();
+    match contents.find(|content| !catalog.may_answer(offer.name(), asked, &content.uri)) {
+        None => Ok(()),
+        Some(content) => Err(CallError::Failed(format!(
+            "it gave a content as {}, which is neither below what was asked for nor one that it lists, matches or claims",
+            content.uri
+        ))),
     }
 }
 

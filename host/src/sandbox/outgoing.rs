@@ -18,7 +18,15 @@ pub struct Outgoing {
     rules: Arc<[HostRule]>,
     timeout: std::time::Duration,
     body_limit: u64,
-    client: OnceLock<Result<reqwest::Client, String>>,
+    /// Only to the public network, and also into this one: never a connection of the one for a request of the other.
+    clients: [OnceLock<Result<reqwest::Client, String>>; 2],
+}
+
+/// How far a request may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Public,
+    Private,
 }
 
 /// Why a request came to nothing.
@@ -40,7 +48,7 @@ impl Outgoing {
             rules: grant.hosts.clone().into(),
             timeout: grant.limits.wall,
             body_limit: grant.limits.http_body,
-            client: OnceLock::new(),
+            clients: [OnceLock::new(), OnceLock::new()],
         }
     }
 
@@ -80,18 +88,18 @@ impl Outgoing {
     ) -> Result<http::Response<reqwest::Body>, Refusal> {
         let request = reqwest::Request::try_from(request)
             .map_err(|error| Refusal::Unreachable(format!("not a URL: {error}")))?;
-        check(&self.rules, request.method().as_str(), request.url())?;
-        let client = self.client.get_or_init(|| self.client()).as_ref();
+        let reach = check(&self.rules, request.method().as_str(), request.url())?;
+        let client = self.clients[reach as usize].get_or_init(|| self.client(reach)).as_ref();
         let client = client.map_err(|error| Refusal::Unreachable(error.clone()))?;
         client.execute(request).await.map(Into::into).map_err(|error| failure(&error))
     }
 
-    fn client(&self) -> Result<reqwest::Client, String> {
+    fn client(&self, reach: Reach) -> Result<reqwest::Client, String> {
         reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .timeout(self.timeout)
-            .dns_resolver(Arc::new(Resolver(self.rules.clone())))
+            .dns_resolver(Arc::new(Resolver(reach)))
             .build()
             .map_err(|error| format!("cannot set up TLS: {error}"))
     }
@@ -113,17 +121,20 @@ fn is_hop(name: &str) -> bool {
     .any(|hop| name.eq_ignore_ascii_case(hop))
 }
 
-/// Whether the rules allow this request. The URL is judged as it was parsed, for that is what is connected to.
-fn check(rules: &[HostRule], method: &str, url: &reqwest::Url) -> Result<(), Refusal> {
+/// Whether the rules allow this request, and how far it may go: another rule for the same name counts for its own
+/// requests only. The URL is judged as it was parsed, for that is what is connected to.
+fn check(rules: &[HostRule], method: &str, url: &reqwest::Url) -> Result<Reach, Refusal> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let port = url.port_or_known_default().unwrap_or_default();
     let is_address = host.parse::<IpAddr>().is_ok();
-    let allowed = rules
+    let reach = rules
         .iter()
         .filter(|rule| !is_address || rule.host.trim_matches(['[', ']']) == host)
-        .any(|rule| rule.covers(method, url.scheme(), if is_address { &rule.host } else { host }, port));
-    if allowed {
-        return Ok(());
+        .filter(|rule| rule.covers(method, url.scheme(), if is_address { &rule.host } else { host }, port))
+        .map(|rule| if rule.private { Reach::Private } else { Reach::Public })
+        .max_by_key(|reach| *reach as usize);
+    if let Some(reach) = reach {
+        return Ok(reach);
     }
     let origin = url.origin().ascii_serialization();
     Err(Refusal::Denied(format!(
@@ -144,8 +155,8 @@ fn failure(error: &reqwest::Error) -> Refusal {
     if error.is_timeout() { Refusal::TimedOut } else { Refusal::Unreachable(last) }
 }
 
-/// Resolves names, and leaves out addresses inside this network unless the rule for the name allows them.
-struct Resolver(Arc<[HostRule]>);
+/// Resolves names, and leaves out addresses inside this network unless the request may go there.
+struct Resolver(Reach);
 
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -159,7 +170,7 @@ struct Inside {
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
-        let private = self.0.iter().any(|rule| rule.private && rule.names(&name));
+        let private = self.0 == Reach::Private;
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             let inside = found.iter().map(SocketAddr::ip).find(|address| !address::is_public(*address));
@@ -258,6 +269,22 @@ mod tests {
             assert!(allows(rule("127.0.0.1", Some("http"), None), url), "{url}");
             assert!(!allows(rule("0x7f.1", Some("http"), None), url), "{url}");
         }
+    }
+
+    #[test]
+    fn a_private_rule_is_for_its_own_requests_only() {
+        let private = HostRule { private: true, ..rule("*.example.com", Some("http"), Some(8080)) };
+        let rules = [private, rule("api.example.com", None, None)];
+        let reach = |url: &str| check(&rules, "GET", &reqwest::Url::parse(url).unwrap());
+        assert_eq!(reach("http://api.example.com:8080/"), Ok(Reach::Private));
+        assert_eq!(reach("https://api.example.com/"), Ok(Reach::Public));
+        assert!(reach("https://other.example.com/").is_err());
+        let both =
+            [rule("a.example", None, None), HostRule { private: true, ..rule("a.example", None, None) }];
+        assert_eq!(
+            check(&both, "GET", &reqwest::Url::parse("https://a.example/").unwrap()),
+            Ok(Reach::Private)
+        );
     }
 
     #[test]

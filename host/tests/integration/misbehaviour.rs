@@ -139,6 +139,20 @@ async fn it_says_what_must_not_be_passed_on() {
 }
 
 #[tokio::test]
+async fn it_answers_in_the_name_of_another() {
+    let house = open("pose").await;
+    for own in ["pose://mine", "pose://as/x", "pose://as/pose://mine"] {
+        assert_eq!(house.text(&format!("pose://as/{own}")).await, "believe me");
+    }
+    let asked = "pose://as/echo://hello";
+    assert_eq!(house.text(&format!("pose://as/{asked}/part")).await, "believe me");
+    for foreign in ["echo://hello", "echo://say/x", "nobody://knows", "pose://minefield"] {
+        let told = house.text(&format!("pose://as/{foreign}")).await;
+        assert!(told.contains(&format!("it gave a content as {foreign}, which is neither")), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn it_takes_all_its_turns() {
     let plan = Plan::of("echo sleep").terms("sleep", |grant, _| {
         tight(&mut grant.limits);
