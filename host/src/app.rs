@@ -1,6 +1,7 @@
 //! From a configuration to a running house: everything is wired, served and drained here.
 
 mod descriptors;
+mod keeping;
 mod served;
 mod signal;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
+use self::keeping::Keeping;
 use crate::catalog::{self, Reader};
 use crate::config::Config;
 use crate::drain::Drain;
@@ -34,6 +36,7 @@ pub struct App {
     catalog: Reader,
     /// What keeps the catalog up to date; taken when it begins.
     keepers: Option<(Reconcile, Lookout)>,
+    keeping: Keeping,
     drain: Drain,
     grace: Duration,
 }
@@ -55,6 +58,11 @@ pub enum RunError {
     /// The endpoint ended by itself.
     #[error("the endpoint broke off: {0}")]
     Serve(#[from] io::Error),
+    /// What is served would get old.
+    #[error(
+        "a task that keeps the catalog up to date broke off; the log says which, and this is a defect of ours"
+    )]
+    Broke,
 }
 
 fn advice(error: &io::Error) -> &'static str {
@@ -105,15 +113,16 @@ impl App {
         let gateway = Gateway::new(config.gateway, catalog.clone(), signals);
         let endpoint = Endpoint::new(config.endpoint, gateway, drain.clone());
         let keepers = Some((reconcile, lookout));
-        Ok(Self { endpoint, catalog, keepers, drain, grace: config.grace })
+        let keeping = Keeping::new(drain.clone());
+        Ok(Self { endpoint, catalog, keepers, keeping, drain, grace: config.grace })
     }
 
     /// Follows the folder and what providers say from now on, without telling `larder approve` what is held
     /// back: that is for the server to say.
     pub fn keep_up(&mut self) {
         if let Some((reconcile, lookout)) = self.keepers.take() {
-            self.drain.spawn(reconcile.quietly().run());
-            self.drain.spawn(lookout.run());
+            self.keeping.spawn("reconcile", reconcile.quietly().run());
+            self.keeping.spawn("lookout", lookout.run());
         }
     }
 
@@ -122,8 +131,8 @@ impl App {
         descriptors::raise();
         if let Some((reconcile, lookout)) = self.keepers.take() {
             self.drain.spawn(signal::hang_up(reconcile.wake(), self.drain.clone()));
-            self.drain.spawn(reconcile.run());
-            self.drain.spawn(lookout.run());
+            self.keeping.spawn("reconcile", reconcile.run());
+            self.keeping.spawn("lookout", lookout.run());
         }
     }
 
@@ -165,10 +174,12 @@ impl App {
         self.serve_on();
         let mut stops = Stops::new();
         let mut serving = self.drain.spawn(serving);
+        let mut broke = false;
         let ended = tokio::select! {
             ended = &mut serving => Some(ended),
             () = stops.next() => None,
             () = self.drain.stopping() => None,
+            () = self.keeping.broke() => { broke = true; None }
         };
         if ended.is_none() {
             tracing::info!(grace = ?self.grace, "stopping; once more ends at once");
@@ -186,6 +197,7 @@ impl App {
             Some(Ok(Some(Err(error)))) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Some(Ok(Some(Err(error)))) => Err(error.into()),
             Some(_) => Err(io::Error::other("its task ended").into()),
+            None if broke => Err(RunError::Broke),
             None => Ok(()),
         }
     }

@@ -52,6 +52,8 @@ pub struct Config {
     pub connections: usize,
     /// How often a silent stream says that it is alive.
     pub keep_alive: Duration,
+    /// How long a client may read nothing of what is sent to it.
+    pub stall: Duration,
     /// On whose behalf everything is asked.
     pub caller: Caller,
     /// The server's name for people.

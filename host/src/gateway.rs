@@ -8,16 +8,13 @@ mod read;
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
 use self::cache::Cache;
 pub use self::cache::Config as CacheConfig;
 pub use self::error::Error;
 use crate::catalog::{Catalog, Reader, Watch};
-use crate::name::ProviderName;
 use crate::policy::Permit;
 use crate::resource::{Call, Caller, Completing, Completion, Freshness, Scope};
-use crate::sandbox::Signal;
+use crate::sandbox::{Outbox, Signal};
 
 /// What the operator decides about answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +33,7 @@ pub struct Gateway {
     config: Arc<Config>,
     reader: Reader,
     cache: Arc<Cache>,
-    signals: mpsc::Sender<(ProviderName, Signal)>,
+    signals: Outbox,
 }
 
 /// What a client is told at the start.
@@ -53,7 +50,7 @@ const INSTRUCTIONS: usize = 4 * 1024;
 
 impl Gateway {
     /// A gateway to what this reader sees. It signals whose list should be asked for anew.
-    pub fn new(config: Config, reader: Reader, signals: mpsc::Sender<(ProviderName, Signal)>) -> Self {
+    pub fn new(config: Config, reader: Reader, signals: Outbox) -> Self {
         let cache = Arc::new(Cache::new(config.cache, reader.clone()));
         Self { config: Arc::new(config), reader, cache, signals }
     }
@@ -63,7 +60,7 @@ impl Gateway {
         let own = list::visible(catalog, call, None);
         for offer in own.filter(|offer| offer.wants_refresh()) {
             // Where so much waits to be worked off, a later question will do.
-            let _ = self.signals.try_send((offer.name().clone(), Signal::ListStale));
+            self.signals.say(offer.name(), Signal::ListStale);
         }
     }
 

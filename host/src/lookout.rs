@@ -7,21 +7,23 @@ mod held;
 mod posts;
 
 use std::collections::HashSet;
+use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use self::ask::{Answered, ask};
 use self::folders::Folders;
 use self::posts::{Batch, Posts, Way};
-use crate::catalog::{Herald, News, Reader};
+use crate::catalog::{Herald, News, Reader, Watched};
 use crate::drain::Drain;
 use crate::name::ProviderName;
-use crate::sandbox::Signal;
+use crate::sandbox::Outbox;
 
 /// Answers that may wait to be compared.
 const ANSWERS: usize = 1_024;
@@ -42,24 +44,25 @@ pub struct Lookout {
     config: Config,
     reader: Reader,
     herald: Herald,
-    signals: mpsc::Sender<(ProviderName, Signal)>,
+    signals: Outbox,
     drain: Drain,
     posts: Posts,
     known: watch::Sender<usize>,
 }
 
 /// Questions to one provider that are under way, and how long they took once they are done.
-type Running = FuturesUnordered<BoxFuture<'static, (Option<ProviderName>, Duration)>>;
+type Running = FuturesUnordered<BoxFuture<'static, Done>>;
+
+/// A batch of questions that is done.
+struct Done {
+    provider: Option<ProviderName>,
+    asked: Vec<Watched>,
+    took: Duration,
+}
 
 impl Lookout {
     /// Nothing happens before it runs. `signals` is where it says that a provider's list may differ.
-    pub fn new(
-        config: Config,
-        reader: Reader,
-        herald: Herald,
-        signals: mpsc::Sender<(ProviderName, Signal)>,
-        drain: Drain,
-    ) -> Self {
+    pub fn new(config: Config, reader: Reader, herald: Herald, signals: Outbox, drain: Drain) -> Self {
         let (posts, known) = (Posts::default(), watch::Sender::default());
         Self { config, reader, herald, signals, drain, posts, known }
     }
@@ -73,7 +76,7 @@ impl Lookout {
     /// Looks until the house stops.
     pub async fn run(mut self) {
         let drain = self.drain.clone();
-        let mut hints = self.look_at_folders();
+        let (mut hints, mut folders) = self.look_at_folders();
         let (answers, mut answered) = mpsc::channel(ANSWERS);
         let mut running = Running::new();
         let mut published = self.reader.published();
@@ -85,12 +88,14 @@ impl Lookout {
                 biased;
                 () = drain.stopping() => return,
                 Some(answer) = answered.recv() => self.take(answer),
-                Some((provider, took)) = running.next() => {
-                    self.posts.finish(provider.as_ref(), took, Instant::now());
+                Some(Done { provider, asked, took }) = running.next() => {
+                    self.posts.finish(provider.as_ref(), &asked, took, Instant::now());
                 }
+                Err(error) = &mut folders => break_with(error),
                 news = self.herald.news() => self.hear(news),
                 Some(provider) = hints.recv() => self.posts.hint(&provider),
                 Ok(()) = published.changed() => self.posts.compare(&self.reader.snapshot()),
+                () = until(self.posts.next_retry()) => self.posts.retry(Instant::now()),
                 _ = versions.tick() => self.tick(Way::Versions),
                 _ = tick(&mut rereads) => self.tick(Way::Reading),
             }
@@ -98,7 +103,7 @@ impl Lookout {
         }
     }
 
-    fn look_at_folders(&self) -> mpsc::Receiver<ProviderName> {
+    fn look_at_folders(&self) -> (mpsc::Receiver<ProviderName>, JoinHandle<Option<()>>) {
         let (hints, hinted) = mpsc::channel(ANSWERS);
         let folders = Folders {
             reader: self.reader.clone(),
@@ -108,8 +113,7 @@ impl Lookout {
             signals: self.signals.clone(),
             drain: self.drain.clone(),
         };
-        self.drain.spawn(folders.run());
-        hinted
+        (hinted, self.drain.spawn(folders.run()))
     }
 
     fn hear(&mut self, news: News) {
@@ -138,6 +142,7 @@ impl Lookout {
         for Batch { provider, jobs } in self.posts.dispatch() {
             let name = provider.as_ref().map(|provider| provider.name().clone());
             let (catalog, answers, drain) = (self.reader.snapshot(), answers.clone(), self.drain.clone());
+            let asked = jobs.iter().map(|job| job.watched.clone()).collect();
             let began = Instant::now();
             let task = self.drain.spawn(async move {
                 tokio::select! {
@@ -146,11 +151,25 @@ impl Lookout {
                 }
             });
             running.push(Box::pin(async move {
-                // Whether it ended or broke off, what is left is due again at the next look.
+                // Whether it ended or broke off, what got no answer is due again in a while.
                 let _ = task.await;
-                (name, began.elapsed())
+                Done { provider: name, asked, took: began.elapsed() }
             }));
         }
+    }
+}
+
+/// Without a part of it the lookout would miss what it is there for.
+fn break_with(error: JoinError) {
+    if let Ok(panic) = error.try_into_panic() {
+        resume_unwind(panic);
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -19,7 +19,7 @@ use crate::policy::{Grant, Permit};
 use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
 use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
-use crate::sandbox::{Compiled, Fault, FaultKind, Lease, Outgoing, Pace, Sandbox, Signal, State};
+use crate::sandbox::{Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Pace, Sandbox, State, Threads};
 use crate::uri::Uri;
 
 /// The most values that one completion may give.
@@ -37,7 +37,8 @@ pub struct Provider {
     outgoing: Arc<Outgoing>,
     pace: Arc<Pace>,
     turns: Semaphore,
-    signals: mpsc::Sender<(ProviderName, Signal)>,
+    signals: Outbox,
+    threads: Option<Arc<Threads>>,
 }
 
 /// Why a call gave no answer.
@@ -101,9 +102,11 @@ impl Provider {
         compiled: Compiled,
         grant: Arc<Grant>,
         sandbox: Arc<Sandbox>,
-        signals: mpsc::Sender<(ProviderName, Signal)>,
+        signals: Outbox,
     ) -> Self {
         static REVISIONS: AtomicU64 = AtomicU64::new(1);
+        // Only what has a folder can wait for one.
+        let threads = (!grant.dirs.is_empty()).then(|| sandbox.threads(&team, &name));
         Self {
             name,
             team,
@@ -112,6 +115,7 @@ impl Provider {
             outgoing: Arc::new(Outgoing::new(&grant)),
             pace: Arc::default(),
             turns: Semaphore::new(grant.limits.calls as usize),
+            threads,
             grant,
             compiled,
             sandbox,
@@ -177,6 +181,7 @@ impl Provider {
             outgoing: self.outgoing.clone(),
             pace: self.pace.clone(),
             signals: self.signals.clone(),
+            threads: self.threads.clone(),
         };
         self.sandbox.run(&self.compiled, lease, act).await.map_err(|fault| self.blame(fault))
     }

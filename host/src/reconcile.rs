@@ -4,8 +4,10 @@
 
 mod approvals;
 mod load;
+mod notes;
 mod relist;
 mod round;
+mod sight;
 mod state;
 mod wanted;
 
@@ -16,11 +18,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 
-pub use self::approvals::{Approvals, ApprovalsError, Held};
+pub use self::approvals::{Approvals, ApprovalsError, Held, Imports};
 pub use self::load::LARGEST_ASK;
 use self::load::{Load, Loaded};
+use self::notes::{Note, Notes};
 use self::relist::Relists;
 pub use self::round::{Arrival, Round};
+use self::sight::{Looked, Sight};
 use self::state::State;
 pub use self::wanted::Reread;
 use self::wanted::Wants;
@@ -28,12 +32,9 @@ use crate::catalog::Writer;
 use crate::drain::Drain;
 use crate::name::{ProviderName, TeamName};
 use crate::policy::{Approve, Ask, Grant};
-use crate::sandbox::{Sandbox, Signal};
-use crate::source::Watch;
+use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
 use crate::uri::Uri;
 
-/// Signals of providers that may wait to be worked off.
-const SIGNALS: usize = 4_096;
 /// Components that are loaded at the same time: one that takes long leaves room for the others.
 const LOADS: usize = 4;
 /// Events come in flocks; this is how long a look waits for the rest of one.
@@ -71,7 +72,8 @@ pub struct Terms {
 
 /// Compares, loads, publishes.
 pub struct Reconcile {
-    wants: Wants,
+    sight: Sight,
+    notes: Notes,
     state: State,
     relists: Relists,
     writer: Writer,
@@ -79,7 +81,7 @@ pub struct Reconcile {
     team: TeamName,
     poll: Duration,
     loaded: mpsc::UnboundedReceiver<Loaded>,
-    inbox: mpsc::Receiver<(ProviderName, Signal)>,
+    inbox: Inbox,
     wake: Arc<Notify>,
     announces: bool,
     drain: Drain,
@@ -88,9 +90,10 @@ pub struct Reconcile {
 impl Reconcile {
     /// Nothing is loaded before the first round.
     pub fn new(config: Config, sandbox: Arc<Sandbox>, writer: Writer, drain: Drain) -> Self {
-        let (signals, inbox) = mpsc::channel(SIGNALS);
+        let (signals, inbox) = outbox();
         let (done, loaded) = mpsc::unbounded_channel();
         let (team, poll) = (config.team.clone(), config.poll);
+        let notes = Notes::new(config.approvals.clone(), team.clone(), drain.clone());
         let load = Load {
             team: team.clone(),
             sandbox,
@@ -103,7 +106,8 @@ impl Reconcile {
             done,
         };
         Self {
-            wants: Wants::new(config),
+            sight: Sight::new(Wants::new(config), drain.clone()),
+            notes,
             state: State::default(),
             relists: Relists::default(),
             writer,
@@ -131,12 +135,12 @@ impl Reconcile {
 
     /// Takes the terms from this file again whenever it changes.
     pub fn with_reread(mut self, reread: Reread) -> Self {
-        self.wants.reread(reread);
+        self.sight.reread(reread);
         self
     }
 
     /// Where to say that something differs which a provider offers.
-    pub fn signals(&self) -> mpsc::Sender<(ProviderName, Signal)> {
+    pub fn signals(&self) -> Outbox {
         self.load.signals.clone()
     }
 
@@ -146,7 +150,10 @@ impl Reconcile {
         let mut round = Round::default();
         // Who comes in one round came at the same time, whichever was loaded first.
         self.state.arrival();
-        while let Some(rest) = self.look(&mut round) {
+        loop {
+            self.sight.look();
+            let looked = self.sight.seen().await;
+            let Some(rest) = self.compare(looked, &mut round) else { break };
             tokio::time::sleep(rest).await;
         }
         while self.state.is_loading() {
@@ -160,8 +167,9 @@ impl Reconcile {
     }
 
     /// Compares what is seen with what is served, starts to load what differs, and lets go what is gone.
-    fn look(&mut self, round: &mut Round) -> Option<Duration> {
-        let seen = self.wants.look(round)?;
+    fn compare(&mut self, looked: Looked, round: &mut Round) -> Option<Duration> {
+        round.troubles.extend(looked.troubles);
+        let seen = looked.found?;
         self.state.keep_only(&seen.wanted, round);
         for wanted in seen.wanted {
             self.state.want(wanted, &self.load);
@@ -173,51 +181,54 @@ impl Reconcile {
         self.writer.publish(self.state.catalog());
     }
 
-    /// Tells `larder approve`, which is another process, what is held back.
-    fn tell_held_back(&self) {
+    /// Tells `larder approve`, which is another process, what is held back, and the next start what was served.
+    fn write_down(&mut self) {
         if !self.announces {
             return;
         }
         let catalog = self.writer.current();
         let held = catalog.held_back().iter();
         let held = held.map(|held| Held::new(&self.team, &held.provider, held.digest, held.lines.clone()));
-        if let Err(error) = self.load.approvals.hold(held.collect()) {
-            tracing::error!(%error, "cannot write down what is held back");
-        }
+        self.notes.take(Note { held: held.collect(), served: self.state.imports() });
     }
 
     /// Watches the folder, loads what changes, and works off what providers say, until the house stops.
     pub async fn run(mut self) {
         let (drain, wake) = (self.drain.clone(), self.wake.clone());
-        let mut watch = Watch::new(self.wants.folders(), wake.clone());
+        self.sight.watch(&wake);
         let mut next = Instant::now();
-        self.tell_held_back();
+        self.write_down();
         loop {
             let due = next.min(Instant::now() + self.state.next_retry().min(self.relists.next()));
             tokio::select! {
                 biased;
                 () = drain.stopping() => return,
-                Some((provider, signal)) = self.inbox.recv() => self.hear(&provider, signal),
+                (provider, signal) = self.inbox.next() => self.hear(&provider, signal),
                 Some(loaded) = self.loaded.recv() => self.arrived(loaded),
+                () = self.notes.written() => {}
+                looked = self.sight.seen() => next = next.min(Instant::now() + self.seen(looked)),
                 () = wake.notified() => next = next.min(Instant::now() + FLOCK),
-                () = tokio::time::sleep_until(due.into()) => {
-                    watch.arm();
-                    next = Instant::now() + self.look_again();
+                () = tokio::time::sleep_until(due.into()), if !self.sight.is_looking() => {
+                    // What wakes from now on may be of after this look.
+                    next = Instant::now() + self.poll;
+                    self.sight.look();
                 }
             }
         }
     }
 
     /// Does what is due, and says in what time to look again.
-    fn look_again(&mut self) -> Duration {
+    fn seen(&mut self, looked: Looked) -> Duration {
         let mut round = Round::default();
-        let again = self.look(&mut round);
+        let again = self.compare(looked, &mut round);
         for provider in self.relists.due() {
             self.state.list_again(&provider, false, &self.load);
         }
+        // What could not be written before is tried again.
+        self.notes.write();
         if !round.is_quiet() {
             self.publish();
-            self.tell_held_back();
+            self.write_down();
             round.tell();
         }
         again.unwrap_or(self.poll).min(self.poll)
@@ -241,7 +252,7 @@ impl Reconcile {
         if round.unseen {
             self.writer.list_changed();
         }
-        self.tell_held_back();
+        self.write_down();
         let now = self.writer.current();
         round.collisions =
             now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();

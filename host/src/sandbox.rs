@@ -12,10 +12,13 @@ mod fault;
 mod host;
 mod limits;
 mod log;
+mod outbox;
 mod outgoing;
 mod pace;
 mod state;
+mod threads;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
@@ -29,10 +32,14 @@ use self::compiler::Compiler;
 pub use self::compiler::Config as CompilerConfig;
 pub use self::fault::{Fault, FaultKind};
 use self::fault::{Seen, classify};
+pub use self::outbox::{Inbox, Outbox, outbox};
 pub use self::outgoing::Outgoing;
 pub use self::pace::Pace;
 pub use self::state::{Lease, Signal, State};
+use self::threads::AllThreads;
+pub use self::threads::Threads;
 use crate::drain::Drain;
+use crate::name::{ProviderName, TeamName};
 
 /// Characters of what the engine says of a fault.
 const DETAIL: usize = 4_096;
@@ -64,6 +71,7 @@ pub struct Sandbox {
     slots: Semaphore,
     ticker: limits::Ticker,
     compiler: Compiler,
+    threads: AllThreads,
 }
 
 impl Sandbox {
@@ -78,6 +86,7 @@ impl Sandbox {
             slots: Semaphore::new(config.slots as usize),
             ticker: limits::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
             compiler: Compiler::new(&config.compiler, &engine, drain)?,
+            threads: AllThreads::default(),
             engine,
         })
     }
@@ -95,13 +104,22 @@ impl Sandbox {
             return Err(plain(FaultKind::Crowded));
         };
         let _ticking = self.ticker.run();
-        let mut store = self.store(lease)?;
+        let wall = grant.limits.wall;
+        let until = tokio::time::Instant::now() + wall;
+        let threads = lease.threads.clone();
+        let opening = tokio::time::timeout_at(until, self.store(lease));
+        let mut store = opening.await.unwrap_or_else(|_| Err(plain(FaultKind::Wall(wall))))?;
         let log = store.data().log.clone();
         let spent = limits::arm(&mut store, grant.limits.cpu);
-        let wall = grant.limits.wall;
-        let answer = tokio::time::timeout(wall, async {
+        let work = async {
             let instance = compiled.pre.instantiate_async(&mut store).await?;
             act(&mut store, &instance).await
+        };
+        let answer = tokio::time::timeout_at(until, async {
+            match &threads {
+                Some(threads) => threads.within(work).await?,
+                None => work.await,
+            }
         });
         let error = match answer.await {
             Ok(Ok(answer)) => return Ok(answer),
@@ -116,9 +134,18 @@ impl Sandbox {
         Err(Fault { kind, detail, stderr: log.tail() })
     }
 
-    fn store(&self, lease: Lease) -> Result<Store<State>, Fault> {
+    /// The threads for a provider that was granted folders.
+    pub fn threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<Threads> {
+        self.threads.of(team, provider)
+    }
+
+    async fn store(&self, lease: Lease) -> Result<Store<State>, Fault> {
         let result = usize::try_from(lease.grant.limits.result).unwrap_or(usize::MAX);
-        let state = State::new(lease).map_err(|error| {
+        let state = match lease.threads.clone() {
+            Some(threads) => threads.open(|| State::new(lease)).await.map_err(Into::into).flatten(),
+            None => State::new(lease),
+        };
+        let state = state.map_err(|error| {
             // A granted folder that is gone is the operator's to know, and not what a guest did.
             Fault {
                 detail: format!("{error:#}"),

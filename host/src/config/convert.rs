@@ -22,6 +22,9 @@ use crate::reconcile::{Approvals, Terms};
 use crate::resource::Caller;
 use crate::{endpoint, gateway, lookout, reconcile, sandbox};
 
+/// Who reads nothing for so long is gone, or not worth a connection.
+const STALL: Duration = Duration::from_secs(30);
+
 pub(super) fn convert(
     file: File,
     place: &Place,
@@ -122,6 +125,7 @@ fn endpoint(server: Server, listen: SocketAddr) -> endpoint::Config {
         streams: count(server.streams, 1_000) as usize,
         connections: count(server.connections, 1_000) as usize,
         keep_alive: time(server.keep_alive, 15),
+        stall: STALL,
         caller: Caller { subject: None, teams: Teams::sole(), scopes: Vec::new() },
         title: server.title,
     }

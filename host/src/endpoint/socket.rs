@@ -20,8 +20,6 @@ use crate::drain::Drain;
 
 /// How long the head of a request may take, the silence before it included.
 const HEAD_TIME: Duration = Duration::from_secs(30);
-/// How long a client may read nothing of what is sent to it.
-const STALL_TIME: Duration = Duration::from_secs(30);
 /// A pause when the system gives no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// How often unused sessions are looked for.
@@ -45,7 +43,7 @@ impl Endpoint {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let serving = serve(stream, router.clone(), drain.clone());
+                    let serving = serve(stream, router.clone(), drain.clone(), self.0.config.stall);
                     drain.spawn(async move {
                         serving.await;
                         drop(place);
@@ -60,10 +58,10 @@ impl Endpoint {
     }
 }
 
-async fn serve(stream: TcpStream, router: Router, drain: Drain) {
+async fn serve(stream: TcpStream, router: Router, drain: Drain, most: Duration) {
     // Small answers must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Patient { stream, most: STALL_TIME, stalled: None });
+    let io = TokioIo::new(Patient { stream, most, stalled: None });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)

@@ -17,7 +17,7 @@ use crate::catalog::{Catalog, Reader};
 use crate::drain::Drain;
 use crate::name::ProviderName;
 use crate::policy::Access;
-use crate::sandbox::Signal;
+use crate::sandbox::{Outbox, Signal};
 
 /// What is written in one go is looked at once.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -31,7 +31,7 @@ pub(super) struct Folders {
     /// How often a folder is gone through that the system does not watch for us.
     pub(super) poll: Duration,
     pub(super) hints: mpsc::Sender<ProviderName>,
-    pub(super) signals: mpsc::Sender<(ProviderName, Signal)>,
+    pub(super) signals: Outbox,
     pub(super) drain: Drain,
 }
 
@@ -102,9 +102,7 @@ impl Folders {
         for provider in providers {
             tracing::debug!(%provider, "something changed in a folder that it may read");
             let _ = self.hints.send(provider.clone()).await;
-            if self.signals.try_send((provider.clone(), Signal::ListChanged)).is_err() {
-                tracing::warn!(%provider, "nobody takes the news that its list may differ");
-            }
+            self.signals.say(provider, Signal::ListChanged);
         }
     }
 }

@@ -1,8 +1,10 @@
-//! What the operator approved beyond the grants, and what is held back until then: two small files of ours.
+//! What the operator approved beyond the grants, what is held back until then, and what the revisions import that
+//! were served last: three small files of ours.
 //! A file that cannot be read is an error, never "nothing is approved" nor "everything is".
 //!
 //! Reconcile asks [`Approvals::missing`] before it loads a revision, and tells with [`Approvals::hold`] what it
-//! holds back; `larder approve`, another process, reads that and writes with [`Approvals::approve`].
+//! holds back; `larder approve`, another process, reads that and writes with [`Approvals::approve`]. What was served
+//! ([`Approvals::serve`]) is remembered, so that a restart is no way around being held back.
 
 mod store;
 
@@ -81,8 +83,17 @@ type ByFolder = BTreeMap<String, BTreeMap<String, BTreeMap<String, BTreeMap<Stri
 /// By folder.
 type HeldBack = BTreeMap<String, Vec<Held>>;
 
+/// By folder and team.
+type Served = BTreeMap<String, BTreeMap<String, Imports>>;
+/// By provider: those imports of the revision that was served last which would let it reach out.
+pub type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// Providers of one team that are remembered. Names come and go with files.
+const REMEMBERED: usize = 10_000;
+
 const APPROVED: &str = "approvals.json";
 const HELD: &str = "held.json";
+const SERVED: &str = "served.json";
 
 impl Approvals {
     /// Those in this directory for this plugins folder. Nothing is read or made yet.
@@ -139,6 +150,37 @@ impl Approvals {
         self.store.change(HELD, |all: &mut HeldBack| {
             all.insert(self.plugins.clone(), held);
         })
+    }
+
+    /// What these providers import is what was served last. Of those that are not named, what is known stays.
+    pub fn serve(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
+        let all: Served = self.store.read(SERVED)?;
+        let known = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
+        if imports.iter().all(|(provider, lines)| known.and_then(|known| known.get(provider)) == Some(lines))
+        {
+            return Ok(());
+        }
+        self.store.change(SERVED, |all: &mut Served| {
+            let known = all.entry(self.plugins.clone()).or_default().entry(team.to_string()).or_default();
+            known.extend(imports.clone());
+            let mut room = REMEMBERED.saturating_sub(imports.len());
+            known.retain(|provider, _| {
+                let stays = imports.contains_key(provider) || room > 0;
+                room = room.saturating_sub(usize::from(!imports.contains_key(provider)));
+                stays
+            });
+        })
+    }
+
+    /// What the revision imported that was served last; none if none ever was.
+    pub fn served(
+        &self,
+        team: &TeamName,
+        provider: &ProviderName,
+    ) -> Result<Option<BTreeSet<String>>, ApprovalsError> {
+        let mut all: Served = self.store.read(SERVED)?;
+        let known = all.get_mut(&self.plugins).and_then(|teams| teams.get_mut(team.as_str()));
+        Ok(known.and_then(|known| known.remove(provider.as_str())))
     }
 
     /// What is held back, as the server said last.

@@ -12,13 +12,13 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
 use super::wanted::Wanted;
-use super::{Approvals, Terms};
+use super::{Approvals, ApprovalsError, Terms};
 use crate::catalog::HeldBack;
 use crate::drain::Drain;
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Approve, Ask, Grant, import_asks};
 use crate::provider::{LoadError, Probed, Provider};
-use crate::sandbox::{Rejection, Sandbox, Signal};
+use crate::sandbox::{Outbox, Rejection, Sandbox};
 use crate::source::{Fetched, File};
 
 /// Bytes of the file beside a component.
@@ -92,7 +92,7 @@ impl Loaded {
 pub(super) struct Load {
     pub(super) team: TeamName,
     pub(super) sandbox: Arc<Sandbox>,
-    pub(super) signals: mpsc::Sender<(ProviderName, Signal)>,
+    pub(super) signals: Outbox,
     pub(super) drain: Drain,
     pub(super) folder: PathBuf,
     pub(super) read_ask: fn(&str, &Path) -> Result<Ask, String>,
@@ -110,7 +110,7 @@ impl Load {
             let stem = wanted.file.stem().to_owned();
             // Closed never: the semaphore is ours.
             let _turn = load.turns.acquire().await;
-            let covered = load.covers(&wanted, &known);
+            let covered = load.covers(&wanted, &known).await;
             let outcome = or_panicked(load.load(wanted, known)).await;
             let errand = Errand::Load(ticket);
             // Nobody is there to take it when the house stops.
@@ -144,13 +144,14 @@ impl Load {
 
     /// Whether everything that the serving revision has is still granted or approved: an operator's no counts
     /// whether or not there is something newer to serve.
-    fn covers(&self, wanted: &Wanted, known: &Known) -> bool {
+    async fn covers(&self, wanted: &Wanted, known: &Known) -> bool {
         let (Some(serving), Ok(name)) = (&known.serving, ProviderName::parse(wanted.file.stem())) else {
             return true;
         };
         let beyond = Ask::for_all_of(&serving.terms.grant).beyond(&wanted.terms.grant);
         // Where approvals cannot be read, nothing is known to have been taken back.
-        self.missing(&name, &beyond, wanted.terms.approve).map_or(true, |missing| missing.is_empty())
+        let missing = self.missing(&name, beyond, wanted.terms.approve).await;
+        missing.map_or(true, |missing| missing.is_empty())
     }
 
     async fn load(&self, wanted: Wanted, known: Known) -> Outcome {
@@ -173,7 +174,7 @@ impl Load {
         let grant = Arc::new(ask.grant(&wanted.terms.grant));
         let revision = Revision { digest, terms: Terms { grant: grant.clone(), ..wanted.terms } };
         *reached = Some(revision.clone());
-        let unapproved = self.missing(&name, &asks, revision.terms.approve)?;
+        let unapproved = self.missing(&name, asks.clone(), revision.terms.approve).await?;
         if !unapproved.is_empty() {
             return Ok(Outcome::HeldBack(HeldBack { provider: name, digest, lines: unapproved }));
         }
@@ -182,10 +183,14 @@ impl Load {
         }
         let compiled = self.sandbox.compile(bytes).await?;
         let imports = import_asks(&compiled.imports, &grant);
-        // Toolchains import more than is ever called: of imports, only what the serving one did not have counts.
-        let is_new = |line: &&String| known.asks.as_ref().is_some_and(|serving| !serving.contains(*line));
+        let before = match known.asks {
+            Some(serving) => Some(serving),
+            None => self.remembered(&name).await?,
+        };
+        // Toolchains import more than is ever called: of imports, only what the one before did not have counts.
+        let is_new = |line: &&String| before.as_ref().is_some_and(|before| !before.contains(*line));
         let news: BTreeSet<_> = imports.iter().filter(is_new).cloned().collect();
-        let lines = self.missing(&name, &news, revision.terms.approve)?;
+        let lines = self.missing(&name, news, revision.terms.approve).await?;
         if !lines.is_empty() {
             return Ok(Outcome::HeldBack(HeldBack { provider: name, digest, lines }));
         }
@@ -199,19 +204,34 @@ impl Load {
     }
 
     /// Of what is asked for, what nobody approved.
-    fn missing(
+    async fn missing(
         &self,
         name: &ProviderName,
-        lines: &BTreeSet<String>,
+        lines: BTreeSet<String>,
         approve: Approve,
     ) -> Result<BTreeSet<String>, LoadError> {
-        match approve {
-            Approve::Always => Ok(BTreeSet::new()),
-            Approve::Ask => {
-                let missing = self.approvals.missing(&self.team, name, lines);
-                missing.map_err(|error| LoadError::Approvals(error.to_string()))
-            }
+        if approve == Approve::Always || lines.is_empty() {
+            return Ok(BTreeSet::new());
         }
+        let name = name.clone();
+        self.approved(move |approvals, team| approvals.missing(team, &name, &lines)).await
+    }
+
+    /// What the revision imported that was served last, before a restart or before its file was away.
+    async fn remembered(&self, name: &ProviderName) -> Result<Option<BTreeSet<String>>, LoadError> {
+        let name = name.clone();
+        self.approved(move |approvals, team| approvals.served(team, &name)).await
+    }
+
+    /// Asks the approvals, which are files.
+    async fn approved<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
+    ) -> Result<T, LoadError> {
+        let (approvals, team) = (self.approvals.clone(), self.team.clone());
+        let answer = self.drain.spawn_blocking(move || ask(&approvals, &team)).await;
+        let answer = answer.map_err(|error| LoadError::Approvals(error.to_string()))?;
+        answer.map_err(|error| LoadError::Approvals(error.to_string()))
     }
 
     /// What the file beside a component says.

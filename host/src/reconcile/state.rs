@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
+use super::approvals::Imports;
 use super::load::{Errand, Known, Load, Loaded, Offered, Outcome, Revision};
 use super::round::{Arrival, Round};
 use super::wanted::Wanted;
@@ -170,6 +171,15 @@ impl State {
                 part.held_back = Some(held);
             }
         }
+    }
+
+    /// By provider, the imports of what is served that would let it reach out.
+    pub(super) fn imports(&self) -> Imports {
+        let serving = self.parts.values().filter_map(|part| part.serving.as_ref());
+        let imports = |asks: &BTreeSet<String>| {
+            asks.iter().filter(|line| line.starts_with("import ")).cloned().collect()
+        };
+        serving.map(|serving| (serving.offer.name().to_string(), imports(&serving.asks))).collect()
     }
 
     /// When something that did not answer is asked again.

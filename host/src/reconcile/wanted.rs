@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Config, Round, Terms};
+use super::{Config, Terms};
 use crate::name::ProviderName;
 use crate::source::{File, Folder, REST, Stamp};
 
@@ -70,8 +70,8 @@ impl Wants {
     }
 
     /// Looks at everything. None if the folder cannot be looked at: then all stays as it is.
-    pub(super) fn look(&mut self, round: &mut Round) -> Option<Found> {
-        let terms_again = self.look_at_terms(round);
+    pub(super) fn look(&mut self, troubles: &mut Vec<String>) -> Option<Found> {
+        let terms_again = self.look_at_terms(troubles);
         match self.folder.look() {
             Ok(seen) => {
                 self.trouble = None;
@@ -88,7 +88,7 @@ impl Wants {
                 // Told once, not at every look.
                 if self.trouble.as_ref() != Some(&trouble) {
                     self.trouble = Some(trouble.clone());
-                    round.troubles.push(trouble);
+                    troubles.push(trouble);
                 }
                 None
             }
@@ -97,7 +97,7 @@ impl Wants {
 
     /// Reads the configuration again once it is at rest: half of it may be valid too, and grants nothing. Says when
     /// to look again if it is not at rest yet.
-    fn look_at_terms(&mut self, round: &mut Round) -> Option<Duration> {
+    fn look_at_terms(&mut self, troubles: &mut Vec<String>) -> Option<Duration> {
         let reading = self.reread.as_mut()?;
         let stamp = Stamp::of(&reading.reread.file).ok();
         if stamp == reading.known {
@@ -113,7 +113,7 @@ impl Wants {
         reading.known = stamp;
         let file = reading.reread.file.display();
         if stamp.is_none() {
-            round.troubles.push(format!("{file} is gone; what it granted stays until it is there again"));
+            troubles.push(format!("{file} is gone; what it granted stays until it is there again"));
             return None;
         }
         match (reading.reread.read)() {
@@ -121,7 +121,7 @@ impl Wants {
                 tracing::info!(%file, "read again");
                 self.config = config;
             }
-            Err(faults) => round.troubles.push(format!("the configuration stays as it was: {faults}")),
+            Err(faults) => troubles.push(format!("the configuration stays as it was: {faults}")),
         }
         None
     }

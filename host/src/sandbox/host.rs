@@ -25,8 +25,7 @@ impl State {
         if !self.may_report() {
             return;
         }
-        let provider = self.lease.provider.clone();
-        let taken = self.lease.pace.allows() && self.lease.signals.try_send((provider, signal)).is_ok();
+        let taken = self.lease.pace.allows() && self.lease.signals.say(&self.lease.provider, signal);
         if !taken && !self.lost_one {
             self.lost_one = true;
             let provider = self.lease.provider.as_str();

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::limits::Meter;
 use super::log::{Level, Log, Stream};
+use super::outbox::Outbox;
 use super::outgoing::{Hooks, Outgoing};
 use super::pace::Pace;
+use super::threads::Threads;
 use crate::name::ProviderName;
 use crate::policy::{Access, Grant, Permit};
 
@@ -48,7 +49,9 @@ pub struct Lease {
     /// How often it may signal.
     pub pace: Arc<Pace>,
     /// Where its signals go.
-    pub signals: mpsc::Sender<(ProviderName, Signal)>,
+    pub signals: Outbox,
+    /// What waits for file systems, where it was granted folders.
+    pub threads: Option<Arc<Threads>>,
 }
 
 /// What the engine holds for one guest.

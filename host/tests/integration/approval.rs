@@ -84,6 +84,63 @@ async fn a_first_revision_may_import_what_it_likes() {
     assert!(house.text("net://resolve/localhost").await.starts_with("refused"));
 }
 
+/// What is remembered of a provider for the next start.
+async fn is_remembered(house: &House, provider: &str) {
+    let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
+    let name = ProviderName::parse(provider).unwrap();
+    until("what was served is written down", async || {
+        approvals.served(&TeamName::sole(), &name).is_ok_and(|served| served.is_some())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_restart_is_no_way_around() {
+    let house = running(Plan::of("x@echo")).await;
+    is_remembered(&house, "x").await;
+    let file = house.plugins.join("x.wasm");
+    let plan = Plan::after(house).await;
+    // While nobody serves, it is replaced by one that imports HTTP.
+    fs::copy(component("net"), &file).unwrap();
+    let house = running(plan).await;
+    assert!(held(&house).contains(&"import wasi:http".to_owned()), "{:?}", held(&house));
+    assert!(house.text("net://resolve/localhost").await.starts_with("error: nothing is at"));
+    until("it is written down", async || {
+        let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
+        approvals.held().is_ok_and(|all| !all.is_empty())
+    })
+    .await;
+    approve(&house, "x");
+    until("it serves", async || house.text("net://resolve/localhost").await.starts_with("refused")).await;
+}
+
+#[tokio::test]
+async fn nor_is_taking_the_file_away_for_a_while() {
+    let house = running(Plan::of("x@echo")).await;
+    is_remembered(&house, "x").await;
+    fs::remove_file(house.plugins.join("x.wasm")).unwrap();
+    until("it is gone", async || house.text("echo://hello").await.starts_with("error: nothing is at")).await;
+    fs::copy(component("net"), house.plugins.join("x.wasm")).unwrap();
+    until("it is held back", async || !held(&house).is_empty()).await;
+    // The one from before may come back.
+    fs::copy(component("echo"), house.plugins.join("x.wasm")).unwrap();
+    until("it serves again", async || house.text("echo://hello").await.starts_with("uri:")).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_remembered_is_tried_again() {
+    let house = Plan::of("x@echo").open().await;
+    let state = house.folder.path().join(".state");
+    // No folder can be made where a file is.
+    fs::write(&state, "in the way").unwrap();
+    let mut house = house;
+    house.run();
+    assert!(house.text("echo://hello").await.starts_with("uri:"), "it serves all the same");
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    fs::remove_file(&state).unwrap();
+    is_remembered(&house, "x").await;
+}
+
 #[tokio::test]
 async fn what_is_approved_for_one_is_not_for_another() {
     let house = Plan::of("a@echo").open().await;

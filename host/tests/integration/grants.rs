@@ -2,11 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use larder::policy::{Access, Dir, HostRule};
 use tempfile::TempDir;
 
-use crate::house::{House, Plan};
+use crate::house::{House, Plan, component};
 
 #[tokio::test]
 async fn settings_reach_their_provider_only() {
@@ -107,6 +109,33 @@ async fn a_folder_to_write_is_still_no_way_out() {
         assert!(told.starts_with("refused: "), "{action}: {told}");
     }
     assert_eq!(std::fs::read_to_string(root.path().join("secret")).unwrap(), "secret");
+}
+
+#[tokio::test]
+async fn who_waits_for_ever_in_his_folder_waits_alone() {
+    use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
+    let root = folder();
+    let (inside, pipe) = (root.path().join("inside"), root.path().join("inside/pipe"));
+    // A pipe that nobody writes to: whoever opens it waits.
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let dir = || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read };
+    let plan = Plan::of("dirs").terms("dirs", |grant, _| {
+        grant.dirs.push(dir());
+        grant.limits.wall = Duration::from_millis(100);
+        grant.limits.calls = 64;
+    });
+    let plan = plan.file("files.wasm", &std::fs::read(component("files")).unwrap());
+    let house = plan.terms("files", |grant, _| grant.dirs.push(dir())).open().await;
+    // More often than there are threads for all: one is lost to each of them, if they are not bounded.
+    let stuck = (0..700).map(|_| house.read("dirs://read?path=%2Fdata%2Fpipe"));
+    let answers: Vec<_> = futures_util::stream::iter(stuck).buffer_unordered(64).collect().await;
+    assert!(answers.iter().all(Result::is_err));
+    assert_eq!(house.text("file:///data/file").await, "content");
+    // The house itself still has threads to look at folders with.
+    let looked = tokio::time::timeout(Duration::from_secs(30), house.drain.spawn_blocking(|| ()));
+    looked.await.expect("no thread is left for the house").unwrap();
+    // With somebody at the other end, all of them come back.
+    drop(open(&pipe, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty()).unwrap());
 }
 
 #[tokio::test]
@@ -215,6 +244,12 @@ async fn http_goes_nowhere_else() {
     assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), 0);
     let told = by_name.text(&format!("net://http-client/http://localhost:{port}/")).await;
     assert!(told.contains("an address inside this network") && told.contains("private = true"), "{told}");
+
+    // Another rule for the same name opens its own port only.
+    let other = HostRule { private: true, ..rule("localhost", 9) };
+    let beside = with_hosts(vec![other, rule("localhost", port)]).await;
+    let told = beside.text(&format!("net://http-client/http://localhost:{port}/")).await;
+    assert!(told.contains("an address inside this network"), "{told}");
 
     let private = with_hosts(vec![HostRule { private: true, ..rule("localhost", port) }]).await;
     let told = private.text(&format!("net://http-client/http://localhost:{port}/")).await;

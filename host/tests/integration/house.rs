@@ -36,8 +36,6 @@ pub(crate) struct Plan {
     cache: CacheConfig,
 }
 
-type Signals = tokio::sync::mpsc::Sender<(ProviderName, sandbox::Signal)>;
-
 /// A house with guests in it.
 pub(crate) struct House {
     pub(crate) gateway: Gateway,
@@ -45,7 +43,7 @@ pub(crate) struct House {
     pub(crate) round: Round,
     reconcile: Option<Reconcile>,
     herald: Herald,
-    signals: Signals,
+    signals: sandbox::Outbox,
     pub(crate) folder: TempDir,
     /// Where the components are: the folder, or something in it.
     pub(crate) plugins: PathBuf,
@@ -63,6 +61,13 @@ impl Plan {
         let plugins = folder.path().to_owned();
         let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
         Self { folder, plugins, terms: BTreeMap::new(), page_size: 100, cache }
+    }
+
+    /// The folder of a house that is closed, with everything that it left there.
+    pub(crate) async fn after(house: House) -> Self {
+        house.drain.finish(Duration::from_secs(10)).await;
+        let House { folder, plugins, .. } = house;
+        Self { folder, plugins, ..Self::of("") }
     }
 
     /// Looks for the components not in the folder, but at this place in it, where nothing is made.

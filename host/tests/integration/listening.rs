@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::house::Plan;
+use crate::lookout::by_events;
+use crate::revision::{NOW, revision, text};
 use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
 
 /// A stream of events that is being read.
@@ -145,6 +148,36 @@ async fn a_list_that_differs_is_told_to_both_eras() {
     let method = "notifications/resources/list_changed";
     assert_eq!(modern.next().await.unwrap()["method"], method);
     assert_eq!(legacy.next().await.unwrap()["method"], method);
+}
+
+#[tokio::test]
+async fn a_reload_that_changed_the_answer_is_told_to_both_eras() {
+    let mut wire = Wire::open(Plan::of("").file("revision.wasm", &revision(1))).await;
+    wire.run();
+    let session = wire.session("2025-11-25").await;
+    let request = wire.client.get(&wire.url).header("accept", "text/event-stream");
+    let mut legacy = Events::of(request.header("mcp-session-id", &session)).await;
+    let answer = wire.legacy(&session, "resources/subscribe", json!({ "uri": NOW })).await;
+    assert_eq!(answer.verdict(), "200 ok");
+    let mut modern = Events::of(listen(&wire, &json!({ "resourceSubscriptions": [NOW] }))).await;
+    acknowledged(&modern.next().await.unwrap());
+    let mut known = wire.house.look_out(by_events());
+    known.wait_for(|known| *known == 1).await.unwrap();
+    // A subscription outlives a reload, so it is told of the next one too.
+    for number in 2..=3 {
+        std::fs::write(wire.house.plugins.join("new"), revision(number)).unwrap();
+        std::fs::rename(wire.house.plugins.join("new"), wire.house.plugins.join("revision.wasm")).unwrap();
+        let updated = "notifications/resources/updated";
+        for events in [&mut modern, &mut legacy] {
+            let mut told = events.next().await.unwrap();
+            // A legacy session always hears of lists as well.
+            while told["method"] != updated {
+                told = events.next().await.unwrap();
+            }
+            assert_eq!(told["params"]["uri"], NOW, "{told}");
+        }
+        assert_eq!(wire.house.text(NOW).await, text(number));
+    }
 }
 
 #[tokio::test]

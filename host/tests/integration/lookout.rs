@@ -22,7 +22,7 @@ fn by_reading() -> Config {
     Config { interval: NEVER, reread: Some(Duration::from_millis(20)) }
 }
 
-fn by_events() -> Config {
+pub(crate) fn by_events() -> Config {
     Config { interval: NEVER, reread: None }
 }
 

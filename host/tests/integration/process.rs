@@ -133,6 +133,11 @@ impl Running {
         assert!(sent.success(), "process {id} is gone");
     }
 
+    /// Its bytes in memory, where the system says so.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        memory(&self.child.id().to_string())
+    }
+
     /// Waits until it ends by itself.
     pub(crate) fn end(mut self) -> Ran {
         let end = Instant::now() + BOUND;
@@ -179,6 +184,13 @@ impl Ran {
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {:?} {}", self.out, self.err))
     }
+}
+
+/// Bytes of a process in memory, where the system says so; `self` is this one.
+pub(crate) fn memory(process: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
 /// A path as it stands on a command line.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::house::Plan;
 use crate::listening::{Events, acknowledged, listen};
+use crate::process::memory;
 use crate::revision::{NOW, number, revision, until};
 use crate::wire::Wire;
 
@@ -87,13 +88,6 @@ async fn replace(wire: &Wire, from: u32, to: u32) {
     }
 }
 
-/// Bytes of this process in memory, where the system says so.
-fn memory() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_request_fails_while_the_component_is_replaced_again_and_again() {
     let mut wire = Wire::open(Plan::of("").file("revision.wasm", &revision(1))).await;
@@ -116,9 +110,9 @@ async fn no_request_fails_while_the_component_is_replaced_again_and_again() {
 
     let warm = last / 5;
     replace(&wire, 2, warm).await;
-    let before = memory();
+    let before = memory("self");
     replace(&wire, warm + 1, last).await;
-    let after = memory();
+    let after = memory("self");
     done.store(true, Ordering::Relaxed);
     let mut asked = 0;
     for reader in readers {

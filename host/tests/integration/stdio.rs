@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
 use crate::house::{House, Plan};
+use crate::lookout::by_events;
+use crate::revision::{NOW, revision, text};
 use crate::wire::{config, meta};
 
 struct Pipes {
@@ -148,6 +150,34 @@ async fn listeners_are_told_on_the_same_pipe() {
     let end = pipes.next().await.unwrap();
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(7), &json!("complete")), "{end}");
     assert!(pipes.next().await.is_none());
+}
+
+async fn a_reload_is_told(subscribe: Value) {
+    let mut pipes = Pipes::open(Plan::of("").file("revision.wasm", &revision(1))).await;
+    pipes.house.run();
+    if subscribe["params"].get("_meta").is_none() {
+        pipes.ask(initialize()).await;
+    }
+    let answer = pipes.ask(subscribe).await;
+    assert!(answer.get("error").is_none(), "{answer}");
+    let mut known = pipes.house.look_out(by_events());
+    known.wait_for(|known| *known == 1).await.unwrap();
+    let plugins = pipes.house.plugins.clone();
+    std::fs::write(plugins.join("new"), revision(2)).unwrap();
+    std::fs::rename(plugins.join("new"), plugins.join("revision.wasm")).unwrap();
+    let mut told = pipes.next().await.unwrap();
+    while told["method"] != "notifications/resources/updated" {
+        told = pipes.next().await.unwrap();
+    }
+    assert_eq!(told["params"]["uri"], NOW, "{told}");
+    assert_eq!(pipes.house.text(NOW).await, text(2));
+}
+
+#[tokio::test]
+async fn a_reload_that_changed_the_answer_is_told_to_both_eras() {
+    a_reload_is_told(legacy(json!(1), "resources/subscribe", json!({ "uri": NOW }))).await;
+    let wanted = json!({ "notifications": { "resourceSubscriptions": [NOW] } });
+    a_reload_is_told(modern(json!(1), "subscriptions/listen", wanted)).await;
 }
 
 #[tokio::test]

@@ -51,6 +51,7 @@ pub(crate) fn config() -> endpoint::Config {
         streams: 8,
         connections: 64,
         keep_alive: Duration::from_millis(200),
+        stall: Duration::from_secs(30),
         caller: Caller { subject: None, teams: Teams::sole(), scopes: vec![] },
         title: Some("Test".into()),
     }
@@ -70,10 +71,15 @@ pub(crate) fn meta() -> Value {
 
 impl Wire {
     pub(crate) async fn open(plan: Plan) -> Self {
+        Self::with(plan, config()).await
+    }
+
+    /// With an endpoint that is set up in another way.
+    pub(crate) async fn with(plan: Plan, config: endpoint::Config) -> Self {
         let house = plan.open().await;
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let config = endpoint::Config { listen: address, ..config() };
+        let config = endpoint::Config { listen: address, ..config };
         let endpoint = Endpoint::new(config, house.gateway.clone(), house.drain.clone());
         house.drain.spawn(async move { endpoint.serve_http(listener).await });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
