@@ -9,6 +9,7 @@ mod failure;
 mod inspect;
 mod list;
 mod log;
+mod narrow;
 mod out;
 mod reach;
 mod read;

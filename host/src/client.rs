@@ -6,6 +6,7 @@
 
 mod answer;
 mod error;
+mod filter;
 mod greeting;
 mod http;
 mod lines;
@@ -21,6 +22,7 @@ pub use answer::{
     Completion, Content, NotBase64, Reading, Resource, ResourcePage, ResourceTemplate, TemplatePage,
 };
 pub use error::{ClientError, Refusal};
+pub use filter::Filter;
 pub use listen::{Listening, News, Wanted};
 pub use watch::{Event, watch};
 
@@ -63,14 +65,22 @@ impl Client {
         self.era.version()
     }
 
-    /// One page of the resources.
-    pub async fn resources(&mut self, cursor: Option<&str>) -> Result<ResourcePage, ClientError> {
-        self.ask("resources/list", from_cursor(cursor), None).await
+    /// One page of the resources that a filter takes.
+    pub async fn resources(
+        &mut self,
+        filter: &Filter,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, ClientError> {
+        self.ask("resources/list", page(filter, cursor), None).await
     }
 
-    /// One page of the templates.
-    pub async fn templates(&mut self, cursor: Option<&str>) -> Result<TemplatePage, ClientError> {
-        self.ask("resources/templates/list", from_cursor(cursor), None).await
+    /// One page of the templates that a filter takes.
+    pub async fn templates(
+        &mut self,
+        filter: &Filter,
+        cursor: Option<&str>,
+    ) -> Result<TemplatePage, ClientError> {
+        self.ask("resources/templates/list", page(filter, cursor), None).await
     }
 
     /// What a URI holds.
@@ -151,6 +161,13 @@ impl Transport {
     }
 }
 
-fn from_cursor(cursor: Option<&str>) -> Value {
-    cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }))
+fn page(filter: &Filter, cursor: Option<&str>) -> Value {
+    let mut params = json!({});
+    if *filter != Filter::default() {
+        params["_meta"] = json!(filter);
+    }
+    if let Some(cursor) = cursor {
+        params["cursor"] = json!(cursor);
+    }
+    params
 }

@@ -5,6 +5,7 @@ mod answer;
 mod door;
 mod era;
 mod fields;
+mod filter;
 mod flight;
 mod http;
 mod json;

@@ -3,6 +3,7 @@
 mod cache;
 mod cursor;
 mod error;
+mod filter;
 mod list;
 mod read;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use self::cache::Cache;
 pub use self::cache::Config as CacheConfig;
 pub use self::error::Error;
+pub use self::filter::Filter;
 use crate::catalog::{Catalog, Reader, Watch};
 use crate::policy::Permit;
 use crate::resource::{Call, Caller, Completing, Completion, Freshness, Scope};

@@ -92,6 +92,10 @@ pub struct ListQuery {
     pub cursor: Option<String>,
     /// How many, please.
     pub limit: u32,
+    /// A hint: URIs that begin so.
+    pub uri_prefix: Option<String>,
+    /// A hint: entries of this kind.
+    pub kind: Option<String>,
 }
 
 impl Provider {
@@ -208,7 +212,8 @@ impl Provider {
     /// A part of its list.
     pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
         let resources = self.compiled.resources.clone();
-        let query = wit::ListQuery { cursor: query.cursor, limit: query.limit, uri_prefix: None, kind: None };
+        let ListQuery { cursor, limit, uri_prefix, kind } = query;
+        let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
         let page = self
             .call(permit, move |store, instance| {
                 Box::pin(async move {

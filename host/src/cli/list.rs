@@ -6,10 +6,11 @@ use clap::Args;
 use serde_json::{Number, json};
 
 use super::failure::Failure;
+use super::narrow::Narrow;
 use super::reach::Reach;
 use super::table::{self, Table};
 use super::{Answer, out};
-use crate::client::{Client, Resource};
+use crate::client::{Client, Filter, Resource};
 
 /// Lists the resources of a server, or of a folder of components
 #[derive(Debug, Args)]
@@ -21,13 +22,16 @@ pub(super) struct List {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
     reach: Reach,
 }
 
 impl List {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let mut reached = self.reach.connect().await?;
-        let resources = walk(&mut reached.client, self.limit.unwrap_or(usize::MAX)).await;
+        let resources =
+            walk(&mut reached.client, &self.narrow.into(), self.limit.unwrap_or(usize::MAX)).await;
         reached.end().await;
         let resources = resources?;
         match self.json {
@@ -39,12 +43,12 @@ impl List {
     }
 }
 
-async fn walk(client: &mut Client, limit: usize) -> Result<Vec<Resource>, Failure> {
+async fn walk(client: &mut Client, filter: &Filter, limit: usize) -> Result<Vec<Resource>, Failure> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
     loop {
-        let page = client.resources(cursor.as_deref()).await?;
+        let page = client.resources(filter, cursor.as_deref()).await?;
         found.extend(page.resources);
         if found.len() >= limit {
             found.truncate(limit);

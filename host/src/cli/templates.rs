@@ -6,10 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::narrow::Narrow;
 use super::reach::Reach;
 use super::table::Table;
 use super::{Answer, out};
-use crate::client::{Client, ResourceTemplate};
+use crate::client::{Client, Filter, ResourceTemplate};
 
 /// Lists the templates of a server, or of a folder of components
 #[derive(Debug, Args)]
@@ -18,13 +19,15 @@ pub(super) struct Templates {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
     reach: Reach,
 }
 
 impl Templates {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let mut reached = self.reach.connect().await?;
-        let templates = walk(&mut reached.client).await;
+        let templates = walk(&mut reached.client, &self.narrow.into()).await;
         reached.end().await;
         let templates = templates?;
         match self.json {
@@ -36,12 +39,12 @@ impl Templates {
     }
 }
 
-async fn walk(client: &mut Client) -> Result<Vec<ResourceTemplate>, Failure> {
+async fn walk(client: &mut Client, filter: &Filter) -> Result<Vec<ResourceTemplate>, Failure> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
     loop {
-        let page = client.templates(cursor.as_deref()).await?;
+        let page = client.templates(filter, cursor.as_deref()).await?;
         found.extend(page.resource_templates);
         let Some(next) = page.next_cursor else { return Ok(found) };
         if !seen.insert(next.clone()) {

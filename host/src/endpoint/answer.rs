@@ -73,14 +73,14 @@ impl Endpoint {
         Ok(match ask {
             Ask::Discover => self.discovery(id, call.caller.as_ref().unwrap_or(&self.0.config.caller)),
             Ask::Ping => self.result(id, modern, Hints::default(), |_| {}),
-            Ask::List { cursor } => {
-                let page = gateway.list(call, cursor.as_deref()).await?;
+            Ask::List { cursor, filter } => {
+                let page = gateway.list(call, cursor.as_deref(), &filter).await?;
                 self.page(id, modern, &page, |o| {
                     o.objects("resources", &page.items, |o, entry| show::entry(o, entry));
                 })
             }
-            Ask::Templates { cursor } => {
-                let page = gateway.templates(call, cursor.as_deref()).await?;
+            Ask::Templates { cursor, filter } => {
+                let page = gateway.templates(call, cursor.as_deref(), &filter).await?;
                 self.page(id, modern, &page, |o| {
                     o.objects("resourceTemplates", &page.items, |o, template| show::template(o, template));
                 })

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::fields::Fields;
+use super::filter;
 use super::message::{Id, Params, Request};
 use super::progress::Reports;
 use super::refusal::{PARAMS, Refusal, clip};
 use super::show::VERSION_KEY;
+use crate::gateway::Filter;
 use crate::resource::{Call, Caller, Completing};
 
 /// The most bytes of metadata that go down with a request.
@@ -73,9 +75,11 @@ pub(super) enum Ask {
     Ping,
     List {
         cursor: Option<String>,
+        filter: Filter,
     },
     Templates {
         cursor: Option<String>,
+        filter: Filter,
     },
     Read {
         uri: String,
@@ -130,12 +134,13 @@ impl Ask {
         }
         let fields = &params.fields;
         let cursor = || Ok::<_, Refusal>(fields.text("cursor")?.map(Into::into));
+        let filter = || filter::read(&params.meta);
         let uri = || Ok::<_, Refusal>(fields.needed_text("uri")?.into_owned());
         Ok(match method {
             Method::Discover => Self::Discover,
             Method::Ping => Self::Ping,
-            Method::List => Self::List { cursor: cursor()? },
-            Method::Templates => Self::Templates { cursor: cursor()? },
+            Method::List => Self::List { cursor: cursor()?, filter: filter()? },
+            Method::Templates => Self::Templates { cursor: cursor()?, filter: filter()? },
             Method::Read => Self::Read { uri: uri()?, held: params.meta.text(VERSION_KEY)?.map(Into::into) },
             Method::Complete => Self::Complete(completing(fields)?),
             Method::Subscribe => Self::Subscribe { uri: uri()? },

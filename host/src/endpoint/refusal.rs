@@ -94,6 +94,9 @@ fn translate(error: &Error, modern: bool) -> Refusal {
         }
         Error::BadUri(bad) => params(bad.to_string()),
         Error::BadCursor => params("the cursor is not one of this server's: begin the list anew".into()),
+        Error::OtherFilter => {
+            params("the cursor belongs to a list with another filter: send that one again, or none".into())
+        }
         Error::UnknownTemplate { template } => {
             params(format!("there is no template `{}`: see resources/templates/list", clip(template, 200)))
         }

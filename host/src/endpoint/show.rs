@@ -4,7 +4,7 @@ use super::json::Object;
 use crate::resource::{Body, Content, Details, Entry, Icon, Metadata, Role, Template};
 
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
-const KIND_KEY: &str = "dev.larder/kind";
+pub(super) const KIND_KEY: &str = "dev.larder/kind";
 
 pub(super) fn entry(o: &mut Object<'_>, entry: &Entry) {
     o.text("uri", entry.uri.as_str());

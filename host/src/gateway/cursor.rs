@@ -4,8 +4,11 @@
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
-/// The longest cursor that is looked at. A provider's own cursor is inside.
-const LONGEST: usize = 16 * 1024;
+use super::Filter;
+use crate::catalog::Offer;
+
+/// The longest cursor that is looked at. A provider's own cursor and the filter are inside.
+const LONGEST: usize = 96 * 1024;
 
 /// A place in a list over all providers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +20,9 @@ pub(super) struct Cursor {
     /// In whose part of it.
     #[serde(rename = "p")]
     pub(super) provider: String,
+    /// What is wanted of it.
+    #[serde(rename = "f", default, skip_serializing_if = "Filter::is_open")]
+    pub(super) filter: Filter,
     /// Where in that part.
     #[serde(flatten)]
     pub(super) place: Place,
@@ -38,16 +44,24 @@ pub(super) enum Place {
     /// At this cursor of the provider's own.
     #[serde(rename = "c")]
     At(String),
+    /// At this cursor of the provider's own, in a list that it was asked to narrow: a cursor goes back only
+    /// with the hints with which it came.
+    #[serde(rename = "n")]
+    Narrowed(String),
 }
 
 impl Place {
     /// Whether it is the provider's own.
     pub(super) fn is_own(&self) -> bool {
-        matches!(self, Self::At(_))
+        !matches!(self, Self::After(_))
     }
 }
 
 impl Cursor {
+    pub(super) fn new(list: List, offer: &Offer, place: Place) -> Self {
+        Self { list, provider: offer.name().to_string(), filter: Filter::default(), place }
+    }
+
     pub(super) fn write(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_default();
         BASE64.encode_to_string(json)
@@ -72,8 +86,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_cursor_comes_back_as_it_was(provider in ".*", text in ".*", own in any::<bool>()) {
+            let filter = Filter { text: (!own).then(|| text.clone()), ..Filter::default() };
             let place = if own { Place::At(text) } else { Place::After(text) };
-            let cursor = Cursor { list: List::Entries, provider, place };
+            let cursor = Cursor { list: List::Entries, provider, filter, place };
             prop_assert_eq!(Cursor::read(&cursor.write(), List::Entries), Some(cursor.clone()));
             prop_assert_eq!(Cursor::read(&cursor.write(), List::Templates), None);
         }
@@ -87,7 +102,12 @@ mod tests {
 
     #[test]
     fn a_damaged_cursor_is_no_cursor() {
-        let cursor = Cursor { list: List::Entries, provider: "p".into(), place: Place::After("x:y".into()) };
+        let cursor = Cursor {
+            list: List::Entries,
+            provider: "p".into(),
+            filter: Filter::default(),
+            place: Place::After("x:y".into()),
+        };
         let text = cursor.write();
         for bad in
             [&text[1..], &text[..text.len() - 1], "", "AAAA", &format!("{text}="), &"A".repeat(LONGEST + 1)]

@@ -19,6 +19,11 @@ pub enum Error {
     /// Not a cursor of ours, or one that its provider does not know any more.
     #[error("the cursor is not valid; begin again without one")]
     BadCursor,
+    /// A cursor of a list that was filtered in another way.
+    #[error(
+        "the cursor belongs to a list with another filter; go on with that one, or begin without a cursor"
+    )]
+    OtherFilter,
     /// Nobody offers it.
     #[error("no provider offers the template `{template}`")]
     UnknownTemplate {

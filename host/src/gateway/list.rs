@@ -5,133 +5,187 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cursor::{Cursor, List, Place};
-use super::{Error, Gateway};
+use super::filter::Sieve;
+use super::{Error, Filter, Gateway};
 use crate::catalog::{Catalog, Offer};
 use crate::policy::Permit;
 use crate::provider::{CallError, ListQuery};
 use crate::resource::{Call, Entry, Freshness, Page, Scope, Template};
 
 /// A page that is being filled.
-struct Filling<T> {
+struct Filling<'s, T> {
     items: Vec<T>,
     size: usize,
+    sieve: &'s Sieve,
+    freshness: Freshness,
+    /// Bytes of what was looked at and not taken.
+    effort: usize,
+    /// How often a provider was asked for more, and how long that took.
+    asked: u32,
+    waited: Duration,
     last: Option<Cursor>,
 }
 
 /// Where a provider is asked for more.
 #[derive(Debug, PartialEq, Eq)]
-enum Rest {
-    Begin,
-    /// At its own cursor.
-    At(String),
-}
-
-impl<T> Filling<T> {
-    fn is_full(&self) -> bool {
-        self.items.len() >= self.size
-    }
+struct Rest {
+    /// Its own cursor; none for the beginning.
+    cursor: Option<String>,
+    /// Whether it is told what is wanted.
+    hinted: bool,
 }
 
 /// When one page has waited for providers as long as this, it ends before the next that would have to be asked:
 /// each slow provider costs one page, however many there are.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// As often are providers asked for one page of what a filter takes.
+const CALLS: u32 = 16;
+/// Bytes that one page looks at in vain before it ends, which may be empty then.
+const EFFORT: usize = 4 << 20;
+
+impl<T> Filling<'_, T> {
+    fn is_full(&self) -> bool {
+        self.items.len() >= self.size
+    }
+
+    fn is_tired(&self) -> bool {
+        self.effort > EFFORT
+    }
+
+    fn may_ask(&self) -> bool {
+        let often = !self.sieve.is_open() && self.asked >= CALLS;
+        !self.is_full() && !self.is_tired() && !often && self.waited <= PATIENCE
+    }
+}
 
 impl Gateway {
-    /// A page of entries.
-    pub async fn list(&self, call: &Arc<Call>, cursor: Option<&str>) -> Result<Page<Arc<Entry>>, Error> {
+    /// A page of the entries that a filter takes.
+    pub async fn list(
+        &self,
+        call: &Arc<Call>,
+        cursor: Option<&str>,
+        filter: &Filter,
+    ) -> Result<Page<Arc<Entry>>, Error> {
         let catalog = self.reader.snapshot();
-        let from = start(cursor, List::Entries)?;
+        let (from, sieve) = start(cursor, List::Entries, filter)?;
         self.refresh(&catalog, call);
-        let mut page = self.filling();
-        let mut freshness = entries_freshness(&catalog, call);
-        let mut waited = Duration::ZERO;
-        for offer in visible(&catalog, call, from.as_ref()) {
+        let mut page = self.filling(&sieve, entries_freshness(&catalog, call));
+        for offer in visible(&catalog, call, from.as_ref()).filter(|offer| sieve.takes_from(offer)) {
             let place = from.as_ref().filter(|from| from.provider == offer.name().as_str());
-            let Some(rest) = page.hold(&catalog, offer, place.map(|from| &from.place)) else {
-                return Ok(page.end(freshness));
+            let place = place.map(|from| &from.place);
+            let Some(rest) = page.hold(&catalog, offer, place) else {
+                return Ok(page.end());
             };
-            let Some(own) = rest else { continue };
-            if page.is_full() || waited > PATIENCE {
-                page.last = Some(own.cursor(offer));
-                return Ok(page.end(freshness));
+            let clients = place.is_some_and(Place::is_own);
+            if let Some(rest) = rest
+                && self.ask_on(&mut page, call, (&catalog, offer), rest, clients).await?
+            {
+                return Ok(page.end());
+            }
+        }
+        page.last = None;
+        Ok(page.end())
+    }
+
+    /// Asks a provider for what the catalog does not hold of its list: once for a page of everything, and until
+    /// the page is full for one of what a filter takes. Says whether the page ends here.
+    async fn ask_on(
+        &self,
+        page: &mut Filling<'_, Arc<Entry>>,
+        call: &Arc<Call>,
+        (catalog, offer): (&Catalog, &Offer),
+        mut rest: Rest,
+        mut clients: bool,
+    ) -> Result<bool, Error> {
+        loop {
+            if !page.may_ask() {
+                page.last = Some(rest.cursor(offer));
+                return Ok(true);
             }
             let began = Instant::now();
-            match self.rest(call, offer, &own, page.size - page.items.len()).await {
+            let answer = self.rest(call, offer, &rest, page).await;
+            page.waited += began.elapsed();
+            page.asked += 1;
+            match answer {
                 Ok((entries, next, fresh)) => {
-                    freshness.ttl = freshness.ttl.min(fresh.ttl);
-                    page.items.extend(shown(&catalog, offer, &entries).cloned());
-                    if let Some(next) = next.map(Rest::At).filter(|next| *next != own) {
+                    page.freshness.ttl = page.freshness.ttl.min(fresh.ttl);
+                    page.take(shown(catalog, offer, &entries));
+                    let next = next.map(|cursor| Rest { cursor: Some(cursor), hinted: rest.hinted });
+                    let Some(next) = next.filter(|next| *next != rest) else { return Ok(false) };
+                    if page.sieve.is_open() {
                         page.last = Some(next.cursor(offer));
-                        return Ok(page.end(freshness));
+                        return Ok(true);
                     }
+                    (rest, clients) = (next, false);
                 }
                 // The cursor came from the client, and its provider does not know it.
-                Err(CallError::Invalid(_))
-                    if place.is_some_and(|from| from.place.is_own()) && !gave(offer, &own) =>
-                {
-                    return Err(Error::BadCursor);
-                }
+                Err(CallError::Invalid(_)) if clients && !gave(offer, &rest) => return Err(Error::BadCursor),
                 Err(error) => {
                     let provider = offer.name();
                     tracing::warn!(%provider, %error, "the rest of its list is left out of a page");
-                    freshness.ttl = Duration::ZERO;
+                    page.freshness.ttl = Duration::ZERO;
+                    // What was passed over for a narrower list is better than nothing.
+                    let spare = rest.cursor.is_none() && !offer.is_personal();
+                    return Ok(spare && page.hold_from(catalog, offer, "").is_none());
                 }
             }
-            waited += began.elapsed();
         }
-        page.last = None;
-        Ok(page.end(freshness))
     }
 
-    /// A page of templates. The catalog holds all of them.
+    /// A page of the templates that a filter takes. The catalog holds all of them.
     pub async fn templates(
         &self,
         call: &Arc<Call>,
         cursor: Option<&str>,
+        filter: &Filter,
     ) -> Result<Page<Arc<Template>>, Error> {
         let catalog = self.reader.snapshot();
-        let from = start(cursor, List::Templates)?;
+        let (from, sieve) = start(cursor, List::Templates, filter)?;
         self.refresh(&catalog, call);
-        let mut page = self.filling();
-        for offer in visible(&catalog, call, from.as_ref()) {
+        let mut page = self.filling(&sieve, freshness(&catalog, call));
+        for offer in visible(&catalog, call, from.as_ref()).filter(|offer| sieve.takes_from(offer)) {
             let after = from.as_ref().filter(|from| from.provider == offer.name().as_str());
-            let after = after.map(|from| text_of(&from.place));
+            let mut after = after.map_or("", |from| text_of(&from.place));
             for (place, template) in offer.templates.iter().enumerate() {
                 let text = template.pattern.as_str();
                 let is_kept = catalog
                     .template(text)
                     .is_some_and(|(keeper, kept)| keeper.name() == offer.name() && kept == place);
-                if !is_kept || after.is_some_and(|after| text <= after) {
+                if !is_kept || text <= after {
                     continue;
                 }
-                if page.is_full() {
-                    return Ok(page.end(freshness(&catalog, call)));
+                let is_wanted = sieve.takes_template(template);
+                if is_wanted && page.is_full() || page.is_tired() {
+                    page.stop(List::Templates, offer, after);
+                    return Ok(page.end());
                 }
-                page.put(List::Templates, offer, text, template.clone());
+                after = text;
+                match is_wanted {
+                    true => page.items.push(template.clone()),
+                    false => page.effort += weight(text, template.description.as_deref()),
+                }
             }
         }
         page.last = None;
-        Ok(page.end(freshness(&catalog, call)))
+        Ok(page.end())
     }
 
     /// A part of what the catalog does not hold of a list, as this caller may see it.
-    async fn rest(
+    async fn rest<T>(
         &self,
         call: &Arc<Call>,
         offer: &Offer,
         from: &Rest,
-        room: usize,
+        page: &Filling<'_, T>,
     ) -> Result<(Vec<Arc<Entry>>, Option<String>, Freshness), CallError> {
         let Ok(permit) = Permit::ask(call, offer.provider.team()) else {
             return Err(CallError::NotFound);
         };
         let most = offer.provider.grant().limits.page;
-        let limit = u32::try_from(room).unwrap_or(most).min(most);
-        let cursor = match from {
-            Rest::Begin => None,
-            Rest::At(own) => Some(own.clone()),
-        };
-        let listed = offer.provider.list(permit, ListQuery { cursor, limit }).await?;
+        let limit = u32::try_from(page.size - page.items.len()).unwrap_or(most).min(most);
+        let query = ListQuery { cursor: from.cursor.clone(), limit, ..ListQuery::default() };
+        let query = if from.hinted { page.sieve.hint(query) } else { query };
+        let listed = offer.provider.list(permit, query).await?;
         for note in &listed.left_out {
             tracing::warn!(provider = %offer.name(), note, "left out of a list");
         }
@@ -139,77 +193,119 @@ impl Gateway {
         Ok((entries, listed.next, listed.freshness.unwrap_or(Freshness::UNKNOWN)))
     }
 
-    fn filling<T>(&self) -> Filling<T> {
+    fn filling<'s, T>(&self, sieve: &'s Sieve, freshness: Freshness) -> Filling<'s, T> {
         let size = match self.config.page_size {
             0 => usize::MAX,
             size => size as usize,
         };
-        Filling { items: Vec::new(), size, last: None }
+        let (items, waited) = (Vec::new(), Duration::ZERO);
+        Filling { items, size, sieve, freshness, effort: 0, asked: 0, waited, last: None }
     }
 }
 
-impl Filling<Arc<Entry>> {
+impl Filling<'_, Arc<Entry>> {
     /// Takes what the catalog holds of an offer, from this place in it. None if that was more than the page
     /// takes; else what is left to ask the provider for. Of a personal list the catalog holds nothing: its
-    /// entries there are what the host was shown.
+    /// entries there are what the host was shown. Of one that goes on, the provider itself finds what is wanted
+    /// sooner, if it can be told.
     fn hold(&mut self, catalog: &Catalog, offer: &Offer, place: Option<&Place>) -> Option<Option<Rest>> {
-        let mut after = match place {
-            Some(Place::At(own)) => return Some(Some(Rest::At(own.clone()))),
-            _ if offer.is_personal() => return Some(Some(Rest::Begin)),
-            place => place.map_or("", text_of),
-        };
+        let ask = |cursor: &String, hinted| Some(Some(Rest { cursor: Some(cursor.clone()), hinted }));
+        let hinted = self.sieve.has_hints();
+        match place {
+            Some(Place::At(own)) => ask(own, false),
+            Some(Place::Narrowed(own)) => ask(own, true),
+            Some(Place::After(after)) if !after.is_empty() && !offer.is_personal() => {
+                self.hold_from(catalog, offer, after)
+            }
+            _ if offer.is_personal() || (hinted && offer.rest.is_some()) => {
+                Some(Some(Rest { cursor: None, hinted }))
+            }
+            _ => self.hold_from(catalog, offer, ""),
+        }
+    }
+
+    fn hold_from<'a>(
+        &mut self,
+        catalog: &'a Catalog,
+        offer: &'a Offer,
+        mut after: &'a str,
+    ) -> Option<Option<Rest>> {
         let begin = offer.entries.partition_point(|entry| entry.uri.as_str() <= after);
-        for entry in shown(catalog, offer, &offer.entries[begin..]) {
-            if self.is_full() {
-                let (list, place) = (List::Entries, Place::After(after.to_owned()));
-                self.last = Some(Cursor { list, provider: offer.name().to_string(), place });
+        let entries = &offer.entries[begin..];
+        for entry in shown(catalog, offer, entries) {
+            let is_wanted = self.sieve.takes(entry);
+            if is_wanted && self.is_full() || self.is_tired() {
+                self.stop(List::Entries, offer, after);
                 return None;
             }
             after = entry.uri.as_str();
-            self.items.push(entry.clone());
+            match is_wanted {
+                true => self.items.push(entry.clone()),
+                false => self.effort += weight(after, entry.description.as_deref()),
+            }
         }
-        Some(offer.rest.clone().map(Rest::At))
+        Some(offer.rest.clone().map(|cursor| Rest { cursor: Some(cursor), hinted: false }))
     }
+
+    fn take<'a>(&mut self, entries: impl Iterator<Item = &'a Arc<Entry>>) {
+        for entry in entries {
+            match self.sieve.takes(entry) {
+                true => self.items.push(entry.clone()),
+                false => self.effort += weight(entry.uri.as_str(), entry.description.as_deref()),
+            }
+        }
+    }
+}
+
+/// About as much as has to be looked at to refuse something.
+fn weight(uri: &str, description: Option<&str>) -> usize {
+    64 + uri.len() + description.map_or(0, str::len)
 }
 
 impl Rest {
     fn cursor(self, offer: &Offer) -> Cursor {
-        let place = match self {
-            Self::Begin => Place::After(String::new()),
-            Self::At(own) => Place::At(own),
+        let place = match (self.cursor, self.hinted) {
+            (None, _) => Place::After(String::new()),
+            (Some(own), false) => Place::At(own),
+            (Some(own), true) => Place::Narrowed(own),
         };
-        Cursor { list: List::Entries, provider: offer.name().to_string(), place }
+        Cursor::new(List::Entries, offer, place)
     }
 }
 
-impl<T> Filling<T> {
-    fn put(&mut self, list: List, offer: &Offer, text: &str, item: T) {
-        self.items.push(item);
-        if self.is_full() {
-            let place = Place::After(text.to_owned());
-            self.last = Some(Cursor { list, provider: offer.name().to_string(), place });
-        }
+impl<T> Filling<'_, T> {
+    /// The page ends behind this URI or template.
+    fn stop(&mut self, list: List, offer: &Offer, after: &str) {
+        self.last = Some(Cursor::new(list, offer, Place::After(after.to_owned())));
     }
 
-    fn end(self, freshness: Freshness) -> Page<T> {
-        Page { items: self.items, next: self.last.as_ref().map(Cursor::write), freshness }
+    fn end(self) -> Page<T> {
+        let filter = || self.sieve.filter().clone();
+        let next = self.last.map(|last| Cursor { filter: filter(), ..last }.write());
+        Page { items: self.items, next, freshness: self.freshness }
     }
 }
 
 /// Whether the provider gave this cursor itself when it was probed: what it refuses then is no fault of the client's.
 fn gave(offer: &Offer, own: &Rest) -> bool {
-    match own {
-        Rest::Begin => true,
-        Rest::At(cursor) => offer.rest.as_ref() == Some(cursor),
-    }
+    own.cursor.is_none() || (!own.hinted && offer.rest == own.cursor)
 }
 
-fn start(cursor: Option<&str>, list: List) -> Result<Option<Cursor>, Error> {
-    cursor.map(|text| Cursor::read(text, list).ok_or(Error::BadCursor)).transpose()
+/// Where the page begins, and what it takes: the cursor goes on with its own filter.
+fn start(cursor: Option<&str>, list: List, filter: &Filter) -> Result<(Option<Cursor>, Sieve), Error> {
+    let Some(text) = cursor else {
+        return Ok((None, Sieve::new(filter.clone())));
+    };
+    let cursor = Cursor::read(text, list).ok_or(Error::BadCursor)?;
+    if !filter.is_open() && *filter != cursor.filter {
+        return Err(Error::OtherFilter);
+    }
+    let sieve = Sieve::new(cursor.filter.clone());
+    Ok((Some(cursor), sieve))
 }
 
 fn text_of(place: &Place) -> &str {
-    let (Place::After(text) | Place::At(text)) = place;
+    let (Place::After(text) | Place::At(text) | Place::Narrowed(text)) = place;
     text
 }
 

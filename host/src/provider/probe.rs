@@ -120,7 +120,7 @@ impl Provider {
         let held = self.grant.limits.held;
         gather(held, self.grant.limits.result, |cursor, have| {
             let limit = (held - have).min(self.grant.limits.page);
-            Box::pin(self.list(Permit::host(), ListQuery { cursor, limit }))
+            Box::pin(self.list(Permit::host(), ListQuery { cursor, limit, ..ListQuery::default() }))
         })
         .await
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use larder::catalog::Change;
-use larder::gateway::Error;
+use larder::gateway::{Error, Filter};
 use larder::name::{TeamName, Teams};
 use larder::resource::{Body, Call, Caller, Reading, Scope};
 use larder::uri::Uri;
@@ -214,7 +214,7 @@ async fn a_list_that_outlived_its_time_is_asked_for_anew() {
     let mut house = Plan::of("fresh").setting("fresh", "list-ttl", "1").open().await;
     house.run();
     let name = async || {
-        let page = house.gateway.list(&someone(), None).await.unwrap();
+        let page = house.gateway.list(&someone(), None, &Filter::default()).await.unwrap();
         page.items[0].name.clone()
     };
     let (first, began) = (name().await, Instant::now());
@@ -228,7 +228,7 @@ async fn a_list_that_outlived_its_time_is_asked_for_anew() {
 async fn listed(house: &House, call: &Arc<Call>) -> Vec<String> {
     let (mut uris, mut cursor) = (Vec::new(), None);
     loop {
-        let page = house.gateway.list(call, cursor.as_deref()).await.unwrap();
+        let page = house.gateway.list(call, cursor.as_deref(), &Filter::default()).await.unwrap();
         assert_eq!(page.freshness.scope, Scope::Caller);
         uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
         match page.next {

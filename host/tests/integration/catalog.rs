@@ -1,6 +1,6 @@
 //! Who owns a URI, what happens to two that want the same, and pages over many providers.
 
-use larder::gateway::Error;
+use larder::gateway::{Error, Filter};
 use larder::resource::{Call, Caller, Completing};
 
 use crate::house::{Plan, someone};
@@ -110,11 +110,11 @@ async fn a_hundred_thousand_entries_are_not_read_whole() {
 #[tokio::test]
 async fn a_cursor_outlives_the_provider_it_names() {
     let mut house = Plan::of("a@trap_nth b@echo").page_size(5).open().await;
-    let page = house.gateway.list(&someone(), None).await.unwrap();
+    let page = house.gateway.list(&someone(), None, &Filter::default()).await.unwrap();
     let cursor = page.next.unwrap();
     std::fs::remove_file(house.folder.path().join("a.wasm")).unwrap();
     house.reconcile().round().await;
-    let page = house.gateway.list(&someone(), Some(&cursor)).await.unwrap();
+    let page = house.gateway.list(&someone(), Some(&cursor), &Filter::default()).await.unwrap();
     assert_eq!(page.items.len(), 4);
     assert!(page.next.is_none());
 }
@@ -122,12 +122,15 @@ async fn a_cursor_outlives_the_provider_it_names() {
 #[tokio::test]
 async fn a_bad_cursor_is_refused() {
     let house = Plan::of("echo many").page_size(1_000).open().await;
-    let first = house.gateway.list(&someone(), None).await.unwrap().next.unwrap();
-    let templates = house.gateway.templates(&someone(), Some(&first)).await;
+    let first = house.gateway.list(&someone(), None, &Filter::default()).await.unwrap().next.unwrap();
+    let templates = house.gateway.templates(&someone(), Some(&first), &Filter::default()).await;
     assert!(matches!(templates, Err(Error::BadCursor)), "a cursor of another list");
     for cursor in ["", "1", "bm90IG91cnM", &first[1..]] {
         assert!(
-            matches!(house.gateway.list(&someone(), Some(cursor)).await, Err(Error::BadCursor)),
+            matches!(
+                house.gateway.list(&someone(), Some(cursor), &Filter::default()).await,
+                Err(Error::BadCursor)
+            ),
             "{cursor}"
         );
     }
@@ -138,8 +141,8 @@ async fn another_team_sees_nothing() {
     let house = Plan::of("echo many").open().await;
     let teams = larder::name::TeamName::parse("other").unwrap().into();
     let stranger = std::sync::Arc::new(Call::by(Caller { subject: None, teams, scopes: vec![] }));
-    assert!(house.gateway.list(&stranger, None).await.unwrap().items.is_empty());
-    assert!(house.gateway.templates(&stranger, None).await.unwrap().items.is_empty());
+    assert!(house.gateway.list(&stranger, None, &Filter::default()).await.unwrap().items.is_empty());
+    assert!(house.gateway.templates(&stranger, None, &Filter::default()).await.unwrap().items.is_empty());
     let read = house.gateway.read(&stranger, "echo://hello", None).await;
     assert!(matches!(read, Err(Error::NotFound { .. })));
     assert!(!house.gateway.owns(&stranger, "echo://hello").await);

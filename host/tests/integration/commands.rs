@@ -25,6 +25,14 @@ fn client_commands_ask_a_server() {
         table.lines().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>(),
         ["URI", "echo://blob"]
     );
+    let narrow = |list: &str| place.larder(&format!("{list} --json --url {url}")).json();
+    assert_eq!(
+        texts(&narrow("list --text HEL --prefix echo: --provider echo")["resources"], "uri"),
+        ["echo://hello"]
+    );
+    assert!(texts(&narrow("list --kind file --mime text/* --team default")["resources"], "uri").is_empty());
+    let found = texts(&narrow("templates --text touch")["resourceTemplates"], "uriTemplate");
+    assert_eq!(found, ["echo://touch/{+uri}"]);
     let templates = place.larder(&format!("templates --json --url {url}")).json();
     assert_eq!(texts(&templates["resourceTemplates"], "uriTemplate")[1], "echo://say/{word}");
     let said = place.larder(&format!("read echo://say/hi --url {url}")).yes();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use larder::catalog::{self, Herald, Reader};
 use larder::drain::Drain;
-use larder::gateway::{self, CacheConfig, Error, Gateway};
+use larder::gateway::{self, CacheConfig, Error, Filter, Gateway};
 use larder::lookout::{self, Lookout};
 use larder::name::{ProviderName, TeamName, Teams};
 use larder::policy::{Approve, Grant};
@@ -208,7 +208,7 @@ impl House {
         let mut uris = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page = self.gateway.list(&someone(), cursor.as_deref()).await.unwrap();
+            let page = self.gateway.list(&someone(), cursor.as_deref(), &Filter::default()).await.unwrap();
             uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
             match page.next {
                 Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not move"),

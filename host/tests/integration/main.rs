@@ -16,6 +16,7 @@ mod compiling;
 mod contract;
 mod crowd;
 mod ending;
+mod filtering;
 mod grants;
 mod hostile;
 mod legacy;

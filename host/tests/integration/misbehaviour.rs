@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder::gateway::Error;
+use larder::gateway::{Error, Filter};
 use larder::policy::Limits;
 
 use crate::house::{House, Plan, someone};
@@ -117,7 +117,7 @@ async fn its_list_never_ends() {
 #[tokio::test]
 async fn it_says_what_must_not_be_passed_on() {
     let house = open("badmeta").await;
-    let page = house.gateway.list(&someone(), None).await.unwrap();
+    let page = house.gateway.list(&someone(), None, &Filter::default()).await.unwrap();
     let shown: Vec<_> = page.items.iter().filter(|entry| entry.uri.scheme() == "badmeta").collect();
     assert!(shown.iter().any(|entry| entry.uri.as_str() == "badmeta://good"));
     for entry in shown {
@@ -128,7 +128,7 @@ async fn it_says_what_must_not_be_passed_on() {
             assert!(!key.contains("modelcontextprotocol") && !json.get().contains('\n'), "{entry:?}");
         }
     }
-    let templates = house.gateway.templates(&someone(), None).await.unwrap();
+    let templates = house.gateway.templates(&someone(), None, &Filter::default()).await.unwrap();
     let texts: Vec<_> = templates.items.iter().map(|template| template.pattern.as_str()).collect();
     assert_eq!(
         texts.iter().filter(|text| text.starts_with("badmeta:")).collect::<Vec<_>>(),

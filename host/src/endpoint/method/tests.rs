@@ -16,9 +16,27 @@ fn check(method: Method, params: &str, expected: Expect) {
 
 #[test]
 fn lists_and_reads() {
-    check(Method::List, "{}", expect!["List { cursor: None } []"]);
-    check(Method::List, r#"{"cursor":""}"#, expect![[r#"List { cursor: Some("") } []"#]]);
-    check(Method::Templates, r#"{"cursor":null}"#, expect!["Templates { cursor: None } []"]);
+    check(
+        Method::List,
+        "{}",
+        expect![
+            "List { cursor: None, filter: Filter { uri_prefix: None, kind: None, mime_type: None, team: None, provider: None, text: None } } []"
+        ],
+    );
+    check(
+        Method::List,
+        r#"{"cursor":""}"#,
+        expect![[
+            r#"List { cursor: Some(""), filter: Filter { uri_prefix: None, kind: None, mime_type: None, team: None, provider: None, text: None } } []"#
+        ]],
+    );
+    check(
+        Method::Templates,
+        r#"{"cursor":null}"#,
+        expect![
+            "Templates { cursor: None, filter: Filter { uri_prefix: None, kind: None, mime_type: None, team: None, provider: None, text: None } } []"
+        ],
+    );
     check(Method::List, r#"{"cursor":1}"#, expect!["-32602 `cursor` must be a string"]);
     check(Method::List, "[]", expect!["-32602 `params` must be an object"]);
     check(Method::Read, "{}", expect!["-32602 `uri` is missing"]);
