@@ -50,6 +50,9 @@ pub enum CallError {
     /// The version that the caller holds is still the current one.
     #[error("not modified")]
     NotModified,
+    /// Values that no guest gets to see: which one, and why.
+    #[error("{0}")]
+    Refused(String),
     /// The question makes no sense to the provider.
     #[error("{0}")]
     Invalid(String),

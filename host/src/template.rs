@@ -11,6 +11,7 @@ mod expand;
 mod parse;
 mod program;
 mod run;
+mod stretch;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Catalog, Offer};
+use crate::provider::CallError;
 use crate::resource::Match;
 use crate::template::Captures;
 use crate::uri::Uri;
@@ -45,6 +46,24 @@ impl Catalog {
             }
         }
         routes
+    }
+}
+
+impl Offer {
+    /// What to make of its provider's word on a URI inside its claims. Where it named one of the templates that it lists, its last
+    /// variable took slashes: then the values are those that the host reads, screened as for any other template.
+    /// What a provider matches by a rule of its own is its own affair.
+    pub fn claimed(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
+        let found = found.ok_or(CallError::NotFound)?;
+        let mut patterns = self.templates.iter().map(|template| &template.pattern);
+        let listed = patterns.find(|pattern| pattern.as_str() == found.template);
+        let Some(captures) = listed.and_then(|pattern| pattern.matches_stretched(uri.as_str())) else {
+            return Ok(found);
+        };
+        match captures.screen() {
+            Err(fault) if !self.provider.grant().raw_values => Err(CallError::Refused(fault.to_string())),
+            _ => Ok(Match { values: captures.values, ..found }),
+        }
     }
 }
 

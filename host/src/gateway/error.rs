@@ -115,6 +115,7 @@ impl Error {
             CallError::NotModified => {
                 Self::NotModified { uri: uri.to_owned(), version: held.map(ToOwned::to_owned) }
             }
+            CallError::Refused(why) => Self::Refused { uri: uri.to_owned(), why },
             CallError::Invalid(message) => Self::Invalid { provider, message },
             CallError::Denied(message) => Self::Denied { provider, message },
             CallError::Unavailable(message) => Self::Unavailable { provider, message },

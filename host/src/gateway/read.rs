@@ -7,7 +7,7 @@ use super::{Error, Gateway};
 use crate::catalog::{Catalog, Offer, Route};
 use crate::policy::Permit;
 use crate::provider::CallError;
-use crate::resource::{Call, Match, Reading};
+use crate::resource::{Call, Entry, Reading};
 use crate::uri::Uri;
 
 impl Gateway {
@@ -31,6 +31,7 @@ impl Gateway {
                 }
                 Ok(reading) => return Ok(reading),
                 Err(CallError::NotFound) => {}
+                Err(CallError::Refused(why)) => refused = refused.or(Some(why)),
                 Err(error) => return Err(Error::from_call(offer.name(), uri.as_str(), held, error)),
             }
         }
@@ -60,13 +61,22 @@ impl Gateway {
         let answer = async {
             let matched = match route {
                 Route::Matched(_, matched) => matched,
-                _ => Some(offer.provider.match_uri(permit.clone(), uri).await?.ok_or(CallError::NotFound)?),
+                _ => Some(offer.claimed(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
             };
             let reading = offer.provider.read(permit, uri, matched, held_by_it).await?;
             its_own(catalog, offer, uri, &reading)?;
             Ok(reading)
         };
         self.cache.answer(&question, manner(call, held), answer).await
+    }
+
+    /// What the catalog holds of a URI that is listed.
+    pub fn entry(&self, call: &Arc<Call>, uri: &str) -> Option<Arc<Entry>> {
+        let catalog = self.reader.snapshot();
+        let offer = catalog.by_uri(uri)?;
+        Permit::ask(call, offer.provider.team()).ok()?;
+        let at = offer.entries.binary_search_by(|entry| entry.uri.as_str().cmp(uri)).ok()?;
+        offer.entries.get(at).cloned()
     }
 
     /// Whether anybody would be asked for this URI: what can be read can be watched.
@@ -78,7 +88,7 @@ impl Gateway {
         for route in catalog.routes(&uri) {
             let owned = match route {
                 Route::Matched(offer, _) => Permit::ask(call, offer.provider.team()).is_ok(),
-                Route::Claimed(offer) => matches!(self.claimed(call, offer, &uri).await, Ok(Some(_))),
+                Route::Claimed(offer) => self.claims(call, offer, &uri).await.is_ok(),
                 Route::Refused(_) => false,
             };
             if owned {
@@ -88,12 +98,9 @@ impl Gateway {
         false
     }
 
-    async fn claimed(&self, call: &Arc<Call>, offer: &Offer, uri: &Uri) -> Result<Option<Match>, Error> {
-        let Ok(permit) = Permit::ask(call, offer.provider.team()) else {
-            return Ok(None);
-        };
-        let found = offer.provider.match_uri(permit, uri).await;
-        found.map_err(|error| Error::from_call(offer.name(), uri.as_str(), None, error))
+    async fn claims(&self, call: &Arc<Call>, offer: &Offer, uri: &Uri) -> Result<(), CallError> {
+        let permit = Permit::ask(call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
+        offer.claimed(uri, offer.provider.match_uri(permit, uri).await?).map(|_| ())
     }
 }
 

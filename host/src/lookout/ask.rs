@@ -126,7 +126,7 @@ async fn one(offer: &Offer, job: &Job, matched: Option<Match>, claimed: bool) ->
         return version.map(Print::of_version).ok_or(CallError::NotFound);
     }
     let matched = match claimed {
-        true => Some(provider.match_uri(Permit::host(), uri).await?.ok_or(CallError::NotFound)?),
+        true => Some(offer.claimed(uri, provider.match_uri(Permit::host(), uri).await?)?),
         false => matched,
     };
     provider.read(Permit::host(), uri, matched, job.version.clone()).await.map(Print::of_reading)

@@ -18,6 +18,7 @@ mod crowd;
 mod ending;
 mod filtering;
 mod grants;
+mod greedy;
 mod hostile;
 mod legacy;
 mod listening;

@@ -4,7 +4,7 @@ use crate::bindings::completions::exports::larder::provider::completion_provider
 use crate::bindings::exports::larder::provider::resource_provider;
 use crate::bindings::provider_types;
 use crate::bindings::versions::exports::larder::provider::version_provider;
-use crate::{Description, Provider, Query, Request, Result, TemplateMatch, host};
+use crate::{Description, Provider, Query, Request, Result, TemplateMatch, greedy, host};
 
 /// Makes a component out of a [`Provider`], once in a crate. The optional interfaces are named, so that a
 /// component offers only what it has. One of these:
@@ -96,10 +96,21 @@ fn call<E: Exported, R>(method: impl FnOnce(&E::Provider) -> Result<R>) -> Resul
     })
 }
 
+/// What a provider says of itself, with the claims of its greedy templates: it is asked only for what it claims.
+fn about(provider: &impl Provider) -> Description {
+    let mut about = provider.describe();
+    for claim in provider.greedy().into_iter().map(greedy::claim) {
+        if !about.claims.iter().any(|known| known == claim) {
+            about.claims.push(claim.to_owned());
+        }
+    }
+    about
+}
+
 impl<E: Exported> resource_provider::Guest for E {
     fn describe() -> Description {
         E::with(|provider| match provider {
-            Ok(provider) => provider.describe(),
+            Ok(provider) => about(provider),
             Err(error) => Description::new("").summary(format!("cannot start: {error}")),
         })
     }

@@ -6,6 +6,7 @@ mod content;
 mod entry;
 mod error;
 mod export;
+mod greedy;
 mod host;
 pub mod http;
 mod page;

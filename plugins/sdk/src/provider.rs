@@ -57,11 +57,36 @@ pub trait Provider: Sized + 'static {
         Ok(TemplatePage::default())
     }
 
+    /// Those of the templates whose last variable takes slashes as well, so that `file:///{path}` reads
+    /// `file:///a/b/c`. They need no claims, and no [`match_uri`](Self::match_uri).
+    ///
+    /// ```
+    /// # use larder_provider::{Content, Provider, Reading, Request, Result, Template, TemplatePage};
+    /// # struct Files;
+    /// # impl Provider for Files {
+    /// #     fn new() -> Result<Self> { Ok(Self) }
+    /// fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
+    ///     Ok(vec![Template::new("file:///{path}", "a file")].into())
+    /// }
+    ///
+    /// fn greedy(&self) -> Vec<&str> {
+    ///     vec!["file:///{path}"]
+    /// }
+    ///
+    /// fn read(&self, request: &Request) -> Result<Reading> {
+    ///     Ok(Content::text(request.var("path")?).into())
+    /// }
+    /// # }
+    /// ```
+    fn greedy(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Whose template a URI belongs to that is inside the claims of
-    /// [`describe`](Self::describe), where matching by RFC 6570 found nothing.
+    /// [`describe`](Self::describe), where matching by RFC 6570 found nothing. Unless written, that of
+    /// [`greedy`](Self::greedy).
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
-        let _ = uri;
-        None
+        self.greedy().iter().find_map(|template| TemplateMatch::greedy(template, uri))
     }
 
     /// What a URI holds. [`Error::NotFound`] lets another provider try.

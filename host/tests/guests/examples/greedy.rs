@@ -1,0 +1,40 @@
+//! A template that takes slashes, by one word of the SDK, and one that does not. Says what it was asked; below
+//! `clock/` it says something else each time.
+
+use larder_provider::{
+    Completion, CompletionRequest, Content, Provider, Reading, Request, Result, Template, TemplatePage,
+};
+
+struct Greedy;
+
+const FILE: &str = "greedy:///{path}";
+const PAGE: &str = "greedy://wiki/{page}";
+
+impl Provider for Greedy {
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+
+    fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
+        Ok(vec![Template::new(FILE, "a file"), Template::new(PAGE, "a page")].into())
+    }
+
+    fn greedy(&self) -> Vec<&str> {
+        vec![FILE]
+    }
+
+    fn read(&self, request: &Request) -> Result<Reading> {
+        let path = request.var("path").or_else(|_| request.var("page"))?;
+        let mut text = format!("{}: {path}", request.template().unwrap_or("none"));
+        if path.starts_with("clock/") {
+            text += &format!(" at {:?}", std::time::SystemTime::now());
+        }
+        Ok(Content::text(text).mime("text/plain").into())
+    }
+
+    fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
+        Ok(Completion::matching(["docs/a.md", "docs/b.md", "src/lib.rs"], &request.prefix))
+    }
+}
+
+larder_provider::export!(Greedy: completions);
