@@ -19,6 +19,7 @@ use crate::catalog::{self, Reader};
 use crate::config::Config;
 use crate::drain::Drain;
 use crate::endpoint::Endpoint;
+use crate::endpoint::auth::Gate;
 use crate::gateway::Gateway;
 use crate::lookout::Lookout;
 use crate::reconcile::{Reconcile, Reread};
@@ -77,13 +78,14 @@ fn advice(error: &io::Error) -> &'static str {
 }
 
 /// How the configuration is read again when its file changes.
-fn reread(config: &Config) -> Option<Reread> {
-    let (file, config) = (config.file.clone()?, config.clone());
+fn reread(config: &Config, gate: &Gate) -> Option<Reread> {
+    let (file, config, gate) = (config.file.clone()?, config.clone(), gate.clone());
     let read = move || {
         let again = config.again().map_err(|error| error.to_string())?;
         for key in again.later {
             tracing::warn!(key, "changed; it takes effect at the next start");
         }
+        gate.believe(again.auth);
         Ok(again.now)
     };
     Some(Reread { file, read: Arc::new(read) })
@@ -101,7 +103,9 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         let (writer, catalog) = catalog::catalog(config.watched_uris);
         let herald = writer.herald();
-        let reread = reread(&config);
+        let asked = &config.endpoint;
+        let gate = Gate::new(asked.auth.clone(), asked.caller.clone(), drain.clone());
+        let reread = reread(&config, &gate);
         let mut reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
         if let Some(reread) = reread {
             reconcile = reconcile.with_reread(reread);
@@ -111,7 +115,7 @@ impl App {
         let signals = reconcile.signals();
         let lookout = Lookout::new(config.lookout, catalog.clone(), herald, signals.clone(), drain.clone());
         let gateway = Gateway::new(config.gateway, catalog.clone(), signals);
-        let endpoint = Endpoint::new(config.endpoint, gateway, drain.clone());
+        let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone());
         let keepers = Some((reconcile, lookout));
         let keeping = Keeping::new(drain.clone());
         Ok(Self { endpoint, catalog, keepers, keeping, drain, grace: config.grace })

@@ -16,6 +16,7 @@ mod read;
 mod serve;
 mod table;
 mod templates;
+mod token;
 mod watch;
 
 use std::io;
@@ -50,6 +51,7 @@ enum Command {
     Complete(complete::Complete),
     Watch(watch::Watch),
     Approve(approve::Approve),
+    Token(token::Token),
     #[command(hide = true, name = crate::sandbox::child::SUBCOMMAND)]
     Compile(compile::Compile),
     /// Prints a completion script for a shell
@@ -114,6 +116,7 @@ impl Command {
             Self::Complete(complete) => complete.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Approve(approve) => approve.run().await,
+            Self::Token(token) => token.run(),
             Self::Compile(_) => unreachable!("it has run before the threads were started"),
             Self::Completions { shell } => completions(shell),
         }

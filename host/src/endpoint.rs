@@ -2,6 +2,7 @@
 //! Nothing here decides what is served; it is asked of the gateway and written down.
 
 mod answer;
+pub mod auth;
 mod door;
 mod era;
 mod fields;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use self::auth::Gate;
 use self::door::Door;
 use self::session::Sessions;
 use crate::drain::Drain;
@@ -55,7 +57,9 @@ pub struct Config {
     pub keep_alive: Duration,
     /// How long a client may read nothing of what is sent to it.
     pub stall: Duration,
-    /// On whose behalf everything is asked.
+    /// Whom to believe.
+    pub auth: auth::Config,
+    /// On whose behalf is asked where no credential says: on stdio, and over HTTP where none is needed.
     pub caller: Caller,
     /// The server's name for people.
     pub title: Option<String>,
@@ -69,6 +73,7 @@ struct Inner {
     gateway: Gateway,
     drain: Drain,
     door: Door,
+    gate: Gate,
     sessions: Sessions,
     streams: Arc<Semaphore>,
     /// Who answers, as JSON.
@@ -77,8 +82,8 @@ struct Inner {
 }
 
 impl Endpoint {
-    /// An endpoint that nobody can reach yet.
-    pub fn new(config: Config, gateway: Gateway, drain: Drain) -> Self {
+    /// An endpoint that nobody can reach yet, and that only those can ask who come through this gate.
+    pub fn new(config: Config, gate: Gate, gateway: Gateway, drain: Drain) -> Self {
         let server = json::object(|o| {
             o.text("name", env!("CARGO_PKG_NAME"));
             o.text("version", env!("CARGO_PKG_VERSION"));
@@ -88,6 +93,7 @@ impl Endpoint {
             gateway,
             drain,
             door: Door::new(&config.hosts, &config.origins),
+            gate,
             sessions: Sessions::new(config.sessions, config.session_idle),
             streams: Arc::new(Semaphore::new(config.streams)),
             server: String::from_utf8(server).unwrap_or_default(),

@@ -97,7 +97,12 @@ impl From<TeamName> for Teams {
     }
 }
 
-/// The SHA-256 of a component's bytes.
+/// Why a text is not a digest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a digest: write \"sha256:\" and 64 hexadecimal digits")]
+pub struct BadDigest(String);
+
+/// A SHA-256: of a component's bytes, or of a token's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -105,6 +110,20 @@ impl Digest {
     /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// Reads `sha256:` and 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self, BadDigest> {
+        let bad = || BadDigest(text.escape_debug().take(80).collect());
+        let hex =
+            text.strip_prefix("sha256:").filter(|hex| hex.len() == 64 && hex.is_ascii()).ok_or_else(bad)?;
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
+            let digit = |at: usize| char::from(pair[at]).to_digit(16).ok_or_else(bad);
+            // Two digits are at most 255.
+            *byte = (digit(0)? * 16 + digit(1)?) as u8;
+        }
+        Ok(Self(bytes))
     }
 
     /// Enough of it to tell two revisions apart in a log line.
@@ -148,6 +167,21 @@ mod tests {
         assert_eq!(both.iter().map(TeamName::as_str).collect::<Vec<_>>(), ["a", "b"]);
         assert!(both.has(&name("a")) && both.has(&name("b")) && !both.has(&name("c")));
         assert_eq!(Some(Teams::from(name("a"))), of(&["a"]));
+    }
+
+    #[test]
+    fn a_digest_is_read_as_it_is_written() {
+        let digest = Digest::of(b"x");
+        assert_eq!(Digest::parse(&format!("sha256:{digest}")), Ok(digest));
+        for bad in [
+            "",
+            "sha256:",
+            &digest.to_string(),
+            &format!("sha256:{digest}0"),
+            &format!("sha256:{}", "g".repeat(64)),
+        ] {
+            assert!(Digest::parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -253,7 +253,7 @@ mod tests {
     fn a_caller_of_another_team_gets_no_permit() {
         let team = |name: &str| TeamName::parse(name).unwrap();
         let teams = Teams::of([team("wiki"), team("docs")]).unwrap();
-        let call = Arc::new(Call::by(Caller { subject: None, teams, scopes: vec![] }));
+        let call = Arc::new(Call::by(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
         for own in ["wiki", "docs"] {
             assert_eq!(Permit::ask(&call, &team(own)).unwrap().team(), Some(&team(own)));
         }

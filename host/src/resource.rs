@@ -202,10 +202,19 @@ pub struct Completion {
 pub struct Caller {
     /// The subject of the credential, if there is one.
     pub subject: Option<String>,
+    /// Who says so: the issuer of the credential. None where this server gave it out, or where there is none.
+    pub issuer: Option<Arc<str>>,
     /// The teams whose providers the caller may ask.
     pub teams: Teams,
     /// What the credential allows.
     pub scopes: Vec<String>,
+}
+
+impl Caller {
+    /// Whether this is the same one, though perhaps with another credential.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.subject, &self.issuer, &self.teams) == (&other.subject, &other.issuer, &other.teams)
+    }
 }
 
 /// How far a call has come.

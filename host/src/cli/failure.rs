@@ -26,6 +26,10 @@ pub(super) enum Failure {
     Circle,
     #[error(transparent)]
     Approvals(#[from] ApprovalsError),
+    #[error(transparent)]
+    Random(#[from] crate::endpoint::auth::NoRandom),
+    #[error("{} holds no token: write one into it, and nothing else", .0.display())]
+    NoToken(PathBuf),
     #[error("{0}")]
     Content(#[from] crate::client::NotBase64),
 }
@@ -33,13 +37,14 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn is_usage(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Input { .. } => true,
+            Self::Config(_) | Self::Input { .. } | Self::NoToken(_) => true,
             Self::Client(error) => error.is_usage(),
             Self::Run(_)
             | Self::Output(_)
             | Self::File { .. }
             | Self::Circle
             | Self::Content(_)
+            | Self::Random(_)
             | Self::Approvals(_) => false,
         }
     }

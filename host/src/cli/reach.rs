@@ -1,6 +1,6 @@
 //! How a command reaches a server: by its URL, or by running the providers of a folder in this process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -21,6 +21,9 @@ pub(super) struct Reach {
     /// The token that the server wants
     #[arg(long, env = "LARDER_TOKEN", hide_env_values = true)]
     token: Option<String>,
+    /// A file with the token that the server wants
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
     /// Ask the components in this folder, without a server
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     plugins: Option<PathBuf>,
@@ -50,7 +53,8 @@ impl Reach {
 
     pub(super) async fn door(self) -> Result<Door, Failure> {
         if self.plugins.is_none() && self.config.is_none() {
-            return Ok(Door::Url { url: self.url, token: self.token });
+            let token = self.token_file.as_deref().map(token_in).transpose()?;
+            return Ok(Door::Url { url: self.url, token: token.or(self.token) });
         }
         let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
         let config = config::load(&overrides)?.with_folder()?;
@@ -63,6 +67,16 @@ impl Reach {
             out::note(&format!("larder: {held}"));
         }
         Ok(Door::Here(Box::new(app)))
+    }
+}
+
+/// An empty one would be sent as none, and the server's answer would not tell why.
+fn token_in(path: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::Input { path: path.to_owned(), error })?;
+    match text.trim() {
+        "" => Err(Failure::NoToken(path.to_owned())),
+        token => Ok(token.to_owned()),
     }
 }
 

@@ -37,6 +37,9 @@ fn command_lines_that_can_be_run() {
         "approve",
         "approve --json --plugins p",
         "approve wiki --yes --config c",
+        "token new",
+        "token new --name ci --team a --team b --scope x --expires 90d --json",
+        "list --token-file t",
     ] {
         check(line, expect!["fine"]);
     }
@@ -73,6 +76,16 @@ fn command_lines_that_cannot() {
         expect!["error: invalid value '0' for '--count <N>': 0 is not in 1..18446744073709551615"],
     );
     check("approve --yes", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "list --token t --token-file f",
+        expect!["error: the argument '--token <TOKEN>' cannot be used with '--token-file <FILE>'"],
+    );
+    check(
+        "token new --team a/b",
+        expect![
+            "error: invalid value 'a/b' for '--team <TEAM>': `a/b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit"
+        ],
+    );
     check("wat", expect!["error: unrecognized subcommand 'wat'"]);
 }
 

@@ -24,8 +24,24 @@ pub enum ClientError {
     #[error("{0} did not answer in time")]
     TimedOut(String),
     /// A token is needed, or another one.
-    #[error("{0} wants a token (HTTP 401): give a valid one with `--token`")]
-    Unauthorized(String),
+    #[error(
+        "{url} wants a valid token (HTTP 401){}: give one with LARDER_TOKEN, `--token-file` or `--token`",
+        reason(why)
+    )]
+    Unauthorized {
+        /// Where.
+        url: String,
+        /// What the server says of it.
+        why: Option<String>,
+    },
+    /// This client may not ask, whatever it does.
+    #[error("{url} refuses this client (HTTP 403){}: ask its operator for what is missing", reason(why))]
+    Forbidden {
+        /// Where.
+        url: String,
+        /// What the server says of it.
+        why: Option<String>,
+    },
     /// The endpoint is elsewhere.
     #[error("{url} answers HTTP {status}: {hint}")]
     Status {
@@ -55,6 +71,10 @@ impl ClientError {
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::BadUrl(_) | Self::BadToken)
     }
+}
+
+fn reason(why: &Option<String>) -> String {
+    why.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
 }
 
 /// An error as a server writes it.

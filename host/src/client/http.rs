@@ -120,13 +120,22 @@ impl Http {
             Some(_) => Err(ClientError::NotMcp("a request where the answer should be".into())),
         });
         match message {
-            _ if status == StatusCode::UNAUTHORIZED => Err(ClientError::Unauthorized(self.url.to_string())),
+            Ok(message) if is_access(status) => Err(self.no_access(status, message.refusal())),
+            Err(_) if status == StatusCode::UNAUTHORIZED => Err(self.no_access(status, None)),
             Ok(message) => Ok(message),
             Err(error) if status.is_success() => Err(error),
             Err(_) => {
                 let hint = hint(status, location.as_deref());
                 Err(ClientError::Status { url: self.url.to_string(), status: status.as_u16(), hint })
             }
+        }
+    }
+
+    fn no_access(&self, status: StatusCode, why: Option<String>) -> ClientError {
+        let url = self.url.to_string();
+        match status {
+            StatusCode::UNAUTHORIZED => ClientError::Unauthorized { url, why },
+            _ => ClientError::Forbidden { url, why },
         }
     }
 
@@ -178,6 +187,10 @@ impl Http {
         let post = self.with_headers(self.client.post(self.url.clone()), era).body(body);
         post.send().await.map(|_| ()).map_err(|error| failed(&self.url, &error))
     }
+}
+
+fn is_access(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
 fn is_stream(response: &Response) -> bool {

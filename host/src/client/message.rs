@@ -71,6 +71,11 @@ impl Incoming {
         self.method.is_none() && to_us
     }
 
+    /// What the server says instead of an answer.
+    pub(super) fn refusal(self) -> Option<String> {
+        self.error.map(|refusal| refusal.message)
+    }
+
     /// What to answer if this is a request of the server's.
     pub(super) fn reply(&self) -> Option<String> {
         let (id, method) = (self.id.as_ref()?, self.method.as_deref()?);

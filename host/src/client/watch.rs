@@ -81,5 +81,6 @@ async fn once(
 }
 
 fn is_for_good(error: &ClientError) -> bool {
-    matches!(error, ClientError::BadUrl(_) | ClientError::BadToken | ClientError::Unauthorized(_))
+    use ClientError::{BadToken, BadUrl, Forbidden, Unauthorized};
+    matches!(error, BadUrl(_) | BadToken | Unauthorized { .. } | Forbidden { .. })
 }

@@ -1,6 +1,7 @@
 //! The configuration read once more while the house runs: what takes effect now, and what at the next start.
 
 use super::{Config, ConfigError, load};
+use crate::endpoint::{self, auth};
 use crate::reconcile;
 
 /// What a second look found.
@@ -8,6 +9,8 @@ use crate::reconcile;
 pub struct Again {
     /// What takes effect now: what each provider gets, its limits, and what has to be approved.
     pub now: reconcile::Config,
+    /// Whom to believe now.
+    pub auth: auth::Config,
     /// Keys that say something else than at the start, and take effect at the next one.
     pub later: Vec<&'static str>,
 }
@@ -39,13 +42,14 @@ impl Config {
             poll: self.reconcile.poll,
             ..fresh.reconcile
         };
-        Again { now, later }
+        Again { now, auth: fresh.endpoint.auth, later }
     }
 
     fn differs_in_server(&self, fresh: &Self) -> bool {
         // `Debug` shows every field.
         let server = |config: &Self| {
             let Self { endpoint, gateway, watched_uris, sandbox, grace, log, .. } = config;
+            let endpoint = endpoint::Config { auth: auth::Config::default(), ..endpoint.clone() };
             let gateway = (gateway.page_size, &gateway.instructions);
             format!("{endpoint:?} {gateway:?} {watched_uris} {} {grace:?} {log:?}", sandbox.slots)
         };

@@ -1,6 +1,7 @@
 //! From what was written to what is meant: the one conversion, and the only place with defaults.
 //! (Those of the limits stand in `policy`, which has to have some where there is no file at all.)
 
+mod auth;
 mod compiler;
 mod provider;
 mod state;
@@ -45,7 +46,8 @@ pub(super) fn convert(
         .into_iter()
         .filter_map(|(name, written)| conversion.provider(&name, written, &defaults, approve));
     let terms = terms.collect();
-    let listen = conversion.listen(&file.server, overrides);
+    let auth = conversion.auth(file.auth);
+    let listen = conversion.listen(&file.server, overrides, auth.is_open());
     let log = conversion.log(&file.server);
     let Server { instructions, page_size, watched_uris, guests, grace, .. } = &file.server;
     Config {
@@ -64,7 +66,7 @@ pub(super) fn convert(
             compiler: compiler::compiler(file.compiler, place, env),
         },
         grace: time(*grace, 10),
-        endpoint: endpoint(file.server, listen),
+        endpoint: endpoint(file.server, listen, auth),
         reconcile: reconcile::Config {
             plugins: plugins.clone(),
             team: TeamName::sole(),
@@ -114,7 +116,7 @@ pub(super) fn ask(
     }
 }
 
-fn endpoint(server: Server, listen: SocketAddr) -> endpoint::Config {
+fn endpoint(server: Server, listen: SocketAddr, auth: endpoint::auth::Config) -> endpoint::Config {
     endpoint::Config {
         listen,
         hosts: server.hosts.unwrap_or_default(),
@@ -126,7 +128,8 @@ fn endpoint(server: Server, listen: SocketAddr) -> endpoint::Config {
         connections: count(server.connections, 1_000) as usize,
         keep_alive: time(server.keep_alive, 15),
         stall: STALL,
-        caller: Caller { subject: None, teams: Teams::sole(), scopes: Vec::new() },
+        auth,
+        caller: Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: Vec::new() },
         title: server.title,
     }
 }
@@ -173,8 +176,14 @@ impl Conversion<'_> {
         path
     }
 
-    /// There is no authentication yet: beyond this machine only for those who say that they know.
-    fn listen(&mut self, server: &Server, overrides: &Overrides) -> SocketAddr {
+    /// Beyond this machine only with credentials, or for those who say that they want none.
+    fn listen(&mut self, server: &Server, overrides: &Overrides, open: bool) -> SocketAddr {
+        let unauthenticated = server.unauthenticated.as_ref().filter(|said| *said.get_ref());
+        if let Some(said) = unauthenticated.filter(|_| !open) {
+            let what =
+                "there are credentials in `auth`, and everybody may ask without: take out one of the two";
+            self.fault(&said.span(), what);
+        }
         let written = server.listen.as_ref();
         let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878));
         let listen = overrides.listen.or(written.map(|listen| listen.get_ref().0)).unwrap_or(default);
@@ -185,8 +194,11 @@ impl Conversion<'_> {
         if server.hosts.as_ref().is_none_or(Vec::is_empty) {
             missing.push("`server.hosts` with the names under which clients reach it");
         }
-        if server.unauthenticated != Some(true) {
-            missing.push("`server.unauthenticated = true`, since anyone who reaches it may read everything");
+        if open && unauthenticated.is_none() {
+            missing.push(
+                "credentials (`larder token new` makes some), or `server.unauthenticated = true` \
+                 if anyone who reaches it may read everything",
+            );
         }
         if !missing.is_empty() {
             let what =

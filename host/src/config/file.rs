@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::LogFormat;
-use super::value::{Approval, Dir, Host, Listen, Plain, Size, Time, TimeOrNever};
+use super::value::{Approval, Dir, Host, Listen, Moment, Plain, Size, Time, TimeOrNever};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -18,6 +18,7 @@ pub(super) struct File {
     pub(super) state_dir: Option<Spanned<PathBuf>>,
     pub(super) approve: Option<Approval>,
     pub(super) server: Server,
+    pub(super) auth: Auth,
     pub(super) cache: Cache,
     pub(super) watch: Watch,
     pub(super) limits: Limits,
@@ -37,7 +38,7 @@ pub(super) struct Watch {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Server {
     pub(super) listen: Option<Spanned<Listen>>,
-    pub(super) unauthenticated: Option<bool>,
+    pub(super) unauthenticated: Option<Spanned<bool>>,
     pub(super) hosts: Option<Vec<String>>,
     pub(super) origins: Option<Vec<String>>,
     pub(super) title: Option<String>,
@@ -53,6 +54,40 @@ pub(super) struct Server {
     pub(super) keep_alive: Option<Time>,
     pub(super) grace: Option<Time>,
     pub(super) log: Log,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Auth {
+    pub(super) tokens: Vec<Token>,
+    pub(super) oauth: Option<Oauth>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Token {
+    pub(super) name: Spanned<String>,
+    pub(super) digest: Spanned<String>,
+    pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde(default)]
+    pub(super) scopes: Vec<Spanned<String>>,
+    pub(super) expires: Option<Moment>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Oauth {
+    pub(super) issuer: Spanned<String>,
+    pub(super) audience: Spanned<String>,
+    pub(super) jwks: Option<Spanned<String>>,
+    pub(super) algorithms: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) team_claim: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) teams: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    pub(super) scopes: Vec<Spanned<String>>,
+    pub(super) leeway: Option<Spanned<Time>>,
+    pub(super) refresh: Option<Time>,
 }
 
 #[derive(Debug, Default, Deserialize)]

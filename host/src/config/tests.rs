@@ -1,6 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::endpoint::auth::{Algorithm, Membership};
 use crate::name::ProviderName;
 use crate::policy::{Access, Approve, Limits};
 use crate::sandbox::Place as Cache;
@@ -72,6 +73,14 @@ fn what_the_example_comments_out_means_what_it_says() {
     let config = Folder::new().read(&text.join("\n"));
     assert_eq!(config.endpoint.title.as_deref(), Some("Our documents"));
     assert_eq!(config.gateway.instructions.as_deref(), Some("Read docs://index first."));
+    let auth = &config.endpoint.auth;
+    assert_eq!(auth.tokens[0].caller.subject.as_deref(), Some("ann"));
+    let oauth = auth.oauth.as_ref().unwrap();
+    assert_eq!(
+        (oauth.issuer.as_str(), oauth.algorithms.as_slice()),
+        ("https://id.example.com", &Algorithm::USUAL[..])
+    );
+    assert_eq!((oauth.leeway, oauth.refresh), (Duration::from_secs(60), Duration::from_secs(300)));
     let terms = &config.reconcile.terms[&ProviderName::parse("wiki").unwrap()];
     let grant = &terms.grant;
     assert_eq!((terms.priority, grant.raw_values), (0, false));
@@ -175,6 +184,8 @@ fn read_again_it_says_what_takes_effect_now() {
     assert_eq!((grants.now.default.grant.limits.calls, grants.now.default.approve), (3, Approve::Always));
     let rest = again("", "plugins = 'docs'\nwatch.poll = '9s'\nserver.guests = 3");
     assert_eq!(rest.later, ["plugins", "watch", "server"]);
+    let credentials = again("", TOKEN);
+    assert!(credentials.later.is_empty() && credentials.auth.tokens.len() == 1);
     assert!(rest.now.plugins.ends_with("plugins") && rest.now.poll == Duration::from_secs(2));
     for (text, key) in [
         ("state_dir = 'docs'", "state_dir"),
@@ -224,7 +235,7 @@ env = ["NO_SUCH"]
 settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `cache`, `watch`, `limits`, `compiler`, `provider`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `cache`, `watch`, `limits`, `compiler`, `provider`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
             larder.toml:7: server.page_size: invalid type: string "many", expected u32
             larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
@@ -266,7 +277,7 @@ fn beyond_this_machine_only_for_those_who_say_so() {
     check(
         "[server]\nlisten = '0.0.0.0:80'",
         expect![
-            "larder.toml:2: server.listen: 0.0.0.0:80 is reachable from outside this machine: set `server.hosts` with the names under which clients reach it, and `server.unauthenticated = true`, since anyone who reaches it may read everything"
+            "larder.toml:2: server.listen: 0.0.0.0:80 is reachable from outside this machine: set `server.hosts` with the names under which clients reach it, and credentials (`larder token new` makes some), or `server.unauthenticated = true` if anyone who reaches it may read everything"
         ],
     );
     let said = "[server]\nlisten = '0.0.0.0:80'\nunauthenticated = true\nhosts = ['docs.example.org']";
@@ -276,8 +287,120 @@ fn beyond_this_machine_only_for_those_who_say_so() {
         "[server]\nhosts = ['docs.example.org']",
         &overrides,
         expect![
-            "--listen: 192.0.2.1:80 is reachable from outside this machine: set `server.unauthenticated = true`, since anyone who reaches it may read everything"
+            "--listen: 192.0.2.1:80 is reachable from outside this machine: set credentials (`larder token new` makes some), or `server.unauthenticated = true` if anyone who reaches it may read everything"
         ],
+    );
+}
+
+const TOKEN: &str = "[[auth.tokens]]\nname = 'ann'\ndigest = \
+     'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'\n";
+const OAUTH: &str =
+    "[auth.oauth]\nissuer = 'https://id.example.com'\naudience = 'https://docs.example.com/mcp'\n";
+
+#[test]
+fn credentials_are_enough_beyond_this_machine_and_contradict_their_absence() {
+    let public = "[server]\nlisten = '0.0.0.0:80'\nhosts = ['docs.example.org']\n";
+    check(&format!("{public}{TOKEN}"), expect!["no fault"]);
+    check(&format!("{public}{OAUTH}"), expect!["no fault"]);
+    check(
+        &format!("server.unauthenticated = true\n{TOKEN}"),
+        expect![
+            "larder.toml:1: server.unauthenticated: there are credentials in `auth`, and everybody may ask without: take out one of the two"
+        ],
+    );
+    check(&format!("server.unauthenticated = false\n{TOKEN}"), expect!["no fault"]);
+}
+
+#[test]
+fn every_key_of_a_credential_counts() {
+    let folder = Folder::new();
+    for (section, keys) in [
+        (TOKEN, &["scopes = ['a']", "expires = 2036-01-31", "teams = ['default']"][..]),
+        (
+            OAUTH,
+            &[
+                "jwks = 'https://id.example.com/k'",
+                "algorithms = ['ES384']",
+                "team_claim = 'g'\nteams = { x = 'default' }",
+                "scopes = ['a']",
+                "leeway = '2s'",
+                "refresh = '2s'",
+            ],
+        ),
+    ] {
+        let plain = folder.shown(section);
+        for key in keys {
+            let shown = folder.shown(&format!("{section}{key}"));
+            assert!(shown != plain || key.starts_with("teams"), "{key}");
+        }
+    }
+    let moment = |text: &str| {
+        let config = folder.read(&format!("{TOKEN}expires = {text}"));
+        humantime::format_rfc3339(config.endpoint.auth.tokens[0].expires.unwrap()).to_string()
+    };
+    assert_eq!(moment("2036-01-31"), "2036-01-31T00:00:00Z");
+    assert_eq!(moment("2036-01-31T12:00:00Z"), "2036-01-31T12:00:00Z");
+    assert_eq!(moment("2036-01-31T12:00:00+02:00"), "2036-01-31T10:00:00Z");
+    assert_eq!(moment("2036-01-31 12:00:00-00:30"), "2036-01-31T12:30:00Z");
+    let teams = folder.read(OAUTH).endpoint.auth.oauth.unwrap().membership;
+    assert_eq!(teams, Membership::All(crate::name::Teams::sole()));
+}
+
+#[test]
+fn what_is_wrong_with_a_credential_is_said() {
+    check(
+        r#"
+[[auth.tokens]]
+name = ""
+digest = "sha256:12"
+expires = 2036-01-31T12:00:00
+[[auth.tokens]]
+digest = "larder_1234"
+token = "larder_1234"
+[[auth.tokens]]
+name = "ann"
+digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+teams = []
+scopes = ["two words"]
+[[auth.tokens]]
+name = "bob"
+digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+teams = ["a b", "nobody"]
+[auth.oauth]
+issuer = "http://id.example.com"
+audience = "docs"
+jwks = "file:///keys"
+algorithms = ["none", "HS256"]
+team_claim = "groups"
+leeway = "1h"
+"#,
+        expect![[r#"
+            larder.toml:3: auth.tokens[0].name: is not a name: write 1 to 100 characters that say who has the token
+            larder.toml:4: auth.tokens[0].digest: `sha256:12` is not a digest: write "sha256:" and 64 hexadecimal digits
+            larder.toml:5: auth.tokens[0].expires: `2036-01-31T12:00:00` is not a moment: write a day, such as 2027-01-31, or a time with its offset, such as 2027-01-31T12:00:00Z
+            larder.toml:6: auth.tokens[1]: missing field `name`
+            larder.toml:8: auth.tokens[1].token: unknown field `token`, expected one of `name`, `digest`, `teams`, `scopes`, `expires`
+            larder.toml:12: auth.tokens[2].teams: is empty: whoever has no team can ask for nothing
+            larder.toml:13: auth.tokens[2].scopes[0]: is not a scope: write one word, without quotes
+            larder.toml:16: auth.tokens[3].digest: this token is there twice: give each holder one of his own
+            larder.toml:17: auth.tokens[3].teams[0]: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
+            larder.toml:19: auth.oauth.issuer: `http://id.example.com` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
+            larder.toml:20: auth.oauth.audience: `docs` is not the URL of an endpoint: write the one that clients use, such as "https://docs.example.com/mcp"
+            larder.toml:21: auth.oauth.jwks: `file:///keys` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
+            larder.toml:22: auth.oauth.algorithms[0]: `none` is not an algorithm that tokens may be signed with: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
+            larder.toml:22: auth.oauth.algorithms[1]: `HS256` is not an algorithm that tokens may be signed with: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
+            larder.toml:23: auth.oauth.team_claim: no value of it stands for a team: say which does, as in `teams = { staff = "default" }`
+            larder.toml:24: auth.oauth.leeway: is more than clocks differ by: at most "5m""#]],
+    );
+    check(
+        &format!("{OAUTH}algorithms = []\nteams = {{ a = 'default' }}"),
+        expect![[r#"
+        auth.oauth.teams: it maps the values of a claim: say which one with `team_claim`
+        larder.toml:4: auth.oauth.algorithms: is empty: no token could be signed; name some, or take it out"#]],
+    );
+    check(
+        "[auth.oauth]\nissuer = 'https://id.example.com'",
+        expect!["larder.toml:1: auth.oauth: missing field `audience`"],
     );
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
@@ -85,6 +85,36 @@ impl<'de> Deserialize<'de> for TimeOrNever {
         }
         Time::deserialize(serde::de::value::StringDeserializer::new(plain)).map(|time| Self(Some(time.0)))
     }
+}
+
+/// A point in time: `2027-01-31T12:00:00Z`, or a day, which means its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moment(pub(super) SystemTime);
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let written = toml::value::Datetime::deserialize(reader)?;
+        let hint = "write a day, such as 2027-01-31, or a time with its offset, such as 2027-01-31T12:00:00Z";
+        moment(&written)
+            .map(Self)
+            .ok_or_else(|| D::Error::custom(format!("`{written}` is not a moment: {hint}")))
+    }
+}
+
+fn moment(written: &toml::value::Datetime) -> Option<SystemTime> {
+    let date = written.date?;
+    let time = match written.time {
+        Some(time) => format!("{:02}:{:02}:{:02}", time.hour, time.minute, time.second.unwrap_or(0)),
+        None => "00:00:00".into(),
+    };
+    let minutes = match (written.time, written.offset) {
+        (None, None) | (Some(_), Some(toml::value::Offset::Z)) => 0,
+        (Some(_), Some(toml::value::Offset::Custom { minutes })) => i64::from(minutes),
+        _ => return None,
+    };
+    let local = humantime::parse_rfc3339(&format!("{date}T{time}Z")).ok()?;
+    let offset = Duration::from_secs(minutes.unsigned_abs() * 60);
+    if minutes < 0 { local.checked_add(offset) } else { local.checked_sub(offset) }
 }
 
 /// Where to listen: an address and a port; `localhost` is its IPv4 address.

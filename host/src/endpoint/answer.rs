@@ -175,6 +175,8 @@ impl Endpoint {
         hints: Hints<'_>,
         fill: impl FnOnce(&mut Object<'_>),
     ) -> Vec<u8> {
+        // What nobody gets without a credential, nobody between may keep and hand on.
+        let hints = if self.0.gate.is_open() { hints } else { hints.private() };
         let mut out = Vec::with_capacity(room);
         super::json::write_object(&mut out, |o| {
             o.text("jsonrpc", "2.0");
@@ -243,6 +245,13 @@ struct Hints<'a> {
 }
 
 impl Hints<'_> {
+    fn private(mut self) -> Self {
+        if let Some(freshness) = &mut self.freshness {
+            freshness.scope = Scope::Caller;
+        }
+        self
+    }
+
     fn write(&self, o: &mut Object<'_>, modern: bool, server: &str) {
         if let (true, Some(freshness)) = (modern, self.freshness) {
             o.integer("ttlMs", milliseconds(freshness.ttl));

@@ -29,6 +29,16 @@ impl Door {
 
     /// Whether a request may come in, and the origin to name in the answer.
     pub(super) fn admit(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
+        self.is_called_by_name(head)?;
+        let Some(origin) = sole(&head.headers, &header::ORIGIN)? else { return Ok(None) };
+        if !origin.to_str().is_ok_and(|origin| self.is_welcome(origin)) {
+            return Err(forbidden("the origin of the request is not allowed on this server".into()));
+        }
+        Ok(Some(origin.clone()))
+    }
+
+    /// Whether a request means this server, whatever page sent it.
+    pub(super) fn is_called_by_name(&self, head: &Parts) -> Result<(), Refusal> {
         // By HTTP the authority in the request line counts more than the header.
         let host = match head.uri.authority() {
             Some(authority) => Some(authority.as_str()),
@@ -38,11 +48,7 @@ impl Door {
             let host = clip(host.unwrap_or_default(), 100);
             return Err(forbidden(format!("the host `{host}` is not one of this server's names")));
         }
-        let Some(origin) = sole(&head.headers, &header::ORIGIN)? else { return Ok(None) };
-        if !origin.to_str().is_ok_and(|origin| self.is_welcome(origin)) {
-            return Err(forbidden("the origin of the request is not allowed on this server".into()));
-        }
-        Ok(Some(origin.clone()))
+        Ok(())
     }
 
     fn is_ours(&self, host: &str) -> bool {

@@ -2,12 +2,14 @@
 
 mod legacy;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderValue};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method as Verb, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
@@ -16,6 +18,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::Endpoint;
 use super::answer::{Peer, error};
+use super::auth::{Denied, METADATA, Who};
 use super::door;
 use super::era::{Era, VERSION_HEADER, classify, is_modern};
 use super::json::object;
@@ -33,7 +36,13 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 const PATH: &str = "/mcp";
 
 pub(super) fn router(endpoint: Endpoint) -> Router {
-    Router::new().route(PATH, any(serve)).fallback(elsewhere).with_state(endpoint)
+    let metadata = format!("/.well-known/{METADATA}");
+    Router::new()
+        .route(PATH, any(serve))
+        .route(&metadata, any(serve_metadata))
+        .route(&format!("{metadata}/{{*path}}"), any(serve_metadata))
+        .fallback(elsewhere)
+        .with_state(endpoint)
 }
 
 async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
@@ -43,11 +52,12 @@ async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
         Err(refusal) => return refused(None, &refusal),
     };
     let mut response = match head.method {
-        Verb::POST => endpoint.post(&head.headers, body).await,
         Verb::OPTIONS => preflight(),
         Verb::GET | Verb::DELETE if speaks_modern(&head.headers) => not_allowed("POST, OPTIONS"),
-        Verb::GET => endpoint.open_stream(&head.headers).unwrap_or_else(|refusal| refused(None, &refusal)),
-        Verb::DELETE => endpoint.end_session(&head.headers).unwrap_or_else(|refusal| refused(None, &refusal)),
+        Verb::GET | Verb::POST | Verb::DELETE => match endpoint.0.gate.admit(&head).await {
+            Ok(who) => endpoint.serve(&head, &who, body).await,
+            Err(denied) => endpoint.denied(&denied),
+        },
         _ => not_allowed("GET, POST, DELETE, OPTIONS"),
     };
     if let Some(origin) = origin {
@@ -56,11 +66,35 @@ async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
     response
 }
 
+/// Who hands out tokens for this endpoint. A client asks before it has one, from whatever page it runs on.
+async fn serve_metadata(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    if let Err(refusal) = endpoint.0.door.is_called_by_name(&head) {
+        return refused(None, &refusal);
+    }
+    let metadata = endpoint.0.gate.metadata(endpoint.0.config.title.as_deref());
+    let below = head.uri.path().split_once(METADATA).map_or("", |(_, below)| below);
+    let mut response = match (head.method, metadata) {
+        (Verb::OPTIONS, _) => preflight(),
+        (Verb::GET | Verb::HEAD, Some((document, path))) if ["", PATH, &path].contains(&below) => {
+            json(StatusCode::OK, document)
+        }
+        (Verb::GET | Verb::HEAD, _) => nothing_here(),
+        _ => not_allowed("GET, OPTIONS"),
+    };
+    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}
+
 async fn elsewhere(State(endpoint): State<Endpoint>, request: Request) -> Response {
     let (head, _) = request.into_parts();
     if let Err(refusal) = endpoint.0.door.admit(&head) {
         return refused(None, &refusal);
     }
+    nothing_here()
+}
+
+fn nothing_here() -> Response {
     let body = object(|o| {
         o.text("error", "there is nothing at this path");
         o.text("endpoint", PATH);
@@ -69,16 +103,33 @@ async fn elsewhere(State(endpoint): State<Endpoint>, request: Request) -> Respon
 }
 
 impl Endpoint {
-    async fn post(&self, headers: &HeaderMap, body: Body) -> Response {
+    async fn serve(&self, head: &Parts, who: &Arc<Who>, body: Body) -> Response {
+        let headers = &head.headers;
+        let answer = match head.method {
+            Verb::GET => self.open_stream(headers, who),
+            Verb::DELETE => self.end_session(headers, who),
+            _ => Ok(self.post(headers, who, body).await),
+        };
+        answer.unwrap_or_else(|refusal| refused(None, &refusal))
+    }
+
+    fn denied(&self, denied: &Denied) -> Response {
+        tracing::debug!(?denied, "somebody may not ask");
+        let mut response = refused(None, &denied.refusal());
+        self.0.gate.challenge(denied, &mut response);
+        response
+    }
+
+    async fn post(&self, headers: &HeaderMap, who: &Arc<Who>, body: Body) -> Response {
         let bytes = match self.body(headers, body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refused(None, &refusal),
         };
         match message::read(&bytes) {
             Err(refusal) => refused(None, &refusal),
-            Ok(Incoming::One(message)) => self.one(headers, message).await,
+            Ok(Incoming::One(message)) => self.one(headers, who, message).await,
             Ok(Incoming::Batch(batch)) => {
-                self.batch(headers, batch).await.unwrap_or_else(|refusal| refused(None, &refusal))
+                self.batch(headers, who, batch).await.unwrap_or_else(|refusal| refused(None, &refusal))
             }
         }
     }
@@ -106,12 +157,12 @@ impl Endpoint {
         }
     }
 
-    async fn one(&self, headers: &HeaderMap, message: Message<'_>) -> Response {
+    async fn one(&self, headers: &HeaderMap, who: &Arc<Who>, message: Message<'_>) -> Response {
         match message {
             Message::Malformed { id, refusal } => refused(id.as_ref(), &refusal),
-            Message::Response => self.heard(headers, None),
-            Message::Notification(notification) => self.heard(headers, Some(&notification)),
-            Message::Request(request) => match self.request(headers, &request).await {
+            Message::Response => self.heard(headers, who, None),
+            Message::Notification(notification) => self.heard(headers, who, Some(&notification)),
+            Message::Request(request) => match self.request(headers, who, &request).await {
                 Ok(response) => response,
                 Err(refusal) => {
                     tracing::debug!(code = refusal.code, message = %refusal.message, "a request was refused");
@@ -121,15 +172,20 @@ impl Endpoint {
         }
     }
 
-    async fn request(&self, headers: &HeaderMap, request: &Asked<'_>) -> Result<Response, Refusal> {
+    async fn request(
+        &self,
+        headers: &HeaderMap,
+        who: &Arc<Who>,
+        request: &Asked<'_>,
+    ) -> Result<Response, Refusal> {
         match classify(request, Some(headers))? {
             Era::Modern(method) => {
-                let asking = Asking::read(request, method, self.0.config.caller.clone())?;
+                let asking = Asking::read(request, method, who.caller.clone())?;
                 Ok(self.modern(asking).await)
             }
-            Era::Listen => self.listen(headers, request).await,
-            Era::Initialize => self.initialize(request),
-            Era::Legacy => self.in_session(headers, request).await,
+            Era::Listen => self.listen(headers, who, request).await,
+            Era::Initialize => self.initialize(who, request),
+            Era::Legacy => self.in_session(headers, who, request).await,
         }
     }
 
@@ -154,15 +210,20 @@ impl Endpoint {
         }
     }
 
-    async fn listen(&self, headers: &HeaderMap, request: &Asked<'_>) -> Result<Response, Refusal> {
+    async fn listen(
+        &self,
+        headers: &HeaderMap,
+        who: &Arc<Who>,
+        request: &Asked<'_>,
+    ) -> Result<Response, Refusal> {
         let filter = Filter::read(&request.params)?;
         if !accepts(headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
         let permit = self.stream_permit()?;
-        let call = method::call(&request.params, self.0.config.caller.clone())?;
+        let call = method::call(&request.params, who.caller.clone())?;
         let listening = Listening::begin(self, request.id.clone(), filter, &call.into()).await;
-        Ok(stream::listening(self.clone(), listening, permit))
+        Ok(stream::listening(self.clone(), listening, who.clone(), permit))
     }
 
     fn stream_permit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Refusal> {

@@ -69,7 +69,7 @@ impl<W> Sessions<W> {
         let id = id.ok_or_else(|| {
             Refusal::early(REQUEST, "the Mcp-Session-Id header is missing: call `initialize` first")
         })?;
-        let session = self.lock().get(id).filter(|session| session.caller == *caller).cloned();
+        let session = self.lock().get(id).filter(|session| session.caller.is_same(caller)).cloned();
         let session = session.filter(|session| !session.is_idle(self.idle));
         let session = session.ok_or_else(|| {
             Refusal::new(REQUEST, "there is no such session: call `initialize` again")
@@ -86,12 +86,21 @@ impl<W> Sessions<W> {
 
     /// Forgets the sessions that nobody used for long enough.
     pub(super) fn sweep(&self) {
+        self.keep(|session| !session.is_idle(self.idle));
+    }
+
+    /// Ends the sessions of those who may not ask any more.
+    pub(super) fn keep_only(&self, may_ask: impl Fn(&Caller) -> bool) {
+        self.keep(|session| may_ask(&session.caller));
+    }
+
+    fn keep(&self, stays: impl Fn(&Session<W>) -> bool) {
         self.lock().retain(|_, session| {
-            let idle = session.is_idle(self.idle);
-            if idle {
+            let stays = stays(session);
+            if !stays {
                 session.close();
             }
-            !idle
+            stays
         });
     }
 
@@ -170,7 +179,7 @@ mod tests {
     use crate::name::Teams;
 
     fn caller(subject: &str) -> Caller {
-        Caller { subject: Some(subject.into()), teams: Teams::sole(), scopes: vec![] }
+        Caller { subject: Some(subject.into()), issuer: None, teams: Teams::sole(), scopes: vec![] }
     }
 
     fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, Refusal> {
@@ -188,6 +197,10 @@ mod tests {
         assert!(session.id.len() == 48 && session.id.bytes().all(|byte| byte.is_ascii_graphic()));
         assert_eq!(status(sessions.find(Some(&session.id), &caller("ann"))), 200);
         assert_eq!(status(sessions.find(Some(&session.id), &caller("bob"))), 404);
+        let elsewhere = Caller { issuer: Some("https://id.example".into()), ..caller("ann") };
+        assert_eq!(status(sessions.find(Some(&session.id), &elsewhere)), 404, "another issuer's ann");
+        let wider = Caller { scopes: vec!["more".into()], ..caller("ann") };
+        assert_eq!(status(sessions.find(Some(&session.id), &wider)), 200, "the same with another token");
         assert_eq!(status(sessions.find(Some("guess"), &caller("ann"))), 404);
         assert_eq!(status(sessions.find(None, &caller("ann"))), 400);
         let stream = session.begin_stream();

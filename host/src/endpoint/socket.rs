@@ -31,6 +31,11 @@ impl Endpoint {
         let (drain, router) = (&self.0.drain, http::router(self.clone()));
         let places = Arc::new(Semaphore::new(self.0.config.connections));
         let mut sweep = tokio::time::interval(SWEEP_TIME);
+        let endpoint = self.clone();
+        drain.spawn(async move {
+            let inner = &endpoint.0;
+            inner.gate.keep_up(|| inner.sessions.keep_only(|caller| inner.gate.knows(caller))).await;
+        });
         loop {
             let next = async {
                 let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;

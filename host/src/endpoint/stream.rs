@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::Endpoint;
+use super::auth::Who;
 use super::listen::{Listening, notification};
 use super::progress::{Exchange, Said};
 use super::session::Session;
@@ -54,30 +55,39 @@ fn alive() -> Vec<u8> {
     b":\n\n".to_vec()
 }
 
-/// A stream of the modern era: the acknowledgement, what changes, and the result when the house closes.
-pub(super) fn listening(endpoint: Endpoint, listening: Listening, permit: OwnedSemaphorePermit) -> Response {
+/// A stream of the modern era: the acknowledgement, what changes, and the result when the house closes or the
+/// listener's credential ends.
+pub(super) fn listening(
+    endpoint: Endpoint,
+    listening: Listening,
+    who: Arc<Who>,
+    permit: OwnedSemaphorePermit,
+) -> Response {
     let first = frame([listening.acknowledgement()]);
-    let state = Some((endpoint, listening, permit));
+    let state = Some((endpoint, listening, who, permit));
     let rest = stream::unfold(state, |state| async move {
-        let (endpoint, listening, permit) = state?;
+        let (endpoint, listening, who, permit) = state?;
         let inner = &endpoint.0;
         let bytes = tokio::select! {
+            biased;
             () = inner.drain.stopping() => return Some((frame([endpoint.closing(listening.id())]), None)),
+            () = inner.gate.ended(&who) => return Some((frame([endpoint.closing(listening.id())]), None)),
             news = listening.next() => frame(news),
             () = tokio::time::sleep(inner.config.keep_alive) => alive(),
         };
-        Some((bytes, Some((endpoint, listening, permit))))
+        Some((bytes, Some((endpoint, listening, who, permit))))
     });
     events(stream::once(async move { first }).chain(rest))
 }
 
-/// The stream of a legacy session: what changes, until the session ends or a newer stream takes over.
+/// The stream of a legacy session: what changes, until the session or the credential ends or a newer stream takes over.
 pub(super) fn notifications(
     endpoint: Endpoint,
     session: Arc<Session>,
+    who: Arc<Who>,
     permit: OwnedSemaphorePermit,
 ) -> Response {
-    let open = Open { token: session.begin_stream(), session, _permit: permit };
+    let open = Open { token: session.begin_stream(), session, who, _permit: permit };
     // A first comment makes the response begin, so that the client knows that it is heard.
     let first = stream::once(async { alive() });
     let rest = stream::unfold((endpoint, open), |(endpoint, open)| async move {
@@ -85,6 +95,7 @@ pub(super) fn notifications(
             biased;
             () = open.token.cancelled() => return None,
             () = endpoint.0.drain.stopping() => return None,
+            () = endpoint.0.gate.ended(&open.who) => return None,
             news = open.session.watch.next() => frame(news.iter().map(|change| notification(change, None))),
             () = tokio::time::sleep(endpoint.0.config.keep_alive) => alive(),
         };
@@ -97,6 +108,7 @@ pub(super) fn notifications(
 struct Open {
     token: CancellationToken,
     session: Arc<Session>,
+    who: Arc<Who>,
     _permit: OwnedSemaphorePermit,
 }
 

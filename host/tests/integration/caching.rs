@@ -16,7 +16,7 @@ use crate::house::{House, Plan, someone};
 use crate::wire::Wire;
 
 fn caller(subject: &str) -> Caller {
-    Caller { subject: Some(subject.into()), teams: Teams::sole(), scopes: vec![] }
+    Caller { subject: Some(subject.into()), issuer: None, teams: Teams::sole(), scopes: vec![] }
 }
 
 fn by(subject: &str) -> Arc<Call> {

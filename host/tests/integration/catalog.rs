@@ -140,7 +140,8 @@ async fn a_bad_cursor_is_refused() {
 async fn another_team_sees_nothing() {
     let house = Plan::of("echo many").open().await;
     let teams = larder::name::TeamName::parse("other").unwrap().into();
-    let stranger = std::sync::Arc::new(Call::by(Caller { subject: None, teams, scopes: vec![] }));
+    let stranger =
+        std::sync::Arc::new(Call::by(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
     assert!(house.gateway.list(&stranger, None, &Filter::default()).await.unwrap().items.is_empty());
     assert!(house.gateway.templates(&stranger, None, &Filter::default()).await.unwrap().items.is_empty());
     let read = house.gateway.read(&stranger, "echo://hello", None).await;

@@ -161,7 +161,7 @@ pub(crate) fn sandbox() -> sandbox::Config {
 
 /// Somebody of the only team.
 pub(crate) fn someone() -> Arc<Call> {
-    Arc::new(Call::by(Caller { subject: None, teams: Teams::sole(), scopes: vec![] }))
+    Arc::new(Call::by(Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] }))
 }
 
 impl House {

@@ -9,6 +9,7 @@ mod revision;
 mod wire;
 
 mod approval;
+mod auth;
 mod caching;
 mod catalog;
 mod commands;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use larder::endpoint::Endpoint;
+use larder::endpoint::auth::Gate;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -21,7 +22,9 @@ struct Pipes {
 impl Pipes {
     async fn open(plan: Plan) -> Self {
         let house = plan.open().await;
-        let endpoint = Endpoint::new(config(), house.gateway.clone(), house.drain.clone());
+        let config = config();
+        let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+        let endpoint = Endpoint::new(config, gate, house.gateway.clone(), house.drain.clone());
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(theirs);
         house.drain.spawn(async move { endpoint.serve_stdio(read, write).await });

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use larder::endpoint::auth::{self, Gate};
 use larder::endpoint::{self, Endpoint};
 use larder::name::Teams;
 use larder::resource::Caller;
@@ -37,6 +38,7 @@ pub(crate) struct Wire {
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     pub(crate) client: reqwest::Client,
+    pub(crate) gate: Gate,
 }
 
 /// What these tests run with.
@@ -52,7 +54,8 @@ pub(crate) fn config() -> endpoint::Config {
         connections: 64,
         keep_alive: Duration::from_millis(200),
         stall: Duration::from_secs(30),
-        caller: Caller { subject: None, teams: Teams::sole(), scopes: vec![] },
+        auth: auth::Config::default(),
+        caller: Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] },
         title: Some("Test".into()),
     }
 }
@@ -80,10 +83,11 @@ impl Wire {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let config = endpoint::Config { listen: address, ..config };
-        let endpoint = Endpoint::new(config, house.gateway.clone(), house.drain.clone());
+        let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+        let endpoint = Endpoint::new(config, gate.clone(), house.gateway.clone(), house.drain.clone());
         house.drain.spawn(async move { endpoint.serve_http(listener).await });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { house, url: format!("http://{address}/mcp"), address, client }
+        Self { house, url: format!("http://{address}/mcp"), address, client, gate }
     }
 
     /// Works off what providers say.

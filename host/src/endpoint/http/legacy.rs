@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use super::{accepts, empty, json, not_acceptable};
 use crate::endpoint::Endpoint;
 use crate::endpoint::answer::{Peer, error};
+use crate::endpoint::auth::Who;
 use crate::endpoint::era::{Legacy, check_legacy_header, claims};
 use crate::endpoint::json::array;
 use crate::endpoint::message::{Message, Notification, Request};
@@ -26,9 +27,9 @@ const MOST: usize = 64;
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 impl Endpoint {
-    pub(super) fn initialize(&self, request: &Request<'_>) -> Result<Response, Refusal> {
+    pub(super) fn initialize(&self, who: &Who, request: &Request<'_>) -> Result<Response, Refusal> {
         let version = Legacy::requested(request)?;
-        let caller = self.0.config.caller.clone();
+        let caller = who.caller.clone();
         let watch = self.0.gateway.watch(&caller);
         watch.list_changes(true);
         let handshake = self.handshake(&request.id, version, &caller);
@@ -40,27 +41,28 @@ impl Endpoint {
         Ok(response)
     }
 
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+    fn session(&self, headers: &HeaderMap, who: &Who) -> Result<Arc<Session>, Refusal> {
         let id = headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
-        self.0.sessions.find(id, &self.0.config.caller)
+        self.0.sessions.find(id, &who.caller)
     }
 
     pub(super) async fn in_session(
         &self,
         headers: &HeaderMap,
+        who: &Who,
         request: &Request<'_>,
     ) -> Result<Response, Refusal> {
-        let session = self.session(headers)?;
+        let session = self.session(headers, who)?;
         check_legacy_header(headers)?;
-        let exchange = self.start(&session, request)?;
+        let exchange = self.start(&session, who, request)?;
         Ok(self.exchange(exchange).await)
     }
 
     /// Sets a request going, in a task of its own.
-    fn start(&self, session: &Arc<Session>, request: &Request<'_>) -> Result<Exchange, Refusal> {
+    fn start(&self, session: &Arc<Session>, who: &Who, request: &Request<'_>) -> Result<Exchange, Refusal> {
         let method =
             Method::legacy(&request.method).ok_or_else(|| Refusal::unknown_method(&request.method))?;
-        let Asking { id, ask, call, reports } = Asking::read(request, method, self.0.config.caller.clone())?;
+        let Asking { id, ask, call, reports } = Asking::read(request, method, who.caller.clone())?;
         if session.flights.len() >= MOST {
             return Err(Refusal::new(INTERNAL, "too many requests are under way: wait for some to end"));
         }
@@ -80,12 +82,17 @@ impl Endpoint {
     }
 
     /// A notification or a response: nothing to say, unless it is for a session that is not there.
-    pub(super) fn heard(&self, headers: &HeaderMap, notification: Option<&Notification<'_>>) -> Response {
+    pub(super) fn heard(
+        &self,
+        headers: &HeaderMap,
+        who: &Who,
+        notification: Option<&Notification<'_>>,
+    ) -> Response {
         let modern = super::speaks_modern(headers) || notification.is_some_and(|n| claims(&n.params));
         if modern || !headers.contains_key(SESSION_HEADER) {
             return empty(StatusCode::ACCEPTED);
         }
-        match self.session(headers).and_then(|session| check_legacy_header(headers).map(|()| session)) {
+        match self.session(headers, who).and_then(|session| check_legacy_header(headers).map(|()| session)) {
             Err(refusal) => super::refused(None, &refusal),
             Ok(session) => {
                 note(&session, notification);
@@ -98,6 +105,7 @@ impl Endpoint {
     pub(super) async fn batch(
         &self,
         headers: &HeaderMap,
+        who: &Who,
         batch: Vec<Message<'_>>,
     ) -> Result<Response, Refusal> {
         let modern = batch.iter().any(|message| match message {
@@ -108,14 +116,14 @@ impl Endpoint {
         if modern || super::speaks_modern(headers) {
             return Err(Refusal::early(REQUEST, "this version of the protocol has no batches"));
         }
-        let session = self.session(headers)?;
+        let session = self.session(headers, who)?;
         check_legacy_header(headers)?;
         if !session.version.has_batches() {
             return Err(Refusal::early(REQUEST, "the session's version of the protocol has no batches"));
         }
         let mut answers = vec![];
         for message in batch {
-            answers.extend(self.of_batch(&session, message).await);
+            answers.extend(self.of_batch(&session, who, message).await);
         }
         Ok(match answers.is_empty() {
             true => empty(StatusCode::ACCEPTED),
@@ -123,7 +131,7 @@ impl Endpoint {
         })
     }
 
-    async fn of_batch(&self, session: &Arc<Session>, message: Message<'_>) -> Option<Vec<u8>> {
+    async fn of_batch(&self, session: &Arc<Session>, who: &Who, message: Message<'_>) -> Option<Vec<u8>> {
         let request = match message {
             Message::Request(request) => request,
             Message::Malformed { id, refusal } => return Some(error(id.as_ref(), &refusal)),
@@ -133,7 +141,7 @@ impl Endpoint {
             }
             Message::Response => return None,
         };
-        let mut exchange = match self.start(session, &request) {
+        let mut exchange = match self.start(session, who, &request) {
             Ok(exchange) => exchange,
             Err(refusal) => return Some(error(Some(&request.id), &refusal)),
         };
@@ -145,18 +153,18 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn open_stream(&self, headers: &HeaderMap) -> Result<Response, Refusal> {
-        let session = self.session(headers)?;
+    pub(super) fn open_stream(&self, headers: &HeaderMap, who: &Arc<Who>) -> Result<Response, Refusal> {
+        let session = self.session(headers, who)?;
         check_legacy_header(headers)?;
         if !accepts(headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
         let permit = self.stream_permit()?;
-        Ok(stream::notifications(self.clone(), session, permit))
+        Ok(stream::notifications(self.clone(), session, who.clone(), permit))
     }
 
-    pub(super) fn end_session(&self, headers: &HeaderMap) -> Result<Response, Refusal> {
-        let session = self.session(headers)?;
+    pub(super) fn end_session(&self, headers: &HeaderMap, who: &Who) -> Result<Response, Refusal> {
+        let session = self.session(headers, who)?;
         check_legacy_header(headers)?;
         self.0.sessions.end(&session);
         Ok(empty(StatusCode::NO_CONTENT))

@@ -7,7 +7,7 @@ use crate::name::Teams;
 fn check(method: Method, params: &str, expected: Expect) {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
     let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else { panic!("{text}") };
-    let caller = Caller { subject: None, teams: Teams::sole(), scopes: vec![] };
+    let caller = Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] };
     expected.assert_eq(&match Asking::read(&request, method, caller) {
         Ok(asking) => format!("{:?} {:?}", asking.ask, asking.call.metadata),
         Err(refusal) => format!("{} {}", refusal.code, refusal.message),

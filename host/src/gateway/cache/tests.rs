@@ -16,7 +16,12 @@ fn uri(text: &str) -> Uri {
 }
 
 fn caller(subject: &str, team: &str) -> Caller {
-    Caller { subject: Some(subject.into()), teams: TeamName::parse(team).unwrap().into(), scopes: vec![] }
+    Caller {
+        subject: Some(subject.into()),
+        issuer: None,
+        teams: TeamName::parse(team).unwrap().into(),
+        scopes: vec![],
+    }
 }
 
 fn team(caller: &Caller) -> &TeamName {
