@@ -42,6 +42,17 @@ pub struct App {
     grace: Duration,
 }
 
+/// Sees what is served, and can do nothing else.
+#[derive(Clone)]
+pub struct View(Reader);
+
+impl View {
+    /// What is served now.
+    pub fn served(&self) -> Served {
+        Served::of(&self.0.snapshot())
+    }
+}
+
 /// Why the house does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -143,6 +154,11 @@ impl App {
     /// What is served now.
     pub fn served(&self) -> Served {
         Served::of(&self.catalog.snapshot())
+    }
+
+    /// A look at what is served while this runs.
+    pub fn view(&self) -> View {
+        View(self.catalog.clone())
     }
 
     /// Serves one client in this process, and gives the client's end.

@@ -1,16 +1,21 @@
 //! The commands: one file for each, and what they share. An answer goes to stdout, everything else to stderr.
 
+mod alone;
 mod approve;
+mod bindings;
 mod check;
 mod clean;
 mod compile;
 mod complete;
+mod dev;
 mod failure;
 mod inspect;
 mod list;
 mod log;
 mod narrow;
+mod new;
 mod out;
+mod pack;
 mod reach;
 mod read;
 mod serve;
@@ -52,6 +57,10 @@ enum Command {
     Watch(watch::Watch),
     Approve(approve::Approve),
     Token(token::Token),
+    New(new::New),
+    Dev(dev::Dev),
+    Pack(pack::Pack),
+    Bindings(bindings::Bindings),
     #[command(hide = true, name = crate::sandbox::child::SUBCOMMAND)]
     Compile(compile::Compile),
     /// Prints a completion script for a shell
@@ -117,6 +126,10 @@ impl Command {
             Self::Watch(watch) => watch.run().await,
             Self::Approve(approve) => approve.run().await,
             Self::Token(token) => token.run(),
+            Self::New(new) => new.run(),
+            Self::Dev(dev) => dev.run().await,
+            Self::Pack(pack) => pack.run(),
+            Self::Bindings(bindings) => bindings.run(),
             Self::Compile(_) => unreachable!("it has run before the threads were started"),
             Self::Completions { shell } => completions(shell),
         }

@@ -8,6 +8,7 @@ mod convert;
 mod fault;
 mod file;
 mod gather;
+mod project;
 mod substitute;
 mod value;
 
@@ -22,6 +23,7 @@ use crate::{endpoint, gateway, lookout, reconcile, sandbox};
 pub use again::Again;
 pub use ask::parse as ask;
 pub use fault::{ConfigError, Fault};
+pub use project::{PROJECT, Project, project};
 pub(crate) use value::listen;
 
 /// The file that is used when none is named and it is there.

@@ -28,7 +28,8 @@ pub mod reconcile;
 // Floor 6: the protocol.
 pub mod endpoint;
 
-// Floor 7: what the operator wants, and the other end of the protocol.
+// Floor 7: what the operator wants, the other end of the protocol, and what authors need.
+pub mod author;
 pub mod client;
 pub mod config;
 

@@ -14,7 +14,7 @@ const FLOORS: &[&[&str]] = &[
     &["catalog", "source"],
     &["gateway", "lookout", "reconcile"],
     &["endpoint"],
-    &["config", "client"],
+    &["config", "client", "author"],
     &["app"],
     &["cli"],
 ];
@@ -30,6 +30,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("notify", &["lookout", "source"]),
     ("toml", &["config"]),
+    ("wit_component", &["author"]),
+    ("wit_bindgen_core", &["author"]),
 ];
 
 /// Neighbours that may be used nevertheless, each for a reason.

@@ -1,6 +1,7 @@
 //! `larder check`: everything that would be wrong, before serving.
 
 mod asks;
+mod component;
 
 use std::path::PathBuf;
 
@@ -16,9 +17,15 @@ use crate::app::{App, Served};
 use crate::config::{self, Config, ConfigError, Overrides};
 
 /// Says everything that would be wrong, before serving
+///
+/// With a component, only that is loaded and asked: what it is, what it lists, and the first thing that it lists. It
+/// has no grants but those that --config gives to a provider of its name.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if anything is wrong.")]
 pub(super) struct Check {
+    /// A component, to be checked alone
+    #[arg(value_name = "FILE.wasm", conflicts_with = "plugins")]
+    file: Option<PathBuf>,
     /// The configuration [default: larder.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -44,6 +51,9 @@ struct Findings {
 
 impl Check {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
+        if let Some(file) = self.file {
+            return component::check(&file, self.config, self.json).await;
+        }
         let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
         let findings = match config::load(&overrides).and_then(Config::with_folder) {
             Ok(config) => examine(config).await?,

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::app::RunError;
+use crate::author::{BindingsError, DiskError, PackError, ScaffoldError};
 use crate::client::ClientError;
 use crate::config::ConfigError;
 use crate::reconcile::ApprovalsError;
@@ -30,6 +31,18 @@ pub(super) enum Failure {
     Random(#[from] crate::endpoint::auth::NoRandom),
     #[error("{} holds no token: write one into it, and nothing else", .0.display())]
     NoToken(PathBuf),
+    #[error("{}: {error}", path.display())]
+    Pack { path: PathBuf, error: PackError },
+    #[error(transparent)]
+    Bindings(#[from] BindingsError),
+    #[error("there is no go.mod in {} or above it; begin with `go mod init NAME`, or say `--package PATH`", .0.display())]
+    NoModule(PathBuf),
+    #[error(transparent)]
+    New(#[from] ScaffoldError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    #[error("{} has more than {most} files; put what no build depends on under `ignore` in larder-dev.toml", folder.display())]
+    Crowded { folder: PathBuf, most: usize },
     #[error("{0}")]
     Content(#[from] crate::client::NotBase64),
 }
@@ -37,12 +50,20 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn is_usage(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Input { .. } | Self::NoToken(_) => true,
+            Self::Config(_)
+            | Self::Input { .. }
+            | Self::NoToken(_)
+            | Self::NoModule(_)
+            | Self::Crowded { .. } => true,
+            Self::New(error) => error.is_usage(),
             Self::Client(error) => error.is_usage(),
             Self::Run(_)
             | Self::Output(_)
             | Self::File { .. }
             | Self::Circle
+            | Self::Pack { .. }
+            | Self::Bindings(_)
+            | Self::Disk(_)
             | Self::Content(_)
             | Self::Random(_)
             | Self::Approvals(_) => false,

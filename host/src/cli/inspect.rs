@@ -9,10 +9,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::{Answer, log, out};
+use super::{Answer, alone, log, out};
 use crate::app::{App, Provider};
 use crate::config;
-use crate::name::{Digest, ProviderName};
+use crate::name::Digest;
 use anatomy::Anatomy;
 
 /// Says what a component is, what it asks for and what it offers
@@ -65,11 +65,7 @@ impl Inspect {
 
 /// Loads it in the same way as `larder serve` would, in a folder of its own.
 async fn run_alone(path: &Path, bytes: &[u8]) -> Result<(Option<Provider>, Option<String>), Failure> {
-    let folder = tempfile::tempdir()?;
-    let stem =
-        path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| ProviderName::parse(stem).is_ok());
-    let copy = folder.path().join(format!("{}.wasm", stem.unwrap_or("component")));
-    std::fs::write(&copy, bytes).map_err(|error| Failure::File { path: copy, error })?;
+    let folder = alone::folder(path, bytes)?;
     let config = config::bare(folder.path())?;
     log::start_quietly(&config.log);
     let app = App::build(config).await?;

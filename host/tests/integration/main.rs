@@ -10,6 +10,7 @@ mod wire;
 
 mod approval;
 mod auth;
+mod author;
 mod caching;
 mod catalog;
 mod commands;

@@ -1,0 +1,203 @@
+//! From a core module, as C and Go compilers make it, to a component: the types of the contract are put in
+//! where the module has none, and calls of WASI 0.1 are led to 0.2.
+
+use std::collections::BTreeSet;
+
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME as WASI, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER as ADAPTER,
+};
+use wasmparser::{Encoding, Parser, Payload};
+use wit_bindgen_core::wit_parser::{Resolve, WorldId, WorldItem};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata, metadata};
+
+use super::contract::{self, Ability};
+
+/// Why a module does not become a component.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// It is something else.
+    #[error("it is not WebAssembly; pack what a compiler made for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)")]
+    NotWasm,
+    /// There is nothing to do.
+    #[error("it is a component already: put it into the plugins folder as it is")]
+    Component,
+    /// It has a `main` that runs once, and exports nothing that could be called after it.
+    #[error("it is a program, not a library: build it with {LIBRARY}")]
+    Program,
+    /// It was built for something else.
+    #[error(
+        "it does not export larder:provider/resource-provider but {0}; \
+         make bindings with `larder bindings` and build it anew"
+    )]
+    Foreign(String),
+    /// The exports of the contract are not there.
+    #[error(
+        "it does not export {0}; are the files of `larder bindings` compiled and linked, with {LIBRARY}?"
+    )]
+    Missing(String),
+    /// What the encoder says.
+    #[error("it cannot be made a component: {0}")]
+    Encode(String),
+}
+
+const LIBRARY: &str = "`-mexec-model=reactor` (C) or `-buildmode=c-shared` (Go)";
+
+impl From<anyhow::Error> for PackError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Encode(format!("{error:#}"))
+    }
+}
+
+/// Makes a component out of a core module.
+pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
+    let core = Core::of(module)?;
+    let module = match core.typed {
+        true => module.to_vec(),
+        false => core.with_types(module)?,
+    };
+    let types = metadata::decode(&module)?.1;
+    core.check(&types.resolve, types.world)?;
+    let encoder = ComponentEncoder::default().validate(true).module(&module)?;
+    Ok(encoder.adapter(WASI, ADAPTER)?.encode()?)
+}
+
+/// What can be seen of a core module.
+#[derive(Debug, Default)]
+struct Core {
+    exports: BTreeSet<String>,
+    /// Whether the linker put the types of a world into it.
+    typed: bool,
+}
+
+impl Core {
+    fn of(bytes: &[u8]) -> Result<Self, PackError> {
+        if !bytes.starts_with(b"\0asm") {
+            return Err(PackError::NotWasm);
+        }
+        let mut core = Self::default();
+        for payload in Parser::new(0).parse_all(bytes) {
+            let damaged = |error| PackError::Encode(format!("it is damaged: {error}"));
+            match payload.map_err(damaged)? {
+                Payload::Version { encoding: Encoding::Component, .. } => return Err(PackError::Component),
+                Payload::CustomSection(section) => core.typed |= section.name().starts_with("component-type"),
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        core.exports.insert(export.map_err(damaged)?.name.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(core)
+    }
+
+    /// For compilers whose linkers know nothing of types: what it exports says which world it is for.
+    fn with_types(&self, module: &[u8]) -> Result<Vec<u8>, PackError> {
+        let has = |ability: &Ability| {
+            let prefix = format!("larder:provider/{}@", ability.interface());
+            self.exports.iter().any(|export| export.starts_with(&prefix))
+        };
+        let abilities: Vec<_> = Ability::ALL.into_iter().filter(has).collect();
+        let (resolve, world) = contract::world(&abilities)?;
+        let mut module = module.to_vec();
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+        Ok(module)
+    }
+
+    fn check(&self, resolve: &Resolve, world: WorldId) -> Result<(), PackError> {
+        let exports = &resolve.worlds[world].exports;
+        let names: Vec<_> = exports.keys().map(|key| resolve.name_world_key(key)).collect();
+        if !names.iter().any(|name| name.starts_with("larder:provider/resource-provider@")) {
+            let names = if names.is_empty() { "nothing".into() } else { names.join(", ") };
+            return Err(PackError::Foreign(names));
+        }
+        let missing: Vec<_> =
+            functions(resolve, world).into_iter().filter(|name| !self.exports.contains(name)).collect();
+        match missing.len() {
+            0 => Ok(()),
+            _ if self.exports.contains("_start") => Err(PackError::Program),
+            _ => Err(PackError::Missing(missing.join(", "))),
+        }
+    }
+}
+
+/// The functions that a world demands, as core modules name them.
+fn functions(resolve: &Resolve, world: WorldId) -> Vec<String> {
+    let mut names = Vec::new();
+    for (key, item) in &resolve.worlds[world].exports {
+        if let WorldItem::Interface { id, .. } = item {
+            let interface = resolve.name_world_key(key);
+            let functions = resolve.interfaces[*id].functions.keys();
+            names.extend(functions.map(|function| format!("{interface}#{function}")));
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(bytes: &[u8], expected: Expect) {
+        expected.assert_eq(&pack(bytes).map(|_| ()).unwrap_err().to_string());
+    }
+
+    /// A module that exports an empty function by these names.
+    fn module(exports: &[&str]) -> Vec<u8> {
+        let mut section = vec![exports.len() as u8];
+        for name in exports {
+            section.push(name.len() as u8);
+            section.extend(name.bytes());
+            section.extend([0, 0]);
+        }
+        let head = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07".to_vec();
+        [head, vec![section.len() as u8], section, b"\x0a\x04\x01\x02\0\x0b".to_vec()].concat()
+    }
+
+    #[test]
+    fn what_cannot_be_packed_says_what_to_do() {
+        let text = b"#!/bin/sh";
+        check(
+            text,
+            expect![
+                "it is not WebAssembly; pack what a compiler made for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
+            ],
+        );
+        check(
+            b"",
+            expect![
+                "it is not WebAssembly; pack what a compiler made for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
+            ],
+        );
+        check(
+            b"\0asm\x0d\0\x01\0",
+            expect!["it is a component already: put it into the plugins folder as it is"],
+        );
+        check(
+            &module(&["_start"]),
+            expect![
+                "it is a program, not a library: build it with `-mexec-model=reactor` (C) or `-buildmode=c-shared` (Go)"
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let describe = "larder:provider/resource-provider@0.1.0#describe";
+        let error = pack(&module(&[describe])).unwrap_err().to_string();
+        assert!(!error.contains(describe), "{error}");
+        assert!(error.contains("larder:provider/resource-provider@0.1.0#read-resource"), "{error}");
+        assert!(!error.contains("version-provider"), "{error}");
+        let error = pack(&module(&["larder:provider/version-provider@0.1.0#other"])).unwrap_err().to_string();
+        assert!(error.contains("larder:provider/version-provider@0.1.0#versions"), "{error}");
+    }
+
+    #[test]
+    fn half_a_module_is_damaged() {
+        let whole = module(&["a"]);
+        let error = pack(&whole[..whole.len() - 4]).unwrap_err().to_string();
+        assert!(error.contains("damaged"), "{error}");
+    }
+}

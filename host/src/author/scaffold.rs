@@ -1,0 +1,259 @@
+//! New projects: a small provider in each language, with all that its build needs and this program can give.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::bindings::{self, BindingsError, Language};
+use super::contract;
+use super::disk::{self, DiskError, Files};
+
+/// Longer names make paths that nobody wants to type.
+const LONGEST: usize = 64;
+
+/// A language that a project can be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kit {
+    /// Rust, with our SDK.
+    Rust,
+    /// Python, through componentize-py.
+    Python,
+    /// JavaScript, in QuickJS.
+    JavaScript,
+    /// Go, as it is released.
+    Go,
+    /// C, with zig or clang.
+    C,
+}
+
+/// Why there is no new project. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum ScaffoldError {
+    /// It would not do as a package, a provider and a scheme of URIs alike.
+    #[error(
+        "`{0}` cannot be the name: use up to {LONGEST} lower-case letters, digits or `-`, beginning with a \
+         letter, such as `my-notes`"
+    )]
+    Name(String),
+    /// The SDK is a package of that name.
+    #[error("`larder-provider` is what the SDK is called; choose another name")]
+    Taken,
+    /// Something is there.
+    #[error("{} is there already; choose another name, or another folder with `--path`", .0.display())]
+    Exists(PathBuf),
+    /// It could not be written.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The bindings that belong to it could not be made.
+    #[error(transparent)]
+    Bindings(#[from] BindingsError),
+}
+
+impl ScaffoldError {
+    /// Whether another command line would do.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Name(_) | Self::Taken | Self::Exists(_) => true,
+            Self::Disk(_) | Self::Bindings(_) => false,
+        }
+    }
+}
+
+type Texts = &'static [(&'static str, &'static str)];
+
+/// Files by the names they get, from the places they have.
+macro_rules! texts {
+    ($root:literal: $($to:literal <- $from:literal),* $(,)?) => {
+        &[$(($to, include_str!(concat!("../../", $root, $from)))),*]
+    };
+}
+
+const RUST: Texts = texts! { "templates/rust/":
+    "Cargo.toml" <- "Cargo.toml.in",
+    "src/lib.rs" <- "src/lib.rs",
+    "tests/provider.rs" <- "tests/provider.rs",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+    "larder-provider/Cargo.toml" <- "sdk/Cargo.toml.in",
+};
+
+const RUST_SDK: Texts = texts! { "../plugins/sdk/":
+    "README.md" <- "README.md",
+    "src/bindings.rs" <- "src/bindings.rs",
+    "src/content.rs" <- "src/content.rs",
+    "src/entry.rs" <- "src/entry.rs",
+    "src/error.rs" <- "src/error.rs",
+    "src/export.rs" <- "src/export.rs",
+    "src/host.rs" <- "src/host.rs",
+    "src/host/guest.rs" <- "src/host/guest.rs",
+    "src/host/native.rs" <- "src/host/native.rs",
+    "src/http.rs" <- "src/http.rs",
+    "src/lib.rs" <- "src/lib.rs",
+    "src/page.rs" <- "src/page.rs",
+    "src/provider.rs" <- "src/provider.rs",
+    "src/request.rs" <- "src/request.rs",
+};
+
+const PYTHON: Texts = texts! { "templates/python/":
+    "app.py" <- "app.py",
+    "test_provider.py" <- "test_provider.py",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+const JAVASCRIPT: Texts = texts! { "templates/javascript/":
+    "provider.js" <- "provider.js",
+    "package.json" <- "package.json",
+    "test.js" <- "test.js",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+const GO: Texts = texts! { "templates/go/":
+    "go.mod" <- "go.mod.in",
+    "main.go" <- "main.go",
+    "bindings/export_larder_provider_resource_provider/provider.go" <- "provider.go",
+    "test/provider_test.go" <- "provider_test.go",
+    "Makefile" <- "Makefile",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+const C: Texts = texts! { "templates/c/":
+    "app.c" <- "app.c",
+    "Makefile" <- "Makefile",
+    "test.sh" <- "test.sh",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+/// Makes a project: all of it, or nothing.
+pub fn scaffold(kit: Kit, name: &str, folder: &Path) -> Result<(), ScaffoldError> {
+    check(name)?;
+    if fs::symlink_metadata(folder).is_ok() {
+        return Err(ScaffoldError::Exists(folder.to_owned()));
+    }
+    place(folder, &files(kit, name)?)?;
+    Ok(())
+}
+
+fn check(name: &str) -> Result<(), ScaffoldError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let fits = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.len() <= LONGEST
+        && name.chars().all(plain)
+        && !name.ends_with('-');
+    match name {
+        "larder-provider" => Err(ScaffoldError::Taken),
+        _ if fits => Ok(()),
+        _ => Err(ScaffoldError::Name(name.escape_debug().take(80).collect())),
+    }
+}
+
+fn files(kit: Kit, name: &str) -> Result<Files, ScaffoldError> {
+    let mut files = Files::new();
+    let own = match kit {
+        Kit::Rust => RUST,
+        Kit::Python => PYTHON,
+        Kit::JavaScript => JAVASCRIPT,
+        Kit::Go => GO,
+        Kit::C => C,
+    };
+    add(&mut files, "", own, name);
+    match kit {
+        Kit::Rust => {
+            add(&mut files, "larder-provider/", RUST_SDK, name);
+            add(&mut files, "larder-provider/wit/", contract::wit(), name);
+        }
+        Kit::Python | Kit::JavaScript => add(&mut files, "wit/", contract::wit(), name),
+        Kit::Go => generated(&mut files, &Language::Go { package: format!("{name}/bindings") })?,
+        Kit::C => generated(&mut files, &Language::C)?,
+    }
+    Ok(files)
+}
+
+fn add(files: &mut Files, folder: &str, texts: &[(&str, &str)], name: &str) {
+    for (path, text) in texts {
+        let text = text.replace("@NAME@", name).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+        files.insert(format!("{folder}{path}"), text.into_bytes());
+    }
+}
+
+fn generated(files: &mut Files, language: &Language) -> Result<(), BindingsError> {
+    let bindings = bindings::bindings(language, &[])?;
+    files.extend(bindings.into_iter().map(|(path, bytes)| (format!("bindings/{path}"), bytes)));
+    Ok(())
+}
+
+/// Beside the folder first: what breaks off half-way leaves nothing under its name.
+fn place(folder: &Path, files: &Files) -> Result<(), DiskError> {
+    let failed = |error| DiskError { path: folder.to_owned(), error };
+    let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let new = tempfile::Builder::new().prefix(".larder-new-").tempdir_in(beside).map_err(failed)?;
+    let inside = new.path().join("project");
+    disk::write_into(&inside, files)?;
+    fs::rename(&inside, folder).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_good_everywhere() {
+        for good in ["a", "my-notes", "x2"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["", "My", "2x", "a b", "a/b", "../a", "-a", "a-", "ä", "a_b", "larder-provider", &"x".repeat(65)]
+        {
+            assert!(check(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_project_is_written_whole_or_not_at_all() {
+        let root = tempfile::tempdir().unwrap();
+        let here = || fs::read_dir(root.path()).unwrap().count();
+        let folder = root.path().join("notes");
+        for kit in [Kit::Rust, Kit::Python, Kit::JavaScript, Kit::Go, Kit::C] {
+            scaffold(kit, "notes", &folder).unwrap();
+            assert_eq!(here(), 1);
+            assert!(matches!(scaffold(kit, "notes", &folder), Err(ScaffoldError::Exists(_))));
+            for name in files(kit, "notes").unwrap().keys() {
+                let text = fs::read(folder.join(name)).unwrap();
+                assert!(!String::from_utf8_lossy(&text).contains("@NAME@"), "{name}");
+            }
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        assert!(scaffold(Kit::C, "not a name", &folder).is_err());
+        let error = scaffold(Kit::C, "notes", &root.path().join("gone/notes")).unwrap_err();
+        assert!(matches!(error, ScaffoldError::Disk(_)), "{error}");
+        assert_eq!(here(), 0);
+    }
+
+    #[test]
+    fn the_whole_sdk_is_compiled_in() {
+        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/sdk");
+        let mut found = Vec::new();
+        for folder in ["src", "src/host"] {
+            for item in fs::read_dir(sdk.join(folder)).unwrap() {
+                let path = item.unwrap().path();
+                if path.is_file() {
+                    found.push(path.strip_prefix(&sdk).unwrap().display().to_string());
+                }
+            }
+        }
+        found.sort();
+        let own = RUST_SDK.iter().map(|(name, _)| *name).filter(|name| name.starts_with("src"));
+        assert_eq!(found, own.collect::<Vec<_>>());
+        let wanted = fs::read_to_string(sdk.join("Cargo.toml")).unwrap();
+        let wanted = wanted.lines().find(|line| line.starts_with("wit-bindgen")).unwrap();
+        let copied = RUST.iter().find(|(name, _)| *name == "larder-provider/Cargo.toml").unwrap().1;
+        assert!(copied.contains(wanted), "{wanted}");
+    }
+}
