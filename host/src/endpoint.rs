@@ -15,6 +15,7 @@ mod message;
 mod method;
 mod progress;
 mod refusal;
+mod replay;
 mod session;
 mod show;
 mod socket;

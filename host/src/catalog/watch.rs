@@ -160,6 +160,14 @@ impl Watch {
         }
     }
 
+    /// Counts everything that is wanted as different, for somebody who may have missed some of it.
+    pub fn in_doubt(&self) {
+        let mut waiting = lock(&self.watcher.waiting);
+        waiting.list = waiting.wants_list;
+        waiting.uris = waiting.wanted.clone();
+        self.watcher.bell.notify_one();
+    }
+
     /// Waits until something differs, and gives all that does. May be dropped and called again without loss.
     pub async fn next(&self) -> Vec<Change> {
         loop {
@@ -253,6 +261,19 @@ mod tests {
         hub.updated(&TeamName::sole(), &uri("a:1"));
         watch.remove("a:1");
         assert!(watch.take().is_empty());
+    }
+
+    #[tokio::test]
+    async fn in_doubt_everything_that_is_wanted_is_told_and_nothing_else() {
+        let hub = Hub::new(8);
+        let watch = hub.watch(&Teams::sole());
+        assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")));
+        watch.remove("a:1");
+        watch.in_doubt();
+        assert_eq!(watch.next().await, [Change::Updated(uri("a:2"))]);
+        watch.list_changes(true);
+        watch.in_doubt();
+        assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:2"))]);
     }
 
     #[test]

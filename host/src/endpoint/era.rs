@@ -47,6 +47,11 @@ impl Legacy {
         self.0
     }
 
+    /// Whether a stream begins with an empty event that only has an id. Clients of before take it for a message.
+    pub(super) fn has_first_ids(self) -> bool {
+        self.0 >= "2025-11-25"
+    }
+
     /// Batches were in one revision only.
     pub(super) fn has_batches(self) -> bool {
         self.0 == "2025-03-26"

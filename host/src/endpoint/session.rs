@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::era::Legacy;
 use super::flight::Flights;
 use super::refusal::{INTERNAL, REQUEST, Refusal};
+use super::replay::Replay;
 use crate::catalog::Watch;
 use crate::resource::Caller;
 
@@ -28,6 +29,7 @@ pub(super) struct Session<W = Watch> {
     pub(super) version: Legacy,
     pub(super) watch: Arc<W>,
     pub(super) flights: Arc<Flights>,
+    pub(super) replay: Replay,
     caller: Caller,
     ended: CancellationToken,
     usage: Mutex<Usage>,
@@ -46,6 +48,7 @@ impl<W> Sessions<W> {
     /// Opens a session; the one that was unused for longest makes room.
     pub(super) fn open(&self, version: Legacy, caller: Caller, watch: W) -> Result<Arc<Session<W>>, Refusal> {
         let id = fresh_id()?;
+        let replay = Replay::new(fresh_id()?[..12].to_owned());
         let mut table = self.lock();
         if table.len() >= self.most {
             self.make_room(&mut table)?;
@@ -56,6 +59,7 @@ impl<W> Sessions<W> {
             version,
             watch: Arc::new(watch),
             flights: Arc::default(),
+            replay,
             caller,
             ended: CancellationToken::new(),
             usage,

@@ -16,7 +16,11 @@ use super::Endpoint;
 use super::auth::Who;
 use super::listen::{Listening, notification};
 use super::progress::{Exchange, Said};
+use super::replay::{Heard, Place};
 use super::session::Session;
+
+/// How long a client that was cut off should wait before it comes back, in milliseconds.
+const RETRY: u32 = 1_000;
 
 /// A response of events.
 pub(super) fn events(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
@@ -36,6 +40,11 @@ fn frame(messages: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
         frames.extend_from_slice(b"\n\n");
         frames
     })
+}
+
+/// An event that a client can name when it comes back.
+fn named(id: &str, message: &[u8]) -> Vec<u8> {
+    [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", message, b"\n\n"].concat()
 }
 
 /// The rest of an exchange of which a report has come already.
@@ -86,17 +95,20 @@ pub(super) fn notifications(
     session: Arc<Session>,
     who: Arc<Who>,
     permit: OwnedSemaphorePermit,
+    place: Place,
 ) -> Response {
-    let open = Open { token: session.begin_stream(), session, who, _permit: permit };
-    // A first comment makes the response begin, so that the client knows that it is heard.
-    let first = stream::once(async { alive() });
-    let rest = stream::unfold((endpoint, open), |(endpoint, open)| async move {
+    // It makes the response begin, so that the client knows that it is heard.
+    let first = beginning(&session, || session.replay.told_id(place.number())).unwrap_or_else(alive);
+    let open = Open { token: session.begin_stream(), session, who, place, _permit: permit };
+    let first = stream::once(async { first });
+    let rest = stream::unfold((endpoint, open), |(endpoint, mut open)| async move {
+        let (token, who) = (open.token.clone(), open.who.clone());
         let bytes = tokio::select! {
             biased;
-            () = open.token.cancelled() => return None,
+            () = token.cancelled() => return None,
             () = endpoint.0.drain.stopping() => return None,
-            () = endpoint.0.gate.ended(&open.who) => return None,
-            news = open.session.watch.next() => frame(news.iter().map(|change| notification(change, None))),
+            () = endpoint.0.gate.ended(&who) => return None,
+            news = open.news() => news,
             () = tokio::time::sleep(endpoint.0.config.keep_alive) => alive(),
         };
         Some((bytes, (endpoint, open)))
@@ -104,16 +116,56 @@ pub(super) fn notifications(
     events(first.chain(rest))
 }
 
+/// Where the stream begins, and when to come back once it broke.
+fn beginning(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u8>> {
+    let first = || format!("id: {}\nretry: {RETRY}\ndata:\n\n", id()).into_bytes();
+    session.version.has_first_ids().then(first)
+}
+
 /// A legacy stream that is open, until the client or the house drops it.
 struct Open {
     token: CancellationToken,
     session: Arc<Session>,
     who: Arc<Who>,
+    place: Place,
     _permit: OwnedSemaphorePermit,
+}
+
+impl Open {
+    async fn news(&mut self) -> Vec<u8> {
+        let Session { replay, watch, .. } = &*self.session;
+        let news = replay.told().next(&mut self.place, watch).await;
+        news.iter().flat_map(|(n, change)| named(&replay.told_id(*n), &notification(change, None))).collect()
+    }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.session.end_stream(&self.token);
     }
+}
+
+/// The stream of a request in a legacy session, to its end or until the client hears it elsewhere.
+pub(super) fn strand(
+    endpoint: Endpoint,
+    heard: Heard,
+    session: Arc<Session>,
+    who: Arc<Who>,
+    permit: Option<OwnedSemaphorePermit>,
+) -> Response {
+    let first = beginning(&session, || session.replay.strand_id(heard.strand(), heard.last()));
+    let state = (endpoint, heard, session, who, permit);
+    let rest = stream::unfold(state, |(endpoint, mut heard, session, who, permit)| async move {
+        let bytes = tokio::select! {
+            biased;
+            () = endpoint.0.gate.ended(&who) => return None,
+            said = heard.next() => {
+                let (number, bytes) = said?;
+                named(&session.replay.strand_id(heard.strand(), number), &bytes)
+            }
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => alive(),
+        };
+        Some((bytes, (endpoint, heard, session, who, permit)))
+    });
+    events(stream::iter(first).chain(rest))
 }

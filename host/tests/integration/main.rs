@@ -29,5 +29,6 @@ mod lookout;
 mod misbehaviour;
 mod modern;
 mod reload;
+mod resume;
 mod stalled;
 mod stdio;

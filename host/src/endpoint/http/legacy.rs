@@ -14,10 +14,11 @@ use crate::endpoint::answer::{Peer, error};
 use crate::endpoint::auth::Who;
 use crate::endpoint::era::{Legacy, check_legacy_header, claims};
 use crate::endpoint::json::array;
-use crate::endpoint::message::{Message, Notification, Request};
+use crate::endpoint::message::{Id, Message, Notification, Request};
 use crate::endpoint::method::{Ask, Asking, Method};
 use crate::endpoint::progress::{Exchange, Said};
 use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};
+use crate::endpoint::replay::{From, Strand};
 use crate::endpoint::session::Session;
 use crate::endpoint::stream;
 
@@ -49,13 +50,45 @@ impl Endpoint {
     pub(super) async fn in_session(
         &self,
         headers: &HeaderMap,
-        who: &Who,
+        who: &Arc<Who>,
         request: &Request<'_>,
     ) -> Result<Response, Refusal> {
         let session = self.session(headers, who)?;
         check_legacy_header(headers)?;
         let exchange = self.start(&session, who, request)?;
-        Ok(self.exchange(exchange).await)
+        Ok(self.legacy_exchange(session, who, request.id.clone(), exchange).await)
+    }
+
+    /// JSON, unless a report comes before the answer: then a stream that the client may come back to.
+    async fn legacy_exchange(
+        &self,
+        session: Arc<Session>,
+        who: &Arc<Who>,
+        id: Id,
+        mut exchange: Exchange,
+    ) -> Response {
+        let report = match exchange.next().await {
+            Some(Said::Answer(bytes)) => return json(StatusCode::OK, bytes),
+            Some(Said::Report(bytes)) => bytes,
+            // Cancelled: the client wants no answer, and a stream can end without one.
+            None => return stream::events(futures_util::stream::empty()),
+        };
+        let strand = session.replay.open(id, who.caller.clone());
+        strand.say(report);
+        let heard = Strand::listen(&strand, 0);
+        self.0.drain.spawn(async move {
+            while let Some(said) = exchange.next().await {
+                match said {
+                    Said::Report(bytes) => strand.say(bytes),
+                    Said::Answer(bytes) => strand.answer(bytes),
+                }
+            }
+            strand.end();
+        });
+        match heard {
+            Some(heard) => stream::strand(self.clone(), heard, session, who.clone(), None),
+            None => stream::events(futures_util::stream::empty()),
+        }
     }
 
     /// Sets a request going, in a task of its own.
@@ -159,8 +192,20 @@ impl Endpoint {
         if !accepts(headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
+        // First of all, so that nobody's stream ends for one that does not begin.
         let permit = self.stream_permit()?;
-        Ok(stream::notifications(self.clone(), session, who.clone(), permit))
+        let from = match last_event(headers) {
+            Some(last) => session.replay.find(last, &who.caller)?,
+            None => From::Notifications(session.replay.told().now()),
+        };
+        Ok(match from {
+            From::Notifications(place) => {
+                stream::notifications(self.clone(), session, who.clone(), permit, place)
+            }
+            // How servers of events tell a client to stop coming back.
+            From::Strand(heard) if heard.is_done() => empty(StatusCode::NO_CONTENT),
+            From::Strand(heard) => stream::strand(self.clone(), heard, session, who.clone(), Some(permit)),
+        })
     }
 
     pub(super) fn end_session(&self, headers: &HeaderMap, who: &Who) -> Result<Response, Refusal> {
@@ -169,6 +214,12 @@ impl Endpoint {
         self.0.sessions.end(&session);
         Ok(empty(StatusCode::NO_CONTENT))
     }
+}
+
+/// The last event that the client got; an empty one is none, as for every reader of such streams.
+fn last_event(headers: &HeaderMap) -> Option<&str> {
+    let last = headers.get("last-event-id")?.to_str().unwrap_or("?");
+    (!last.is_empty()).then_some(last)
 }
 
 fn note(session: &Session, notification: Option<&Notification<'_>>) {
