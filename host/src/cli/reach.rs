@@ -7,7 +7,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::{log, out};
 use crate::app::App;
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, Connect, Revision};
 use crate::config::{self, Overrides};
 
 const URL: &str = "http://127.0.0.1:7878/mcp";
@@ -24,6 +24,9 @@ pub(super) struct Reach {
     /// A file with the token that the server wants
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
+    /// Speak this revision of the protocol and no other, such as 2025-11-25
+    #[arg(long, value_name = "REVISION")]
+    protocol: Option<Revision>,
     /// Ask the components in this folder, without a server
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     plugins: Option<PathBuf>,
@@ -39,8 +42,13 @@ pub(super) struct Reached {
 }
 
 /// Where clients can be had, one after another.
-pub(super) enum Door {
-    Url { url: String, token: Option<String> },
+pub(super) struct Door {
+    connect: Connect,
+    place: Place,
+}
+
+enum Place {
+    Url(String),
     Here(Box<App>),
 }
 
@@ -52,9 +60,16 @@ impl Reach {
     }
 
     pub(super) async fn door(self) -> Result<Door, Failure> {
+        let mut connect = Client::connect();
+        let token = self.token_file.as_deref().map(token_in).transpose()?;
+        if let Some(token) = token.or(self.token) {
+            connect = connect.token(token);
+        }
+        if let Some(revision) = self.protocol {
+            connect = connect.revision(revision);
+        }
         if self.plugins.is_none() && self.config.is_none() {
-            let token = self.token_file.as_deref().map(token_in).transpose()?;
-            return Ok(Door::Url { url: self.url, token: token.or(self.token) });
+            return Ok(Door { connect, place: Place::Url(self.url) });
         }
         let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
         let config = config::load(&overrides)?.with_folder()?;
@@ -66,7 +81,7 @@ impl Reach {
         for held in &app.served().held_back {
             out::note(&format!("larder: {held}"));
         }
-        Ok(Door::Here(Box::new(app)))
+        Ok(Door { connect, place: Place::Here(Box::new(app)) })
     }
 }
 
@@ -83,23 +98,24 @@ fn token_in(path: &Path) -> Result<String, Failure> {
 impl Door {
     /// What is in this process follows its folder from now on.
     pub(super) fn keep_up(&mut self) {
-        if let Self::Here(app) = self {
+        if let Place::Here(app) = &mut self.place {
             app.keep_up();
         }
     }
 
     pub(super) async fn client(&self) -> Result<Client, ClientError> {
-        match self {
-            Self::Url { url, token } => Client::http(url, token.as_deref()).await,
-            Self::Here(app) => {
+        let connect = self.connect.clone();
+        match &self.place {
+            Place::Url(url) => connect.http(url).await,
+            Place::Here(app) => {
                 let (input, output) = tokio::io::split(app.connect());
-                Client::lines(input, output).await
+                connect.lines(input, output).await
             }
         }
     }
 
     pub(super) async fn end(self) {
-        if let Self::Here(app) = self {
+        if let Place::Here(app) = self.place {
             app.finish().await;
         }
     }

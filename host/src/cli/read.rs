@@ -1,5 +1,6 @@
 //! `larder read`: what a URI holds, to stdout or into a file.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,7 +8,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::reach::Reach;
 use super::{Answer, clean, out};
-use crate::client::{Content, Reading};
+use crate::client::{Content, Progress, Reading};
 
 /// Reads a resource: its text, or its bytes as they are
 #[derive(Debug, Args)]
@@ -20,6 +21,9 @@ pub(super) struct Read {
     /// The version that you have already: if it is still the current one, nothing is written but a note
     #[arg(long = "version", value_name = "VERSION")]
     held: Option<String>,
+    /// Say on stderr how far the server is
+    #[arg(long, conflicts_with = "held")]
+    progress: bool,
     /// Print the whole answer as JSON, blobs in base64
     #[arg(long)]
     json: bool,
@@ -32,6 +36,9 @@ impl Read {
         let mut reached = self.reach.connect().await?;
         let reading = match &self.held {
             Some(held) => reached.client.read_newer(&self.uri, held).await,
+            None if self.progress => {
+                reached.client.read_with_progress(&self.uri, say_progress).await.map(Some)
+            }
             None => reached.client.read(&self.uri).await.map(Some),
         };
         reached.end().await;
@@ -57,6 +64,13 @@ fn not_modified(json: bool, held: Option<&str>) -> Result<Answer, Failure> {
         false => out::note("not modified"),
     }
     Ok(Answer::Yes)
+}
+
+fn say_progress(progress: Progress) -> ControlFlow<()> {
+    let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let message = progress.message.map(|message| format!(": {}", clean::line(&message))).unwrap_or_default();
+    out::note(&format!("{}{total}{message}", progress.progress));
+    ControlFlow::Continue(())
 }
 
 fn bytes(reading: &Reading) -> Result<Vec<u8>, Failure> {

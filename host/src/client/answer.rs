@@ -120,6 +120,19 @@ impl Content {
     }
 }
 
+/// How far a server is with an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// How much is done; it only grows.
+    pub progress: f64,
+    /// How much there is to do, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// What is being done, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
 #[derive(Debug, Deserialize)]
 pub(super) struct Completed {
     pub(super) completion: Completion,

@@ -12,6 +12,17 @@ pub enum ClientError {
     /// A token that no header can carry.
     #[error("the token holds characters that no HTTP header can carry")]
     BadToken,
+    /// A header that cannot be sent.
+    #[error("`{0}` is not a header that can be sent")]
+    BadHeader(String),
+    /// There is no such program, or it may not be run.
+    #[error("cannot start {program}: {why}")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// What the system said.
+        why: String,
+    },
     /// Nobody answers.
     #[error("cannot reach {url}: {why}; is `larder serve` running?")]
     Unreachable {
@@ -58,6 +69,9 @@ pub enum ClientError {
     /// The server says no.
     #[error("the server says: {0}")]
     Refused(Refusal),
+    /// Whoever asked does not want the answer any more.
+    #[error("cancelled")]
+    Cancelled,
     /// The connection ended first.
     #[error("the connection ended before the answer came")]
     Closed,
@@ -69,7 +83,7 @@ pub enum ClientError {
 impl ClientError {
     /// Whether the question was asked wrongly, as opposed to answered with no.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::BadUrl(_) | Self::BadToken)
+        matches!(self, Self::BadUrl(_) | Self::BadToken | Self::BadHeader(_))
     }
 }
 

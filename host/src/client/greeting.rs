@@ -7,42 +7,42 @@ use serde_json::{Value, json};
 
 use super::error::ClientError;
 use super::message::Outgoing;
-use super::{Client, Transport};
-
-const MODERN: &str = "2026-07-28";
-const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+use super::revision::Revision;
+use super::{Client, Transport, unheard};
 
 /// An old server on a pipe may say nothing at all to what it does not know.
 const PROBE: Duration = Duration::from_secs(5);
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Era {
     /// Every request says what it needs.
     Modern,
-    /// A handshake came first. The version is none until it is over.
-    Legacy(Option<String>),
+    /// A handshake comes first, and is not over.
+    Greeting(Revision),
+    /// A handshake came first.
+    Legacy(Revision),
 }
 
 impl Era {
-    pub(super) fn version(&self) -> &str {
+    pub(super) fn revision(self) -> Revision {
         match self {
-            Self::Modern => MODERN,
-            Self::Legacy(version) => version.as_deref().unwrap_or(LEGACY[0]),
+            Self::Modern => Revision::MODERN,
+            Self::Greeting(revision) | Self::Legacy(revision) => revision,
         }
     }
 
-    /// The value of the header that says the version; none while it is being agreed on.
-    pub(super) fn header(&self) -> Option<&str> {
+    /// The value of the header that says the revision; none while it is being agreed on.
+    pub(super) fn header(self) -> Option<&'static str> {
         match self {
-            Self::Modern => Some(MODERN),
-            Self::Legacy(version) => version.as_deref(),
+            Self::Greeting(_) => None,
+            Self::Modern | Self::Legacy(_) => Some(self.revision().as_str()),
         }
     }
 
     pub(super) fn metadata(&self) -> Option<Value> {
         (*self == Self::Modern).then(|| {
             json!({
-                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/protocolVersion": Revision::MODERN.as_str(),
                 "io.modelcontextprotocol/clientInfo": client_info(),
                 "io.modelcontextprotocol/clientCapabilities": {},
             })
@@ -54,13 +54,17 @@ fn client_info() -> Value {
     json!({ "name": "larder", "version": env!("CARGO_PKG_VERSION") })
 }
 
-pub(super) async fn greet(mut transport: Transport) -> Result<Client, ClientError> {
-    match discover(&mut transport).await {
-        Ok(true) => return Ok(Client { transport, era: Era::Modern, asked: 1 }),
-        Err(error) if !may_be_older(&error) => return Err(error),
-        Ok(false) | Err(_) => {}
+/// Agrees on a revision: on this one, if there is one, and on the newest of both else.
+pub(super) async fn greet(mut transport: Transport, wanted: Option<Revision>) -> Result<Client, ClientError> {
+    if wanted.is_none_or(Revision::is_modern) {
+        match discover(&mut transport).await {
+            Ok(true) => return Ok(Client { transport, era: Era::Modern, asked: 1 }),
+            Err(error) if wanted.is_some() || !may_be_older(&error) => return Err(error),
+            Ok(false) if wanted.is_some() => return Err(ClientError::NotMcp("it is older".into())),
+            Ok(false) | Err(_) => {}
+        }
     }
-    let era = initialize(&mut transport).await?;
+    let era = initialize(&mut transport, wanted).await?;
     Ok(Client { transport, era, asked: 2 })
 }
 
@@ -71,9 +75,10 @@ struct Discovered {
 }
 
 async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
-    let request = Outgoing::request(1, &Era::Modern, "server/discover", json!({}), None);
+    let request = Outgoing::request(1, Era::Modern, "server/discover", json!({}), None);
     let on_a_pipe = matches!(transport, Transport::Lines(_));
-    let exchange = transport.exchange(&request, &Era::Modern);
+    let mut ignored = unheard;
+    let exchange = transport.exchange(&request, Era::Modern, &mut ignored);
     let answer = match on_a_pipe {
         true => tokio::time::timeout(PROBE, exchange)
             .await
@@ -81,7 +86,7 @@ async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
         false => exchange.await,
     };
     let discovered: Discovered = answer?.result("server/discover")?;
-    Ok(discovered.supported_versions.iter().any(|version| version == MODERN))
+    Ok(discovered.supported_versions.iter().any(|version| version == Revision::MODERN.as_str()))
 }
 
 fn may_be_older(error: &ClientError) -> bool {
@@ -99,19 +104,28 @@ struct Initialized {
     protocol_version: String,
 }
 
-async fn initialize(transport: &mut Transport) -> Result<Era, ClientError> {
-    let params = json!({ "protocolVersion": LEGACY[0], "capabilities": {}, "clientInfo": client_info() });
-    let era = Era::Legacy(None);
-    let request = Outgoing::request(2, &era, "initialize", params, None);
-    let answer: Initialized = transport.exchange(&request, &era).await?.result("initialize")?;
-    if !LEGACY.contains(&answer.protocol_version.as_str()) {
-        let version = answer.protocol_version.escape_debug();
-        return Err(ClientError::NotMcp(format!(
-            "it speaks version {version}, which this client does not know"
-        )));
-    }
-    let era = Era::Legacy(Some(answer.protocol_version));
-    transport.tell(&Outgoing::notification("notifications/initialized"), &era).await?;
+async fn initialize(transport: &mut Transport, wanted: Option<Revision>) -> Result<Era, ClientError> {
+    let revision = wanted.unwrap_or(Revision::LEGACY);
+    let params = json!({
+        "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client_info(),
+    });
+    let era = Era::Greeting(revision);
+    let request = Outgoing::request(2, era, "initialize", params, None);
+    let answer = transport.exchange(&request, era, &mut unheard).await?;
+    let answer: Initialized = answer.result("initialize")?;
+    let spoken = answer.protocol_version.parse().ok().filter(|spoken: &Revision| !spoken.is_modern());
+    let era = match spoken.filter(|spoken| wanted.is_none_or(|wanted| wanted == *spoken)) {
+        Some(revision) => Era::Legacy(revision),
+        None => {
+            let version = answer.protocol_version.escape_debug();
+            let why = match wanted {
+                Some(wanted) => format!("it speaks version {version} and not {wanted}"),
+                None => format!("it speaks version {version}, which this client does not know"),
+            };
+            return Err(ClientError::NotMcp(why));
+        }
+    };
+    transport.tell(&Outgoing::notification("notifications/initialized", None), era).await?;
     Ok(era)
 }
 

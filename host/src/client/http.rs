@@ -10,6 +10,8 @@ use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
+use super::Hear;
+use super::connect::Connect;
 use super::error::ClientError;
 use super::greeting::Era;
 use super::message::{Incoming, Outgoing};
@@ -33,7 +35,7 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
+    pub(super) fn new(url: &str, how: &Connect) -> Result<Self, ClientError> {
         let bad = || ClientError::BadUrl(url.escape_debug().to_string());
         let url = Url::parse(url).map_err(|_| bad())?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -41,15 +43,7 @@ impl Http {
         }
         // An error means that somebody has already chosen a provider, which is as good.
         _ = rustls::crypto::ring::default_provider().install_default();
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        if let Some(token) = token {
-            let value = HeaderValue::try_from(format!("Bearer {token}"));
-            let mut value = value.map_err(|_| ClientError::BadToken)?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
+        let headers = headers(how)?;
         // A redirect would take the token along, and POST would become GET.
         let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let builder = builder.default_headers(headers).connect_timeout(CONNECT).read_timeout(SILENCE);
@@ -62,19 +56,20 @@ impl Http {
     pub(super) async fn exchange(
         &mut self,
         request: &Outgoing<'_>,
-        era: &Era,
+        era: Era,
+        hear: Hear<'_>,
     ) -> Result<Incoming, ClientError> {
         let response = self.post(request, era).await?;
         if request.method == "initialize" {
             self.session = response.headers().get(SESSION).cloned();
         }
         match is_stream(&response) {
-            true => self.answer_in_stream(response, request.id).await,
+            true => self.answer_in_stream(response, request.id, era, hear).await,
             false => self.answer(response).await,
         }
     }
 
-    pub(super) async fn tell(&mut self, notification: &Outgoing<'_>, era: &Era) -> Result<(), ClientError> {
+    pub(super) async fn tell(&mut self, notification: &Outgoing<'_>, era: Era) -> Result<(), ClientError> {
         let response = self.post(notification, era).await?;
         match response.status().is_success() {
             true => Ok(()),
@@ -83,15 +78,15 @@ impl Http {
     }
 
     /// The server may have forgotten the session; then it is ended already.
-    pub(super) async fn end_session(self, era: &Era) {
+    pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {
             _ = self.with_headers(self.client.delete(self.url.clone()), era).send().await;
         }
     }
 
-    async fn post(&self, message: &Outgoing<'_>, era: &Era) -> Result<Response, ClientError> {
+    async fn post(&self, message: &Outgoing<'_>, era: Era) -> Result<Response, ClientError> {
         let mut post = self.with_headers(self.client.post(self.url.clone()), era);
-        if *era == Era::Modern {
+        if era == Era::Modern {
             post = post.header("mcp-method", message.method);
             if let Some(name) = message.name {
                 post = post.header("mcp-name", header_text(name));
@@ -100,7 +95,7 @@ impl Http {
         post.body(message.body.clone()).send().await.map_err(|error| failed(&self.url, &error))
     }
 
-    fn with_headers(&self, mut request: RequestBuilder, era: &Era) -> RequestBuilder {
+    fn with_headers(&self, mut request: RequestBuilder, era: Era) -> RequestBuilder {
         if let Some(version) = era.header() {
             request = request.header(VERSION, version);
         }
@@ -151,27 +146,89 @@ impl Http {
         Ok(body)
     }
 
-    async fn answer_in_stream(&self, response: Response, id: Option<u64>) -> Result<Incoming, ClientError> {
+    async fn answer_in_stream(
+        &self,
+        response: Response,
+        id: Option<u64>,
+        era: Era,
+        hear: Hear<'_>,
+    ) -> Result<Incoming, ClientError> {
         let mut messages = Messages::of(response, self.url.clone());
-        while let Some(message) = messages.next().await? {
+        loop {
+            let message = self.next(&mut messages, era).await?.ok_or(ClientError::Closed)?;
             if message.answers(id) {
                 return Ok(message);
             }
+            if let Some(reply) = message.reply() {
+                self.reply(reply, era).await?;
+            } else if hear(&message).is_break() {
+                drop(messages);
+                self.cancel(id, era).await?;
+                return Err(ClientError::Cancelled);
+            }
         }
-        Err(ClientError::Closed)
+    }
+
+    /// Where requests stand for themselves, the end of the stream says it.
+    async fn cancel(&self, id: Option<u64>, era: Era) -> Result<(), ClientError> {
+        match (era, id) {
+            (Era::Legacy(_), Some(id)) => self.post(&Outgoing::cancellation(id), era).await.map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next message of a stream. In a session one that broke is gone on with where it broke, as often as something
+    /// comes of it; none when it ends for good. May be dropped and called again without loss.
+    pub(super) async fn next(
+        &self,
+        messages: &mut Messages,
+        era: Era,
+    ) -> Result<Option<Incoming>, ClientError> {
+        loop {
+            let ended = match messages.next().await {
+                Ok(Some(message)) => return Ok(Some(message)),
+                Ok(None) => Ok(None),
+                Err(
+                    error
+                    @ (ClientError::Closed | ClientError::TimedOut(_) | ClientError::Unreachable { .. }),
+                ) => Err(error),
+                Err(error) => return Err(error),
+            };
+            if !matches!(era, Era::Legacy(_)) {
+                return ended;
+            }
+            let Some(again) = messages.again() else { return ended };
+            tokio::time::sleep(again.pause).await;
+            // One that cannot be gone on with ended as it ended.
+            match self.get(era, Some(&again.last)).await {
+                Ok(response) if response.status().is_success() && is_stream(&response) => {
+                    messages.go_on(response);
+                }
+                Ok(response) if response.status().is_server_error() => {}
+                Ok(_) => return ended,
+                Err(_) => {}
+            }
+        }
     }
 
     /// Asks for something that is answered with messages for as long as the server likes.
-    pub(super) async fn open(&self, request: &Outgoing<'_>, era: &Era) -> Result<Messages, ClientError> {
+    pub(super) async fn open(&self, request: &Outgoing<'_>, era: Era) -> Result<Messages, ClientError> {
         let response = self.post(request, era).await?;
         self.messages(response).await
     }
 
     /// Opens the stream of a session, on which the server says what nobody asked for.
-    pub(super) async fn open_session(&self, era: &Era) -> Result<Messages, ClientError> {
-        let get = self.with_headers(self.client.get(self.url.clone()), era);
-        let response = get.send().await.map_err(|error| failed(&self.url, &error))?;
+    pub(super) async fn open_session(&self, era: Era) -> Result<Messages, ClientError> {
+        let response = self.get(era, None).await?;
         self.messages(response).await
+    }
+
+    async fn get(&self, era: Era, last: Option<&str>) -> Result<Response, ClientError> {
+        let mut get = self.with_headers(self.client.get(self.url.clone()), era);
+        if let Some(last) = last {
+            get = get.header("last-event-id", last);
+        }
+        get.send().await.map_err(|error| failed(&self.url, &error))
     }
 
     async fn messages(&self, response: Response) -> Result<Messages, ClientError> {
@@ -183,7 +240,7 @@ impl Http {
     }
 
     /// Answers what the server asks.
-    pub(super) async fn reply(&self, body: String, era: &Era) -> Result<(), ClientError> {
+    pub(super) async fn reply(&self, body: String, era: Era) -> Result<(), ClientError> {
         let post = self.with_headers(self.client.post(self.url.clone()), era).body(body);
         post.send().await.map(|_| ()).map_err(|error| failed(&self.url, &error))
     }
@@ -191,6 +248,24 @@ impl Http {
 
 fn is_access(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+fn headers(how: &Connect) -> Result<HeaderMap, ClientError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &how.headers {
+        let bad = || ClientError::BadHeader(name.escape_debug().to_string());
+        let name = HeaderName::try_from(name).map_err(|_| bad())?;
+        headers.append(name, HeaderValue::try_from(value).map_err(|_| bad())?);
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    if let Some(token) = &how.token {
+        let value = HeaderValue::try_from(format!("Bearer {token}"));
+        let mut value = value.map_err(|_| ClientError::BadToken)?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    Ok(headers)
 }
 
 fn is_stream(response: &Response) -> bool {
@@ -263,10 +338,12 @@ mod tests {
     #[test]
     fn only_http_is_a_server() {
         for bad in ["", "127.0.0.1:7878", "ftp://x/mcp", "http:", "file:///x"] {
-            assert!(matches!(Http::new(bad, None), Err(ClientError::BadUrl(_))), "{bad}");
+            assert!(matches!(Http::new(bad, &Connect::default()), Err(ClientError::BadUrl(_))), "{bad}");
         }
-        assert!(matches!(Http::new("http://x/mcp", Some("a\nb")), Err(ClientError::BadToken)));
-        assert!(Http::new("http://127.0.0.1:7878/mcp", Some("abc")).is_ok());
+        let http = |how: Connect| Http::new("http://127.0.0.1:7878/mcp", &how);
+        assert!(matches!(http(Connect::default().token("a\nb")), Err(ClientError::BadToken)));
+        assert!(matches!(http(Connect::default().header("a b", "c")), Err(ClientError::BadHeader(_))));
+        assert!(http(Connect::default().token("abc").header("x-y", "z")).is_ok());
     }
 
     #[tokio::test]

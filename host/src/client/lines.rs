@@ -1,4 +1,4 @@
-//! One message per line, over any pair of streams.
+//! One message per line, as on the standard input and output of a server.
 
 use std::fmt;
 
@@ -7,6 +7,8 @@ use tokio::io::{
     BufReader,
 };
 
+use super::Hear;
+use super::child::Child;
 use super::error::ClientError;
 use super::http::LARGEST;
 use super::message::{Incoming, Outgoing};
@@ -14,6 +16,11 @@ use super::message::{Incoming, Outgoing};
 pub(super) struct Lines {
     input: Box<dyn AsyncBufRead + Send + Unpin>,
     output: Box<dyn AsyncWrite + Send + Unpin>,
+    /// The beginning of a line, while nobody waits for the rest.
+    line: Vec<u8>,
+    /// The request whose answer nobody has seen yet.
+    open: Option<u64>,
+    child: Option<Box<Child>>,
 }
 
 impl fmt::Debug for Lines {
@@ -28,19 +35,43 @@ impl Lines {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        Self { input: Box::new(BufReader::new(input)), output: Box::new(output) }
+        let (input, output) = (Box::new(BufReader::new(input)), Box::new(output));
+        Self { input, output, line: Vec::new(), open: None, child: None }
     }
 
-    pub(super) async fn exchange(&mut self, request: &Outgoing<'_>) -> Result<Incoming, ClientError> {
+    /// The process at the other end.
+    pub(super) fn with_child(self, child: Child) -> Self {
+        Self { child: Some(Box::new(child)), ..self }
+    }
+
+    pub(super) async fn exchange(
+        &mut self,
+        request: &Outgoing<'_>,
+        hear: Hear<'_>,
+    ) -> Result<Incoming, ClientError> {
+        // Whoever asked before may have gone in the middle of it.
+        self.cancel_open().await?;
+        self.open = request.id;
         self.send(&request.body).await?;
         loop {
             let message = self.receive().await?;
             if message.answers(request.id) {
+                self.open = None;
                 return Ok(message);
             }
             if let Some(reply) = message.reply() {
                 self.send(&reply).await?;
+            } else if hear(&message).is_break() {
+                self.cancel_open().await?;
+                return Err(ClientError::Cancelled);
             }
+        }
+    }
+
+    async fn cancel_open(&mut self) -> Result<(), ClientError> {
+        match self.open.take() {
+            Some(id) => self.send(&Outgoing::cancellation(id).body).await,
+            None => Ok(()),
         }
     }
 
@@ -50,14 +81,28 @@ impl Lines {
         self.output.flush().await.map_err(|_| ClientError::Closed)
     }
 
+    /// The next message. May be dropped and called again without loss.
     pub(super) async fn receive(&mut self) -> Result<Incoming, ClientError> {
-        let mut line = Vec::new();
-        let mut bounded = (&mut self.input).take(LARGEST as u64 + 1);
-        bounded.read_until(b'\n', &mut line).await.map_err(|_| ClientError::Closed)?;
-        match line.last() {
-            None => Err(ClientError::Closed),
-            Some(_) if line.len() > LARGEST => Err(ClientError::TooLarge),
-            Some(_) => Incoming::parse(&line),
+        loop {
+            let left = (LARGEST + 1).saturating_sub(self.line.len()) as u64;
+            let mut bounded = (&mut self.input).take(left);
+            bounded.read_until(b'\n', &mut self.line).await.map_err(|_| ClientError::Closed)?;
+            let line = std::mem::take(&mut self.line);
+            return match line.last() {
+                None => Err(ClientError::Closed),
+                Some(_) if line.len() > LARGEST => Err(ClientError::TooLarge),
+                Some(_) if line.trim_ascii().is_empty() => continue,
+                Some(_) => Incoming::parse(&line),
+            };
+        }
+    }
+
+    /// Ends the output, and the process with it if there is one.
+    pub(super) async fn close(self) {
+        let Self { input, output, child, .. } = self;
+        drop((input, output));
+        if let Some(child) = child {
+            child.end().await;
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use futures_util::stream::{self, Stream};
 use serde_json::{Value, json};
 
 use super::error::ClientError;
@@ -10,7 +11,7 @@ use super::greeting::Era;
 use super::http::{Http, Messages};
 use super::lines::Lines;
 use super::message::{Incoming, Outgoing};
-use super::{Client, Transport};
+use super::{Client, Transport, unheard};
 
 /// What to hear of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Listening {
     pub(super) async fn begin(client: Client, wanted: &Wanted) -> Result<Self, ClientError> {
         match client.era {
             Era::Modern => Self::modern(client, wanted).await,
-            Era::Legacy(_) => Self::legacy(client, wanted).await,
+            Era::Greeting(_) | Era::Legacy(_) => Self::legacy(client, wanted).await,
         }
     }
 
@@ -74,11 +75,39 @@ impl Listening {
         }
     }
 
+    /// The same as a stream, which ends when the server ends it in order, or after the first error.
+    ///
+    /// ```no_run
+    /// # async fn hear() -> Result<(), Box<dyn std::error::Error>> {
+    /// use futures_util::TryStreamExt as _;
+    /// use larder::client::{Client, News, Wanted};
+    ///
+    /// let client = Client::http("http://127.0.0.1:7878/mcp", None).await?;
+    /// let wanted = Wanted { uris: vec!["file:///docs/hello.md".into()], list: true };
+    /// let mut news = std::pin::pin!(client.listen(&wanted).await?.stream());
+    /// while let Some(news) = news.try_next().await? {
+    ///     match news {
+    ///         News::Updated(uri) => println!("{uri} differs"),
+    ///         News::ListChanged => println!("the list differs"),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stream(self) -> impl Stream<Item = Result<News, ClientError>> + Send {
+        stream::try_unfold(self, |mut listening| async move {
+            Ok(listening.next().await?.map(|news| (news, listening)))
+        })
+    }
+
     /// Ends it, and the session if there is one.
     pub async fn close(self) {
-        if let Feed::Http { http, messages } = self.feed {
-            drop(messages);
-            http.end_session(&self.era).await;
+        match self.feed {
+            Feed::Http { http, messages } => {
+                drop(messages);
+                http.end_session(self.era).await;
+            }
+            Feed::Lines(lines) => lines.close().await,
         }
     }
 
@@ -88,10 +117,10 @@ impl Listening {
         let notifications =
             json!({ "resourcesListChanged": wanted.list, "resourceSubscriptions": wanted.uris });
         let params = json!({ "notifications": notifications });
-        let request = Outgoing::request(id, &era, "subscriptions/listen", params, None);
+        let request = Outgoing::request(id, era, "subscriptions/listen", params, None);
         let feed = match transport {
             Transport::Http(http) => {
-                let messages = http.open(&request, &era).await?;
+                let messages = http.open(&request, era).await?;
                 Feed::Http { http: Box::new(http), messages: Box::new(messages) }
             }
             Transport::Lines(mut lines) => {
@@ -127,7 +156,7 @@ impl Listening {
         let feed = match transport {
             // Before anything is subscribed to, so that nothing is said to nobody.
             Transport::Http(http) => {
-                let messages = http.open_session(&era).await?;
+                let messages = http.open_session(era).await?;
                 Feed::Http { http: Box::new(http), messages: Box::new(messages) }
             }
             Transport::Lines(lines) => Feed::Lines(lines),
@@ -147,9 +176,9 @@ impl Listening {
     async fn subscribe(&mut self, uri: &str) -> Result<(), ClientError> {
         self.id += 1;
         let params = json!({ "uri": uri });
-        let request = Outgoing::request(self.id, &self.era, "resources/subscribe", params, Some(uri));
+        let request = Outgoing::request(self.id, self.era, "resources/subscribe", params, Some(uri));
         let answer = match &mut self.feed {
-            Feed::Http { http, .. } => http.exchange(&request, &self.era).await?,
+            Feed::Http { http, .. } => http.exchange(&request, self.era, &mut unheard).await?,
             Feed::Lines(lines) => {
                 lines.send(&request.body).await?;
                 loop {
@@ -170,7 +199,7 @@ impl Listening {
         }
         loop {
             let message = match &mut self.feed {
-                Feed::Http { messages, .. } => messages.next().await?,
+                Feed::Http { http, messages } => http.next(messages, self.era).await?,
                 Feed::Lines(lines) => match lines.receive().await {
                     Err(ClientError::Closed) => None,
                     received => Some(received?),
@@ -178,7 +207,7 @@ impl Listening {
             };
             let Some(reply) = message.as_ref().and_then(Incoming::reply) else { return Ok(message) };
             match &mut self.feed {
-                Feed::Http { http, .. } => http.reply(reply, &self.era).await?,
+                Feed::Http { http, .. } => http.reply(reply, self.era).await?,
                 Feed::Lines(lines) => lines.send(&reply).await?,
             }
         }

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::answer::Progress;
 use super::error::{ClientError, Refusal};
 use super::greeting::Era;
 
@@ -25,7 +26,7 @@ pub(super) struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     pub(super) fn request(
         id: u64,
-        era: &Era,
+        era: Era,
         method: &'a str,
         mut params: Value,
         name: Option<&'a str>,
@@ -40,9 +41,17 @@ impl<'a> Outgoing<'a> {
         Self { id: Some(id), method, name, body }
     }
 
-    pub(super) fn notification(method: &'a str) -> Self {
-        let body = json!({ "jsonrpc": "2.0", "method": method }).to_string();
-        Self { id: None, method, name: None, body }
+    pub(super) fn notification(method: &'a str, params: Option<Value>) -> Self {
+        let mut body = json!({ "jsonrpc": "2.0", "method": method });
+        if let Some(params) = params {
+            body["params"] = params;
+        }
+        Self { id: None, method, name: None, body: body.to_string() }
+    }
+
+    /// That nobody waits for the answer to a request any more.
+    pub(super) fn cancellation(id: u64) -> Self {
+        Self::notification("notifications/cancelled", Some(json!({ "requestId": id })))
     }
 }
 
@@ -74,6 +83,15 @@ impl Incoming {
     /// What the server says instead of an answer.
     pub(super) fn refusal(self) -> Option<String> {
         self.error.map(|refusal| refusal.message)
+    }
+
+    /// The report, if this is one of the request with this token.
+    pub(super) fn progress(&self, token: u64) -> Option<Progress> {
+        let ours = self.params["progressToken"].as_u64() == Some(token);
+        if !ours || self.method.as_deref() != Some("notifications/progress") {
+            return None;
+        }
+        serde_json::from_value(self.params.clone()).ok()
     }
 
     /// What to answer if this is a request of the server's.

@@ -13,6 +13,7 @@ mod auth;
 mod author;
 mod caching;
 mod catalog;
+mod client;
 mod commands;
 mod compiling;
 mod contract;

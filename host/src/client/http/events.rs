@@ -1,11 +1,19 @@
 //! Takes a stream of server-sent events apart, however it was cut into chunks.
 
+use std::time::Duration;
+
+/// The longest that a server can make a client wait before it comes back.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// The events of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     buffer: Vec<u8>,
     seen: usize,
     data: Option<String>,
+    name: Option<String>,
+    last: Option<String>,
+    retry: Option<Duration>,
 }
 
 impl Events {
@@ -18,25 +26,52 @@ impl Events {
         self.buffer.len() + self.data.as_ref().map_or(0, String::len)
     }
 
+    /// The name of the last event that had one, to go on from there.
+    pub(super) fn last(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+
+    /// How long the server wants its clients to wait before they come back.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Forgets half an event; what was learnt from whole ones stays.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self { last: self.last.take(), retry: self.retry, ..Self::default() };
+    }
+
     /// The data of the next complete event. Comments and events without data are passed over.
     pub(super) fn next(&mut self) -> Option<String> {
         while let Some(line) = self.line() {
             let line = line.strip_suffix('\r').unwrap_or(&line);
-            if line.is_empty() {
-                match self.data.take() {
-                    Some(data) if !data.is_empty() => return Some(data),
-                    _ => continue,
-                }
+            if !line.is_empty() {
+                self.field(line);
+                continue;
             }
-            if let Some(data) = line.strip_prefix("data:") {
-                let data = data.strip_prefix(' ').unwrap_or(data);
-                match &mut self.data {
-                    Some(before) => *before = format!("{before}\n{data}"),
-                    none => *none = Some(data.to_owned()),
-                }
+            if let Some(name) = self.name.take() {
+                self.last = Some(name);
+            }
+            if let Some(data) = self.data.take().filter(|data| !data.is_empty()) {
+                return Some(data);
             }
         }
         None
+    }
+
+    fn field(&mut self, line: &str) {
+        let Some((field, value)) = line.split_once(':') else { return };
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match (field, &mut self.data) {
+            ("data", Some(before)) => *before = format!("{before}\n{value}"),
+            ("data", none) => *none = Some(value.to_owned()),
+            ("id", _) if !value.contains('\0') => self.name = Some(value.to_owned()),
+            ("retry", _) => {
+                let wanted = value.parse().map(Duration::from_millis);
+                self.retry = wanted.map(|wanted| wanted.min(LONGEST)).ok().or(self.retry);
+            }
+            _ => {}
+        }
     }
 
     // Only what is new is searched, so that a long line in small chunks stays cheap.
@@ -77,5 +112,22 @@ mod tests {
         check(": hello\r\nevent: message\r\nid: 1\r\ndata:ä\r\n\r\ndata: b\n\n", &["ä", "b"]);
         check("data: {\ndata: }\n\n", &["{\n}"]);
         check("id: 0\ndata:\n\ndata: unfinished\n", &[]);
+    }
+
+    #[test]
+    fn the_last_name_is_that_of_a_whole_event() {
+        let mut events = Events::default();
+        let last = |events: &mut Events, stream: &str| {
+            events.push(stream.as_bytes());
+            while events.next().is_some() {}
+            events.last().map(ToOwned::to_owned)
+        };
+        assert_eq!(last(&mut events, "data: a\n\n"), None);
+        assert_eq!(last(&mut events, "id: 1\nretry: 250\ndata:\n\n").as_deref(), Some("1"));
+        assert_eq!(last(&mut events, "data: b\n\nid: 2\ndata: c\n").as_deref(), Some("1"));
+        assert_eq!(last(&mut events, "\n").as_deref(), Some("2"));
+        assert_eq!(events.retry(), Some(Duration::from_millis(250)));
+        last(&mut events, "retry: x\n\nretry: 99999999\n\n");
+        assert_eq!(events.retry(), Some(LONGEST));
     }
 }

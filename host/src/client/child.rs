@@ -1,0 +1,36 @@
+//! A server that this client started.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+use super::error::ClientError;
+
+/// How long it may take to end once its input has.
+const GRACE: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct Child(tokio::process::Child);
+
+impl Child {
+    pub(super) fn start(mut command: Command) -> Result<(Self, ChildStdout, ChildStdin), ClientError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let started = command.spawn();
+        let mut child = started.map_err(|error| ClientError::NotStarted {
+            program: command.as_std().get_program().to_string_lossy().escape_debug().to_string(),
+            why: error.to_string(),
+        })?;
+        let (input, output) = (child.stdout.take(), child.stdin.take());
+        let (Some(input), Some(output)) = (input, output) else { return Err(ClientError::Closed) };
+        Ok((Self(child), input, output))
+    }
+
+    /// Waits for its end; its input has ended already.
+    pub(super) async fn end(mut self) {
+        if tokio::time::timeout(GRACE, self.0.wait()).await.is_err() {
+            // It may have ended just now, which is as good.
+            _ = self.0.kill().await;
+        }
+    }
+}

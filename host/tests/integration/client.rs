@@ -1,0 +1,192 @@
+//! The library's own client against the library's own server, in both eras: over HTTP, over lines, and with a server that
+//! it starts.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use larder::client::{Client, ClientError, Connect, Filter, News, Progress, Revision, Wanted};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::house::component;
+use crate::wire::Wire;
+
+/// Passes connections on until they are cut.
+struct Wires {
+    address: SocketAddr,
+    cuts: watch::Sender<u32>,
+    through: watch::Receiver<u32>,
+}
+
+impl Wires {
+    async fn to(wire: &Wire) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let (address, server) = (listener.local_addr().unwrap(), wire.address);
+        let (cuts, cut) = watch::channel(0);
+        let (count, through) = watch::channel(0);
+        let drain = wire.house.drain.clone();
+        wire.house.drain.spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    () = drain.stopping() => return,
+                    accepted = listener.accept() => accepted,
+                };
+                let (mut near, _) = accepted.unwrap();
+                let mut far = TcpStream::connect(server).await.unwrap();
+                let (mut cut, stop) = (cut.clone(), drain.clone());
+                cut.mark_unchanged();
+                count.send_modify(|count| *count += 1);
+                drain.spawn(async move {
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                        _ = cut.changed() => {}
+                        () = stop.stopping() => {}
+                    }
+                });
+            }
+        });
+        Self { address, cuts, through }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    fn cut(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    fn connections(&mut self) -> u32 {
+        *self.through.borrow_and_update()
+    }
+}
+
+fn speaking(revision: &str) -> Connect {
+    Client::connect().revision(revision.parse::<Revision>().unwrap())
+}
+
+async fn touch(wire: &Wire, uri: &str) {
+    assert_eq!(wire.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
+}
+
+async fn next(listening: &mut larder::client::Listening) -> Option<News> {
+    let next = tokio::time::timeout(Duration::from_secs(60), listening.next()).await;
+    next.expect("nothing within a minute").unwrap()
+}
+
+/// All that a client can ask.
+async fn asks_everything(client: &mut Client) {
+    let page = client.resources(&Filter::default(), None).await.unwrap();
+    assert_eq!(page.resources.len(), 4);
+    let page = client.templates(&Filter::default(), None).await.unwrap();
+    assert_eq!(page.resource_templates.len(), 4);
+    let blob = client.read("echo://blob").await.unwrap();
+    assert_eq!(blob.contents[0].bytes().unwrap(), [0, 159, 146, 150]);
+    let filled = [("lang".to_owned(), "en".to_owned())];
+    let values = client.complete("echo://say/{word}", "word", "hel", &filled).await.unwrap().values;
+    assert_eq!(values, ["hello", "help", "lang=en"]);
+    let gone = client.read("nobody:x").await.unwrap_err();
+    let ClientError::Refused(refusal) = gone else { panic!("{gone}") };
+    assert_eq!(refusal.data, Some(json!({ "uri": "nobody:x" })));
+
+    let mut reports: Vec<Progress> = Vec::new();
+    let reading = client.read_with_progress("echo://progress", |progress| {
+        reports.push(progress);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(reading.await.unwrap().contents[0].text.as_deref(), Some("done, cancelled: false"));
+    let steps: Vec<_> = reports.iter().map(|report| (report.progress, report.total)).collect();
+    assert_eq!(steps, [(1.0, Some(3.0)), (2.0, Some(3.0)), (3.0, Some(3.0))]);
+    assert_eq!(reports[0].message.as_deref(), Some("step 1"));
+
+    let cancelled = client.read_with_progress("echo://progress", |_| ControlFlow::Break(())).await;
+    assert!(matches!(cancelled, Err(ClientError::Cancelled)), "{cancelled:?}");
+    let after = client.read("echo://say/after").await.unwrap();
+    assert!(after.contents[0].text.as_deref().unwrap().contains("value: word=after"));
+}
+
+#[tokio::test]
+async fn it_asks_everything_in_each_revision() {
+    let wire = Wire::of("echo").await;
+    for revision in ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"] {
+        let mut client = speaking(revision).http(&wire.url).await.unwrap();
+        assert_eq!(client.revision(), revision);
+        asks_everything(&mut client).await;
+        client.close().await;
+    }
+    // This server does not speak the oldest that the client does.
+    let error = speaking("2024-11-05").http(&wire.url).await.unwrap_err().to_string();
+    assert!(error.contains("2025-11-25 and not 2024-11-05"), "{error}");
+}
+
+#[tokio::test]
+async fn it_asks_a_server_that_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(component("echo"), folder.path().join("echo.wasm")).unwrap();
+    for revision in ["2026-07-28", "2025-11-25"] {
+        let mut larder = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"));
+        larder.args(["serve", "--stdio", "--plugins"]).arg(folder.path());
+        larder.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).current_dir(folder.path());
+        larder.env("XDG_STATE_HOME", folder.path()).stderr(std::process::Stdio::null());
+        let mut client = speaking(revision).spawn(larder).await.unwrap();
+        assert_eq!(client.revision(), revision);
+        asks_everything(&mut client).await;
+        client.close().await;
+    }
+    let error = Client::spawn(tokio::process::Command::new("/no/such/program")).await.unwrap_err();
+    assert!(error.to_string().starts_with("cannot start /no/such/program: "), "{error}");
+}
+
+#[tokio::test]
+async fn it_listens_in_each_era() {
+    let mut wire = Wire::of("echo").await;
+    wire.run();
+    for revision in ["2026-07-28", "2025-11-25", "2025-06-18"] {
+        let client = speaking(revision).http(&wire.url).await.unwrap();
+        let wanted = Wanted { uris: vec!["echo://hello".into(), "nobody:x".into()], list: false };
+        let mut listening = client.listen(&wanted).await.unwrap();
+        assert_eq!(listening.honoured(), &Wanted { uris: vec!["echo://hello".into()], list: false });
+        touch(&wire, "echo://hello").await;
+        assert_eq!(next(&mut listening).await, Some(News::Updated("echo://hello".into())));
+        touch(&wire, "echo://hello").await;
+        let mut news = std::pin::pin!(listening.stream());
+        let again = tokio::time::timeout(Duration::from_secs(60), news.next()).await.unwrap();
+        assert_eq!(again.unwrap().unwrap(), News::Updated("echo://hello".into()));
+    }
+}
+
+#[tokio::test]
+async fn in_a_session_it_goes_on_where_the_connection_broke() {
+    let mut wire = Wire::of("echo").await;
+    wire.run();
+    let mut wires = Wires::to(&wire).await;
+    let client = speaking("2025-11-25").http(&wires.url()).await.unwrap();
+    let wanted = Wanted { uris: vec!["echo://hello".into(), "echo://many".into()], list: true };
+    let mut listening = client.listen(&wanted).await.unwrap();
+    touch(&wire, "echo://hello").await;
+    assert_eq!(next(&mut listening).await, Some(News::Updated("echo://hello".into())));
+    let before = wires.connections();
+    for uri in ["echo://many", "echo://hello"] {
+        wires.cut();
+        touch(&wire, uri).await;
+        assert_eq!(next(&mut listening).await, Some(News::Updated(uri.into())), "once, and nothing else");
+    }
+    assert!(wires.connections() > before, "it went over other connections");
+    listening.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_gone_on_with_ends() {
+    let wire = Wire::of("echo").await;
+    let client = speaking("2025-11-25").http(&wire.url).await.unwrap();
+    let mut listening = client.listen(&Wanted { uris: vec![], list: true }).await.unwrap();
+    let drain = wire.house.drain.clone();
+    let (_, ended) = tokio::join!(
+        drain.finish(Duration::from_secs(30)),
+        tokio::time::timeout(Duration::from_secs(60), listening.next())
+    );
+    assert!(matches!(ended, Ok(Ok(None))), "{ended:?}");
+}
