@@ -4,6 +4,7 @@
 mod clients;
 mod conformance;
 mod demo;
+mod examples;
 mod plugins;
 mod run;
 mod server;

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::{Output, cargo};
 use crate::test::{Outcome, Step};
-use crate::{clients, conformance, demo, plugins, tools, wit};
+use crate::{clients, conformance, demo, examples, plugins, tools, wit};
 
 /// The host with xtask; the providers with their SDK; the guests of the tests.
 const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
@@ -36,6 +36,10 @@ pub(crate) const STEPS: &[Step] = steps![
     "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     "clients-inspector", "the inspector's command line", ["plugins", "host", "node"], clients::inspector;
     "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
+    "client-examples-larder", "examples/clients with our commands", ["plugins", "guests", "host"], examples::larder;
+    "client-examples-curl", "examples/clients with curl", ["plugins", "guests", "host"], examples::curl;
+    "client-examples-typescript", "examples/clients in TypeScript", ["plugins", "guests", "host", "node"], examples::typescript;
+    "client-examples-python", "examples/clients in Python", ["plugins", "guests", "host", "python"], examples::python;
 ];
 
 fn done(result: Result<()>) -> Result<Outcome> {

@@ -42,11 +42,11 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
     })
 }
 
-fn works(command: &mut Command) -> bool {
+pub(crate) fn works(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-fn missing(what: &str) -> Result<Outcome> {
+pub(crate) fn missing(what: &str) -> Result<Outcome> {
     if in_ci() {
         anyhow::bail!("{what}, and with CI=true nothing is skipped");
     }

@@ -75,6 +75,37 @@ export async function hears(label, folder, open) {
   }
 }
 
+/** A client that goes on by itself where its connection broke hears what changed meanwhile. `open(fetch)` uses this to
+ *  open its streams. */
+export async function resumes(label, folder, open) {
+  const name = `${label.replace(/[^a-z0-9]+/g, "-")}-resumes.txt`;
+  const uri = `file:///docs/${name}`;
+  writeFileSync(join(folder, name), "before");
+  const streams = [];
+  const cuttable = (input, init) => {
+    if (init?.method !== "GET") return fetch(input, init);
+    const scissors = new AbortController();
+    streams.push({ last: new Headers(init.headers).get("last-event-id"), cut: () => scissors.abort() });
+    return fetch(input, { ...init, signal: AbortSignal.any([init.signal, scissors.signal]) });
+  };
+  let client;
+  await check(`${label}: connect to be cut off`, async () => { client = await open(cuttable); });
+  if (!client) return;
+  const updates = bell();
+  await check(`${label}: goes on after the last event`, async () => {
+    await client.hear(uri, updates.ring, () => {});
+    writeFileSync(join(folder, name), "first");
+    assert.equal(await updates.next(), uri);
+    streams.at(-1).cut();
+    writeFileSync(join(folder, name), "second, while nobody listens");
+    do assert.equal(await updates.next(), uri);
+    while (streams.length < 2 || !(await client.read(uri))[0].text.startsWith("second"));
+    assert.equal(streams[0].last, null);
+    assert.match(streams.at(-1).last, /^[0-9a-f]+-0-[0-9]+$/);
+  });
+  await check(`${label}: close`, () => client.close());
+}
+
 /** What was heard and not yet taken. */
 function bell() {
   const heard = [];

@@ -9,7 +9,7 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { check, finish, hears, session } from "./checks.mjs";
+import { check, finish, hears, resumes, session } from "./checks.mjs";
 
 const [url, folder, command, ...args] = process.argv.slice(2);
 
@@ -50,11 +50,12 @@ const open = async (transport) => {
   };
 };
 
-const http = () => open(new StreamableHTTPClientTransport(new URL(url)));
+const http = (fetch) => open(new StreamableHTTPClientTransport(new URL(url), { fetch }));
 const stdio = () => open(new StdioClientTransport({ command, args }));
-await session("ts v1, http", http, notFound);
+await session("ts v1, http", () => http(), notFound);
 await session("ts v1, stdio", stdio, notFound);
 await check("ts v1: a second session after the first", () => http().then((again) => again.close()));
-await hears("ts v1, http", folder, http);
+await hears("ts v1, http", folder, () => http());
 await hears("ts v1, stdio", folder, stdio);
+await resumes("ts v1, http", folder, http);
 finish();

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { Client, ResourceNotFoundError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { finish, hears, session } from "./checks.mjs";
+import { finish, hears, resumes, session } from "./checks.mjs";
 
 const [url, folder, command, ...args] = process.argv.slice(2);
 
@@ -62,7 +62,7 @@ const modes = [
   ["auto", "auto", "modern"],
   ["pinned", { pin: "2026-07-28" }, "modern"],
 ];
-const http = (mode, era) => open(mode, era, new StreamableHTTPClientTransport(new URL(url)));
+const http = (mode, era, fetch) => open(mode, era, new StreamableHTTPClientTransport(new URL(url), { fetch }));
 const stdio = (mode, era) => open(mode, era, new StdioClientTransport({ command, args }));
 for (const [label, mode, era] of modes) {
   await session(`ts v2 ${label}, http`, () => http(mode, era), notFound);
@@ -72,4 +72,5 @@ for (const [label, mode, era] of modes) {
   await hears(`ts v2 ${label}, http`, folder, () => http(mode, era));
   await hears(`ts v2 ${label}, stdio`, folder, () => stdio(mode, era));
 }
+await resumes("ts v2 default, http", folder, (fetch) => http(undefined, "legacy", fetch));
 finish();

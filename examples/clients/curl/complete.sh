@@ -1,0 +1,11 @@
+#!/bin/sh
+# Completes a template's variable; what is already filled in goes along.
+#   run: echo://say/{word} word hel
+#   prints: "values":["hello","help","lang=en"]
+URL=$1
+. "$(dirname "$0")/ask.sh"
+
+ask completion/complete "
+    \"ref\": { \"type\": \"ref/resource\", \"uri\": \"$2\" },
+    \"argument\": { \"name\": \"$3\", \"value\": \"$4\" },
+    \"context\": { \"arguments\": { \"lang\": \"en\" } }"

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Completes a template's variable; what is already filled in goes along.
+#   run: echo://say/{word} word hel lang=en
+#   prints: hello
+#   prints: help
+#   prints: lang=en
+URL=$1
+
+larder complete "$2" "$3" "$4" --with "$5" --url "$URL"

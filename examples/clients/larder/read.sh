@@ -1,0 +1,14 @@
+#!/bin/sh
+# Reads text and bytes. What is not there is exit code 1, and a reason on stderr.
+#   prints: This is the content of the static text resource.
+#   prints: PNG
+#   prints: the server says: Resource not found (-32602)
+#   prints: the provider `echo` denied the request
+URL=${1:-http://127.0.0.1:7878/mcp}
+
+larder read test://static-text --url "$URL"
+echo
+larder read test://static-binary --url "$URL" | head -c 4 | tr -cd 'A-Z'
+echo
+larder read test://nowhere --url "$URL" 2>&1 || true
+larder read echo://error/denied --url "$URL" 2>&1 || true

@@ -1,0 +1,26 @@
+// Hears of a resource that differs and of a list that does (2026-07-28).
+//   run: file:///docs/news.md
+//   prints: now change the file
+//   prints: updated file:///docs/news.md
+//   prints: now add a file
+//   prints: the list differs
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+
+const [url, uri] = process.argv.slice(2);
+const client = new Client({ name: "watch", version: "1" }, { versionNegotiation: { mode: "auto" } });
+await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+
+const updated = new Promise<string>((heard) => {
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => heard(params.uri));
+});
+const listChanged = new Promise<void>((heard) => {
+  client.setNotificationHandler("notifications/resources/list_changed", () => heard());
+});
+const listening = await client.listen({ resourcesListChanged: true, resourceSubscriptions: [uri] });
+console.log("now change the file");
+console.log(`updated ${await updated}`);
+console.log("now add a file");
+await listChanged;
+console.log("the list differs");
+await listening.close();
+await client.close();
