@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -113,11 +114,9 @@ async fn a_folder_to_write_is_still_no_way_out() {
 
 #[tokio::test]
 async fn who_waits_for_ever_in_his_folder_waits_alone() {
-    use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
     let root = folder();
-    let (inside, pipe) = (root.path().join("inside"), root.path().join("inside/pipe"));
-    // A pipe that nobody writes to: whoever opens it waits.
-    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let inside = root.path().join("inside");
+    let _pipe = Pipe::at(inside.join("pipe"));
     let dir = || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read };
     let plan = Plan::of("dirs").terms("dirs", |grant, _| {
         grant.dirs.push(dir());
@@ -134,8 +133,25 @@ async fn who_waits_for_ever_in_his_folder_waits_alone() {
     // The house itself still has threads to look at folders with.
     let looked = tokio::time::timeout(Duration::from_secs(30), house.drain.spawn_blocking(|| ()));
     looked.await.expect("no thread is left for the house").unwrap();
-    // With somebody at the other end, all of them come back.
-    drop(open(&pipe, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty()).unwrap());
+}
+
+/// A pipe that nobody writes to: whoever opens it waits. With somebody at the other end, in the end, all come back.
+struct Pipe(PathBuf);
+
+impl Pipe {
+    fn at(path: PathBuf) -> Self {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        use rustix::fs::{Mode, OFlags, open};
+        // It stays open: somebody may be about to open his end.
+        std::mem::forget(open(&self.0, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty()));
+    }
 }
 
 #[tokio::test]
