@@ -43,7 +43,8 @@ fn config() -> Config {
         .memory_init_cow(true)
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
-        .wasm_multi_memory(false)
+        // What the engine itself writes between the parts of a component that is made of components needs it.
+        .wasm_multi_memory(true)
         .max_wasm_stack(GUEST_STACK)
         .async_stack_size(ASYNC_STACK)
         .wasm_backtrace_max_frames(NonZeroUsize::new(8))

@@ -67,15 +67,20 @@ async fn feed(stdin: Option<ChildStdin>, bytes: &Bytes) -> Option<ChildStdin> {
     Some(stdin)
 }
 
-/// The last line that it said; the rest is read too, so that it never waits for us.
+/// The last line that it said of itself; the rest is read too, so that it never waits for us.
 async fn said(stderr: Option<ChildStderr>) -> String {
     let Some(mut stderr) = stderr else { return String::new() };
     let mut said = Vec::new();
     let _ = (&mut stderr).take(SAID).read_to_end(&mut said).await;
     let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
-    let text = String::from_utf8_lossy(&said);
-    let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.unwrap_or_default().chars().filter(|c| !c.is_control()).take(400).collect()
+    last_line(&String::from_utf8_lossy(&said))
+}
+
+/// After a panic the language adds how to see more, which is nothing to whoever reads this.
+fn last_line(said: &str) -> String {
+    let said =
+        said.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("note: run with `RUST"));
+    said.unwrap_or_default().chars().filter(|c| !c.is_control()).take(400).collect()
 }
 
 fn verdict(config: &Config, status: ExitStatus, said: &str) -> Result<(), Rejection> {
@@ -116,6 +121,15 @@ mod tests {
             wall: Duration::from_secs(3),
             code: 9,
         }
+    }
+
+    #[test]
+    fn what_a_panic_says_is_not_how_to_see_more_of_it() {
+        let note = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+        let said = format!("\nthread 'main' panicked at x.rs:1:2:\ntoo many\n{note}\n\n");
+        assert_eq!(last_line(&said), "too many");
+        assert_eq!(last_line("odd byte\n"), "odd byte");
+        assert_eq!(last_line(""), "");
     }
 
     fn check(raw: i32, said: &str, expected: expect_test::Expect) {
