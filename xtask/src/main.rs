@@ -5,6 +5,9 @@ mod clients;
 mod conformance;
 mod demo;
 mod examples;
+mod fixtures;
+mod kits;
+mod languages;
 mod plugins;
 mod run;
 mod server;
@@ -29,6 +32,8 @@ usage: cargo xtask COMMAND
   soak [--minutes N]         reload, read, listen and leave for N minutes (3), and print the server's memory
   plugins                    build plugins/ to target/plugins/NAME.wasm
   guests                     build host/tests/guests to target/guests/NAME.wasm; the two go together, too
+  go-bindings                write the bindings in sdk/go anew
+  fixtures                   keep the built examples in host/tests/fixtures, for a new version of the contract
 
 `test` skips what needs Node or Python where they are missing; with CI=true that is a failure.
 The output of each step is kept in target/xtask/STEP.log.";
@@ -52,6 +57,8 @@ fn command(words: &[&str]) -> Result<ExitCode> {
         ["demo", "--listen", address] => demo::serve(Some(address))?,
         ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
         ["soak", rest @ ..] => soak::run(rest)?,
+        ["fixtures"] => fixtures::keep(&run::Output::Terminal)?,
+        ["go-bindings"] => kits::go_bindings(&run::Output::Terminal)?,
         ["plugins"] => plugins::plugins(&run::Output::Terminal)?,
         ["guests"] => plugins::guests(&run::Output::Terminal)?,
         ["plugins", "guests"] | ["guests", "plugins"] => {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 
-const TARGET: &str = "wasm32-wasip2";
+pub(crate) const TARGET: &str = "wasm32-wasip2";
 
 /// `plugins/NAME` to `target/plugins/NAME.wasm`.
 pub(crate) fn plugins(output: &Output) -> Result<()> {
@@ -30,7 +30,7 @@ pub(crate) fn guests(output: &Output) -> Result<()> {
 }
 
 /// rustup adds the target at most once; without rustup a person has to.
-fn add_target(output: &Output) -> Result<()> {
+pub(crate) fn add_target(output: &Output) -> Result<()> {
     let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
     if Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).exists() {
         return Ok(());

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::{Output, cargo};
 use crate::test::{Outcome, Step};
-use crate::{clients, conformance, demo, examples, plugins, tools, wit};
+use crate::{clients, conformance, demo, examples, kits, languages, plugins, tools, wit};
 
 /// The host with xtask; the providers with their SDK; the guests of the tests.
 const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
@@ -17,7 +17,7 @@ macro_rules! steps {
 
 // The cheapest come first: what can be known in seconds is not told after an hour.
 pub(crate) const STEPS: &[Step] = steps![
-    "fmt", "rustfmt, in all three workspaces", [], fmt;
+    "fmt", "rustfmt, in all workspaces", [], fmt;
     "wit", "copies of the contract are the contract", [], wit::check;
     "plugins", "build the providers", [], |o| done(plugins::plugins(o));
     "guests", "build the guests of the tests", [], |o| done(plugins::guests(o));
@@ -27,6 +27,15 @@ pub(crate) const STEPS: &[Step] = steps![
     "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
     "doc", "rustdoc without a warning", [], doc;
     "demo", "the demo, read by our own client", ["plugins", "host"], |o| done(demo::check(o));
+    "author-tools", "install componentize-py, Go and Zig", [], tools::authors;
+    "sdk-python", "tests of the Python SDK, native", [], kits::python;
+    "sdk-javascript", "tests of the JavaScript SDK, native", [], kits::javascript;
+    "sdk-go", "tests of the Go SDK, native, and its bindings", ["host", "author-tools"], kits::go;
+    "example-rust", "the example in Rust", ["host"], languages::rust;
+    "example-python", "the example in Python", ["host", "author-tools"], languages::python;
+    "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
+    "example-go", "the example in Go", ["host", "author-tools"], languages::go;
+    "example-c", "the example in C", ["host", "author-tools"], languages::c;
     "node", "install Node's packages", [], tools::node;
     "python", "install Python's packages", [], tools::python;
     "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;
@@ -47,7 +56,7 @@ fn done(result: Result<()>) -> Result<Outcome> {
 }
 
 fn fmt(output: &Output) -> Result<Outcome> {
-    for manifest in WORKSPACES {
+    for manifest in WORKSPACES.into_iter().chain(["examples/changelog-rust/Cargo.toml"]) {
         let check = ["fmt", "--all", "--check", "--manifest-path", manifest, "--", "--color=never"];
         output.run(&mut cargo(&check))?;
     }

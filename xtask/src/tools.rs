@@ -1,8 +1,8 @@
-//! What the clients need, installed under `target/clients`: Node's packages and Python's. The
+//! What the clients need, installed under `target/clients`, and authors of providers, under `target/authors`. The
 //! sources stay clean, and what is there already is not installed again.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
@@ -30,13 +30,25 @@ pub(crate) fn node(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
+    venv(output, &target("clients/venv"), &root().join("host/tests/clients/python/requirements.txt"))
+}
+
+/// The tools of the examples: componentize-py, Go and Zig, all three out of Python's registry.
+pub(crate) fn authors(output: &Output) -> Result<Outcome> {
+    venv(output, &target("authors/venv"), &root().join("examples/requirements.txt"))
+}
+
+/// One of these tools.
+pub(crate) fn author(program: &str) -> PathBuf {
+    target("authors/venv/bin").join(program)
+}
+
+fn venv(output: &Output, at: &Path, requirements: &Path) -> Result<Outcome> {
     if !works(command("python3").args(["-c", PYTHON])) {
         return missing("Python 3.11 or newer with venv is not installed");
     }
-    let at = target("clients/venv");
-    let requirements = root().join("host/tests/clients/python/requirements.txt");
-    once(&at, &fs::read_to_string(&requirements)?, || {
-        output.run(command("python3").args(["-m", "venv", "--clear"]).arg(&at))?;
+    once(at, &fs::read_to_string(requirements)?, || {
+        output.run(command("python3").args(["-m", "venv", "--clear"]).arg(at))?;
         let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
         output.run(command(at.join("bin/python")).args(install).arg(requirements))
     })

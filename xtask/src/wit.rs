@@ -29,6 +29,11 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Noted(format!("{} files of {version}, copies: {}", files.len(), copies.len() - 1)))
 }
 
+/// The version that the contract has now.
+pub(crate) fn current() -> Result<String> {
+    version(&root().join("wit/world.wit"))
+}
+
 fn same(files: &[PathBuf], copy: &Path) -> Result<()> {
     for file in files {
         let copied = copy.join(file.file_name().unwrap_or_default());

@@ -1,0 +1,112 @@
+// What changelog.h says.
+#include "changelog.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool next_line(slice *rest, slice *line) {
+    if (rest->len == 0) return false;
+    const char *end = memchr(rest->ptr, '\n', rest->len);
+    size_t length = end ? (size_t)(end - rest->ptr) : rest->len;
+    *line = (slice){rest->ptr, length};
+    rest->ptr += end ? length + 1 : length;
+    rest->len -= end ? length + 1 : length;
+    return true;
+}
+
+bool after(slice line, const char *beginning, slice *rest) {
+    size_t length = strlen(beginning);
+    if (line.len < length || memcmp(line.ptr, beginning, length) != 0) return false;
+    *rest = (slice){line.ptr + length, line.len - length};
+    return true;
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+slice trimmed(slice text) {
+    while (text.len && is_space(text.ptr[0])) text.ptr++, text.len--;
+    while (text.len && is_space(text.ptr[text.len - 1])) text.len--;
+    return text;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static bool fits(char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("-._~", c));
+}
+
+// `2026-05-12`, and then nothing or a space.
+static slice date_in(slice text) {
+    while (text.len && (text.ptr[0] == ' ' || text.ptr[0] == '-')) text.ptr++, text.len--;
+    if (text.len < 10 || (text.len > 10 && text.ptr[10] != ' ')) return (slice){0};
+    for (size_t at = 0; at < 10; at++)
+        if (at == 4 || at == 7 ? text.ptr[at] != '-' : !is_digit(text.ptr[at])) return (slice){0};
+    return (slice){text.ptr, 10};
+}
+
+// `[1.0.0] - 2026-05-12` or `1.0.0`. No release, if its version would not fit into a URI as it is.
+static bool titled(slice title, release *found) {
+    title = trimmed(title);
+    bool bracketed = title.len && title.ptr[0] == '[';
+    const char *begin = title.ptr + bracketed, *end = begin, *last = title.ptr + title.len;
+    while (end < last && fits(*end)) end++;
+    bool ended = bracketed ? end < last && *end == ']' : end == last || *end == ' ';
+    if (!ended || end == begin) return false;
+    *found = (release){.version = {begin, (size_t)(end - begin)}};
+    end += bracketed;
+    found->date = date_in((slice){end, (size_t)(last - end)});
+    return true;
+}
+
+static bool is_link(slice line) {
+    for (size_t at = 0; line.len && line.ptr[0] == '[' && at + 2 < line.len; at++)
+        if (memcmp(line.ptr + at, "]: ", 3) == 0) return true;
+    return false;
+}
+
+static bool is_new(const release_list *all, slice version) {
+    for (size_t at = 0; at < all->len; at++) {
+        slice old = all->ptr[at].version;
+        if (old.len == version.len && memcmp(old.ptr, version.ptr, old.len) == 0) return false;
+    }
+    return true;
+}
+
+// Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language.
+static void digest(release *of) {
+    uint32_t hash = 0x811c9dc5;
+    for (size_t at = 0; at < of->text.len; at++) hash = (hash ^ (unsigned char)of->text.ptr[at]) * 0x01000193;
+    // The line's end, which the slice leaves out.
+    hash = (hash ^ '\n') * 0x01000193;
+    snprintf(of->digest, sizeof of->digest, "%08x", (unsigned)hash);
+}
+
+release_list releases(const char *text, size_t length) {
+    release_list all = {0};
+    release *inside = NULL;
+    slice rest = {text, length}, line, title;
+    while (next_line(&rest, &line)) {
+        release found;
+        if (after(line, "## ", &title)) {
+            inside = NULL;
+            if (titled(title, &found) && is_new(&all, found.version)) {
+                all.ptr = realloc(all.ptr, (all.len + 1) * sizeof *all.ptr);
+                if (!all.ptr) abort();
+                inside = &all.ptr[all.len++];
+                *inside = found;
+                inside->text.ptr = line.ptr;
+            }
+        } else if (is_link(line)) {
+            // Where a link leads is no part of a release.
+            inside = NULL;
+        }
+        if (inside) inside->text.len = (size_t)(line.ptr + line.len - inside->text.ptr);
+    }
+    for (size_t at = 0; at < all.len; at++) {
+        all.ptr[at].text = trimmed(all.ptr[at].text);
+        digest(&all.ptr[at]);
+    }
+    return all;
+}

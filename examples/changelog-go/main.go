@@ -1,0 +1,162 @@
+// The releases of a changelog (keepachangelog.com), as resources: one of the same five providers,
+// each in another language.
+package main
+
+import (
+	_ "embed"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"larder.dev/provider"
+)
+
+const (
+	// Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
+	folder      = "/changelog"
+	allReleases = "changelog://releases/"
+	oneRelease  = "changelog://releases/{version}"
+	asJSON      = "changelog://releases/{version}/json"
+)
+
+// What is shown where nothing is granted.
+//
+//go:embed sample.md
+var sample string
+
+type changelog struct{}
+
+func init() { provider.Register(changelog{}) }
+
+// Go wants it, and nobody runs it.
+func main() {}
+
+// What it is, for people and for the model.
+func (changelog) Describe() provider.Description {
+	return provider.Description{
+		Title:        "Changelog",
+		Version:      "0.1.0",
+		Summary:      "the releases of a changelog",
+		Instructions: "Read a release before you say what it changed.",
+	}
+}
+
+// What there is, sorted by URI. A version lets the host see what differs without reading it.
+func (changelog) List(query provider.Query) (provider.EntryPage, error) {
+	text, err := load()
+	if err != nil {
+		return provider.EntryPage{}, err
+	}
+	found := releases(text)
+	slices.SortFunc(found, func(a, b release) int { return strings.Compare(a.version, b.version) })
+	var entries []provider.Entry
+	for _, release := range found {
+		entries = append(entries, entry(release))
+	}
+	return provider.Paginate(entries, query), nil
+}
+
+// Families of resources. The host matches URIs with them, and hands over the variables.
+func (changelog) Templates(string) (provider.TemplatePage, error) {
+	return provider.TemplatePage{Templates: []provider.Template{
+		{URITemplate: oneRelease, Name: "release", Title: "A release", MimeType: "text/markdown"},
+		{URITemplate: asJSON, Name: "release-json", Title: "A release as JSON", MimeType: "application/json"},
+	}}, nil
+}
+
+// What a URI holds. Not found lets another provider try.
+func (changelog) Read(request provider.Request) (provider.Reading, error) {
+	version, err := request.Var("version")
+	if err != nil {
+		return provider.Reading{}, err
+	}
+	text, err := load()
+	if err != nil {
+		return provider.Reading{}, err
+	}
+	found := releases(text)
+	at := slices.IndexFunc(found, func(release release) bool { return release.version == version })
+	if at < 0 {
+		return provider.Reading{}, provider.NotFound
+	}
+	if err := request.UnlessKnown(found[at].digest()); err != nil {
+		return provider.Reading{}, err
+	}
+	content := provider.Text(found[at].text, "text/markdown")
+	if request.Template() == asJSON {
+		json, err := found[at].json()
+		if err != nil {
+			return provider.Reading{}, err
+		}
+		content = provider.Text(json, "application/json")
+	}
+	return provider.Reading{Contents: []provider.Content{content}, Version: found[at].digest()}, nil
+}
+
+// Suggestions for the variables of the templates.
+func (changelog) Complete(request provider.CompletionRequest) (provider.Completion, error) {
+	if request.Variable != "version" {
+		return provider.Completion{}, provider.NotFound
+	}
+	text, err := load()
+	if err != nil {
+		return provider.Completion{}, err
+	}
+	var versions []string
+	for _, release := range releases(text) {
+		versions = append(versions, release.version)
+	}
+	return provider.Matching(versions, request.Prefix), nil
+}
+
+// What is current of what somebody watches. Reading would do, but this is cheaper.
+func (changelog) Versions(uris []string) ([]string, error) {
+	text, err := load()
+	if err != nil {
+		return nil, err
+	}
+	digests := map[string]string{}
+	for _, release := range releases(text) {
+		digests[release.version] = release.digest()
+	}
+	var versions []string
+	for _, uri := range uris {
+		version := strings.TrimSuffix(strings.TrimPrefix(uri, allReleases), "/json")
+		versions = append(versions, digests[version])
+	}
+	return versions, nil
+}
+
+func entry(release release) provider.Entry {
+	details := provider.Details{Kind: "release"}
+	if release.date != "" {
+		details.LastModified = release.date + "T00:00:00Z"
+	}
+	return provider.Entry{
+		URI:      allReleases + release.version,
+		Name:     release.version,
+		Title:    "Release " + release.version,
+		MimeType: "text/markdown",
+		Size:     provider.Size(len(release.text)),
+		Version:  release.digest(),
+		Details:  &details,
+	}
+}
+
+// The file in the granted folder, or the sample. Any other trouble is an error, told to whoever asked.
+func load() (string, error) {
+	path := folder + "/" + provider.Setting("file", "CHANGELOG.md")
+	if _, err := os.Stat(folder); err != nil {
+		provider.LogInfo("%s is not granted: showing the sample", folder)
+		return sample, nil
+	}
+	bytes, err := os.ReadFile(path)
+	if err != nil {
+		return "", provider.Failed("cannot read %s: %v", path, err)
+	}
+	if !utf8.Valid(bytes) {
+		return "", provider.Failed("%s is not UTF-8", path)
+	}
+	return string(bytes), nil
+}

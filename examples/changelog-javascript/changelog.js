@@ -1,0 +1,78 @@
+// What a changelog says. Nothing here knows of Larder.
+
+// What is shown where nothing is granted.
+export const SAMPLE = `\
+# Changelog
+
+## [Unreleased]
+
+### Added
+
+- A provider in each language.
+
+## [0.2.0] - 2026-06-30
+
+### Added
+
+- Completion of versions.
+- Each release as JSON,
+  for programs.
+
+### Fixed
+
+- A release without a date is no longer left out.
+
+## [0.1.0] - 2026-05-12
+
+### Added
+
+- The releases of a changelog, as resources.
+
+[0.2.0]: https://example.org/changelog/compare/0.1.0...0.2.0
+`;
+
+// `[1.0.0] - 2026-05-12` or `1.0.0`. No release, if its version would not fit into a URI as it is.
+const TITLE = /^(?:\[([A-Za-z0-9._~-]+)\]|([A-Za-z0-9._~-]+)(?= |$))[ -]*(\d{4}-\d\d-\d\d(?= |$))?/;
+
+// The releases in the order of the text: each from its `## ` line to the next.
+export function releases(text) {
+  const found = [];
+  let inside = false;
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('## ')) {
+      const [, bracketed, bare, date = null] = line.slice(3).trim().match(TITLE) ?? [];
+      const version = bracketed ?? bare;
+      inside = version !== undefined && found.every((old) => old.version !== version);
+      if (inside) found.push({ version, date, text: '' });
+    } else if (line.startsWith('[') && line.includes(']: ')) {
+      // Where a link leads is no part of a release.
+      inside = false;
+    }
+    if (inside) found.at(-1).text += `${line}\n`;
+  }
+  return found.map((release) => ({ ...release, text: `${release.text.trimEnd()}\n` }));
+}
+
+// Version, date, and the lists below each `### ` line.
+export function asJson({ version, date, text }) {
+  const changes = [];
+  for (const line of text.split('\n')) {
+    const items = changes.at(-1)?.items;
+    if (line.startsWith('### ')) {
+      changes.push({ kind: line.slice(4).trim(), items: [] });
+    } else if (items && line.startsWith('- ')) {
+      items.push(line.slice(2).trim());
+    } else if (items?.length && line.startsWith('  ')) {
+      // What is indented goes on with the item above.
+      items.push(`${items.pop()} ${line.trim()}`);
+    }
+  }
+  return JSON.stringify({ version, date, changes });
+}
+
+// Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language.
+export function digest(bytes) {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return hash.toString(16).padStart(8, '0');
+}

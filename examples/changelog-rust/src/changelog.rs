@@ -1,0 +1,86 @@
+//! What a changelog says. Nothing here knows of Larder.
+
+use serde_json::{Value, json};
+
+pub(crate) struct Release {
+    pub(crate) version: String,
+    pub(crate) date: Option<String>,
+    pub(crate) text: String,
+}
+
+/// The releases in the order of the text: each from its `## ` line to the next.
+pub(crate) fn releases(text: &str) -> Vec<Release> {
+    let mut found: Vec<Release> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            let release = titled(title).filter(|new| found.iter().all(|old| old.version != new.version));
+            inside = release.is_some();
+            found.extend(release);
+        } else if line.starts_with('[') && line.contains("]: ") {
+            // Where a link leads is no part of a release.
+            inside = false;
+        }
+        if let Some(release) = found.last_mut().filter(|_| inside) {
+            release.text += line;
+            release.text.push('\n');
+        }
+    }
+    for release in &mut found {
+        release.text.truncate(release.text.trim_end().len());
+        release.text.push('\n');
+    }
+    found
+}
+
+/// `[1.0.0] - 2026-05-12` or `1.0.0`; no release, if its version would not fit into a URI as it is.
+fn titled(title: &str) -> Option<Release> {
+    let title = title.trim();
+    let (version, rest) = match title.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']')?,
+        None => title.split_once(' ').unwrap_or((title, "")),
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+    if version.is_empty() || !version.chars().all(fits) {
+        return None;
+    }
+    let date = rest.trim_start_matches([' ', '-']).split(' ').next().filter(|date| is_date(date));
+    Some(Release { version: version.to_owned(), date: date.map(str::to_owned), text: String::new() })
+}
+
+/// `2026-05-12`
+fn is_date(text: &str) -> bool {
+    let fits = |(at, c): (usize, char)| if at == 4 || at == 7 { c == '-' } else { c.is_ascii_digit() };
+    text.len() == 10 && text.chars().enumerate().all(fits)
+}
+
+impl Release {
+    /// Version, date, and the lists below each `### ` line.
+    pub(crate) fn json(&self) -> Value {
+        let mut changes: Vec<(&str, Vec<String>)> = Vec::new();
+        for line in self.text.lines() {
+            if let Some(kind) = line.strip_prefix("### ") {
+                changes.push((kind.trim(), Vec::new()));
+            } else if let Some((_, items)) = changes.last_mut() {
+                match (line.strip_prefix("- "), items.last_mut()) {
+                    (Some(item), _) => items.push(item.trim().to_owned()),
+                    // What is indented goes on with the item above.
+                    (None, Some(item)) if line.starts_with("  ") => {
+                        item.push(' ');
+                        item.push_str(line.trim());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let changes: Vec<Value> =
+            changes.into_iter().map(|(kind, items)| json!({ "kind": kind, "items": items })).collect();
+        json!({ "version": self.version, "date": self.date, "changes": changes })
+    }
+
+    /// Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language.
+    pub(crate) fn digest(&self) -> String {
+        let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        format!("{:08x}", self.text.bytes().fold(0x811c_9dc5, step))
+    }
+}

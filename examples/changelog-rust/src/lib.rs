@@ -1,0 +1,106 @@
+//! The releases of a changelog (keepachangelog.com), as resources: one of the same five providers,
+//! each in another language.
+
+mod changelog;
+
+use changelog::{Release, releases};
+use larder_provider::{
+    Completion, CompletionRequest, Content, Description, Details, Entry, EntryPage, Error, Provider, Query,
+    Reading, Request, Result, Template, TemplatePage, info, paginate, setting_or,
+};
+
+/// Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
+const FOLDER: &str = "/changelog";
+/// What is shown where nothing is granted.
+const SAMPLE: &str = include_str!("sample.md");
+const RELEASES: &str = "changelog://releases/";
+const RELEASE: &str = "changelog://releases/{version}";
+const AS_JSON: &str = "changelog://releases/{version}/json";
+
+struct Changelog;
+
+larder_provider::export!(Changelog: completions, versions);
+
+impl Provider for Changelog {
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+
+    // What it is, for people and for the model.
+    fn describe(&self) -> Description {
+        Description::new("Changelog")
+            .version("0.1.0")
+            .summary("the releases of a changelog")
+            .instructions("Read a release before you say what it changed.")
+    }
+
+    // What there is, sorted by URI. A version lets the host see what differs without reading it.
+    fn list(&self, query: &Query) -> Result<EntryPage> {
+        let mut releases = releases(&load()?);
+        releases.sort_by(|a, b| a.version.cmp(&b.version));
+        Ok(paginate(releases.iter().map(entry), query))
+    }
+
+    // Families of resources. The host matches URIs with them, and hands over the variables.
+    fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
+        let text = Template::new(RELEASE, "release").title("A release").mime("text/markdown");
+        let json = Template::new(AS_JSON, "release-json").title("A release as JSON").mime("application/json");
+        Ok(vec![text, json].into())
+    }
+
+    // What a URI holds. Not found lets another provider try.
+    fn read(&self, request: &Request) -> Result<Reading> {
+        let version = request.var("version")?;
+        let releases = releases(&load()?);
+        let release = releases.iter().find(|release| release.version == version).ok_or(Error::NotFound)?;
+        request.unless_known(&release.digest())?;
+        let content = match request.template() {
+            Some(AS_JSON) => Content::text(release.json().to_string()).mime("application/json"),
+            _ => Content::text(&release.text).mime("text/markdown"),
+        };
+        Ok(Reading::from(content).version(release.digest()))
+    }
+
+    // Suggestions for the variables of the templates.
+    fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
+        if request.variable != "version" {
+            return Err(Error::NotFound);
+        }
+        let versions = releases(&load()?).into_iter().map(|release| release.version);
+        Ok(Completion::matching(versions, &request.prefix))
+    }
+
+    // What is current of what somebody watches. Reading would do, but this is cheaper.
+    fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
+        let releases = releases(&load()?);
+        let digest = |uri: &String| {
+            let version = uri.strip_prefix(RELEASES)?;
+            let version = version.strip_suffix("/json").unwrap_or(version);
+            releases.iter().find(|release| release.version == version).map(Release::digest)
+        };
+        Ok(uris.iter().map(digest).collect())
+    }
+}
+
+fn entry(release: &Release) -> Entry {
+    let mut details = Details::kind("release");
+    details.last_modified = release.date.as_ref().map(|date| format!("{date}T00:00:00Z"));
+    Entry::new(format!("{RELEASES}{}", release.version), &release.version)
+        .title(format!("Release {}", release.version))
+        .mime("text/markdown")
+        .size(release.text.len() as u64)
+        .version(release.digest())
+        .details(details)
+}
+
+/// The file in the granted folder, or the sample. Any other trouble is an error, told to whoever asked.
+fn load() -> Result<String> {
+    let path = format!("{FOLDER}/{}", setting_or("file", "CHANGELOG.md".to_owned())?);
+    if !std::fs::exists(FOLDER).unwrap_or(false) {
+        info!("{FOLDER} is not granted: showing the sample");
+        return Ok(SAMPLE.to_owned());
+    }
+    let bytes =
+        std::fs::read(&path).map_err(|error| Error::failed(format!("cannot read {path}: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| Error::failed(format!("{path} is not UTF-8")))
+}

@@ -1,0 +1,131 @@
+//go:build wasip1
+
+package provider
+
+// Our values in the contract's words, and back. What is empty in ours is absent there. Texts of the host are copied,
+// since their memory is given free after the call.
+
+import (
+	"strings"
+
+	types "larder.dev/provider/internal/bindings/larder_provider_provider_types"
+	wit "larder.dev/provider/internal/wit/types"
+)
+
+func option(text string) wit.Option[string] {
+	if text == "" {
+		return wit.None[string]()
+	}
+	return wit.Some(text)
+}
+
+func own(text wit.Option[string]) string { return strings.Clone(text.SomeOr("")) }
+
+func pointed[T any](value *T) wit.Option[T] {
+	if value == nil {
+		return wit.None[T]()
+	}
+	return wit.Some(*value)
+}
+
+func each[A, B any](values []A, turn func(A) B) []B {
+	turned := make([]B, len(values))
+	for at, value := range values {
+		turned[at] = turn(value)
+	}
+	return turned
+}
+
+func pairs(tuples []wit.Tuple2[string, string]) []Pair {
+	return each(tuples, func(tuple wit.Tuple2[string, string]) Pair {
+		return Pair{strings.Clone(tuple.F0), strings.Clone(tuple.F1)}
+	})
+}
+
+func tuples(pairs []Pair) []wit.Tuple2[string, string] {
+	return each(pairs, func(pair Pair) wit.Tuple2[string, string] {
+		return wit.Tuple2[string, string]{F0: pair.Key, F1: pair.Value}
+	})
+}
+
+func contractEntry(entry Entry) types.Entry {
+	return types.Entry{
+		Uri:         entry.URI,
+		Name:        entry.Name,
+		Title:       option(entry.Title),
+		Description: option(entry.Description),
+		MimeType:    option(entry.MimeType),
+		Size:        pointed(entry.Size),
+		Version:     option(entry.Version),
+		Details:     contractDetails(entry.Details),
+	}
+}
+
+func contractTemplate(template Template) types.Template {
+	return types.Template{
+		UriTemplate: template.URITemplate,
+		Name:        template.Name,
+		Title:       option(template.Title),
+		Description: option(template.Description),
+		MimeType:    option(template.MimeType),
+		Details:     contractDetails(template.Details),
+	}
+}
+
+func contractDetails(details *Details) wit.Option[types.Details] {
+	if details == nil {
+		return wit.None[types.Details]()
+	}
+	icon := func(icon Icon) types.Icon {
+		return types.Icon{Src: icon.Src, MimeType: option(icon.MimeType), Sizes: icon.Sizes}
+	}
+	return wit.Some(types.Details{
+		Kind:         option(details.Kind),
+		Audience:     each(details.Audience, func(role Role) types.Role { return uint8(role) }),
+		Priority:     pointed(details.Priority),
+		LastModified: option(details.LastModified),
+		Icons:        each(details.Icons, icon),
+		Metadata:     tuples(details.Metadata),
+	})
+}
+
+func contractContent(content Content) types.Content {
+	body := types.MakeBodyBlob(content.Bytes)
+	if content.IsText {
+		body = types.MakeBodyText(strings.ToValidUTF8(string(content.Bytes), "\uFFFD"))
+	}
+	return types.Content{
+		Uri:      option(content.URI),
+		MimeType: option(content.MimeType),
+		Body:     body,
+		Metadata: tuples(content.Metadata),
+	}
+}
+
+func freshness(given *Freshness) wit.Option[types.Freshness] {
+	if given == nil {
+		return wit.None[types.Freshness]()
+	}
+	scope := types.ScopeEveryone
+	if given.CallerOnly {
+		scope = types.ScopeCaller
+	}
+	return wit.Some(types.Freshness{TtlMs: given.TTLMilliseconds, Scope: scope})
+}
+
+func contractError(err *Error) types.Error {
+	switch err.kind {
+	case notFound:
+		return types.MakeErrorNotFound()
+	case notModified:
+		return types.MakeErrorNotModified()
+	case invalid:
+		return types.MakeErrorInvalid(err.reason)
+	case denied:
+		return types.MakeErrorDenied(err.reason)
+	case unavailable:
+		return types.MakeErrorUnavailable(err.reason)
+	default:
+		return types.MakeErrorFailed(err.reason)
+	}
+}

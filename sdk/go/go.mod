@@ -1,0 +1,3 @@
+module larder.dev/provider
+
+go 1.27

@@ -1,0 +1,63 @@
+//go:build wasip1
+
+package provider
+
+// The host, asked through the contract.
+
+import (
+	client "larder.dev/provider/internal/bindings/larder_provider_http_client"
+	host "larder.dev/provider/internal/bindings/larder_provider_provider_host"
+	wit "larder.dev/provider/internal/wit/types"
+)
+
+func hostCaller() (Caller, bool) {
+	caller := host.GetCaller()
+	if caller.IsNone() {
+		return Caller{}, false
+	}
+	found := caller.Some()
+	return Caller{Subject: found.Subject.SomeOr(""), Team: found.Team, Scopes: found.Scopes}, true
+}
+
+func hostMetadata() []Pair { return pairs(host.RequestMetadata()) }
+
+func hostSetting(name string) (string, bool) {
+	value := host.Setting(name)
+	return value.SomeOr(""), value.IsSome()
+}
+
+func hostLog(level uint8, message string) { host.Log(level, message) }
+
+func hostUpdated(uri string) { host.ResourceUpdated(uri) }
+
+func hostChanged() { host.ResourcesChanged() }
+
+func hostProgress(done, total float64, message string) {
+	known := wit.None[float64]()
+	if total != 0 {
+		known = wit.Some(total)
+	}
+	host.Progress(done, known, option(message))
+}
+
+func hostCancelled() bool { return host.Cancelled() }
+
+func send(request HTTPRequest) (HTTPResponse, error) {
+	answer := client.Send(client.Request{
+		Method: request.Method, Url: request.URL, Headers: tuples(request.Headers), Body: request.Body,
+	})
+	if answer.IsOk() {
+		response := answer.Ok()
+		return HTTPResponse{int(response.Status), pairs(response.Headers), response.Body}, nil
+	}
+	switch failure := answer.Err(); failure.Tag() {
+	case client.FailureDenied:
+		return HTTPResponse{}, Denied("%s", failure.Denied())
+	case client.FailureUnreachable:
+		return HTTPResponse{}, Unavailable("%s", failure.Unreachable())
+	case client.FailureTimedOut:
+		return HTTPResponse{}, Unavailable("the other side did not answer in time")
+	default:
+		return HTTPResponse{}, Failed("the answer is larger than the host accepts")
+	}
+}

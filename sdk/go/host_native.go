@@ -1,0 +1,36 @@
+//go:build !wasip1
+
+package provider
+
+// Outside of a component there is no host: its place is taken by the environment and stderr, so that a provider's
+// own tests run with `go test`.
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+func register(Reader) {}
+
+func hostCaller() (Caller, bool) { return Caller{}, false }
+
+func hostMetadata() []Pair { return nil }
+
+func hostSetting(name string) (string, bool) {
+	return os.LookupEnv("LARDER_SETTING_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+}
+
+func hostLog(_ uint8, message string) { fmt.Fprintln(os.Stderr, message) }
+
+func hostUpdated(string) {}
+
+func hostChanged() {}
+
+func hostProgress(float64, float64, string) {}
+
+func hostCancelled() bool { return false }
+
+func send(request HTTPRequest) (HTTPResponse, error) {
+	return HTTPResponse{}, Unavailable("%s: there is HTTP only inside a host", request.URL)
+}

@@ -1,0 +1,69 @@
+// Package provider makes a Larder resource provider out of a value with a Read method.
+//
+//	func init() { provider.Register(notes{}) }
+//	func main() {} // never run, but Go wants it
+//
+// What else the value can do is found by looking for the methods of [Describer], [Lister], [Templater], [Matcher],
+// [Completer] and [Versioner]. Errors of this package mean to the host what they say; any other error, and a panic,
+// is a failure of the provider.
+package provider
+
+// Reader is the least a provider is.
+type Reader interface {
+	// Read says what a URI holds. [NotFound] lets another provider try.
+	Read(Request) (Reading, error)
+}
+
+// Describer says what the provider is, for people and for the model.
+type Describer interface {
+	Describe() Description
+}
+
+// Lister has a list.
+type Lister interface {
+	// List gives one page of what there is, sorted by URI. [Paginate] makes pages.
+	List(Query) (EntryPage, error)
+}
+
+// Templater has families of resources.
+type Templater interface {
+	Templates(cursor string) (TemplatePage, error)
+}
+
+// Matcher knows whose template a URI inside its claims belongs to, where matching by RFC 6570 found nothing.
+type Matcher interface {
+	MatchURI(uri string) (Match, bool)
+}
+
+// Completer has suggestions for the variables of its templates.
+type Completer interface {
+	Complete(CompletionRequest) (Completion, error)
+}
+
+// Versioner knows current versions more cheaply than by reading, or without the variables of a template.
+type Versioner interface {
+	// Versions gives one version for each URI, in order; an empty one where it names nothing.
+	Versions(uris []string) ([]string, error)
+}
+
+// Register makes a component of the provider. Call it once, in an init function.
+func Register(provider Reader) { register(provider) }
+
+// versionsByReading is what a provider without [Versioner] has.
+func versionsByReading(provider Reader, uris []string) ([]string, error) {
+	versions := make([]string, len(uris))
+	for at, uri := range uris {
+		request := Request{URI: uri}
+		if matcher, can := provider.(Matcher); can {
+			if match, found := matcher.MatchURI(uri); found {
+				request.Matched = &match
+			}
+		}
+		reading, err := provider.Read(request)
+		if err != nil && !isNotFound(err) {
+			return nil, err
+		}
+		versions[at] = reading.Version
+	}
+	return versions, nil
+}

@@ -1,0 +1,116 @@
+package provider
+
+// The parts that need no host, natively: `go test .`.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"strconv"
+	"testing"
+)
+
+func TestAPageHoldsWhatFollowsItsCursor(t *testing.T) {
+	var entries []Entry
+	for n := range 6 {
+		kind := []string{"even", "odd"}[n%2]
+		entries = append(entries, Entry{URI: fmt.Sprintf("n:%d", n), Details: &Details{Kind: kind}})
+	}
+	check := func(query Query, expected []string, next string) {
+		page := Paginate(entries, query)
+		var uris []string
+		for _, entry := range page.Entries {
+			uris = append(uris, entry.URI)
+		}
+		if !reflect.DeepEqual(uris, expected) || page.NextCursor != next {
+			t.Errorf("%+v: %v, then %q", query, uris, page.NextCursor)
+		}
+	}
+	check(Query{Limit: 2}, []string{"n:0", "n:1"}, "n:1")
+	check(Query{Limit: 2, Cursor: "n:3"}, []string{"n:4", "n:5"}, "")
+	check(Query{Limit: 9, Cursor: "n:35"}, []string{"n:4", "n:5"}, "")
+	check(Query{}, []string{"n:0"}, "n:0")
+	check(Query{Limit: 2, Kind: "odd"}, []string{"n:1", "n:3"}, "n:3")
+	check(Query{Limit: 2, URIPrefix: "n:4"}, []string{"n:4"}, "")
+}
+
+func TestAnErrorBecomesWhatItMeans(t *testing.T) {
+	check := func(err error, kind kind, reason string) {
+		if met := explained(err); met.kind != kind || met.reason != reason {
+			t.Errorf("%v: %d %q", err, met.kind, met.reason)
+		}
+	}
+	check(fmt.Errorf("while reading: %w", NotFound), notFound, "not found")
+	check(Invalid("no %s", "value"), invalid, "no value")
+	check(fs.ErrNotExist, notFound, "file does not exist")
+	check(fs.ErrPermission, denied, "permission denied")
+	check(errors.New("x"), failed, "x")
+}
+
+func TestAPanicIsAFailure(t *testing.T) {
+	_, err := guarded("Read", func() (int, error) { panic("oops") })
+	if met := explained(err); met.kind != failed || met.reason != "panic: oops" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestARequestGivesTheValuesOfItsTemplate(t *testing.T) {
+	request := Request{URI: "n:7", Matched: &Match{"n:{id}", []Pair{{"id", "7"}}}, KnownVersion: "3"}
+	if id, err := request.Var("id"); id != "7" || err != nil {
+		t.Error(id, err)
+	}
+	if _, err := request.Var("other"); explained(err).kind != invalid {
+		t.Error(err)
+	}
+	if _, err := (Request{}).Var("id"); err != NotFound {
+		t.Error(err)
+	}
+	if request.UnlessKnown("3") != NotModified || request.UnlessKnown("4") != nil || (Request{}).UnlessKnown("") != nil {
+		t.Error("what is known")
+	}
+}
+
+func TestAnAnswerHasNoMoreThanAHundredSuggestions(t *testing.T) {
+	var candidates []string
+	for n := range 150 {
+		candidates = append(candidates, strconv.Itoa(n))
+	}
+	found := Matching(candidates, "")
+	if len(found.Values) != 100 || *found.Total != 150 || !found.More {
+		t.Errorf("%d of %d", len(found.Values), *found.Total)
+	}
+}
+
+type known struct{}
+
+func (known) Read(request Request) (Reading, error) {
+	switch request.URI {
+	case "n:none":
+		return Reading{}, NotFound
+	case "n:bad":
+		return Reading{}, errors.New("bad")
+	}
+	return Reading{Version: "3"}, nil
+}
+
+func TestVersionsAreReadUnlessWritten(t *testing.T) {
+	found, err := versionsByReading(known{}, []string{"n:1", "n:none"})
+	if err != nil || !reflect.DeepEqual(found, []string{"3", ""}) {
+		t.Error(found, err)
+	}
+	if _, err := versionsByReading(known{}, []string{"n:bad"}); err == nil {
+		t.Error("an error went unheard")
+	}
+}
+
+func TestAStatusBecomesWhatItMeans(t *testing.T) {
+	for status, kind := range map[int]kind{304: notModified, 404: notFound, 403: denied, 503: unavailable, 418: failed} {
+		if err := (HTTPResponse{Status: status}).Accepted(); explained(err).kind != kind {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	if err := (HTTPResponse{Status: 204}).Accepted(); err != nil {
+		t.Error(err)
+	}
+}

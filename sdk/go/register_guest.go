@@ -1,0 +1,148 @@
+//go:build wasip1
+
+package provider
+
+// From the functions of a component to the methods of a provider.
+
+import (
+	"strings"
+
+	"larder.dev/provider/internal/asked"
+	completions "larder.dev/provider/internal/bindings/larder_provider_completion_provider"
+	types "larder.dev/provider/internal/bindings/larder_provider_provider_types"
+	resources "larder.dev/provider/internal/bindings/larder_provider_resource_provider"
+	_ "larder.dev/provider/internal/bindings/wit_exports"
+	wit "larder.dev/provider/internal/wit/types"
+)
+
+func register(provider Reader) {
+	asked.Describe = func() resources.Description { return describe(provider) }
+	asked.ListResources = func(query resources.ListQuery) wit.Result[resources.EntryPage, types.Error] {
+		return answer("List", func() (resources.EntryPage, error) { return list(provider, query) })
+	}
+	asked.ListTemplates = func(cursor wit.Option[string]) wit.Result[resources.TemplatePage, types.Error] {
+		return answer("Templates", func() (resources.TemplatePage, error) { return templates(provider, cursor) })
+	}
+	asked.MatchUri = func(uri string) wit.Option[resources.TemplateMatch] { return matchURI(provider, uri) }
+	asked.ReadResource = func(request resources.ReadRequest) wit.Result[resources.Reading, types.Error] {
+		return answer("Read", func() (resources.Reading, error) { return read(provider, request) })
+	}
+	asked.Complete = func(request completions.CompletionRequest) wit.Result[completions.Completion, types.Error] {
+		return answer("Complete", func() (completions.Completion, error) { return complete(provider, request) })
+	}
+	asked.Versions = func(uris []string) wit.Result[[]wit.Option[string], types.Error] {
+		return answer("Versions", func() ([]wit.Option[string], error) { return versions(provider, uris) })
+	}
+}
+
+func answer[T any](name string, ask func() (T, error)) wit.Result[T, types.Error] {
+	value, err := guarded(name, ask)
+	if err == nil {
+		return wit.Ok[T, types.Error](value)
+	}
+	return wit.Err[T](contractError(explained(err)))
+}
+
+func describe(provider Reader) resources.Description {
+	describer, can := provider.(Describer)
+	if !can {
+		return resources.Description{}
+	}
+	about, err := guarded("Describe", func() (Description, error) { return describer.Describe(), nil })
+	if err != nil {
+		about.Summary = "cannot describe itself: " + err.Error()
+	}
+	return resources.Description{
+		Title:        option(about.Title),
+		Version:      option(about.Version),
+		Summary:      option(about.Summary),
+		Instructions: option(about.Instructions),
+		Claims:       about.Claims,
+	}
+}
+
+func list(provider Reader, query resources.ListQuery) (resources.EntryPage, error) {
+	lister, can := provider.(Lister)
+	if !can {
+		return resources.EntryPage{}, nil
+	}
+	page, err := lister.List(Query{
+		Cursor:    own(query.Cursor),
+		Limit:     query.Limit,
+		URIPrefix: own(query.UriPrefix),
+		Kind:      own(query.Kind),
+	})
+	return resources.EntryPage{
+		Entries:    each(page.Entries, contractEntry),
+		NextCursor: option(page.NextCursor),
+		Freshness:  freshness(page.Freshness),
+	}, err
+}
+
+func templates(provider Reader, cursor wit.Option[string]) (resources.TemplatePage, error) {
+	templater, can := provider.(Templater)
+	if !can {
+		return resources.TemplatePage{}, nil
+	}
+	page, err := templater.Templates(own(cursor))
+	return resources.TemplatePage{
+		Templates:  each(page.Templates, contractTemplate),
+		NextCursor: option(page.NextCursor),
+		Freshness:  freshness(page.Freshness),
+	}, err
+}
+
+func matchURI(provider Reader, uri string) wit.Option[resources.TemplateMatch] {
+	matcher, can := provider.(Matcher)
+	if !can {
+		return wit.None[resources.TemplateMatch]()
+	}
+	found := false
+	match, err := guarded("MatchURI", func() (match Match, err error) {
+		match, found = matcher.MatchURI(strings.Clone(uri))
+		return match, nil
+	})
+	// There is no other way to say that it went wrong: nobody matched.
+	if err != nil || !found {
+		return wit.None[resources.TemplateMatch]()
+	}
+	return wit.Some(resources.TemplateMatch{UriTemplate: match.URITemplate, Variables: tuples(match.Variables)})
+}
+
+func read(provider Reader, asked resources.ReadRequest) (resources.Reading, error) {
+	request := Request{URI: strings.Clone(asked.Uri), KnownVersion: own(asked.KnownVersion)}
+	if asked.Matched.IsSome() {
+		match := asked.Matched.Some()
+		request.Matched = &Match{strings.Clone(match.UriTemplate), pairs(match.Variables)}
+	}
+	reading, err := provider.Read(request)
+	return resources.Reading{
+		Contents:  each(reading.Contents, contractContent),
+		Version:   option(reading.Version),
+		Freshness: freshness(reading.Freshness),
+	}, err
+}
+
+func complete(provider Reader, asked completions.CompletionRequest) (completions.Completion, error) {
+	completer, can := provider.(Completer)
+	if !can {
+		return completions.Completion{}, nil
+	}
+	found, err := completer.Complete(CompletionRequest{
+		URITemplate: strings.Clone(asked.UriTemplate),
+		Variable:    strings.Clone(asked.Variable),
+		Prefix:      strings.Clone(asked.Prefix),
+		Filled:      pairs(asked.Filled),
+	})
+	return completions.Completion{Values: found.Values, Total: pointed(found.Total), More: found.More}, err
+}
+
+func versions(provider Reader, asked []string) ([]wit.Option[string], error) {
+	uris := each(asked, strings.Clone)
+	if versioner, can := provider.(Versioner); can {
+		found, err := versioner.Versions(uris)
+		return each(found, option), err
+	}
+	found, err := versionsByReading(provider, uris)
+	return each(found, option), err
+}

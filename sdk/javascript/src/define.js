@@ -1,0 +1,74 @@
+// From the functions of a component to the functions of a provider.
+
+import { explained, NotFound } from './errors.js';
+import { log } from './host.js';
+import { Request } from './request.js';
+import * as values from './values.js';
+
+const complain = (text) => log('error', text);
+
+/** Makes the exports of a component out of a provider. Only `read` has to be written. */
+export function defineProvider(provider) {
+  if (typeof provider?.read !== 'function') throw new TypeError('a provider needs at least `read(request)`');
+  return {
+    resourceProvider: resources(provider),
+    completionProvider: completions(provider),
+    versionProvider: versions(provider),
+  };
+}
+
+function resources(provider) {
+  return {
+    describe() {
+      try {
+        return values.description(provider.describe?.());
+      } catch (thrown) {
+        const { tag, val } = explained(thrown, 'describe', complain);
+        return { summary: `cannot describe itself: ${val ?? tag}`, claims: [] };
+      }
+    },
+    listResources: guarded('list', (query) => values.page(provider.list?.(query) ?? [], 'entries')),
+    listTemplates: guarded('templates', (cursor) => {
+      return values.page(provider.templates?.(cursor ?? undefined) ?? [], 'templates');
+    }),
+    matchUri(uri) {
+      try {
+        return provider.matchUri?.(uri) ?? null;
+      } catch (thrown) {
+        // There is no other way to say it: nobody matched.
+        explained(thrown, 'matchUri', complain);
+        return null;
+      }
+    },
+    readResource: guarded('read', (request) => values.reading(provider.read(new Request(request)))),
+  };
+}
+
+function completions(provider) {
+  return { complete: guarded('complete', (request) => values.completion(provider.complete?.(request) ?? {})) };
+}
+
+function versions(provider) {
+  const current = (uri) => byReading(provider, uri);
+  return { versions: guarded('versions', (uris) => provider.versions?.(uris) ?? uris.map(current)) };
+}
+
+function byReading(provider, uri) {
+  try {
+    return provider.read(new Request({ uri, matched: provider.matchUri?.(uri) })).version ?? null;
+  } catch (thrown) {
+    if (thrown instanceof NotFound) return null;
+    throw thrown;
+  }
+}
+
+// What escapes ends the guest, unless it is one of the contract's errors.
+function guarded(name, answer) {
+  return (question) => {
+    try {
+      return answer(question);
+    } catch (thrown) {
+      throw explained(thrown, name, complain);
+    }
+  };
+}

@@ -1,0 +1,9 @@
+// Write a Larder resource provider: `export const { … } = defineProvider({ … })`. Types and words are in index.d.ts.
+
+export { defineProvider } from './define.js';
+export { Denied, Failed, Invalid, LarderError, NotFound, NotModified, Unavailable } from './errors.js';
+export { granted, readFile, readText } from './files.js';
+export * from './host.js';
+export * as http from './http.js';
+export { matching, paginate } from './page.js';
+export { decode, encode } from './utf8.js';

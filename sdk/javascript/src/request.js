@@ -1,0 +1,28 @@
+// A read, with what providers ask of it.
+
+import { Invalid, NotFound, NotModified } from './errors.js';
+
+export class Request {
+  constructor({ uri, matched, knownVersion }) {
+    Object.assign(this, { uri, matched: matched ?? undefined, knownVersion: knownVersion ?? undefined });
+  }
+
+  get template() {
+    return this.matched?.uriTemplate;
+  }
+
+  var(name) {
+    if (!this.matched) throw new NotFound();
+    const [value] = this.vars(name);
+    if (value === undefined) throw new Invalid(`the URI has no value for \`${name}\``);
+    return value;
+  }
+
+  vars(name) {
+    return (this.matched?.variables ?? []).filter(([key]) => key === name).map(([, value]) => value);
+  }
+
+  unlessKnown(version) {
+    if (this.knownVersion === version) throw new NotModified();
+  }
+}

@@ -1,0 +1,52 @@
+// From what providers give to what the contract wants, where everything that may be left out has a default.
+
+export function description(given = {}) {
+  return { ...given, claims: given.claims ?? [] };
+}
+
+export function listed(given) {
+  return { ...given, size: number(given.size), details: details(given.details) };
+}
+
+function details(given) {
+  if (given == null) return null;
+  const icons = (given.icons ?? []).map((icon) => ({ ...icon, sizes: icon.sizes ?? [] }));
+  return { ...given, audience: given.audience ?? [], icons, metadata: pairs(given.metadata) };
+}
+
+// A string is text, anything else is bytes.
+export function content(given) {
+  const body =
+    typeof given.body === 'string' ? { tag: 'text', val: given.body } : { tag: 'blob', val: given.body };
+  return { uri: given.uri, mimeType: given.mimeType, body, metadata: pairs(given.metadata) };
+}
+
+export function reading(given) {
+  const { contents = given, version, freshness } = given;
+  const all = Array.isArray(contents) ? contents : [contents];
+  return { contents: all.map(content), version, freshness: fresh(freshness) };
+}
+
+// A page, or a list that is the only one.
+export function page(given, name) {
+  // An array has `entries` of its own.
+  const { [name]: all, nextCursor, freshness } = Array.isArray(given) ? { [name]: given } : given;
+  return { [name]: all.map(listed), nextCursor, freshness: fresh(freshness) };
+}
+
+export function completion(given) {
+  return { values: given.values ?? [], total: number(given.total), more: given.more ?? false };
+}
+
+function fresh(given) {
+  return given == null ? null : { ttlMs: number(given.ttlMs), scope: given.scope ?? 'everyone' };
+}
+
+function pairs(given) {
+  return Array.isArray(given) ? given : Object.entries(given ?? {});
+}
+
+// QuickJS takes no BigInt for a 64-bit number, though types that are made from WIT say so.
+function number(given) {
+  return given == null ? null : Number(given);
+}

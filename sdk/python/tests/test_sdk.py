@@ -1,0 +1,96 @@
+"""The SDK by itself, with any Python: `python -m unittest discover -s tests`."""
+
+import unittest
+
+from larder_provider import (
+    Completion,
+    Content,
+    Details,
+    Entry,
+    Invalid,
+    Match,
+    NotFound,
+    NotModified,
+    Provider,
+    Query,
+    Reading,
+    Request,
+    export,
+    http,
+    paginate,
+)
+from larder_provider.errors import explained
+
+
+class Pages(unittest.TestCase):
+    def check(self, query, expected, cursor):
+        kinds = ["even", "odd"]
+        entries = [Entry(f"n:{n}", "", details=Details(kind=kinds[n % 2])) for n in range(6)]
+        page = paginate(entries, query)
+        self.assertEqual(([entry.uri for entry in page.entries], page.next_cursor), (expected, cursor), query)
+
+    def test_a_page_holds_what_follows_its_cursor(self):
+        self.check(Query(limit=2), ["n:0", "n:1"], "n:1")
+        self.check(Query("n:1", 2), ["n:2", "n:3"], "n:3")
+        self.check(Query("n:3", 2), ["n:4", "n:5"], None)
+        self.check(Query("n:35", 9), ["n:4", "n:5"], None)
+        self.check(Query(limit=0), ["n:0"], "n:0")
+
+    def test_hints_filter_before_the_page_is_cut(self):
+        self.check(Query(limit=2, kind="odd"), ["n:1", "n:3"], "n:3")
+        self.check(Query(limit=2, uri_prefix="n:4"), ["n:4"], None)
+
+
+class Answers(unittest.TestCase):
+    def test_a_request_gives_the_values_of_its_template(self):
+        request = Request("n:7", Match("n:{id}", [("id", "7")]))
+        self.assertEqual(request.var("id"), "7")
+        self.assertRaises(Invalid, request.var, "other")
+        self.assertRaises(NotFound, Request("n:7").var, "id")
+
+    def test_what_the_caller_holds_ends_the_read(self):
+        self.assertRaises(NotModified, Request("n:7", known_version="3").unless_known, "3")
+        Request("n:7", known_version="2").unless_known("3")
+
+    def test_an_answer_has_no_more_than_a_hundred_suggestions(self):
+        found = Completion.matching(map(str, range(150)), "")
+        self.assertEqual((len(found.values), found.total, found.more), (100, 150, True))
+
+    def test_versions_are_read_unless_written(self):
+        class Known(Provider):
+            def read(self, request):
+                if request.uri == "n:none":
+                    raise NotFound
+                return Reading(Content("text"), version="3") if request.uri == "n:1" else Content("text")
+
+        self.assertEqual(Known().versions(["n:1", "n:2", "n:none"]), ["3", None, None])
+
+
+class Errors(unittest.TestCase):
+    def check(self, error, name, text, logged=False):
+        log = []
+        met = explained(error, "read", log.append)
+        self.assertEqual((type(met).__name__, str(met), bool(log)), (name, text, logged))
+
+    def test_an_exception_becomes_what_it_means(self):
+        self.check(Invalid("a bad cursor"), "Invalid", "a bad cursor")
+        self.check(FileNotFoundError(2, "x"), "NotFound", "")
+        self.check(PermissionError("x"), "Denied", "x")
+        self.check(TimeoutError("x"), "Unavailable", "x")
+
+    def test_one_that_means_nothing_is_a_failure_with_its_traceback_in_the_log(self):
+        self.check(KeyError("x"), "Failed", "KeyError: 'x'", logged=True)
+
+    def test_a_status_becomes_what_it_means(self):
+        self.assertEqual(http.Response(204).accepted().status, 204)
+        for status, name in [(304, "NotModified"), (404, "NotFound"), (403, "Denied"), (503, "Unavailable")]:
+            with self.assertRaises(Exception) as met:
+                http.Response(status).accepted()
+            self.assertEqual(type(met.exception).__name__, name)
+
+    def test_only_a_provider_can_be_exported(self):
+        self.assertRaises(TypeError, export, object)
+
+
+if __name__ == "__main__":
+    unittest.main()
