@@ -20,6 +20,7 @@ mod contract;
 mod crowd;
 mod ending;
 mod filtering;
+mod fixtures;
 mod grants;
 mod greedy;
 mod hostile;
