@@ -2,6 +2,7 @@
 
 mod descriptors;
 mod keeping;
+mod outside;
 mod served;
 mod signal;
 
@@ -15,21 +16,27 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
 use self::keeping::Keeping;
+use crate::admin::Admin;
+use crate::audit::Audit;
 use crate::catalog::{self, Reader};
 use crate::config::Config;
 use crate::drain::Drain;
 use crate::endpoint::Endpoint;
 use crate::endpoint::auth::Gate;
 use crate::gateway::Gateway;
+use crate::health::Health;
 use crate::lookout::Lookout;
 use crate::reconcile::{Reconcile, Reread};
 use crate::sandbox::{Sandbox, SetUpError};
 
+pub use outside::bind_admin;
 pub use served::{Provider, Rejected, Served};
 pub(crate) use signal::Stops;
 
 /// Bytes on their way between a client and an endpoint in one process.
 const IN_FLIGHT: usize = 64 << 10;
+/// How long it may take to tell and to write down how all else has ended.
+const LAST: Duration = Duration::from_secs(3);
 
 /// Everything that runs.
 pub struct App {
@@ -38,7 +45,10 @@ pub struct App {
     /// What keeps the catalog up to date; taken when it begins.
     keepers: Option<(Reconcile, Lookout)>,
     keeping: Keeping,
+    audit: Audit,
     drain: Drain,
+    /// Of what tells and writes down how all else ends.
+    last: Drain,
     grace: Duration,
 }
 
@@ -57,13 +67,24 @@ impl View {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The address is taken, or is not ours.
-    #[error("cannot listen on {listen}: {error}{}", advice(error))]
+    #[error("cannot listen on {listen}: {error}{}", advice(error, "--listen"))]
     Bind {
         /// The address.
         listen: SocketAddr,
         /// What the system said.
         error: io::Error,
     },
+    /// The address for operators is taken, or is not ours.
+    #[error("cannot listen on {listen}: {error}{}", advice(error, "admin.listen"))]
+    BindAdmin {
+        /// The address.
+        listen: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// There is nowhere to write down who reads what.
+    #[error("cannot open the audit log (`audit.file`): {0}")]
+    Audit(io::Error),
     /// There is no sandbox.
     #[error("cannot set up the sandbox: {0}")]
     SetUp(#[from] SetUpError),
@@ -77,14 +98,14 @@ pub enum RunError {
     Broke,
 }
 
-fn advice(error: &io::Error) -> &'static str {
+fn advice(error: &io::Error, place: &str) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "; is another server running there? choose another address with `--listen`"
+            format!("; is another server running there? choose another address with `{place}`")
         }
-        io::ErrorKind::AddrNotAvailable => "; it is not an address of this machine",
-        io::ErrorKind::PermissionDenied => "; choose a port above 1023 with `--listen`",
-        _ => "",
+        io::ErrorKind::AddrNotAvailable => "; it is not an address of this machine".into(),
+        io::ErrorKind::PermissionDenied => format!("; choose a port above 1023 with `{place}`"),
+        _ => String::new(),
     }
 }
 
@@ -109,15 +130,32 @@ pub async fn bind(listen: SocketAddr) -> Result<TcpListener, RunError> {
 
 impl App {
     /// Builds everything and loads what is in the folder: who asks from now on gets all of it.
-    pub async fn build(config: Config) -> Result<Self, RunError> {
-        let drain = Drain::new();
+    /// For one who asks by himself: nothing is audited, and nobody looks from outside.
+    pub async fn build(mut config: Config) -> Result<Self, RunError> {
+        config.audit.to = None;
+        Self::build_server(config, None).await
+    }
+
+    /// The same for a server: who looks from outside sees it from the beginning.
+    pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
+        let (drain, last, health) = (Drain::new(), Drain::new(), Health::default());
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
+        let metrics = sandbox.metrics().clone();
         let (writer, catalog) = catalog::catalog(config.watched_uris);
         let herald = writer.herald();
         let asked = &config.endpoint;
         let gate = Gate::new(asked.auth.clone(), asked.caller.clone(), drain.clone());
         let reread = reread(&config, &gate);
-        let mut reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
+        health.wrong("start", "it has not yet looked at all components", true);
+        if let Some(listener) = admin {
+            let teams = vec![(config.reconcile.team.clone(), catalog.clone())];
+            let (seen, own) = (drain.clone(), last.clone());
+            let admin = Admin::new(&config.admin, teams, metrics.clone(), health.clone(), seen, own);
+            last.spawn(admin.serve(listener));
+        }
+        let audit = Audit::open(&config.audit, metrics.clone(), &last).map_err(RunError::Audit)?;
+        let reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
+        let mut reconcile = reconcile.with_health(health.clone());
         if let Some(reread) = reread {
             reconcile = reconcile.with_reread(reread);
         }
@@ -126,10 +164,13 @@ impl App {
         let signals = reconcile.signals();
         let lookout = Lookout::new(config.lookout, catalog.clone(), herald, signals.clone(), drain.clone());
         let gateway = Gateway::new(config.gateway, catalog.clone(), signals);
-        let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone());
+        let gateway = gateway.with_audit(audit.clone());
+        gateway.show_cache(&metrics);
+        let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), metrics);
+        health.right("start");
         let keepers = Some((reconcile, lookout));
         let keeping = Keeping::new(drain.clone());
-        Ok(Self { endpoint, catalog, keepers, keeping, drain, grace: config.grace })
+        Ok(Self { endpoint, catalog, keepers, keeping, audit, drain, last, grace: config.grace })
     }
 
     /// Follows the folder and what providers say from now on, without telling `larder approve` what is held
@@ -145,7 +186,8 @@ impl App {
     fn serve_on(&mut self) {
         descriptors::raise();
         if let Some((reconcile, lookout)) = self.keepers.take() {
-            self.drain.spawn(signal::hang_up(reconcile.wake(), self.drain.clone()));
+            let wakes = [reconcile.wake()].into_iter().chain(self.audit.reopen());
+            self.drain.spawn(signal::hang_up(wakes.collect(), self.drain.clone()));
             self.keeping.spawn("reconcile", reconcile.run());
             self.keeping.spawn("lookout", lookout.run());
         }
@@ -184,7 +226,8 @@ impl App {
 
     /// Lets everything come to its end, within the grace time.
     pub async fn finish(self) -> bool {
-        self.drain.finish(self.grace).await
+        let in_time = self.drain.finish(self.grace).await;
+        self.last.finish(LAST).await && in_time
     }
 
     async fn run(
@@ -209,6 +252,9 @@ impl App {
                 tracing::warn!("requests were still in flight after the grace time");
             },
             () = stops.next() => tracing::warn!("ended at once"),
+        }
+        if !self.last.finish(LAST).await {
+            tracing::error!("the end of the audit log could not be written in time");
         }
         match ended {
             // A task that was dropped or that panicked has been logged where it happened.

@@ -10,6 +10,7 @@ mod watch;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch as level;
@@ -44,6 +45,8 @@ pub struct HeldBack {
     pub digest: Digest,
     /// What it asks for and was not approved, a line each.
     pub lines: BTreeSet<String>,
+    /// Since when it is so.
+    pub since: SystemTime,
 }
 
 /// A component that is not served, and why.
@@ -55,6 +58,8 @@ pub struct Rejected {
     pub digest: Option<Digest>,
     /// A sentence that names the cause.
     pub reason: String,
+    /// Since when it is so.
+    pub since: SystemTime,
 }
 
 /// Two providers offer the same; one of them is served without it.
@@ -70,7 +75,7 @@ pub struct Collision {
 
 impl fmt::Display for HeldBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { provider, digest, lines } = self;
+        let Self { provider, digest, lines, .. } = self;
         let asks: Vec<&str> = lines.iter().map(String::as_str).collect();
         let (digest, asks) = (digest.short(), asks.join("`, `"));
         write!(f, "{provider} {digest} is held back until `larder approve {provider}`: it asks for `{asks}`")
@@ -84,6 +89,28 @@ impl fmt::Display for Collision {
             return write!(f, "`{what}` is listed twice by `{keeps}`; the first one is served");
         }
         write!(f, "`{what}` is offered by `{keeps}` and by `{loses}`; `{keeps}` keeps it")
+    }
+}
+
+impl Rejected {
+    /// The same reason as before is one since then.
+    pub fn or_before(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) =
+            before.filter(|b| (&b.file, b.digest, &b.reason) == (&self.file, self.digest, &self.reason))
+        {
+            self.since = before.since;
+        }
+        self
+    }
+}
+
+impl HeldBack {
+    /// Held back for the same as before, it is so since then.
+    pub fn or_before(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) = before.filter(|b| (b.digest, &b.lines) == (self.digest, &self.lines)) {
+            self.since = before.since;
+        }
+        self
     }
 }
 
@@ -297,6 +324,11 @@ impl Reader {
         self.shelf.published.subscribe()
     }
 
+    /// How many watch, and how many URIs they watch.
+    pub fn watchers(&self) -> (usize, usize) {
+        self.shelf.hub.count()
+    }
+
     /// A watch with nothing in it yet.
     pub fn watch(&self, teams: &Teams) -> Watch {
         self.shelf.hub.watch(teams)
@@ -310,7 +342,12 @@ mod tests {
     #[test]
     fn a_reader_keeps_its_snapshot() {
         let (mut writer, reader) = catalog(8);
-        let rejected = |file: &str| Rejected { file: file.into(), digest: None, reason: "empty".into() };
+        let rejected = |file: &str| Rejected {
+            file: file.into(),
+            digest: None,
+            reason: "empty".into(),
+            since: SystemTime::now(),
+        };
         let before = reader.snapshot();
         writer.publish(Catalog::new(vec![], vec![rejected("a.wasm")], vec![]));
         assert_eq!((before.rejected().len(), reader.snapshot().rejected().len()), (0, 1));
@@ -321,7 +358,8 @@ mod tests {
         let (mut writer, reader) = catalog(8);
         let watch = reader.watch(&Teams::sole());
         watch.list_changes(true);
-        let rejected = Rejected { file: "a.wasm".into(), digest: None, reason: "empty".into() };
+        let since = SystemTime::now();
+        let rejected = Rejected { file: "a.wasm".into(), digest: None, reason: "empty".into(), since };
         writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
         let uri = Uri::parse("x:y").unwrap();
         watch.add(uri.clone());

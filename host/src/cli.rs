@@ -19,6 +19,7 @@ mod pack;
 mod reach;
 mod read;
 mod serve;
+mod status;
 mod table;
 mod templates;
 mod token;
@@ -61,6 +62,7 @@ enum Command {
     Dev(dev::Dev),
     Pack(pack::Pack),
     Bindings(bindings::Bindings),
+    Status(status::Status),
     #[command(hide = true, name = crate::sandbox::child::SUBCOMMAND)]
     Compile(compile::Compile),
     /// Prints a completion script for a shell
@@ -130,6 +132,7 @@ impl Command {
             Self::Dev(dev) => dev.run().await,
             Self::Pack(pack) => pack.run(),
             Self::Bindings(bindings) => bindings.run(),
+            Self::Status(status) => status.run().await,
             Self::Compile(_) => unreachable!("it has run before the threads were started"),
             Self::Completions { shell } => completions(shell),
         }

@@ -66,6 +66,7 @@
 //! # }
 //! ```
 
+mod admin;
 mod answer;
 mod child;
 mod connect;
@@ -86,6 +87,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
+pub use admin::status;
 pub use answer::{
     Completion, Content, NotBase64, Progress, Reading, Resource, ResourcePage, ResourceTemplate, TemplatePage,
 };

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{endpoint, gateway, lookout, reconcile, sandbox};
+use crate::{admin, audit, endpoint, gateway, lookout, reconcile, sandbox};
 
 pub use again::Again;
 pub use ask::parse as ask;
@@ -34,6 +34,10 @@ pub const FILE: &str = "larder.toml";
 pub struct Config {
     /// The folder with the components.
     pub plugins: PathBuf,
+    /// Who read what.
+    pub audit: audit::Config,
+    /// What operators look at.
+    pub admin: admin::Config,
     /// MCP on the wire.
     pub endpoint: endpoint::Config,
     /// What can be asked.

@@ -45,6 +45,11 @@ impl Drain {
         self.stopping.cancel();
     }
 
+    /// Whether it is.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
     /// Completes once the house is stopping.
     pub async fn stopping(&self) {
         self.stopping.cancelled().await;

@@ -33,6 +33,7 @@ use self::door::Door;
 use self::session::Sessions;
 use crate::drain::Drain;
 use crate::gateway::Gateway;
+use crate::metrics::Metrics;
 use crate::resource::Caller;
 
 /// What this room needs to know. All of it is somebody's decision; there are no defaults here.
@@ -75,8 +76,9 @@ struct Inner {
     drain: Drain,
     door: Door,
     gate: Gate,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     streams: Arc<Semaphore>,
+    metrics: Metrics,
     /// Who answers, as JSON.
     server: String,
     config: Config,
@@ -84,19 +86,27 @@ struct Inner {
 
 impl Endpoint {
     /// An endpoint that nobody can reach yet, and that only those can ask who come through this gate.
-    pub fn new(config: Config, gate: Gate, gateway: Gateway, drain: Drain) -> Self {
+    pub fn new(config: Config, gate: Gate, gateway: Gateway, drain: Drain, metrics: Metrics) -> Self {
         let server = json::object(|o| {
             o.text("name", env!("CARGO_PKG_NAME"));
             o.text("version", env!("CARGO_PKG_VERSION"));
             o.maybe("title", config.title.as_deref());
+        });
+        let sessions = Arc::new(Sessions::new(config.sessions, config.session_idle));
+        let streams = Arc::new(Semaphore::new(config.streams));
+        let (table, most, free) = (sessions.clone(), config.streams, streams.clone());
+        metrics.reading("larder_sessions", "Open sessions of legacy clients.", move || table.len());
+        metrics.reading("larder_streams", "Clients that listen.", move || {
+            most.saturating_sub(free.available_permits()) as u64
         });
         Self(Arc::new(Inner {
             gateway,
             drain,
             door: Door::new(&config.hosts, &config.origins),
             gate,
-            sessions: Sessions::new(config.sessions, config.session_idle),
-            streams: Arc::new(Semaphore::new(config.streams)),
+            sessions,
+            streams,
+            metrics,
             server: String::from_utf8(server).unwrap_or_default(),
             config,
         }))

@@ -1,5 +1,6 @@
 //! What can be asked, in no protocol: list, read, complete, watch. Listing is data, reading is code.
 
+mod audited;
 mod cache;
 mod cursor;
 mod error;
@@ -13,7 +14,9 @@ use self::cache::Cache;
 pub use self::cache::Config as CacheConfig;
 pub use self::error::Error;
 pub use self::filter::Filter;
+use crate::audit::Audit;
 use crate::catalog::{Catalog, Reader, Watch};
+use crate::metrics::Metrics;
 use crate::policy::Permit;
 use crate::resource::{Call, Caller, Completing, Completion, Freshness, Scope};
 use crate::sandbox::{Outbox, Signal};
@@ -36,6 +39,7 @@ pub struct Gateway {
     reader: Reader,
     cache: Arc<Cache>,
     signals: Outbox,
+    audit: Audit,
 }
 
 /// What a client is told at the start.
@@ -54,7 +58,20 @@ impl Gateway {
     /// A gateway to what this reader sees. It signals whose list should be asked for anew.
     pub fn new(config: Config, reader: Reader, signals: Outbox) -> Self {
         let cache = Arc::new(Cache::new(config.cache, reader.clone()));
-        Self { config: Arc::new(config), reader, cache, signals }
+        Self { config: Arc::new(config), reader, cache, signals, audit: Audit::default() }
+    }
+
+    /// Writes down here who read what.
+    pub fn with_audit(mut self, audit: Audit) -> Self {
+        self.audit = audit;
+        self
+    }
+
+    /// Shows how much is kept.
+    pub fn show_cache(&self, metrics: &Metrics) {
+        let (bytes, entries) = (self.cache.clone(), self.cache.clone());
+        metrics.reading("larder_cache_bytes", "Bytes of answers that are kept.", move || bytes.size().0);
+        metrics.reading("larder_cache_entries", "Answers that are kept.", move || entries.size().1);
     }
 
     /// Has lists asked for anew that have outlived their time; this question is answered with what there is.

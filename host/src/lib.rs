@@ -3,14 +3,18 @@
 // Floor 0: small parsed values.
 pub mod name;
 pub mod template;
+pub mod trace;
 pub mod uri;
 
 // Floor 1: decisions and plain data.
 pub mod drain;
+pub mod health;
+pub mod metrics;
 pub mod policy;
 pub mod resource;
 
-// Floor 2: the engine.
+// Floor 2: the engine, and who asked for what.
+pub mod audit;
 pub mod sandbox;
 
 // Floor 3: one provider.
@@ -25,7 +29,8 @@ pub mod gateway;
 pub mod lookout;
 pub mod reconcile;
 
-// Floor 6: the protocol.
+// Floor 6: the protocol, and what operators look at.
+pub mod admin;
 pub mod endpoint;
 
 // Floor 7: what the operator wants, the other end of the protocol, and what authors need.

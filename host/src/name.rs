@@ -190,5 +190,15 @@ mod tests {
             Digest::of(b"").to_string(),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
+        let parse = |text: &str| Digest::parse(text).ok();
+        assert_eq!(parse(&format!("sha256:{}", Digest::of(b"x"))), Some(Digest::of(b"x")));
+        for bad in [
+            String::new(),
+            "sha256:00".into(),
+            Digest::of(b"x").to_string(),
+            format!("sha256:{}", "g".repeat(64)),
+        ] {
+            assert_eq!(parse(&bad), None, "{bad}");
+        }
     }
 }

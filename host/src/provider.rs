@@ -2,10 +2,12 @@
 //! WIT types end here; what leaves this room is ours, bounded and parsed.
 
 mod convert;
+mod counted;
 mod probe;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
@@ -14,6 +16,7 @@ use wasmtime::component::Instance;
 
 use self::convert::{Left, entry_page, reading, template_match, template_page, versions};
 pub use self::probe::{LoadError, Probed};
+use crate::metrics::Tally;
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Grant, Permit};
 use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
@@ -39,6 +42,8 @@ pub struct Provider {
     turns: Semaphore,
     signals: Outbox,
     threads: Option<Arc<Threads>>,
+    tally: Arc<Tally>,
+    since: SystemTime,
 }
 
 /// Why a call gave no answer.
@@ -115,6 +120,8 @@ impl Provider {
         // Only what has a folder can wait for one.
         let threads = (!grant.dirs.is_empty()).then(|| sandbox.threads(&team, &name));
         Self {
+            tally: sandbox.metrics().provider(&team, &name),
+            since: SystemTime::now(),
             name,
             team,
             revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
@@ -151,6 +158,16 @@ impl Provider {
         self.digest
     }
 
+    /// When this revision came.
+    pub fn since(&self) -> SystemTime {
+        self.since
+    }
+
+    /// What is counted of it, over all its revisions that live.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     /// What it was given.
     pub fn grant(&self) -> &Arc<Grant> {
         &self.grant
@@ -177,8 +194,10 @@ impl Provider {
         permit: Permit,
         act: impl for<'a> FnOnce(&'a mut Store<State>, &'a Instance) -> BoxFuture<'a, wasmtime::Result<T>> + Send,
     ) -> Result<T, CallError> {
-        let wait = tokio::time::timeout(self.grant.limits.queue, self.turns.acquire());
-        let Ok(Ok(_turn)) = wait.await else {
+        let asked = Instant::now();
+        let turn = tokio::time::timeout(self.grant.limits.queue, self.turns.acquire()).await;
+        self.tally.waits.note(asked.elapsed());
+        let Ok(Ok(_turn)) = turn else {
             return Err(CallError::Busy);
         };
         let lease = Lease {
@@ -189,6 +208,7 @@ impl Provider {
             pace: self.pace.clone(),
             signals: self.signals.clone(),
             threads: self.threads.clone(),
+            tally: self.tally.clone(),
         };
         self.sandbox.run(&self.compiled, lease, act).await.map_err(|fault| self.blame(fault))
     }
@@ -204,7 +224,7 @@ impl Provider {
         CallError::Fault(fault)
     }
 
-    async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
+    async fn describe_once(&self, permit: Permit) -> Result<wit::Description, CallError> {
         let resources = self.compiled.resources.clone();
         self.call(permit, move |store, instance| {
             Box::pin(async move { resources.load(&mut *store, instance)?.call_describe(store).await })
@@ -212,8 +232,7 @@ impl Provider {
         .await
     }
 
-    /// A part of its list.
-    pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
+    async fn list_once(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
         let resources = self.compiled.resources.clone();
         let ListQuery { cursor, limit, uri_prefix, kind } = query;
         let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
@@ -227,8 +246,7 @@ impl Provider {
         entry_page(page?, self.grant.limits.page)
     }
 
-    /// A part of its list of templates.
-    pub async fn templates(
+    async fn templates_once(
         &self,
         permit: Permit,
         cursor: Option<String>,
@@ -245,8 +263,7 @@ impl Provider {
         template_page(page?, self.grant.limits.page)
     }
 
-    /// Whether a URI inside its claims is one of its own.
-    pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
+    async fn match_once(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
         let (resources, uri) = (self.compiled.resources.clone(), uri.clone());
         let found = self
             .call(permit, move |store, instance| {
@@ -258,8 +275,7 @@ impl Provider {
         Ok(found.map(template_match))
     }
 
-    /// What a URI holds.
-    pub async fn read(
+    async fn read_once(
         &self,
         permit: Permit,
         uri: &Uri,
@@ -286,8 +302,7 @@ impl Provider {
         reading
     }
 
-    /// Values for a variable of one of its templates. None where it gives no suggestions at all.
-    pub async fn complete(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
+    async fn complete_once(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
         let Some(completion) = self.compiled.completion.clone() else {
             return Ok(Completion::default());
         };
@@ -310,9 +325,7 @@ impl Provider {
         Ok(Completion { values: answer.values, total: answer.total, more })
     }
 
-    /// The current versions of these URIs, in their order; none where a URI names nothing.
-    /// Fails where it does not tell versions at all.
-    pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
+    async fn versions_once(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
         let Some(indices) = self.compiled.versions.clone() else {
             return Err(CallError::Failed("it does not tell versions".into()));
         };

@@ -30,6 +30,7 @@ pub use self::wanted::Reread;
 use self::wanted::Wants;
 use crate::catalog::Writer;
 use crate::drain::Drain;
+use crate::health::Health;
 use crate::name::{ProviderName, TeamName};
 use crate::policy::{Approve, Ask, Grant};
 use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
@@ -84,6 +85,7 @@ pub struct Reconcile {
     inbox: Inbox,
     wake: Arc<Notify>,
     announces: bool,
+    health: Health,
     drain: Drain,
 }
 
@@ -118,6 +120,7 @@ impl Reconcile {
             inbox,
             wake: Arc::default(),
             announces: true,
+            health: Health::default(),
             drain,
         }
     }
@@ -125,6 +128,12 @@ impl Reconcile {
     /// Keeps to itself what is held back: for one who only has a look beside a server.
     pub fn quietly(mut self) -> Self {
         self.announces = false;
+        self
+    }
+
+    /// Says here when the folder cannot be read.
+    pub fn with_health(mut self, health: Health) -> Self {
+        self.health = health;
         self
     }
 
@@ -168,6 +177,8 @@ impl Reconcile {
 
     /// Compares what is seen with what is served, starts to load what differs, and lets go what is gone.
     fn compare(&mut self, looked: Looked, round: &mut Round) -> Option<Duration> {
+        self.load.sandbox.metrics().house().rounds.one();
+        self.tell_health(looked.unreadable.as_deref());
         round.troubles.extend(looked.troubles);
         let seen = looked.found?;
         self.state.keep_only(&seen.wanted, round);
@@ -175,6 +186,18 @@ impl Reconcile {
             self.state.want(wanted, &self.load);
         }
         seen.again
+    }
+
+    /// A folder that cannot be read is a reason to send nobody here only where nothing is served from before.
+    fn tell_health(&self, unreadable: Option<&str>) {
+        let part = format!("folder of {}", self.team);
+        match unreadable {
+            Some(trouble) => {
+                let is_reason = self.writer.current().offers().is_empty();
+                self.health.wrong(&part, format!("team {}: {trouble}", self.team), is_reason);
+            }
+            None => self.health.right(&part),
+        }
     }
 
     fn publish(&mut self) {

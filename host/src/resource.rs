@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::name::Teams;
 use crate::template::Pattern;
+use crate::trace::Trace;
 use crate::uri::Uri;
 
 /// Keys and the JSON that belongs to them, parsed and written anew.
@@ -238,6 +239,10 @@ pub struct Call {
     /// Whether the metadata holds nothing but what the protocol itself puts there. Anything else is part of
     /// the question: its answer is not for others.
     pub plain: bool,
+    /// Where it belongs in a trace, if who asks says so.
+    pub trace: Option<Trace>,
+    /// The id of the request, as JSON; for the audit log.
+    pub request: Option<String>,
     /// Where reports of progress go; none where nobody asked for them.
     pub progress: Option<mpsc::Sender<Progress>>,
     cancelled: AtomicBool,

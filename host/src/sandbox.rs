@@ -20,6 +20,7 @@ mod threads;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
@@ -39,6 +40,7 @@ pub use self::state::{Lease, Signal, State};
 use self::threads::AllThreads;
 pub use self::threads::Threads;
 use crate::drain::Drain;
+use crate::metrics::Metrics;
 use crate::name::{ProviderName, TeamName};
 
 /// Characters of what the engine says of a fault.
@@ -72,6 +74,7 @@ pub struct Sandbox {
     ticker: limits::Ticker,
     compiler: Compiler,
     threads: AllThreads,
+    metrics: Metrics,
 }
 
 impl Sandbox {
@@ -87,8 +90,14 @@ impl Sandbox {
             ticker: limits::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
             compiler: Compiler::new(&config.compiler, &engine, drain)?,
             threads: AllThreads::default(),
+            metrics: Metrics::default(),
             engine,
         })
+    }
+
+    /// What is counted of the house: the lowest room that counts has the numbers.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Opens a guest, lets `act` call it, and closes it, all within the limits of the lease.
@@ -104,6 +113,7 @@ impl Sandbox {
             return Err(plain(FaultKind::Crowded));
         };
         let _ticking = self.ticker.run();
+        let (tally, began) = (lease.tally.clone(), Instant::now());
         let wall = grant.limits.wall;
         let until = tokio::time::Instant::now() + wall;
         let threads = lease.threads.clone();
@@ -115,13 +125,16 @@ impl Sandbox {
             let instance = compiled.pre.instantiate_async(&mut store).await?;
             act(&mut store, &instance).await
         };
+        let work = limits::counted(&tally, work);
         let answer = tokio::time::timeout_at(until, async {
             match &threads {
                 Some(threads) => threads.within(work).await?,
                 None => work.await,
             }
         });
-        let error = match answer.await {
+        let answer = answer.await;
+        tally.durations.note(began.elapsed());
+        let error = match answer {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => error,
             Err(_) => return Err(Fault { stderr: log.tail(), ..plain(FaultKind::Wall(wall)) }),

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 /// Floors from the ground up. A room uses rooms below it, never above, never its neighbours.
 const FLOORS: &[&[&str]] = &[
-    &["name", "uri", "template"],
-    &["policy", "resource", "drain"],
-    &["sandbox"],
+    &["name", "uri", "template", "trace"],
+    &["policy", "resource", "drain", "metrics", "health"],
+    &["sandbox", "audit"],
     &["provider"],
     &["catalog", "source"],
     &["gateway", "lookout", "reconcile"],
-    &["endpoint"],
+    &["endpoint", "admin"],
     &["config", "client", "author"],
     &["app"],
     &["cli"],

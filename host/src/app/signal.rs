@@ -34,19 +34,19 @@ impl Stops {
 
 /// "Look again", as an operator says it: SIGHUP.
 #[cfg(unix)]
-pub(crate) async fn hang_up(wake: Arc<Notify>, drain: Drain) {
+pub(crate) async fn hang_up(wakes: Vec<Arc<Notify>>, drain: Drain) {
     let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
     loop {
         tokio::select! {
             () = drain.stopping() => return,
-            Some(()) = hang_up.recv() => wake.notify_one(),
+            Some(()) = hang_up.recv() => wakes.iter().for_each(|wake| wake.notify_one()),
         }
     }
 }
 
 /// There is no such signal here.
 #[cfg(not(unix))]
-pub(crate) async fn hang_up(_: Arc<Notify>, _: Drain) {}
+pub(crate) async fn hang_up(_: Vec<Arc<Notify>>, _: Drain) {}
 
 /// Listens for Ctrl-C.
 #[cfg(not(unix))]

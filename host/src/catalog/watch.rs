@@ -106,6 +106,12 @@ impl Hub {
         lock(&self.watchers).by_uri.keys().cloned().collect()
     }
 
+    /// Watches, and URIs that are watched.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let watchers = lock(&self.watchers);
+        (watchers.all.len(), watchers.by_uri.len())
+    }
+
     pub(super) async fn news(&self) -> News {
         let bell = lock(&self.watchers).bell.clone();
         loop {

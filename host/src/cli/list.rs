@@ -14,6 +14,9 @@ use crate::client::{Client, Filter, Resource};
 
 /// Lists the resources of a server, or of a folder of components
 #[derive(Debug, Args)]
+#[command(
+    after_help = "What a server rejects or holds back is in no list of a client: `larder status` says it."
+)]
 pub(super) struct List {
     /// At most this many
     #[arg(long, value_name = "N")]

@@ -35,7 +35,12 @@ impl Serve {
         log::start(&config.log);
         let format = config.log.format;
         if self.stdio {
-            let app = App::build(config).await?;
+            // The default address is the one of a server: a client may start many of these.
+            let admin = match config.admin.is_written {
+                true => app::bind_admin(&config.admin).await?,
+                false => None,
+            };
+            let app = App::build_server(config, admin).await?;
             announce("stdin and stdout", &app.served(), format);
             app.serve_stdio().await?;
             return Ok(Answer::Yes);
@@ -43,7 +48,8 @@ impl Serve {
         let listener = app::bind(config.endpoint.listen).await?;
         // With port 0 the system has chosen one.
         let url = format!("http://{}/mcp", listener.local_addr()?);
-        let app = App::build(config).await?;
+        let admin = app::bind_admin(&config.admin).await?;
+        let app = App::build_server(config, admin).await?;
         announce(&url, &app.served(), format);
         app.serve_http(listener).await?;
         Ok(Answer::Yes)

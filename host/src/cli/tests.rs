@@ -35,6 +35,8 @@ fn command_lines_that_can_be_run() {
         "watch a:b c:d --list --json --count 2 --for 10s --url http://x/mcp",
         "watch --list --plugins p",
         "approve",
+        "status",
+        "status --admin http://x:1 --token t --json",
         "approve --json --plugins p",
         "approve wiki --yes --config c",
         "token new",

@@ -66,6 +66,9 @@ pub enum ClientError {
     /// An answer that is not MCP.
     #[error("the server's answer is not MCP: {0}")]
     NotMcp(String),
+    /// Not what a status page says.
+    #[error("what {0} answers is not the status of a server; give its admin address with `--admin`")]
+    NotStatus(String),
     /// The server says no.
     #[error("the server says: {0}")]
     Refused(Refusal),

@@ -77,6 +77,20 @@ impl Http {
         }
     }
 
+    /// Gets what is at the URL itself.
+    pub(super) async fn page(&self) -> Result<Vec<u8>, ClientError> {
+        let response =
+            self.client.get(self.url.clone()).send().await.map_err(|error| failed(&self.url, &error))?;
+        match response.status() {
+            status @ StatusCode::UNAUTHORIZED => Err(self.no_access(status, None)),
+            status if !status.is_success() => {
+                let hint = "it shows no status to this client".into();
+                Err(ClientError::Status { url: self.url.to_string(), status: status.as_u16(), hint })
+            }
+            _ => self.body(response).await,
+        }
+    }
+
     /// The server may have forgotten the session; then it is ended already.
     pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {

@@ -34,6 +34,8 @@ impl Config {
             ("cache", self.gateway.cache != fresh.gateway.cache),
             ("compiler", format!("{:?}", self.sandbox.compiler) != format!("{:?}", fresh.sandbox.compiler)),
             ("server", self.differs_in_server(&fresh)),
+            ("admin", self.admin != fresh.admin),
+            ("audit", self.audit != fresh.audit),
         ];
         let later = rooms.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect();
         let now = reconcile::Config {

@@ -1,6 +1,8 @@
 //! From what was written to what is meant: the one conversion, and the only place with defaults.
 //! (Those of the limits stand in `policy`, which has to have some where there is no file at all.)
 
+mod admin;
+mod audit;
 mod auth;
 mod compiler;
 mod provider;
@@ -49,8 +51,12 @@ pub(super) fn convert(
     let auth = conversion.auth(file.auth);
     let listen = conversion.listen(&file.server, overrides, auth.is_open());
     let log = conversion.log(&file.server);
+    let admin = conversion.admin(&file.admin);
+    let audit = conversion.audit(&file.audit);
     let Server { instructions, page_size, watched_uris, guests, grace, .. } = &file.server;
     Config {
+        admin,
+        audit,
         gateway: gateway::Config {
             page_size: page_size.unwrap_or(100),
             instructions: instructions.clone(),

@@ -9,7 +9,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::LogFormat;
-use super::value::{Approval, Dir, Host, Listen, Moment, Plain, Size, Time, TimeOrNever};
+use super::value::{
+    Approval, Dir, Host, Listen, ListenOrOff, Moment, Plain, Size, Time, TimeOrNever, TokenDigest,
+};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -19,6 +21,8 @@ pub(super) struct File {
     pub(super) approve: Option<Approval>,
     pub(super) server: Server,
     pub(super) auth: Auth,
+    pub(super) admin: Admin,
+    pub(super) audit: Audit,
     pub(super) cache: Cache,
     pub(super) watch: Watch,
     pub(super) limits: Limits,
@@ -88,6 +92,30 @@ pub(super) struct Oauth {
     pub(super) scopes: Vec<Spanned<String>>,
     pub(super) leeway: Option<Spanned<Time>>,
     pub(super) refresh: Option<Time>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Admin {
+    pub(super) listen: Option<Spanned<ListenOrOff>>,
+    pub(super) hosts: Option<Vec<String>>,
+    pub(super) token: Option<TokenDigest>,
+    pub(super) unauthenticated: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Audit {
+    pub(super) file: Option<Spanned<PathBuf>>,
+    pub(super) on_full: Option<OnFull>,
+}
+
+/// What happens to reads when the audit log cannot be written.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OnFull {
+    Wait,
+    Drop,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -6,6 +6,8 @@ use crate::name::ProviderName;
 use crate::policy::{Access, Approve, Limits};
 use crate::sandbox::Place as Cache;
 
+mod outside;
+
 const EXAMPLE: &str = include_str!("../../../examples/larder.toml");
 
 /// A folder with what the examples name.
@@ -194,6 +196,8 @@ fn read_again_it_says_what_takes_effect_now() {
         ("cache.entries = 3", "cache"),
         ("compiler.cpu = '9s'", "compiler"),
         ("server.page_size = 3", "server"),
+        ("admin.listen = 'off'", "admin"),
+        ("audit.file = '-'", "audit"),
     ] {
         assert_eq!(again("", text).later, [key], "{text}");
     }
@@ -235,7 +239,7 @@ env = ["NO_SUCH"]
 settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `cache`, `watch`, `limits`, `compiler`, `provider`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `cache`, `watch`, `limits`, `compiler`, `provider`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
             larder.toml:7: server.page_size: invalid type: string "many", expected u32
             larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"

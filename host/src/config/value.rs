@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 pub(super) use host::Host;
 
+use crate::name::Digest;
 use crate::policy::Approve;
 
 /// Bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a number.
@@ -125,6 +126,35 @@ impl<'de> Deserialize<'de> for Listen {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         let text = Plain::deserialize(reader)?.0;
         listen(&text).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Where to listen, or `off`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListenOrOff(pub(super) Option<SocketAddr>);
+
+impl<'de> Deserialize<'de> for ListenOrOff {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = Plain::deserialize(reader)?.0;
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        listen(&text)
+            .map(|listen| Self(Some(listen)))
+            .map_err(|why| D::Error::custom(format!("{why}, or \"off\"")))
+    }
+}
+
+/// The digest of a token; the token itself has no place in a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenDigest(pub(super) Digest);
+
+impl<'de> Deserialize<'de> for TokenDigest {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = Plain::deserialize(reader)?.0;
+        // What was written may be the token: it is not repeated.
+        let bad = "must be \"sha256:\" and the digest of the token in hexadecimal, as `printf %s TOKEN | sha256sum` gives it";
+        Digest::parse(&text).map(Self).map_err(|_| D::Error::custom(bad))
     }
 }
 

@@ -16,6 +16,7 @@ use super::refusal::{INTERNAL, Refusal};
 use super::show;
 use crate::catalog::Watch;
 use crate::gateway::Error;
+use crate::metrics::Era as Generation;
 use crate::resource::{Body, Call, Caller, Completion, Freshness, Page, Reading, Scope};
 use crate::uri::Uri;
 
@@ -55,6 +56,10 @@ impl Endpoint {
     pub(super) async fn answer(self, id: Id, ask: Ask, call: Arc<Call>, peer: Peer) -> Vec<u8> {
         let _waiting = Waiting(call.clone());
         let modern = peer.is_modern();
+        self.0
+            .metrics
+            .house()
+            .request(ask.word(), if modern { Generation::Modern } else { Generation::Legacy });
         // Whatever went wrong below, it went wrong for one request.
         let asked = AssertUnwindSafe(self.ask(&id, ask, &call, &peer)).catch_unwind().await;
         match asked {
@@ -125,6 +130,7 @@ impl Endpoint {
 
     /// The answer to the legacy handshake.
     pub(super) fn handshake(&self, id: &Id, version: Legacy, caller: &Caller) -> Vec<u8> {
+        self.0.metrics.house().request("initialize", Generation::Legacy);
         let about = self.0.gateway.about(caller);
         self.result(id, false, Hints::default(), |o| {
             o.text("protocolVersion", version.as_str());

@@ -180,7 +180,7 @@ impl Endpoint {
     ) -> Result<Response, Refusal> {
         match classify(request, Some(headers))? {
             Era::Modern(method) => {
-                let asking = Asking::read(request, method, who.caller.clone())?;
+                let asking = Asking::read(request, method, who.caller.clone())?.traced_by(headers);
                 Ok(self.modern(asking).await)
             }
             Era::Listen => self.listen(headers, who, request).await,

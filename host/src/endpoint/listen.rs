@@ -10,6 +10,7 @@ use super::json::object;
 use super::message::{Id, Params};
 use super::refusal::{PARAMS, Refusal};
 use crate::catalog::{Change, Watch};
+use crate::metrics::Era;
 use crate::resource::Call;
 use crate::uri::Uri;
 
@@ -64,6 +65,7 @@ impl Listening {
             .buffered(AT_ONCE);
         let uris: Vec<Uri> = owned.filter_map(std::future::ready).collect().await;
         let uris = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
+        endpoint.0.metrics.house().request("listen", Era::Modern);
         Self { id, watch, list: filter.list, uris }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
+
 use super::fields::Fields;
 use super::filter;
 use super::message::{Id, Params, Request};
@@ -10,6 +12,7 @@ use super::refusal::{PARAMS, Refusal, clip};
 use super::show::VERSION_KEY;
 use crate::gateway::Filter;
 use crate::resource::{Call, Caller, Completing};
+use crate::trace::Trace;
 
 /// The most bytes of metadata that go down with a request.
 const MOST_METADATA: usize = 64 << 10;
@@ -111,7 +114,26 @@ impl Asking {
         let (reports, progress) = Reports::wanted(&request.params.meta)?;
         let mut call = call(&request.params, caller)?;
         call.progress = progress;
+        call.request = Some(request.id.json().to_owned());
         Ok(Self { id: request.id.clone(), ask, call: Arc::new(call), reports })
+    }
+}
+
+impl Asking {
+    /// Where the request does not say by itself where in a trace it belongs, its headers may.
+    pub(super) fn traced_by(mut self, headers: &HeaderMap) -> Self {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        // Nobody else has the call yet.
+        let call = Arc::get_mut(&mut self.call).filter(|call| call.trace.is_none());
+        let trace = text("traceparent").and_then(|parent| Trace::parse(parent, text("tracestate")));
+        if let (Some(call), Some(trace)) = (call, trace) {
+            let known = |name: &str| call.metadata.iter().any(|(key, _)| key == name);
+            let new: Vec<_> = trace.headers().filter(|(name, _)| !known(name)).collect();
+            let json = |text: &str| serde_json::Value::from(text).to_string();
+            call.metadata.extend(new.into_iter().map(|(name, text)| (name.to_owned(), json(text))));
+            call.trace = Some(trace);
+        }
+        self
     }
 }
 
@@ -122,12 +144,29 @@ pub(super) fn call(params: &Params<'_>, caller: Caller) -> Result<Call, Refusal>
         return Err(Refusal::new(PARAMS, format!("`_meta` has more than {MOST_METADATA} bytes")));
     }
     let mut call = Call::by(caller);
+    // What is no text there is nobody's place in a trace, and no reason to answer nothing.
+    let text = |key| params.meta.text(key).ok().flatten();
+    call.trace = text("traceparent").and_then(|parent| Trace::parse(&parent, text("tracestate").as_deref()));
     call.plain = params.meta.iter().all(|(key, _)| PLAIN.contains(&key));
     call.metadata = params.meta.iter().map(|(key, json)| (key.to_owned(), json.get().to_owned())).collect();
     Ok(call)
 }
 
 impl Ask {
+    /// The word under which it is counted.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Discover => "discover",
+            Self::Ping => "ping",
+            Self::List { .. } => "list",
+            Self::Templates { .. } => "templates",
+            Self::Read { .. } => "read",
+            Self::Complete(_) => "complete",
+            Self::Subscribe { .. } => "subscribe",
+            Self::Unsubscribe { .. } => "unsubscribe",
+        }
+    }
+
     fn read(method: Method, params: &Params<'_>) -> Result<Self, Refusal> {
         if let Some(fault) = &params.fault {
             return Err(fault.clone().into());

@@ -108,6 +108,11 @@ impl<W> Sessions<W> {
         });
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.lock().len() as u64
+    }
+
     fn make_room(&self, table: &mut Table<W>) -> Result<(), Refusal> {
         let unused = table.values().filter(|session| !session.is_used());
         let oldest = unused.min_by_key(|session| session.usage().seen).map(|session| session.id.clone());

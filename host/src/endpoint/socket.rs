@@ -49,9 +49,10 @@ impl Endpoint {
             match accepted {
                 Ok((stream, _)) => {
                     let serving = serve(stream, router.clone(), drain.clone(), self.0.config.stall);
+                    let open = self.0.metrics.house().connections.hold();
                     drain.spawn(async move {
                         serving.await;
-                        drop(place);
+                        drop((place, open));
                     });
                 }
                 Err(error) => {

@@ -137,6 +137,11 @@ impl Cache {
         Self { kept, flights: Flights::default(), habits: Habits::default(), reader }
     }
 
+    /// Bytes and answers that are kept.
+    pub(super) fn size(&self) -> (u64, u64) {
+        self.shelf().size()
+    }
+
     /// The answer to a question: what is kept, what another's call gives, or what this call does.
     /// An error is neither kept nor shared: it may be about this caller, or about this moment.
     pub(super) async fn answer<E>(

@@ -1,19 +1,26 @@
 //! A read: who owns the URI, may this caller, then one call. A not-found lets the next candidate try.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::audited::Trail;
 use super::cache::{Manner, Question};
 use super::{Error, Gateway};
 use crate::catalog::{Catalog, Offer, Route};
+use crate::metrics::Kept;
 use crate::policy::Permit;
 use crate::provider::CallError;
 use crate::resource::{Call, Entry, Reading};
 use crate::uri::Uri;
 
 impl Gateway {
-    /// What a URI holds. `held` is the version that the caller has already: if it is still the current one,
-    /// the answer is `NotModified`.
-    pub async fn read(&self, call: &Arc<Call>, uri: &str, held: Option<&str>) -> Result<Reading, Error> {
+    pub(super) async fn find(
+        &self,
+        call: &Arc<Call>,
+        uri: &str,
+        held: Option<&str>,
+        trail: &mut Trail,
+    ) -> Result<Reading, Error> {
         let uri = Uri::parse(uri)?;
         let catalog = self.reader.snapshot();
         let mut refused = None;
@@ -25,7 +32,8 @@ impl Gateway {
                 }
                 Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
-            match self.ask(call, &catalog, offer, route, &uri, held).await {
+            trail.at(offer);
+            match self.ask((call, held), &catalog, offer, route, &uri, trail).await {
                 Ok(reading) if held.is_some() && reading.version.as_deref() == held => {
                     return Err(Error::from_call(offer.name(), uri.as_str(), held, CallError::NotModified));
                 }
@@ -45,12 +53,12 @@ impl Gateway {
     /// Asks one provider, unless its answer is known.
     async fn ask(
         &self,
-        call: &Arc<Call>,
+        (call, held): (&Arc<Call>, Option<&str>),
         catalog: &Catalog,
         offer: &Offer,
         route: Route<'_>,
         uri: &Uri,
-        held: Option<&str>,
+        trail: &mut Trail,
     ) -> Result<Reading, CallError> {
         let (Ok(permit), Some(caller)) = (Permit::ask(call, offer.provider.team()), &call.caller) else {
             return Err(CallError::NotFound);
@@ -58,7 +66,9 @@ impl Gateway {
         let question =
             Question { revision: offer.provider.revision(), team: offer.provider.team(), caller, uri };
         let held_by_it = held.map(ToOwned::to_owned);
+        let asked = AtomicBool::new(false);
         let answer = async {
+            asked.store(true, Ordering::Relaxed);
             let matched = match route {
                 Route::Matched(_, matched) => matched,
                 _ => Some(offer.claimed(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
@@ -67,7 +77,11 @@ impl Gateway {
             its_own(catalog, offer, uri, &reading)?;
             Ok(reading)
         };
-        self.cache.answer(&question, manner(call, held), answer).await
+        let answer = self.cache.answer(&question, manner(call, held), answer).await;
+        trail.cached = !asked.load(Ordering::Relaxed);
+        trail.error = answer.as_ref().err().map(CallError::outcome);
+        offer.provider.tally().answered(if trail.cached { Kept::Hit } else { Kept::Miss });
+        answer
     }
 
     /// What the catalog holds of a URI that is listed.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -15,6 +15,7 @@ use super::wanted::Wanted;
 use super::{Approvals, ApprovalsError, Terms};
 use crate::catalog::HeldBack;
 use crate::drain::Drain;
+use crate::metrics;
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Approve, Ask, Grant, import_asks};
 use crate::provider::{LoadError, Probed, Provider};
@@ -59,6 +60,17 @@ pub(super) enum Outcome {
     Rejected(LoadError, Option<Revision>),
     /// It asks for more than it may have.
     HeldBack(HeldBack),
+}
+
+impl Outcome {
+    fn counted_as(&self) -> metrics::Load {
+        match self {
+            Self::Same(_) => metrics::Load::Same,
+            Self::Offer(_) => metrics::Load::Served,
+            Self::Rejected(..) => metrics::Load::Rejected,
+            Self::HeldBack(_) => metrics::Load::HeldBack,
+        }
+    }
 }
 
 /// A revision that works.
@@ -112,6 +124,9 @@ impl Load {
             let _turn = load.turns.acquire().await;
             let covered = load.covers(&wanted, &known).await;
             let outcome = or_panicked(load.load(wanted, known)).await;
+            let house = load.sandbox.metrics().house();
+            house.loaded(outcome.counted_as());
+            house.load_times.note(began.elapsed());
             let errand = Errand::Load(ticket);
             // Nobody is there to take it when the house stops.
             let _ = load.done.send(Loaded { stem, errand, outcome, covered, took: began.elapsed() });
@@ -176,7 +191,12 @@ impl Load {
         *reached = Some(revision.clone());
         let unapproved = self.missing(&name, asks.clone(), revision.terms.approve).await?;
         if !unapproved.is_empty() {
-            return Ok(Outcome::HeldBack(HeldBack { provider: name, digest, lines: unapproved }));
+            return Ok(Outcome::HeldBack(HeldBack {
+                provider: name,
+                digest,
+                lines: unapproved,
+                since: SystemTime::now(),
+            }));
         }
         if known.serving.as_ref() == Some(&revision) || known.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Same(revision));
@@ -192,7 +212,12 @@ impl Load {
         let news: BTreeSet<_> = imports.iter().filter(is_new).cloned().collect();
         let lines = self.missing(&name, news, revision.terms.approve).await?;
         if !lines.is_empty() {
-            return Ok(Outcome::HeldBack(HeldBack { provider: name, digest, lines }));
+            return Ok(Outcome::HeldBack(HeldBack {
+                provider: name,
+                digest,
+                lines,
+                since: SystemTime::now(),
+            }));
         }
         // What it imports, whatever its grant covers: a narrower grant later is no reason to ask.
         asks.extend(import_asks(&compiled.imports, &Grant::default()));

@@ -112,7 +112,9 @@ mod tests {
 
     #[test]
     fn a_round_is_one_line() {
-        let rejected = Rejected { file: "c.wasm".into(), digest: None, reason: "the file is empty".into() };
+        let since = std::time::SystemTime::now();
+        let rejected =
+            Rejected { file: "c.wasm".into(), digest: None, reason: "the file is empty".into(), since };
         let round = Round {
             rejected: vec![rejected],
             gone: vec![ProviderName::parse("a").unwrap()],

@@ -32,6 +32,8 @@ pub(super) struct Looked {
     /// None if the folder could not be looked at: then all stays as it is.
     pub(super) found: Option<Found>,
     pub(super) troubles: Vec<String>,
+    /// Why the folder cannot be looked at, for as long as it cannot.
+    pub(super) unreadable: Option<String>,
 }
 
 impl Sight {
@@ -91,6 +93,7 @@ impl Eyes {
         }
         let mut troubles = Vec::new();
         let found = self.wants.look(&mut troubles);
-        Looked { found, troubles }
+        let unreadable = self.wants.trouble().map(ToOwned::to_owned);
+        Looked { found, troubles, unreadable }
     }
 }

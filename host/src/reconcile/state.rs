@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::AbortHandle;
 
@@ -164,6 +164,7 @@ impl State {
             }
             Outcome::Rejected(error, revision) => part.fail(&loaded.stem, &error, revision, round),
             Outcome::HeldBack(held) => {
+                let held = held.or_before(part.held_back.as_ref());
                 if part.held_back.as_ref() != Some(&held) {
                     round.held_back.push(held.clone());
                 }
@@ -249,7 +250,9 @@ impl Part {
 
     fn fail(&mut self, stem: &str, error: &LoadError, revision: Option<Revision>, round: &mut Round) {
         let digest = revision.as_ref().map(|revision| revision.digest);
-        let line = Rejected { file: format!("{stem}.wasm"), digest, reason: error.to_string() };
+        let (file, reason, since) = (format!("{stem}.wasm"), error.to_string(), SystemTime::now());
+        let before = self.failed.as_ref().map(|failed| &failed.line);
+        let line = Rejected { file, digest, reason, since }.or_before(before);
         if self.failed.as_ref().is_none_or(|failed| failed.line != line) {
             round.rejected.push(line.clone());
         }

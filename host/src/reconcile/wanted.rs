@@ -58,6 +58,11 @@ impl Wants {
         self.reread = Some(Rereading { reread, known, latest: (known, Instant::now()) });
     }
 
+    /// Why the folder cannot be looked at, if it cannot.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
     /// The folders in which something may change.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let configuration =

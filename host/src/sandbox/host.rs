@@ -105,7 +105,13 @@ impl http_client::Host for State {
         request: http_client::Request,
     ) -> wasmtime::Result<Result<http_client::Response, http_client::Failure>> {
         let outgoing = self.lease.outgoing.clone();
-        let answer = outgoing.fetch(&request.method, &request.url, request.headers, request.body).await;
+        let mut headers = request.headers;
+        if let Some(trace) = &self.lease.permit.call().trace
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
+        {
+            headers.extend(trace.headers().map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        let answer = outgoing.fetch(&request.method, &request.url, headers, request.body).await;
         Ok(match answer {
             Ok((status, headers, body)) => Ok(http_client::Response { status, headers, body }),
             Err(refusal) => Err(match refusal {

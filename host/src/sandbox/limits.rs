@@ -1,5 +1,7 @@
 //! Memory, tables and instances of one guest; its time on the processor; and the clock that counts it.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,6 +9,8 @@ use std::time::Duration;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 
 use super::state::State;
+use crate::metrics::Tally;
+use crate::metrics::process::thread_time;
 use crate::policy::Limits;
 
 /// How often the engine's clock ticks while any guest runs.
@@ -24,11 +28,14 @@ pub(super) struct Meter {
     table_elements: usize,
     instances: usize,
     pub(super) refused: bool,
+    tally: Arc<Tally>,
 }
 
 impl Meter {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, tally: Arc<Tally>) -> Self {
+        tally.guests.up(1);
         Self {
+            tally,
             memory: 0,
             memory_limit: limits.memory,
             table_elements: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
@@ -45,6 +52,7 @@ impl ResourceLimiter for Meter {
             self.refused = true;
             return Ok(false);
         }
+        self.tally.grew(total - self.memory, total);
         self.memory = total;
         Ok(true)
     }
@@ -67,6 +75,25 @@ impl ResourceLimiter for Meter {
     fn memories(&self) -> usize {
         self.instances
     }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.tally.guests.down(1);
+        self.tally.freed(self.memory);
+    }
+}
+
+/// Counts the time that this takes on a processor, waiting left out.
+pub(super) async fn counted<T>(tally: &Tally, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|waker| {
+        let began = thread_time();
+        let polled = work.as_mut().poll(waker);
+        tally.ran(thread_time().saturating_sub(began));
+        polled
+    })
+    .await
 }
 
 /// Arms a store: after `cpu` on the processor the guest is interrupted, and long before it is slowed down.

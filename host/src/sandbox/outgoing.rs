@@ -12,6 +12,7 @@ use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpH
 use super::address;
 use super::log::{Level, Log};
 use crate::policy::{Grant, HostRule};
+use crate::trace::Trace;
 
 /// The way out for one revision of one provider. Nothing of it, connections included, is shared with another.
 pub struct Outgoing {
@@ -188,11 +189,22 @@ impl Resolve for Resolver {
 pub(super) struct Hooks {
     outgoing: Arc<Outgoing>,
     log: Log,
+    trace: Option<Trace>,
 }
 
 impl Hooks {
-    pub(super) fn new(outgoing: Arc<Outgoing>, log: Log) -> Self {
-        Self { outgoing, log }
+    pub(super) fn new(outgoing: Arc<Outgoing>, log: Log, trace: Option<Trace>) -> Self {
+        Self { outgoing, log, trace }
+    }
+
+    /// Says where in a trace the request belongs, unless the guest has said it.
+    fn carry_on(&self, headers: &mut http::HeaderMap) {
+        let trace = self.trace.as_ref().filter(|_| !headers.contains_key("traceparent"));
+        for (name, value) in trace.into_iter().flat_map(Trace::headers) {
+            if let Ok(value) = http::HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        }
     }
 }
 
@@ -210,6 +222,8 @@ impl WasiHttpHooks for Hooks {
         _done: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<Exchange, WasiError>> + Send> {
         let (outgoing, log) = (self.outgoing.clone(), self.log.clone());
+        let mut request = request;
+        self.carry_on(request.headers_mut());
         Box::new(async move {
             let request = request.map(|body| reqwest::Body::wrap_stream(body.into_data_stream()));
             let response = outgoing.send(request).await.map_err(|refusal| to_wasi(refusal, &log))?;

@@ -12,6 +12,7 @@ use super::outbox::Outbox;
 use super::outgoing::{Hooks, Outgoing};
 use super::pace::Pace;
 use super::threads::Threads;
+use crate::metrics::Tally;
 use crate::name::ProviderName;
 use crate::policy::{Access, Grant, Permit};
 
@@ -52,6 +53,8 @@ pub struct Lease {
     pub signals: Outbox,
     /// What waits for file systems, where it was granted folders.
     pub threads: Option<Arc<Threads>>,
+    /// Where it is counted what the guest uses.
+    pub tally: Arc<Tally>,
 }
 
 /// What the engine holds for one guest.
@@ -77,11 +80,11 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
         Ok(Self {
-            meter: Meter::new(limits),
+            meter: Meter::new(limits, lease.tally.clone()),
             reports_left: limits.reports,
             lost_one: false,
             wasi: wasi(&lease.grant, &log)?,
-            hooks: Hooks::new(lease.outgoing.clone(), log.clone()),
+            hooks: Hooks::new(lease.outgoing.clone(), log.clone(), lease.permit.call().trace.clone()),
             http,
             table,
             log,

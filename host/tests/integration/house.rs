@@ -9,6 +9,7 @@ use larder::catalog::{self, Herald, Reader};
 use larder::drain::Drain;
 use larder::gateway::{self, CacheConfig, Error, Filter, Gateway};
 use larder::lookout::{self, Lookout};
+use larder::metrics::Metrics;
 use larder::name::{ProviderName, TeamName, Teams};
 use larder::policy::{Approve, Grant};
 use larder::reconcile::{self, Approvals, Reconcile, Round, Terms};
@@ -41,6 +42,7 @@ pub(crate) struct House {
     pub(crate) gateway: Gateway,
     pub(crate) reader: Reader,
     pub(crate) round: Round,
+    pub(crate) metrics: Metrics,
     reconcile: Option<Reconcile>,
     herald: Herald,
     signals: sandbox::Outbox,
@@ -124,6 +126,7 @@ impl Plan {
     pub(crate) async fn open(self) -> House {
         let drain = Drain::new();
         let sandbox = Arc::new(Sandbox::new(&sandbox(), &drain).unwrap());
+        let metrics = sandbox.metrics().clone();
         let (writer, reader) = catalog::catalog(100);
         let config = reconcile::Config {
             plugins: self.plugins.clone(),
@@ -141,7 +144,8 @@ impl Plan {
         let config = gateway::Config { page_size: self.page_size, instructions: None, cache: self.cache };
         let gateway = Gateway::new(config, reader.clone(), signals.clone());
         let (folder, plugins) = (self.folder, self.plugins);
-        House { gateway, reader, round, reconcile: Some(reconcile), herald, signals, folder, plugins, drain }
+        let reconcile = Some(reconcile);
+        House { gateway, reader, round, metrics, reconcile, herald, signals, folder, plugins, drain }
     }
 }
 

@@ -8,7 +8,9 @@ mod process;
 mod revision;
 mod wire;
 
+mod admin;
 mod approval;
+mod audit;
 mod auth;
 mod author;
 mod caching;
@@ -34,3 +36,4 @@ mod reload;
 mod resume;
 mod stalled;
 mod stdio;
+mod trace;

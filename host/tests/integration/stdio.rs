@@ -24,7 +24,8 @@ impl Pipes {
         let house = plan.open().await;
         let config = config();
         let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
-        let endpoint = Endpoint::new(config, gate, house.gateway.clone(), house.drain.clone());
+        let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
+        let endpoint = Endpoint::new(config, gate, gateway, drain, metrics);
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(theirs);
         house.drain.spawn(async move { endpoint.serve_stdio(read, write).await });

@@ -84,7 +84,8 @@ impl Wire {
         let address = listener.local_addr().unwrap();
         let config = endpoint::Config { listen: address, ..config };
         let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
-        let endpoint = Endpoint::new(config, gate.clone(), house.gateway.clone(), house.drain.clone());
+        let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
+        let endpoint = Endpoint::new(config, gate.clone(), gateway, drain, metrics);
         house.drain.spawn(async move { endpoint.serve_http(listener).await });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { house, url: format!("http://{address}/mcp"), address, client, gate }

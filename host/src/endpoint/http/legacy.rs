@@ -55,7 +55,7 @@ impl Endpoint {
     ) -> Result<Response, Refusal> {
         let session = self.session(headers, who)?;
         check_legacy_header(headers)?;
-        let exchange = self.start(&session, who, request)?;
+        let exchange = self.start(&session, who, request, Some(headers))?;
         Ok(self.legacy_exchange(session, who, request.id.clone(), exchange).await)
     }
 
@@ -92,10 +92,18 @@ impl Endpoint {
     }
 
     /// Sets a request going, in a task of its own.
-    fn start(&self, session: &Arc<Session>, who: &Who, request: &Request<'_>) -> Result<Exchange, Refusal> {
+    fn start(
+        &self,
+        session: &Arc<Session>,
+        who: &Who,
+        request: &Request<'_>,
+        headers: Option<&HeaderMap>,
+    ) -> Result<Exchange, Refusal> {
         let method =
             Method::legacy(&request.method).ok_or_else(|| Refusal::unknown_method(&request.method))?;
-        let Asking { id, ask, call, reports } = Asking::read(request, method, who.caller.clone())?;
+        let asking = Asking::read(request, method, who.caller.clone())?;
+        let asking = headers.into_iter().fold(asking, Asking::traced_by);
+        let Asking { id, ask, call, reports } = asking;
         if session.flights.len() >= MOST {
             return Err(Refusal::new(INTERNAL, "too many requests are under way: wait for some to end"));
         }
@@ -174,7 +182,7 @@ impl Endpoint {
             }
             Message::Response => return None,
         };
-        let mut exchange = match self.start(session, who, &request) {
+        let mut exchange = match self.start(session, who, &request, None) {
             Ok(exchange) => exchange,
             Err(refusal) => return Some(error(Some(&request.id), &refusal)),
         };

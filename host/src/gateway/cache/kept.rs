@@ -32,6 +32,11 @@ impl Kept {
         Self { most, bytes: 0, uses: 0, answers: HashMap::new(), order: BTreeMap::new() }
     }
 
+    /// Bytes and answers.
+    pub(super) fn size(&self) -> (u64, u64) {
+        (self.bytes as u64, self.answers.len() as u64)
+    }
+
     pub(super) fn get(&mut self, key: &Key) -> Option<&Answer> {
         let slot = self.answers.get_mut(key)?;
         self.uses += 1;

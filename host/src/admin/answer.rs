@@ -1,0 +1,118 @@
+//! The four paths, and what is said on each.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use serde::Serialize;
+
+use super::Admin;
+use super::status::Status;
+use crate::metrics::{Kind, Text};
+
+type Answer = Response<Full<Bytes>>;
+
+const PATHS: &str = "/livez, /readyz, /metrics and /status";
+
+impl Admin {
+    pub(super) fn answer<B>(&self, request: &Request<B>) -> Answer {
+        if let Err((status, why)) = self.0.door.admits(request) {
+            return text(status, why.to_owned());
+        }
+        let known = self.0.door.knows(request);
+        let mut answer = match request.uri().path() {
+            "/livez" => text(StatusCode::OK, "ok".into()),
+            // Those who only send requests here, or do not, have no token to show; they are told no reasons.
+            "/readyz" => self.ready(known),
+            "/metrics" | "/status" if !known => unauthorized(),
+            "/metrics" => self.metrics(),
+            "/status" => json(StatusCode::OK, &self.status()),
+            _ => text(StatusCode::NOT_FOUND, format!("nothing is here: there are {PATHS}")),
+        };
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here".into());
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        }
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        answer
+    }
+
+    /// Why nobody should be sent here now.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let stopping = self.0.house.is_stopping().then(|| "it is stopping".to_owned());
+        let troubles = self.0.health.troubles().into_iter().filter(|trouble| trouble.is_reason);
+        stopping.into_iter().chain(troubles.map(|trouble| trouble.what)).collect()
+    }
+
+    fn ready(&self, known: bool) -> Answer {
+        let reasons = self.reasons();
+        let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        #[derive(Serialize)]
+        struct Ready {
+            ready: bool,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reasons: Option<Vec<String>>,
+        }
+        json(status, &Ready { ready: reasons.is_empty(), reasons: known.then_some(reasons) })
+    }
+
+    fn status(&self) -> Status {
+        let inner = &self.0;
+        Status::of(&inner.teams, &inner.metrics, self.reasons(), &inner.health.troubles())
+    }
+
+    fn metrics(&self) -> Answer {
+        let mut shown = Text::default();
+        self.0.metrics.show(&mut shown);
+        self.catalogs(&mut shown);
+        let mut answer = text(StatusCode::OK, shown.into_string().trim_end().to_owned());
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(Text::TYPE));
+        answer
+    }
+
+    /// What the catalogs hold, and who watches them.
+    fn catalogs(&self, shown: &mut Text) {
+        let teams: Vec<_> =
+            self.0.teams.iter().map(|(team, reader)| (team, reader.snapshot(), reader.watchers())).collect();
+        let mut family = |name: &str, help: &str, numbers: Vec<usize>| {
+            shown.family(name, Kind::Gauge, help);
+            for ((team, ..), number) in teams.iter().zip(numbers) {
+                shown.sample(name, &[("team", team.as_str())], number);
+            }
+        };
+        let of = |number: fn(&crate::catalog::Catalog) -> usize| {
+            teams.iter().map(|(_, catalog, _)| number(catalog)).collect::<Vec<_>>()
+        };
+        family("larder_providers", "Providers that are served.", of(|catalog| catalog.offers().len()));
+        family("larder_rejected", "Components that are rejected.", of(|catalog| catalog.rejected().len()));
+        family("larder_held_back", "Revisions that wait for their operator.", of(|c| c.held_back().len()));
+        let watchers = teams.iter().map(|(_, _, (watchers, _))| *watchers).collect();
+        family("larder_watchers", "Clients that watch something.", watchers);
+        let uris = teams.iter().map(|(_, _, (_, uris))| *uris).collect();
+        family("larder_watched_uris", "URIs that are watched.", uris);
+    }
+}
+
+fn text(status: StatusCode, text: String) -> Answer {
+    let mut answer = Response::new(Full::from(text + "\n"));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    match serde_json::to_string(value) {
+        Ok(json) => {
+            let mut answer = text(status, json);
+            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            answer
+        }
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
+
+fn unauthorized() -> Answer {
+    let mut answer = text(StatusCode::UNAUTHORIZED, "show the token of `admin.token`".into());
+    answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    answer
+}

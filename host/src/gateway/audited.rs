@@ -1,0 +1,131 @@
+//! Each read leaves a line in the audit log, whoever answered it and however it ended.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use serde_json::value::RawValue;
+
+use super::{Error, Gateway};
+use crate::audit::{Line, Place};
+use crate::catalog::Offer;
+use crate::metrics::Outcome;
+use crate::resource::{Body, Call, Reading};
+
+/// Bytes of a URI, and of a request's id, that stand in the log.
+const LONGEST: usize = 4 << 10;
+
+/// Who was asked on the way to an answer.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    /// Team, name and digest of the provider.
+    asked: Option<(String, String, String)>,
+    /// How the last question ended, if without an answer.
+    pub(super) error: Option<Outcome>,
+    /// Whether the provider was not asked, since its answer was known.
+    pub(super) cached: bool,
+    wanted: bool,
+}
+
+impl Trail {
+    /// This provider is asked now.
+    pub(super) fn at(&mut self, offer: &Offer) {
+        if self.wanted {
+            let provider = &offer.provider;
+            let names =
+                (provider.team().to_string(), offer.name().to_string(), provider.digest().to_string());
+            self.asked = Some(names);
+        }
+    }
+}
+
+impl Gateway {
+    /// What a URI holds. `held` is the version that the caller has already: if it is still the current one,
+    /// the answer is `NotModified`.
+    pub async fn read(&self, call: &Arc<Call>, uri: &str, held: Option<&str>) -> Result<Reading, Error> {
+        let Some(place) = self.audit.place().await else {
+            return self.find(call, uri, held, &mut Trail::default()).await;
+        };
+        let mut record = Record {
+            place: Some(place),
+            call,
+            uri,
+            began: Instant::now(),
+            trail: Trail { wanted: true, ..Trail::default() },
+            outcome: Outcome::Cancelled.word(),
+            bytes: 0,
+        };
+        let answer = self.find(call, uri, held, &mut record.trail).await;
+        record.end(&answer);
+        answer
+    }
+}
+
+/// A line in the making. It is written when it is dropped: also when nobody waits for the answer any more.
+struct Record<'a> {
+    place: Option<Place>,
+    call: &'a Call,
+    uri: &'a str,
+    began: Instant,
+    trail: Trail,
+    outcome: &'static str,
+    bytes: u64,
+}
+
+impl Record<'_> {
+    fn end(mut self, answer: &Result<Reading, Error>) {
+        self.outcome = match answer {
+            Ok(_) => Outcome::Ok.word(),
+            Err(Error::NotFound { .. }) => Outcome::NotFound.word(),
+            Err(Error::NotModified { .. }) => Outcome::NotModified.word(),
+            Err(Error::BadUri(_)) => "bad-uri",
+            Err(Error::Refused { .. }) => "refused",
+            Err(_) => self.trail.error.unwrap_or(Outcome::Failed).word(),
+        };
+        let contents = answer.iter().flat_map(|reading| reading.contents.iter());
+        let sizes = contents.map(|content| match &content.body {
+            Body::Text(text) => text.len() as u64,
+            Body::Blob(blob) => blob.len() as u64,
+        });
+        self.bytes = sizes.sum();
+    }
+}
+
+impl Drop for Record<'_> {
+    fn drop(&mut self) {
+        let Some(place) = self.place.take() else { return };
+        let caller = self.call.caller.as_ref();
+        let (team, provider, digest) = match self.trail.asked.take() {
+            Some((team, provider, digest)) => (team, Some(provider), Some(digest)),
+            None => {
+                let teams = caller.into_iter().flat_map(|caller| caller.teams.iter());
+                (teams.map(|team| team.as_str()).collect::<Vec<_>>().join(","), None, None)
+            }
+        };
+        let uri = &self.uri[..self.uri.floor_char_boundary(LONGEST)];
+        let request = self.call.request.as_deref().map(id);
+        place.write(&Line {
+            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            request: request.as_deref(),
+            subject: caller.and_then(|caller| caller.subject.as_deref()),
+            team,
+            uri,
+            uri_cut: uri.len() < self.uri.len(),
+            provider,
+            digest,
+            outcome: self.outcome,
+            cached: self.trail.cached,
+            bytes: self.bytes,
+            ms: self.began.elapsed().as_micros() as f64 / 1e3,
+        });
+    }
+}
+
+/// The id as it was written; of a very long one, its beginning as a text.
+fn id(json: &str) -> Box<RawValue> {
+    let whole = (json.len() <= LONGEST).then(|| RawValue::from_string(json.to_owned()).ok()).flatten();
+    whole.unwrap_or_else(|| {
+        let begin = &json[..json.floor_char_boundary(LONGEST)];
+        // A text is always valid JSON.
+        serde_json::value::to_raw_value(begin).unwrap_or_default()
+    })
+}

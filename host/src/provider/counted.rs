@@ -1,0 +1,116 @@
+//! The questions that a provider is asked, each counted by how it ended. A question that nobody waits for any more
+//! ends by being dropped.
+
+use std::time::SystemTime;
+
+use super::{CallError, ListQuery, Listed, Provider, wit};
+use crate::metrics::{LastError, Outcome, Tally};
+use crate::policy::Permit;
+use crate::resource::{Completing, Completion, Entry, Match, Reading, Template};
+use crate::sandbox::FaultKind;
+use crate::uri::Uri;
+
+/// Characters of what is remembered of an error.
+const MESSAGE: usize = 400;
+
+impl Provider {
+    pub(super) async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
+        self.counted("describe", self.describe_once(permit)).await
+    }
+
+    /// A part of its list.
+    pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
+        self.counted("list", self.list_once(permit, query)).await
+    }
+
+    /// A part of its list of templates.
+    pub async fn templates(
+        &self,
+        permit: Permit,
+        cursor: Option<String>,
+    ) -> Result<Listed<Template>, CallError> {
+        self.counted("templates", self.templates_once(permit, cursor)).await
+    }
+
+    /// Whether a URI inside its claims is one of its own.
+    pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
+        self.counted("match", self.match_once(permit, uri)).await
+    }
+
+    /// What a URI holds.
+    pub async fn read(
+        &self,
+        permit: Permit,
+        uri: &Uri,
+        matched: Option<Match>,
+        known_version: Option<String>,
+    ) -> Result<Reading, CallError> {
+        self.counted("read", self.read_once(permit, uri, matched, known_version)).await
+    }
+
+    /// Values for a variable of one of its templates. None where it gives no suggestions at all.
+    pub async fn complete(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
+        self.counted("complete", self.complete_once(permit, ask)).await
+    }
+
+    /// The current versions of these URIs, in their order; none where a URI names nothing.
+    /// Fails where it does not tell versions at all.
+    pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
+        self.counted("versions", self.versions_once(permit, uris)).await
+    }
+
+    async fn counted<T>(
+        &self,
+        asked: &'static str,
+        answer: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let mut counting = Counting { tally: &self.tally, outcome: Outcome::Cancelled };
+        let answer = answer.await;
+        counting.outcome = answer.as_ref().err().map_or(Outcome::Ok, CallError::outcome);
+        if let Err(error) = &answer
+            && counting.outcome.is_trouble()
+        {
+            let message = error.to_string().chars().take(MESSAGE).collect();
+            let outcome = counting.outcome;
+            self.tally.trouble(LastError { at: SystemTime::now(), asked, outcome, message });
+        }
+        answer
+    }
+}
+
+/// Counts one call when it is dropped, however that comes.
+struct Counting<'a> {
+    tally: &'a Tally,
+    outcome: Outcome,
+}
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.tally.ended(self.outcome);
+    }
+}
+
+impl CallError {
+    /// One word for it.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::NotFound => Outcome::NotFound,
+            Self::NotModified => Outcome::NotModified,
+            Self::Invalid(_) | Self::Refused(_) => Outcome::Invalid,
+            Self::Denied(_) => Outcome::Denied,
+            Self::Unavailable(_) => Outcome::Unavailable,
+            Self::Failed(_) => Outcome::Failed,
+            Self::Busy => Outcome::Busy,
+            Self::Fault(fault) => match fault.kind {
+                FaultKind::Cpu(_) => Outcome::Cpu,
+                FaultKind::Wall(_) => Outcome::Deadline,
+                FaultKind::Memory(_) => Outcome::Memory,
+                FaultKind::Stack => Outcome::Stack,
+                FaultKind::Result(_) => Outcome::ResultSize,
+                FaultKind::Exit(_) => Outcome::Exit,
+                FaultKind::Trap(_) => Outcome::Trap,
+                FaultKind::Crowded => Outcome::Busy,
+            },
+        }
+    }
+}

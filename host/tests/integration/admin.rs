@@ -1,0 +1,345 @@
+//! What operators look at, with the real server: numbers, readiness, and what is served.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use larder::metrics::{Outcome, Text};
+use serde_json::Value;
+
+use crate::house::{House, Plan, component};
+use crate::process::{Place, Running};
+use crate::revision::until;
+
+const CONFIG: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n";
+
+/// A server that runs, and who looks at it.
+struct Seen {
+    running: Running,
+    admin: String,
+    client: reqwest::Client,
+}
+
+impl Seen {
+    /// Started, and not waited for.
+    fn begin(place: &Place) -> Self {
+        let mut running = place.start("serve --listen 127.0.0.1:0 --config larder.toml");
+        let line = running.told("/status are at http://");
+        let admin = line.trim().rsplit(' ').next().unwrap().to_owned();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { running, admin, client }
+    }
+
+    /// Started, and waited for.
+    fn open(place: &Place) -> (Self, String) {
+        let mut seen = Self::begin(place);
+        let line = seen.running.told("serves http://");
+        (seen, line.trim().rsplit(' ').next().unwrap().to_owned())
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        self.get_with(path, &[]).await
+    }
+
+    async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+        let mut request = self.client.get(format!("{}{path}", self.admin)).timeout(Duration::from_secs(60));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+}
+
+/// Reads the text format strictly, and gives each sample with its labels.
+fn parse(text: &str) -> Vec<(String, f64)> {
+    let (mut family, mut samples) = (String::new(), Vec::<(String, f64)>::new());
+    let name = regex_lite::Regex::new(r"^[a-z_:][a-z0-9_:]*$").unwrap();
+    let sample = regex_lite::Regex::new(
+        r#"^([a-z_:][a-z0-9_:]*)(?:\{([a-z_]+="(?:[^"\\\n]|\\[\\"n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\[\\"n])*")*)\})? (\S+)$"#,
+    )
+    .unwrap();
+    let mut families = std::collections::HashSet::new();
+    for line in text.split_terminator('\n') {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            family = help.split_once(' ').expect("a help has a text").0.to_owned();
+            assert!(name.is_match(&family) && families.insert(family.clone()), "{line}");
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (of, kind) = kind.split_once(' ').unwrap();
+            assert!(of == family && ["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert_eq!(kind == "counter", family.ends_with("_total"), "{line}");
+        } else {
+            let found = sample.captures(line).unwrap_or_else(|| panic!("not a sample: {line:?}"));
+            let own = found[1].strip_prefix(family.as_str()).unwrap_or_else(|| panic!("{line} in {family}"));
+            assert!(["", "_bucket", "_sum", "_count"].contains(&own), "{line}");
+            let key = line.rsplit_once(' ').unwrap().0.to_owned();
+            assert!(samples.iter().all(|(other, _)| *other != key), "twice: {line}");
+            samples.push((key, found[3].parse().unwrap()));
+        }
+    }
+    samples
+}
+
+fn number(samples: &[(String, f64)], key: &str) -> f64 {
+    let found = samples.iter().find(|(other, _)| other == key);
+    found.unwrap_or_else(|| panic!("no {key} among {samples:#?}")).1
+}
+
+fn shown(house: &House) -> Vec<(String, f64)> {
+    let mut text = Text::default();
+    house.metrics.show(&mut text);
+    parse(&text.into_string())
+}
+
+fn calls(house: &House, provider: &str, outcome: &str) -> f64 {
+    let key = format!(r#"larder_calls_total{{team="default",provider="{provider}",outcome="{outcome}"}}"#);
+    number(&shown(house), &key)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_end_of_a_call_has_its_number() {
+    let tight = |grant: &mut larder::policy::Grant| {
+        grant.limits.cpu = Duration::from_millis(100);
+        grant.limits.wall = Duration::from_millis(500);
+        grant.limits.memory = 16 << 20;
+        grant.limits.result = 1 << 20;
+    };
+    let mut plan = Plan::of("echo spin sleep eat recurse trap_nth huge");
+    for guest in ["spin", "sleep", "eat", "recurse", "huge"] {
+        plan = plan.terms(guest, |grant, _| tight(grant));
+    }
+    let house = plan.open().await;
+    let mut seen = vec![];
+    for (provider, uri, outcome) in [
+        ("echo", "echo://hello", "ok"),
+        ("echo", "echo://error/not-found", "not-found"),
+        ("echo", "echo://error/not-modified", "not-modified"),
+        ("echo", "echo://error/invalid", "invalid"),
+        ("echo", "echo://error/denied", "denied"),
+        ("echo", "echo://error/unavailable", "unavailable"),
+        ("echo", "echo://error/failed", "failed"),
+        ("spin", "spin://forever", "cpu"),
+        ("sleep", "sleep://hour", "deadline"),
+        ("eat", "eat://everything", "memory"),
+        ("recurse", "recurse://deep", "stack"),
+        ("trap_nth", "trap://7", "trap"),
+        ("huge", "huge://8388608", "result-size"),
+    ] {
+        let uri = match provider {
+            "recurse" => house.uris().await.into_iter().find(|uri| uri.starts_with("recurse:")).unwrap(),
+            _ => uri.to_owned(),
+        };
+        let before = calls(&house, provider, outcome);
+        house.text(&uri).await;
+        assert_eq!(calls(&house, provider, outcome), before + 1.0, "{uri} should be {outcome}");
+        seen.push(outcome);
+    }
+    // A client that goes away.
+    let left = tokio::time::timeout(Duration::from_millis(50), house.read("sleep://ms/400")).await;
+    assert!(left.is_err());
+    assert_eq!(calls(&house, "sleep", "cancelled"), 1.0);
+    seen.push("cancelled");
+    // The two that are left need a crowd, or a guest that ends its own program.
+    let others: Vec<_> = Outcome::ALL.iter().map(|o| o.word()).filter(|word| !seen.contains(word)).collect();
+    assert_eq!(others, ["busy", "exit"]);
+    let samples = shown(&house);
+    let of = |family: &str, provider: &str| {
+        number(&samples, &format!(r#"{family}{{team="default",provider="{provider}"}}"#))
+    };
+    let cpu = |provider: &str| of("larder_guest_cpu_seconds_total", provider);
+    assert!(cpu("spin") > cpu("sleep"), "{} {}", cpu("spin"), cpu("sleep"));
+    assert!(of("larder_guest_memory_largest_bytes", "eat") > f64::from(8 << 20));
+    assert!(of("larder_guest_memory_largest_bytes", "eat") <= f64::from(16 << 20));
+    let key = |name: &str| format!(r#"{name}{{team="default",provider="echo"}}"#);
+    assert!(number(&samples, &key("larder_call_seconds_count")) >= 7.0);
+    assert_eq!(
+        number(&samples, &key("larder_call_seconds_count")),
+        number(&samples, &key("larder_queue_seconds_count"))
+    );
+    for gauge in ["larder_guests", "larder_guest_memory_bytes"] {
+        assert_eq!(of(gauge, "echo"), 0.0, "{gauge}: no guest outlives its call");
+    }
+    let last = house.reader.snapshot().offers()[0].provider.tally().last_error().unwrap();
+    assert_eq!((last.outcome, last.asked), (Outcome::Memory, "read"), "that of `eat`, the first by name");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_known_is_told_from_one_that_was_asked_for() {
+    let house = Plan::of("fresh").open().await;
+    for _ in 0..3 {
+        house.text("fresh://everyone/3600000/0/a").await;
+    }
+    let reads = |result: &str| {
+        let key = format!(r#"larder_cache_reads_total{{team="default",provider="fresh",result="{result}"}}"#);
+        number(&shown(&house), &key)
+    };
+    assert_eq!((reads("hit"), reads("miss")), (2.0, 1.0));
+}
+
+#[tokio::test]
+async fn a_hundred_providers_that_came_and_went_leave_no_number_behind() {
+    let mut house = Plan::of("echo").open().await;
+    let before: Vec<_> = shown(&house).into_iter().map(|(key, _)| key).collect();
+    for round in 0..5 {
+        let path = |n: usize| house.plugins.join(format!("p{round}-{n}.wasm"));
+        let files: Vec<_> = (0..20).map(path).collect();
+        files.iter().for_each(|file| _ = std::fs::copy(component("nothing"), file).unwrap());
+        assert_eq!(house.reconcile().round().await.loaded.len(), 20);
+        assert!(shown(&house).len() > before.len() + 20 * 30);
+        files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        until("they are gone", async || {
+            house.reconcile().round().await;
+            house.reader.snapshot().offers().len() == 1
+        })
+        .await;
+    }
+    let after: Vec<_> = shown(&house).into_iter().map(|(key, _)| key).collect();
+    assert_eq!(after, before);
+}
+
+#[tokio::test]
+async fn a_server_shows_its_numbers_and_what_it_serves() {
+    let place = Place::of("echo trap_start dirs").file("larder.toml", CONFIG);
+    let place = place.file("plugins/dirs.toml", "dirs = [\"/\"]\n").file("plugins/odd.wasm", "");
+    let (seen, url) = Seen::open(&place);
+    assert!(place.larder(&format!("read echo://hello --url {url}")).code == Some(0));
+    assert!(place.larder(&format!("read echo://error/failed --url {url}")).code == Some(1));
+
+    let (status, text) = seen.get("/metrics").await;
+    let samples = parse(&text);
+    assert_eq!(status, 200);
+    for (key, expected) in [
+        (r#"larder_requests_total{method="read",era="modern"}"#, 2.0),
+        (r#"larder_calls_total{team="default",provider="echo",outcome="failed"}"#, 1.0),
+        (r#"larder_loads_total{outcome="served"}"#, 1.0),
+        (r#"larder_loads_total{outcome="rejected"}"#, 2.0),
+        (r#"larder_loads_total{outcome="held-back"}"#, 1.0),
+        (r#"larder_providers{team="default"}"#, 1.0),
+        (r#"larder_rejected{team="default"}"#, 2.0),
+        (r#"larder_held_back{team="default"}"#, 1.0),
+        ("larder_sessions", 0.0),
+    ] {
+        assert_eq!(number(&samples, key), expected, "{key}");
+    }
+    assert!(number(&samples, "process_resident_memory_bytes") > 1e6);
+    assert!(!text.contains("echo://"), "no URI is a label");
+
+    let status: Value = serde_json::from_str(&seen.get("/status").await.1).unwrap();
+    let team = &status["teams"][0];
+    assert_eq!((status["ready"].as_bool(), team["team"].as_str()), (Some(true), Some("default")));
+    let echo = &team["providers"][0];
+    assert_eq!((echo["name"].as_str(), echo["calls"]["failed"].as_u64()), (Some("echo"), Some(1)));
+    assert_eq!(echo["last_error"]["message"], "because the test wants it");
+    let files: Vec<_> = team["rejected"].as_array().unwrap().iter().map(|r| r["file"].clone()).collect();
+    assert_eq!(files, ["odd.wasm", "trap_start.wasm"]);
+    assert_eq!(team["held_back"][0]["provider"], "dirs");
+
+    let told = place.larder(&format!("status --admin {}", seen.admin));
+    let out = told.out;
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    for words in [
+        ", ready, since ",
+        "rejected: odd.wasm: the file is empty",
+        "rejected: trap_start.wasm: asked for its description",
+        "held back: dirs ",
+        "last error, ",
+        "failed of a read: because the test wants it",
+    ] {
+        assert!(out.contains(words), "no {words:?} in {out}");
+    }
+    let json = place.larder(&format!("status --json --admin {}", seen.admin));
+    assert_eq!(serde_json::from_str::<Value>(&json.out).unwrap()["teams"][0]["team"], "default");
+}
+
+#[tokio::test]
+async fn values_that_may_be_secret_are_not_shown() {
+    let config =
+        format!("{CONFIG}[provider.echo]\nenv = {{ WORD = \"hunter2\" }}\nsettings.token = \"hunter3\"\n");
+    let place = Place::of("echo").file("larder.toml", &config);
+    let (seen, _) = Seen::open(&place);
+    let (_, status) = seen.get("/status").await;
+    assert!(
+        !status.contains("hunter") && status.contains("\"WORD\"") && status.contains("\"token\""),
+        "{status}"
+    );
+}
+
+#[tokio::test]
+async fn who_may_look_is_checked() {
+    let token = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+    let place = Place::of("echo").file("larder.toml", &format!("{CONFIG}token = \"{token}\"\n"));
+    let (seen, _) = Seen::open(&place);
+    let knowing = ("authorization", "Bearer secret");
+    assert_eq!(seen.get("/livez").await, (200, "ok\n".into()));
+    assert_eq!(seen.get("/readyz").await, (200, "{\"ready\":true}\n".into()));
+    assert_eq!(seen.get_with("/readyz", &[knowing]).await.1, "{\"ready\":true,\"reasons\":[]}\n");
+    for path in ["/metrics", "/status"] {
+        assert_eq!(seen.get(path).await.0, 401, "{path}");
+        assert_eq!(seen.get_with(path, &[("authorization", "Bearer Secret")]).await.0, 401, "{path}");
+        assert_eq!(seen.get_with(path, &[knowing]).await.0, 200, "{path}");
+        assert_eq!(seen.get_with(path, &[knowing, ("host", "evil.example")]).await.0, 403, "{path}");
+        assert_eq!(seen.get_with(path, &[knowing, ("origin", "http://evil.example")]).await.0, 403, "{path}");
+    }
+    assert_eq!(seen.get("/mcp").await.0, 404);
+    let post = seen.client.post(format!("{}/status", seen.admin)).header(knowing.0, knowing.1);
+    assert_eq!(post.send().await.unwrap().status().as_u16(), 405);
+    let refused = place.larder(&format!("status --admin {}", seen.admin));
+    assert!(refused.code == Some(1) && refused.err.contains("wants a valid token"), "{}", refused.err);
+    assert_eq!(place.larder(&format!("status --admin {} --token secret", seen.admin)).code, Some(0));
+}
+
+#[tokio::test]
+async fn ready_from_the_first_round_until_the_end() {
+    let slow = "[provider.sleep]\nsettings.in = \"list\"\nlimits.wall = \"2s\"\n[limits]\nwall = \"30s\"\n";
+    let place = Place::of("echo sleep x@sleep").file("larder.toml", &format!("{CONFIG}{slow}"));
+    let mut seen = Seen::begin(&place);
+    let (status, why) = seen.get("/readyz").await;
+    assert_eq!((status, why.contains("not yet looked at all components")), (503, true), "{why}");
+    assert_eq!(seen.get("/livez").await.0, 200);
+    let url = seen.running.told("serves http://").trim().rsplit(' ').next().unwrap().to_owned();
+    assert_eq!(seen.get("/readyz").await.0, 200);
+
+    let long = place.start(&format!("read sleep://ms/3000 --url {url}"));
+    until("it reads", async || {
+        seen.get("/metrics").await.1.contains(r#"larder_guests{team="default",provider="x"} 1"#)
+    })
+    .await;
+    seen.running.signal("TERM");
+    until("it is stopping", async || {
+        seen.get("/readyz").await == (503, "{\"ready\":false,\"reasons\":[\"it is stopping\"]}\n".into())
+    })
+    .await;
+    assert_eq!(long.end().out, "slept");
+    let ended = seen.running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_read_is_a_reason() {
+    let place = Place::of("").file("larder.toml", &format!("plugins = \"later\"\n{CONFIG}"));
+    // A link to itself is what nobody can read, whoever he is.
+    std::os::unix::fs::symlink("later", place.path("later")).unwrap();
+    let (seen, _) = Seen::open(&place);
+    let (status, why) = seen.get("/readyz").await;
+    assert_eq!((status, why.contains("team default: cannot look into")), (503, true), "{why}");
+    let told = place.larder(&format!("status --admin {}", seen.admin));
+    assert!(
+        told.code == Some(1) && told.out.contains("not ready: team default: cannot look into"),
+        "{}",
+        told.out
+    );
+    std::fs::remove_file(place.path("later")).unwrap();
+    std::fs::create_dir(place.path("later")).unwrap();
+    until("the folder is seen", async || seen.get("/readyz").await.0 == 200).await;
+}
+
+#[test]
+fn an_address_that_is_taken_matters_if_somebody_wrote_it() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at: SocketAddr = taken.local_addr().unwrap();
+    let place = Place::of("echo").file("larder.toml", &format!("[admin]\nlisten = \"{at}\"\n"));
+    let ran = place.larder("serve --listen 127.0.0.1:0 --config larder.toml");
+    assert!(ran.code == Some(1) && ran.err.contains("another address with `admin.listen`"), "{}", ran.err);
+    drop(taken);
+    let nobody = place.larder(&format!("status --admin http://{at}"));
+    assert!(nobody.code == Some(1) && nobody.err.contains("is `larder serve` running?"), "{}", nobody.err);
+}

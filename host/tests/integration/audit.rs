@@ -1,0 +1,158 @@
+//! Who read what, as the real server writes it down.
+
+use std::fs;
+use std::time::Duration;
+
+use larder::audit::{self, Audit, OnFull, Target};
+use larder::drain::Drain;
+use larder::metrics::{Metrics, Text};
+use serde_json::Value;
+
+use crate::house::{Plan, someone};
+use crate::process::Place;
+use crate::revision::until;
+
+fn lines(text: &str) -> Vec<Value> {
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line is whole");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn short(line: &Value) -> String {
+    let text = |key: &str| line[key].as_str().unwrap_or("-").to_owned();
+    format!(
+        "{} {} {} {} cached={} bytes={}",
+        text("team"),
+        text("provider"),
+        text("uri"),
+        text("outcome"),
+        line["cached"],
+        line["bytes"]
+    )
+}
+
+#[test]
+fn each_read_is_a_line() {
+    let place = Place::of("echo fresh trap_nth").file("larder.toml", "[audit]\nfile = \"audit.log\"\n");
+    let (running, url) = place.serve("--config larder.toml");
+    for uri in [
+        "echo://setting/x",
+        "echo://error/denied",
+        "echo://nobody",
+        "trap://7",
+        "fresh://everyone/3600000/0/a",
+        "fresh://everyone/3600000/0/a",
+        "no-uri",
+    ] {
+        place.larder(&format!("read {uri} --url {url}"));
+    }
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
+    let all = lines(&fs::read_to_string(place.path("audit.log")).unwrap());
+    let shown: Vec<_> = all.iter().map(short).collect();
+    expect_test::expect![[r#"
+        default echo echo://setting/x ok cached=false bytes=5
+        default echo echo://error/denied denied cached=false bytes=0
+        default - echo://nobody not-found cached=false bytes=0
+        default trap_nth trap://7 trap cached=false bytes=0
+        default fresh fresh://everyone/3600000/0/a ok cached=false bytes=24
+        default fresh fresh://everyone/3600000/0/a ok cached=true bytes=24
+        default - no-uri bad-uri cached=false bytes=0"#]]
+    .assert_eq(&shown.join("\n"));
+    let first = &all[0];
+    assert!(first["digest"].as_str().unwrap().len() == 64 && first["ms"].as_f64().unwrap() > 0.0, "{first}");
+    assert!(first["request"].is_number() && first["subject"].is_null(), "{first}");
+    assert!(first["time"].as_str().unwrap().ends_with('Z'));
+}
+
+/// A house that writes to this file.
+async fn audited(guests: &str, to: Target, on_full: OnFull) -> (crate::house::House, Drain) {
+    let mut house = Plan::of(guests).open().await;
+    let last = Drain::new();
+    let config = audit::Config { to: Some(to), on_full };
+    let audit = Audit::open(&config, house.metrics.clone(), &last).unwrap();
+    house.gateway = house.gateway.with_audit(audit);
+    (house, last)
+}
+
+fn counted(metrics: &Metrics, outcome: &str) -> u64 {
+    let mut text = Text::default();
+    metrics.show(&mut text);
+    let text = text.into_string();
+    let key = format!("larder_audit_lines_total{{outcome=\"{outcome}\"}} ");
+    text.lines().find_map(|line| line.strip_prefix(&key)).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn what_a_client_writes_stays_in_its_line() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("audit.log");
+    let (house, last) = audited("echo sleep", Target::File(path.clone()), OnFull::Wait).await;
+    let hostile =
+        ["echo://a\n{\"forged\":true}", "x:\"\\\u{2028}\u{0}", &format!("x:{}", "é".repeat(100_000))];
+    for uri in hostile {
+        house.text(uri).await;
+    }
+    drop(tokio::time::timeout(Duration::from_millis(50), house.read("sleep://hour")).await);
+    assert!(last.finish(Duration::from_secs(60)).await);
+    let all = lines(&fs::read_to_string(&path).unwrap());
+    let outcomes: Vec<_> = all.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["bad-uri", "bad-uri", "bad-uri", "cancelled"]);
+    assert_eq!(all[0]["uri"], hostile[0]);
+    assert!(all[2]["uri_cut"] == true && all[2]["uri"].as_str().unwrap().len() <= 4096);
+    assert_eq!(counted(&house.metrics, "written"), 4);
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_away_is_made_anew() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let (path, old) = (folder.path().join("audit.log"), folder.path().join("old"));
+    let (house, last) = audited("echo", Target::File(path.clone()), OnFull::Wait).await;
+    house.text("echo://hello").await;
+    until("it is written", async || counted(&house.metrics, "written") == 1).await;
+    fs::rename(&path, &old).unwrap();
+    house.text("echo://many").await;
+    assert!(last.finish(Duration::from_secs(60)).await);
+    let uris = |path| lines(&fs::read_to_string(path).unwrap())[0]["uri"].clone();
+    assert_eq!((uris(&old), uris(&path)), ("echo://hello".into(), "echo://many".into()));
+}
+
+/// On Linux there is a file that is always full.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_full_disk_stops_reads_or_loses_lines_as_its_operator_wants() {
+    let full = || Target::File("/dev/full".into());
+    let (house, last) = audited("echo", full(), OnFull::Drop).await;
+    for _ in 0..3 {
+        assert!(house.text("echo://hello").await.starts_with("uri:"));
+    }
+    assert!(last.finish(Duration::from_secs(60)).await);
+    assert_eq!((counted(&house.metrics, "failed"), counted(&house.metrics, "written")), (3, 0));
+
+    let (house, last) = audited("echo", full(), OnFull::Wait).await;
+    let reads = async {
+        loop {
+            house.gateway.read(&someone(), "echo://hello", None).await.unwrap();
+        }
+    };
+    // What waits in the queue and in the writer's hand is bounded: after that no read begins.
+    let blocked = tokio::time::timeout(Duration::from_secs(5), async {
+        let mut before = u64::MAX;
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let calls =
+                house.reader.snapshot().offers()[0].provider.tally().calls(larder::metrics::Outcome::Ok);
+            if calls == before {
+                return calls;
+            }
+            before = calls;
+        }
+    });
+    let calls = tokio::select! {
+        () = reads => unreachable!("it never ends"),
+        calls = blocked => calls.expect("reads go on though nothing can be written"),
+    };
+    assert!(calls > 100, "the queue has room for some: {calls}");
+    assert!(last.finish(Duration::from_secs(60)).await);
+    assert_eq!(counted(&house.metrics, "written"), 0);
+    assert!(counted(&house.metrics, "failed") > 100);
+}
