@@ -111,6 +111,9 @@ async fn follow(project: &Project, stage: &mut Stage) -> Result<Answer, Failure>
     let mut base = sources.look()?;
     let mut outrun = 0;
     loop {
+        if !config::project(&project.folder).is_ok_and(|now| now == *project) {
+            out::note(&format!("larder: {} is not what it was; start `larder dev` anew", config::PROJECT));
+        }
         out::note(&format!("larder: building {}", project.name));
         tokio::select! {
             ended = round(project, stage) => {

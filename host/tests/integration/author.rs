@@ -1,7 +1,9 @@
 //! What authors of providers run: `new`, `bindings`, `pack`, `dev`, and `check` of one component.
 
+use std::time::{Duration, Instant};
+
 use crate::house::component;
-use crate::process::{Place, word};
+use crate::process::{Place, Running, word};
 
 #[test]
 fn a_new_project_is_refused_before_anything_is_written() {
@@ -84,4 +86,130 @@ fn check_asks_one_component() {
     let said = place.larder("check text.wasm");
     assert!(said.code == Some(1) && said.out.starts_with("FAILED  load"), "{}", said.out);
     place.larder("check gone.wasm").no(64);
+}
+
+/// A project in the folder `project`, whose build is this script.
+fn project(script: &str) -> Place {
+    let place = Place::of("");
+    std::fs::create_dir(place.path("project")).unwrap();
+    std::fs::copy(component("echo"), place.path("echo.wasm")).unwrap();
+    let settings = "build = [['/bin/sh', 'build.sh']]\ncomponent = 'made'\n";
+    let place = place.file("project/larder-dev.toml", settings);
+    place.file("project/build.sh", script)
+}
+
+/// Waits until nobody has this number any more, which a script of a project wrote down.
+fn ends(place: &Place, file: &str) {
+    let id = std::fs::read_to_string(place.path(file)).unwrap();
+    let began = Instant::now();
+    while alive(id.trim()) {
+        assert!(began.elapsed() < Duration::from_secs(30), "process {id} goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn alive(id: &str) -> bool {
+    // One that ended and that nobody has asked for yet is a zombie, and as good as gone.
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+const BUILDS: &str = "cp ../echo.wasm made";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn dev_builds_on_every_save_and_shows_what_is_wrong() {
+    let place = project("echo oh no >&2; exit 3");
+    let mut dev = place.start("dev project --listen 127.0.0.1:0");
+    let line = dev.told("serves http://");
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    dev.told("oh no");
+    dev.told("the build failed: `/bin/sh build.sh` ended with exit status: 3");
+    let place = place.file("project/build.sh", BUILDS);
+    assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
+    assert_eq!(dev.next(), "  echo://blob\n");
+    dev.told("loaded after");
+    let read = format!("read echo://hello --url {url}");
+    place.larder(&read).yes();
+    // What worked last goes on serving.
+    let place = place.file("project/build.sh", "echo text > made");
+    let said = dev.told("project.wasm is rejected");
+    assert!(said.contains("not a WebAssembly component"), "{said}");
+    place.larder(&read).yes();
+    let place = place.file("project/build.sh", "rm made");
+    dev.told("the build made no");
+    // A file that is new counts as well as one that was changed.
+    let place = place.file("project/build.sh", "test -e new && cp ../echo.wasm made");
+    dev.told("the build failed");
+    let place = place.file("project/new", "");
+    assert_eq!(next_about(&mut dev), "project: 4 resources, 4 templates\n");
+    let place = place.file("project/larder-dev.toml", "build = [['/bin/true']]\ncomponent = 'made'\n");
+    dev.told("larder-dev.toml is not what it was; start `larder dev` anew");
+    dev.signal("INT");
+    dev.end();
+    place.larder(&read).no(1);
+}
+
+/// The next line that says how much is offered.
+fn next_about(running: &mut Running) -> String {
+    loop {
+        let line = running.next();
+        if !line.starts_with("  ") {
+            return line;
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn dev_ends_a_build_that_a_save_made_useless_and_all_its_processes() {
+    let hangs = "sleep 600 & echo $! > ../child; echo $$ > ../parent; echo waiting >&2; wait";
+    let place = project(hangs);
+    let mut dev = place.start("dev project --listen 127.0.0.1:0");
+    dev.told("waiting");
+    let place = place.file("project/build.sh", BUILDS);
+    dev.told("changed while it was built; once more");
+    assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
+    for file in ["child", "parent"] {
+        ends(&place, file);
+    }
+    // And whoever stops it stops its build.
+    let place = place.file("project/build.sh", hangs);
+    dev.told("waiting");
+    dev.signal("INT");
+    dev.end();
+    for file in ["child", "parent"] {
+        ends(&place, file);
+    }
+}
+
+#[test]
+fn dev_drops_what_works_into_another_folder_and_nothing_else() {
+    let place = project("cp ../echo.wasm made");
+    let mut dev = place.start("dev project --plugins plugins");
+    assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
+    dev.told("loaded after");
+    let component = std::fs::read(place.path("echo.wasm")).unwrap();
+    assert_eq!(std::fs::read(place.path("plugins/project.wasm")).unwrap(), component);
+    let place = place.file("project/build.sh", "echo text > made");
+    dev.told("project.wasm is rejected");
+    assert_eq!(std::fs::read(place.path("plugins/project.wasm")).unwrap(), component);
+    assert_eq!(std::fs::read_dir(place.path("plugins")).unwrap().count(), 1);
+    dev.signal("TERM");
+    assert_eq!(dev.end().code, Some(0));
+}
+
+#[test]
+fn dev_once_is_for_scripts() {
+    let place = project("cp ../echo.wasm made");
+    let ran = place.larder("dev project --once");
+    assert!(ran.code == Some(0) && ran.out.starts_with("project: 4 resources"), "{}{}", ran.out, ran.err);
+    let place = place.file("project/build.sh", "exit 1");
+    assert!(place.larder("dev project --once").no(1).contains("the build failed"));
+    let missing = "build = [['no-such-compiler', 'x']]\ncomponent = 'made'\n";
+    let place = place.file("project/larder-dev.toml", missing);
+    let said = place.larder("dev project --once").no(1);
+    assert!(said.contains("cannot run `no-such-compiler x`"), "{said}");
+    assert!(place.larder("dev plugins --once").no(64).contains("larder-dev.toml"));
+    place.larder("dev gone").no(64);
 }

@@ -118,10 +118,8 @@ fn configuration(
 /// The component, after what it asks for: so the two are seen together.
 fn put(project: &Project, component: &[u8], folder: &Path) -> Result<(), LoadError> {
     let asks = format!("{}.toml", project.name);
-    match std::fs::read(project.folder.join(&asks)) {
-        Ok(text) => author::replace(&folder.join(&asks), &text)?,
-        // None is the usual case; one that cannot be read asks for nothing.
-        Err(_) => _ = std::fs::remove_file(folder.join(&asks)),
+    if let Ok(text) = std::fs::read(project.folder.join(&asks)) {
+        author::replace(&folder.join(&asks), &text)?;
     }
     Ok(author::replace(&folder.join(format!("{}.wasm", project.name)), component)?)
 }
