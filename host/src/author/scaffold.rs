@@ -84,6 +84,7 @@ const RUST_SDK: Texts = texts! { "../plugins/sdk/":
     "src/entry.rs" <- "src/entry.rs",
     "src/error.rs" <- "src/error.rs",
     "src/export.rs" <- "src/export.rs",
+    "src/greedy.rs" <- "src/greedy.rs",
     "src/host.rs" <- "src/host.rs",
     "src/host/guest.rs" <- "src/host/guest.rs",
     "src/host/native.rs" <- "src/host/native.rs",
