@@ -41,6 +41,7 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 fn client(output: &Output, name: &str, mut client: Command) -> Result<Outcome> {
     copy_sources()?;
     let (config, docs) = two_providers(name)?;
+    client.env("LARDER_TOKEN", token(&config)?);
     let serving = Serving::start(&config, output)?;
     client.arg(&serving.url).arg(docs).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
     let ran = output.run(&mut client);
@@ -48,6 +49,16 @@ fn client(output: &Output, name: &str, mut client: Command) -> Result<Outcome> {
     let stopped = serving.stop();
     ran.and(stopped)?;
     Ok(Outcome::Passed)
+}
+
+/// Makes a token by which this server lets in whoever comes over HTTP, and nobody else.
+fn token(config: &Path) -> Result<String> {
+    let made = command(larder()).args(["token", "new"]).output().context("larder token new")?;
+    let made = String::from_utf8(made.stdout)?;
+    let (token, lines) = made.split_once("\n\n").context("`larder token new` said something else")?;
+    let settings = fs::read_to_string(config)?;
+    fs::write(config, format!("{settings}\n{lines}"))?;
+    Ok(token.to_owned())
 }
 
 /// The Node that was installed with the packages, running a script beside them.

@@ -100,8 +100,9 @@ impl Gate {
     /// A gate for whom this configuration believes; where it believes nobody, all ask as this caller.
     pub fn new(config: Config, anyone: Caller, drain: Drain) -> Self {
         let anyone = Arc::new(Who { caller: anyone, until: None, standing: Standing::Anyone });
-        let state = State::new(config, Some(anyone), None);
-        Self(Arc::new(Inner { state: ArcSwap::from_pointee(state), changed: watch::Sender::new(()), drain }))
+        let changed = watch::Sender::new(());
+        let state = State::new(config, Some(anyone), None, &changed);
+        Self(Arc::new(Inner { state: ArcSwap::from_pointee(state), changed, drain }))
     }
 
     /// Believes this from now on. What rests on something that is gone ends. A gate that was shut does not open
@@ -124,7 +125,7 @@ impl Gate {
             );
         }
         let kept = before.issuer.clone().filter(|issuer| Some(&issuer.config) == config.oauth.as_ref());
-        self.0.state.store(Arc::new(State::new(config, anyone, kept)));
+        self.0.state.store(Arc::new(State::new(config, anyone, kept, &self.0.changed)));
         self.0.changed.send_replace(());
     }
 
@@ -154,9 +155,8 @@ impl Gate {
     pub(super) async fn ended(&self, who: &Who) {
         let mut changes = self.0.changed.subscribe();
         while self.stands(who) {
-            let left = who.until.and_then(|until| until.duration_since(SystemTime::now()).ok());
             tokio::select! {
-                () = tokio::time::sleep(left.map_or(CLOCK, |left| left.min(CLOCK))) => {}
+                () = sleep_until(who.until) => {}
                 _ = changes.changed() => {}
             }
         }
@@ -185,20 +185,19 @@ impl Gate {
         }
     }
 
-    /// Fetches the issuer's keys now and then, and says after each change what is believed that there was one.
+    /// Fetches the issuer's keys now and then, and says after each change of what is believed that there was one.
     pub(super) async fn keep_up(&self, changed: impl Fn()) {
         let mut changes = self.0.changed.subscribe();
         loop {
             let issuer = self.0.state.load().issuer.clone();
-            let refresh = issuer.as_ref().map_or(CLOCK, |issuer| issuer.config.refresh);
-            if let Some(issuer) = issuer
-                && issuer.refresh(&self.0.drain).await
-            {
-                self.0.changed.send_replace(());
-            }
+            let round = async {
+                let Some(issuer) = issuer else { return std::future::pending().await };
+                issuer.refresh(&self.0.drain).await;
+                tokio::time::sleep(issuer.config.refresh).await;
+            };
             tokio::select! {
                 () = self.0.drain.stopping() => return,
-                () = tokio::time::sleep(refresh) => {}
+                () = round => {}
                 _ = changes.changed() => changed(),
             }
         }
@@ -223,15 +222,34 @@ impl Gate {
 }
 
 impl State {
-    fn new(config: Config, anyone: Option<Arc<Who>>, kept: Option<Arc<Issuer>>) -> Self {
+    fn new(
+        config: Config,
+        anyone: Option<Arc<Who>>,
+        kept: Option<Arc<Issuer>>,
+        changed: &watch::Sender<()>,
+    ) -> Self {
         let listed = config.tokens.iter().map(|token| {
             let standing = Standing::Listed(token.digest);
             let who = Who { caller: token.caller.clone(), until: token.expires, standing };
             (token.digest, Arc::new(who))
         });
         let tokens = listed.collect();
-        let issuer = config.oauth.clone().map(|oauth| kept.unwrap_or_else(|| Arc::new(Issuer::new(oauth))));
+        let issuer = config
+            .oauth
+            .clone()
+            .map(|oauth| kept.unwrap_or_else(|| Arc::new(Issuer::new(oauth, changed.clone()))));
         Self { anyone: anyone.filter(|_| config.is_open()), tokens, issuer, config }
+    }
+}
+
+/// May end early: who waits looks again.
+async fn sleep_until(moment: Option<SystemTime>) {
+    match moment {
+        Some(moment) => {
+            let left = moment.duration_since(SystemTime::now()).unwrap_or_default();
+            tokio::time::sleep(left.min(CLOCK)).await;
+        }
+        None => std::future::pending().await,
     }
 }
 

@@ -17,7 +17,10 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
-        let response = request.send().await.unwrap();
+        Self::from(request.send().await.unwrap())
+    }
+
+    pub(crate) fn from(response: reqwest::Response) -> Self {
         assert_eq!(response.status().as_u16(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["x-accel-buffering"], "no");

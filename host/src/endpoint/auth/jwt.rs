@@ -10,6 +10,7 @@ use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::address::{Audience, SecureUrl};
 use super::algorithm::{self, Algorithm};
@@ -74,15 +75,16 @@ const SUBJECT: usize = 512;
 struct Claims(Map<String, Value>);
 
 impl Issuer {
-    pub(super) fn new(config: Oauth) -> Self {
+    /// Says on this channel when its keys are others.
+    pub(super) fn new(config: Oauth, changed: watch::Sender<()>) -> Self {
         algorithm::install();
-        let keys = KeySource::new(config.issuer.clone(), config.jwks.clone(), config.pause);
+        let keys = KeySource::new(config.issuer.clone(), config.jwks.clone(), config.pause, changed);
         Self { config, keys: Arc::new(keys) }
     }
 
-    /// Fetches the keys anew. Says whether they are others now.
-    pub(super) async fn refresh(&self, drain: &Drain) -> bool {
-        self.keys.refresh(drain).await
+    /// Fetches the keys anew.
+    pub(super) async fn refresh(&self, drain: &Drain) {
+        self.keys.refresh(drain).await;
     }
 
     /// Whether what was signed with this key still counts.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::Jwk;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use self::fetch::{FetchError, KeySet, fetch};
 use super::address::SecureUrl;
@@ -40,13 +40,20 @@ pub(super) struct KeySource {
     jwks: Option<SecureUrl>,
     /// Between two fetches: anybody can send a token that names a key which does not exist.
     pause: Duration,
+    /// Told when the keys are others.
+    changed: watch::Sender<()>,
     now: ArcSwapOption<(Arc<Keys>, Instant)>,
     last: Mutex<Option<Instant>>,
 }
 
 impl KeySource {
-    pub(super) fn new(issuer: SecureUrl, jwks: Option<SecureUrl>, pause: Duration) -> Self {
-        Self { issuer, jwks, pause, now: ArcSwapOption::empty(), last: Mutex::new(None) }
+    pub(super) fn new(
+        issuer: SecureUrl,
+        jwks: Option<SecureUrl>,
+        pause: Duration,
+        changed: watch::Sender<()>,
+    ) -> Self {
+        Self { issuer, jwks, pause, changed, now: ArcSwapOption::empty(), last: Mutex::new(None) }
     }
 
     /// The keys there are; none before the first fetch, or where they are too old to be believed.
@@ -56,39 +63,46 @@ impl KeySource {
     }
 
     /// Fetches the keys, unless somebody has just done so. All who ask meanwhile wait for the same answer, and
-    /// who goes away leaves the fetch to the others. Says whether the set is another one now.
-    pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) -> bool {
-        let source = self.clone();
+    /// who goes away leaves the fetch to the others.
+    pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
+        let (source, closing) = (self.clone(), drain.clone());
         let task = drain.spawn(async move {
-            let mut last = source.last.lock().await;
-            if last.is_some_and(|last| last.elapsed() < source.pause) {
-                return false;
+            tokio::select! {
+                () = source.fetch_in_turn() => {}
+                // Nobody needs keys any more.
+                () = closing.stopping() => {}
             }
-            let changed = source.fetch().await;
-            *last = Some(Instant::now());
-            changed
         });
-        task.await.ok().flatten().unwrap_or(false)
+        let _ = task.await;
     }
 
-    async fn fetch(&self) -> bool {
+    async fn fetch_in_turn(&self) {
+        let mut last = self.last.lock().await;
+        if last.is_none_or(|last| last.elapsed() >= self.pause) {
+            self.fetch().await;
+            *last = Some(Instant::now());
+        }
+    }
+
+    async fn fetch(&self) {
         let fetched: Result<KeySet, FetchError> = fetch(&self.issuer, self.jwks.as_ref()).await;
         let fetched = match fetched {
             Ok(fetched) => read(fetched),
             Err(error) => {
                 tracing::warn!(issuer = %self.issuer, %error, "the issuer's keys cannot be fetched");
-                return false;
+                return;
             }
         };
-        let before = self.now();
-        let same = before.filter(|before| before.is_the_same(&fetched));
+        let same = self.now().filter(|before| before.is_the_same(&fetched));
         let changed = same.is_none();
         if changed {
             tracing::info!(issuer = %self.issuer, keys = fetched.len(), "the issuer's keys were fetched");
         }
         let keys = same.unwrap_or_else(|| Arc::new(Keys { keys: fetched, verified: Verified::default() }));
         self.now.store(Some(Arc::new((keys, Instant::now()))));
-        changed
+        if changed {
+            self.changed.send_replace(());
+        }
     }
 }
 

@@ -35,3 +35,34 @@ impl Verified {
         table.insert(token, who.clone());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::Standing;
+    use super::*;
+    use crate::name::Teams;
+    use crate::resource::Caller;
+
+    fn who(until: SystemTime) -> Arc<Who> {
+        let caller = Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] };
+        Arc::new(Who { caller, until: Some(until), standing: Standing::Anyone })
+    }
+
+    #[test]
+    fn what_is_remembered_ends_and_has_a_bound() {
+        let now = SystemTime::now();
+        let (verified, hour) = (Verified::default(), Duration::from_secs(3600));
+        let digest = |n: usize| Digest::of(&n.to_le_bytes());
+        verified.put(digest(0), &who(now), now - hour);
+        assert!(verified.get(digest(0), now - hour).is_some() && verified.get(digest(0), now).is_none());
+        let lasting = who(now + hour);
+        (1..MOST).for_each(|n| verified.put(digest(n), &lasting, now));
+        verified.put(digest(MOST), &lasting, now);
+        assert!(verified.get(digest(1), now).is_some(), "what had ended made room");
+        verified.put(digest(MOST + 1), &lasting, now);
+        assert!(verified.get(digest(1), now).is_none() && verified.get(digest(MOST + 1), now).is_some());
+        assert!(verified.0.lock().unwrap().len() <= MOST);
+    }
+}

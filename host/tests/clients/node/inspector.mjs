@@ -41,7 +41,7 @@ const open = async (target, era) => ({
 });
 
 for (const era of ["legacy", "modern", "auto"]) {
-  const http = ["--server-url", url, "--transport", "http"];
+  const http = ["--server-url", url, "--transport", "http", "--header", `Authorization: Bearer ${process.env.LARDER_TOKEN}`];
   await session(`inspector ${era}, http`, () => open(http, era), notFound);
   await session(`inspector ${era}, stdio`, () => open(["--", command, ...args], era), notFound);
 }

@@ -50,8 +50,11 @@ const open = async (transport) => {
   };
 };
 
-const http = (fetch) => open(new StreamableHTTPClientTransport(new URL(url), { fetch }));
+const requestInit = { headers: { Authorization: `Bearer ${process.env.LARDER_TOKEN}` } };
+const http = (fetch) => open(new StreamableHTTPClientTransport(new URL(url), { fetch, requestInit }));
 const stdio = () => open(new StdioClientTransport({ command, args }));
+await check("ts v1: nobody comes in without a token", () =>
+  assert.rejects(open(new StreamableHTTPClientTransport(new URL(url))), /401|token/i));
 await session("ts v1, http", () => http(), notFound);
 await session("ts v1, stdio", stdio, notFound);
 await check("ts v1: a second session after the first", () => http().then((again) => again.close()));

@@ -62,7 +62,9 @@ const modes = [
   ["auto", "auto", "modern"],
   ["pinned", { pin: "2026-07-28" }, "modern"],
 ];
-const http = (mode, era, fetch) => open(mode, era, new StreamableHTTPClientTransport(new URL(url), { fetch }));
+const requestInit = { headers: { Authorization: `Bearer ${process.env.LARDER_TOKEN}` } };
+const http = (mode, era, fetch) =>
+  open(mode, era, new StreamableHTTPClientTransport(new URL(url), { fetch, requestInit }));
 const stdio = (mode, era) => open(mode, era, new StdioClientTransport({ command, args }));
 for (const [label, mode, era] of modes) {
   await session(`ts v2 ${label}, http`, () => http(mode, era), notFound);

@@ -7,12 +7,15 @@
 import asyncio
 import base64
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
 
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import (
     ResourceListChangedNotification,
     ResourceTemplateReference,
@@ -158,6 +161,14 @@ async def hears_list(client, heard, file, uri):
         uris = [entry.uri for entry in await pages(client.list_resources, lambda page: page.resources)]
 
 
+def reach(server):
+    """A server on a pipe, or at a URL, which wants a token."""
+    if not isinstance(server, str):
+        return server
+    headers = {"Authorization": f"Bearer {os.environ['LARDER_TOKEN']}"}
+    return streamable_http_client(server, http_client=create_mcp_http_client(headers=headers))
+
+
 async def changes(label, client, heard, folder, name):
     uri = "file:///docs/"
     await check(f"{label}: resources/updated", hears_update(client, heard, folder / name, uri + name))
@@ -171,11 +182,11 @@ async def hears(label, server, mode, folder):
     (folder / name).write_text("before")
     heard, uri = Heard(), f"file:///docs/{name}"
     if mode == "legacy":
-        async with Client(server, mode=mode, message_handler=heard.message) as client:
+        async with Client(reach(server), mode=mode, message_handler=heard.message) as client:
             await client.subscribe_resource(uri)
             await changes(label, client, heard, folder, name)
         return
-    async with Client(server, mode=mode) as client:
+    async with Client(reach(server), mode=mode) as client:
         async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as listening:
             same(list(listening.honored.resource_subscriptions), [uri])
             events = asyncio.create_task(heard.events(listening))
@@ -195,7 +206,7 @@ async def everything(label, client, modern):
 
 
 async def session(label, server, mode, version):
-    async with Client(server, mode=mode) as client:
+    async with Client(reach(server), mode=mode) as client:
         same(client.protocol_version, version)
         await everything(label, client, mode == "auto")
 

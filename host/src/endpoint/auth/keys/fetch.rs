@@ -69,7 +69,10 @@ async fn discover(issuer: &SecureUrl) -> Result<SecureUrl, FetchError> {
             return Err(FetchError::OtherIssuer { url, issuer });
         }
         let jwks = metadata.jwks_uri.escape_debug().take(200).collect();
-        return SecureUrl::parse(&metadata.jwks_uri).map_err(|_| FetchError::BadAddress { url, jwks });
+        let found = SecureUrl::parse(&metadata.jwks_uri).ok();
+        // What is elsewhere has no business on this machine.
+        let found = found.filter(|found| issuer.is_local() || !found.is_local());
+        return found.ok_or(FetchError::BadAddress { url, jwks });
     }
     Err(FetchError::NoMetadata(failures))
 }
