@@ -5,6 +5,7 @@ mod keeping;
 mod outside;
 mod served;
 mod signal;
+mod team;
 
 use std::future::Future;
 use std::io;
@@ -12,26 +13,26 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
 use self::keeping::Keeping;
 use crate::admin::Admin;
 use crate::audit::Audit;
-use crate::catalog::{self, Reader};
+use crate::catalog::Reader;
 use crate::config::Config;
 use crate::drain::Drain;
 use crate::endpoint::Endpoint;
 use crate::endpoint::auth::Gate;
 use crate::gateway::Gateway;
 use crate::health::Health;
-use crate::lookout::Lookout;
-use crate::reconcile::{Reconcile, Reread};
 use crate::sandbox::{Sandbox, SetUpError};
 
 pub use outside::bind_admin;
 pub use served::{Provider, Rejected, Served};
 pub(crate) use signal::Stops;
+use team::{Ground, Team};
 
 /// Bytes on their way between a client and an endpoint in one process.
 const IN_FLIGHT: usize = 64 << 10;
@@ -41,9 +42,9 @@ const LAST: Duration = Duration::from_secs(3);
 /// Everything that runs.
 pub struct App {
     endpoint: Endpoint,
-    catalog: Reader,
-    /// What keeps the catalog up to date; taken when it begins.
-    keepers: Option<(Reconcile, Lookout)>,
+    catalogs: Vec<Reader>,
+    /// What keeps the catalogs up to date; taken when it begins.
+    keepers: Vec<Team>,
     keeping: Keeping,
     audit: Audit,
     drain: Drain,
@@ -54,12 +55,12 @@ pub struct App {
 
 /// Sees what is served, and can do nothing else.
 #[derive(Clone)]
-pub struct View(Reader);
+pub struct View(Vec<Reader>);
 
 impl View {
     /// What is served now.
     pub fn served(&self) -> Served {
-        Served::of(&self.0.snapshot())
+        Served::of(self.0.iter().map(|catalog| (catalog.team(), catalog.snapshot())))
     }
 }
 
@@ -109,27 +110,13 @@ fn advice(error: &io::Error, place: &str) -> String {
     }
 }
 
-/// How the configuration is read again when its file changes.
-fn reread(config: &Config, gate: &Gate) -> Option<Reread> {
-    let (file, config, gate) = (config.file.clone()?, config.clone(), gate.clone());
-    let read = move || {
-        let again = config.again().map_err(|error| error.to_string())?;
-        for key in again.later {
-            tracing::warn!(key, "changed; it takes effect at the next start");
-        }
-        gate.believe(again.auth);
-        Ok(again.now)
-    };
-    Some(Reread { file, read: Arc::new(read) })
-}
-
 /// Takes the address, before anything slow is done. Clients that come early wait until it is served.
 pub async fn bind(listen: SocketAddr) -> Result<TcpListener, RunError> {
     TcpListener::bind(listen).await.map_err(|error| RunError::Bind { listen, error })
 }
 
 impl App {
-    /// Builds everything and loads what is in the folder: who asks from now on gets all of it.
+    /// Builds everything and loads what is in the folders: who asks from now on gets all of it.
     /// For one who asks by himself: nothing is audited, and nobody looks from outside.
     pub async fn build(mut config: Config) -> Result<Self, RunError> {
         config.audit.to = None;
@@ -141,66 +128,55 @@ impl App {
         let (drain, last, health) = (Drain::new(), Drain::new(), Health::default());
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         let metrics = sandbox.metrics().clone();
-        let (writer, catalog) = catalog::catalog(config.watched_uris);
-        let herald = writer.herald();
+        let (watched_uris, lookout) = (config.watched_uris, config.lookout.clone());
+        let ground = Ground { sandbox, drain: drain.clone(), health: health.clone(), watched_uris, lookout };
         let asked = &config.endpoint;
         let gate = Gate::new(asked.auth.clone(), asked.caller.clone(), drain.clone());
-        let reread = reread(&config, &gate);
+        let teams = config.teams.iter();
+        let mut keepers: Vec<_> = teams
+            .map(|(name, team)| Team::new(team.clone(), ground.clone(), team::reread(&config, name, &gate)))
+            .collect();
+        let catalogs: Vec<_> = keepers.iter().map(|team| team.reader.clone()).collect();
         health.wrong("start", "it has not yet looked at all components", true);
         if let Some(listener) = admin {
-            let teams = vec![(config.reconcile.team.clone(), catalog.clone())];
+            let teams = catalogs.iter().map(|catalog| (catalog.team().clone(), catalog.clone())).collect();
             let (seen, own) = (drain.clone(), last.clone());
             let admin = Admin::new(&config.admin, teams, metrics.clone(), health.clone(), seen, own);
             last.spawn(admin.serve(listener));
         }
         let audit = Audit::open(&config.audit, metrics.clone(), &last).map_err(RunError::Audit)?;
-        let reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone());
-        let mut reconcile = reconcile.with_health(health.clone());
-        if let Some(reread) = reread {
-            reconcile = reconcile.with_reread(reread);
-        }
-        let round = reconcile.round().await;
-        tracing::debug!(%round, "loaded");
-        let signals = reconcile.signals();
-        let lookout = Lookout::new(config.lookout, catalog.clone(), herald, signals.clone(), drain.clone());
-        let gateway = Gateway::new(config.gateway, catalog.clone(), signals);
-        let gateway = gateway.with_audit(audit.clone());
+        join_all(keepers.iter_mut().map(Team::load)).await;
+        let parts = keepers.iter().map(|team| (team.reader.clone(), team.signals.clone()));
+        let gateway = Gateway::new(config.gateway, parts).with_audit(audit.clone());
         gateway.show_cache(&metrics);
         let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), metrics);
         health.right("start");
-        let keepers = Some((reconcile, lookout));
         let keeping = Keeping::new(drain.clone());
-        Ok(Self { endpoint, catalog, keepers, keeping, audit, drain, last, grace: config.grace })
+        Ok(Self { endpoint, catalogs, keepers, keeping, audit, drain, last, grace: config.grace })
     }
 
-    /// Follows the folder and what providers say from now on, without telling `larder approve` what is held
+    /// Follows the folders and what providers say from now on, without telling `larder approve` what is held
     /// back: that is for the server to say.
     pub fn keep_up(&mut self) {
-        if let Some((reconcile, lookout)) = self.keepers.take() {
-            self.keeping.spawn("reconcile", reconcile.quietly().run());
-            self.keeping.spawn("lookout", lookout.run());
-        }
+        self.keepers.drain(..).for_each(|team| team.keep_up(&self.keeping, false));
     }
 
     /// The same for a server, which also looks again at SIGHUP.
     fn serve_on(&mut self) {
         descriptors::raise();
-        if let Some((reconcile, lookout)) = self.keepers.take() {
-            let wakes = [reconcile.wake()].into_iter().chain(self.audit.reopen());
-            self.drain.spawn(signal::hang_up(wakes.collect(), self.drain.clone()));
-            self.keeping.spawn("reconcile", reconcile.run());
-            self.keeping.spawn("lookout", lookout.run());
-        }
+        let wakes = self.keepers.iter().map(Team::wake).chain(self.audit.reopen()).collect();
+        self.drain.spawn(signal::hang_up(wakes, self.drain.clone()));
+        self.keepers.drain(..).for_each(|team| team.keep_up(&self.keeping, true));
     }
 
     /// What is served now.
     pub fn served(&self) -> Served {
-        Served::of(&self.catalog.snapshot())
+        self.view().served()
     }
 
     /// A look at what is served while this runs.
     pub fn view(&self) -> View {
-        View(self.catalog.clone())
+        View(self.catalogs.clone())
     }
 
     /// Serves one client in this process, and gives the client's end.

@@ -1,4 +1,4 @@
-//! Who offers what, now: an immutable value with one writer and many readers.
+//! Who offers what to one team, now: an immutable value with one writer and many readers.
 //! A request takes one snapshot and uses it to the end.
 
 mod index;
@@ -17,12 +17,12 @@ use tokio::sync::watch as level;
 
 use self::index::Index;
 pub use self::offer::Offer;
-pub use self::route::Route;
+pub use self::route::{Nearness, Route};
 pub use self::updates::Moment;
 use self::updates::Updates;
 use self::watch::Hub;
-pub use self::watch::{Change, News, Watch, Watched};
-use crate::name::{Digest, ProviderName, TeamName, Teams};
+pub use self::watch::{Change, News, Watch};
+use crate::name::{Digest, ProviderName, TeamName};
 use crate::template::Captures;
 use crate::uri::Uri;
 
@@ -39,6 +39,8 @@ pub struct Catalog {
 /// A revision that waits for its operator, because it asks for more than it may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBack {
+    /// Of which team.
+    pub team: TeamName,
     /// Whose revision it is.
     pub provider: ProviderName,
     /// The digest of its component.
@@ -75,10 +77,14 @@ pub struct Collision {
 
 impl fmt::Display for HeldBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { provider, digest, lines, .. } = self;
+        let Self { team, provider, digest, lines, .. } = self;
         let asks: Vec<&str> = lines.iter().map(String::as_str).collect();
         let (digest, asks) = (digest.short(), asks.join("`, `"));
-        write!(f, "{provider} {digest} is held back until `larder approve {provider}`: it asks for `{asks}`")
+        let team = if *team == TeamName::sole() { String::new() } else { format!(" --team {team}") };
+        write!(
+            f,
+            "{provider} {digest} is held back until `larder approve {provider}{team}`: it asks for `{asks}`"
+        )
     }
 }
 
@@ -212,9 +218,10 @@ impl Catalog {
     }
 }
 
-/// An empty catalog, and the two ends of it.
-pub fn catalog(watched_uris: usize) -> (Writer, Reader) {
+/// An empty catalog of this team's, and the two ends of it.
+pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
     let shelf = Arc::new(Shelf {
+        team,
         now: ArcSwap::default(),
         updates: Updates::default(),
         hub: Hub::new(watched_uris),
@@ -223,8 +230,14 @@ pub fn catalog(watched_uris: usize) -> (Writer, Reader) {
     (Writer { shelf: shelf.clone() }, Reader { shelf })
 }
 
+/// A watch over several catalogs, with nothing in it yet.
+pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
+    Watch::over(readers.into_iter().map(|reader| &reader.shelf.hub))
+}
+
 #[derive(Debug)]
 struct Shelf {
+    team: TeamName,
     now: ArcSwap<Catalog>,
     updates: Updates,
     hub: Hub,
@@ -260,9 +273,9 @@ impl Writer {
     }
 
     /// Tells those who watch this URI what its provider said: that its content differs.
-    pub fn updated(&self, team: &TeamName, uri: &Uri) {
-        self.shelf.updates.note(team, uri);
-        self.shelf.hub.said(team, uri);
+    pub fn updated(&self, uri: &Uri) {
+        self.shelf.updates.note(uri);
+        self.shelf.hub.said(uri);
     }
 
     /// For one who finds out by itself what differs.
@@ -279,14 +292,14 @@ pub struct Herald {
 
 impl Herald {
     /// Tells those who watch this URI that its content differs.
-    pub fn updated(&self, team: &TeamName, uri: &Uri) {
+    pub fn updated(&self, uri: &Uri) {
         // Before anybody is told: who is told asks again, and must not be given what was kept.
-        self.shelf.updates.note(team, uri);
-        self.shelf.hub.updated(team, uri);
+        self.shelf.updates.note(uri);
+        self.shelf.hub.updated(uri);
     }
 
     /// Each URI that somebody watches, once.
-    pub fn watched(&self) -> Vec<Watched> {
+    pub fn watched(&self) -> Vec<Uri> {
         self.shelf.hub.watched()
     }
 
@@ -304,6 +317,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Whose catalog it is.
+    pub fn team(&self) -> &TeamName {
+        &self.shelf.team
+    }
+
     /// The catalog of this moment.
     pub fn snapshot(&self) -> Arc<Catalog> {
         self.shelf.now.load_full()
@@ -315,8 +333,8 @@ impl Reader {
     }
 
     /// Whether nobody has said since then that this URI differs. It may say no without a reason, never yes.
-    pub fn is_same_since(&self, moment: Moment, team: &TeamName, uri: &Uri) -> bool {
-        self.shelf.updates.none_since(moment, team, uri)
+    pub fn is_same_since(&self, moment: Moment, uri: &Uri) -> bool {
+        self.shelf.updates.none_since(moment, uri)
     }
 
     /// Changes whenever a newer catalog is there.
@@ -328,11 +346,6 @@ impl Reader {
     pub fn watchers(&self) -> (usize, usize) {
         self.shelf.hub.count()
     }
-
-    /// A watch with nothing in it yet.
-    pub fn watch(&self, teams: &Teams) -> Watch {
-        self.shelf.hub.watch(teams)
-    }
 }
 
 #[cfg(test)]
@@ -341,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_reader_keeps_its_snapshot() {
-        let (mut writer, reader) = catalog(8);
+        let (mut writer, reader) = catalog(TeamName::sole(), 8);
         let rejected = |file: &str| Rejected {
             file: file.into(),
             digest: None,
@@ -355,15 +368,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_publish_that_shows_nothing_new_is_not_told() {
-        let (mut writer, reader) = catalog(8);
-        let watch = reader.watch(&Teams::sole());
+        let (mut writer, reader) = catalog(TeamName::sole(), 8);
+        let watch = watch([&reader]);
         watch.list_changes(true);
         let since = SystemTime::now();
         let rejected = Rejected { file: "a.wasm".into(), digest: None, reason: "empty".into(), since };
         writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
         let uri = Uri::parse("x:y").unwrap();
         watch.add(uri.clone());
-        writer.updated(&TeamName::sole(), &uri);
+        writer.updated(&uri);
         assert_eq!(watch.next().await, [Change::Updated(uri)]);
     }
 }

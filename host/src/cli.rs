@@ -21,6 +21,7 @@ mod read;
 mod serve;
 mod status;
 mod table;
+mod team;
 mod templates;
 mod token;
 mod watch;

@@ -18,6 +18,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::name::TeamName;
+use crate::policy::Quota;
+use crate::resource::Caller;
 use crate::{admin, audit, endpoint, gateway, lookout, reconcile, sandbox};
 
 pub use again::Again;
@@ -32,8 +35,10 @@ pub const FILE: &str = "larder.toml";
 /// What every room needs. Nothing is optional, and paths are absolute.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The folder with the components.
-    pub plugins: PathBuf,
+    /// By name; without teams in the file it is `default` alone.
+    pub teams: BTreeMap<TeamName, Team>,
+    /// Who asks on standard input, and in this process.
+    pub local: Caller,
     /// Who read what.
     pub audit: audit::Config,
     /// What operators look at.
@@ -42,8 +47,6 @@ pub struct Config {
     pub endpoint: endpoint::Config,
     /// What can be asked.
     pub gateway: gateway::Config,
-    /// Where components come from, and what each is given.
-    pub reconcile: reconcile::Config,
     /// URIs that one client may watch.
     pub watched_uris: usize,
     /// How often is looked whether they differ.
@@ -60,16 +63,59 @@ pub struct Config {
     pub overrides: Overrides,
 }
 
+/// What belongs to one team.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// Where its components come from, and what each is given.
+    pub reconcile: reconcile::Config,
+    /// What it may use up in all; none where there are no teams.
+    pub quota: Option<Quota>,
+}
+
 impl Config {
     /// For those who answer once: a server may wait for its folder, they do not.
     pub fn with_folder(self) -> Result<Self, ConfigError> {
-        if self.plugins.exists() {
+        let gone = self.teams.iter().filter(|(_, team)| !team.reconcile.plugins.exists());
+        let faults: Vec<_> = gone
+            .map(|(name, team)| {
+                let place = match (&self.overrides.plugins, &team.quota) {
+                    (Some(_), _) if self.overrides.team.as_ref().is_none_or(|named| named == name) => {
+                        "--plugins".into()
+                    }
+                    (_, Some(_)) => format!("team.{name}.plugins"),
+                    _ => "plugins".to_owned(),
+                };
+                let plugins = team.reconcile.plugins.display();
+                let what = format!("there is no folder {plugins}: create it, or name another");
+                Fault { line: None, place, what }
+            })
+            .collect();
+        if faults.is_empty() { Ok(self) } else { Err(ConfigError::Faults { file: None, faults }) }
+    }
+
+    /// For a server on HTTP: it has to be known as whom those ask who have no credential.
+    pub fn over_http(self) -> Result<Self, ConfigError> {
+        if !self.endpoint.auth.is_open() {
             return Ok(self);
         }
-        let place = if self.overrides.plugins.is_some() { "--plugins" } else { "plugins" };
-        let what = format!("there is no folder {}: create it, or name another", self.plugins.display());
-        let fault = Fault { line: None, place: place.into(), what };
-        Err(ConfigError::Faults { file: None, faults: vec![fault] })
+        self.knows(&self.endpoint.caller, "server.teams", "those belong who ask without a credential")?;
+        Ok(self)
+    }
+
+    /// For one client on standard input, or in this process.
+    pub fn over_stdio(mut self) -> Result<Self, ConfigError> {
+        self.knows(&self.local, "stdio.teams", "who asks here belongs, there or with `--team NAME`")?;
+        self.endpoint.caller = self.local.clone();
+        Ok(self)
+    }
+
+    fn knows(&self, caller: &Caller, place: &str, who: &str) -> Result<(), ConfigError> {
+        if caller.teams.iter().all(|team| self.teams.contains_key(team)) {
+            return Ok(());
+        }
+        let teams: Vec<_> = self.teams.keys().map(TeamName::as_str).collect();
+        let what = format!("there are several teams ({}): say to which of them {who}", teams.join(", "));
+        Err(ConfigError::Faults { file: None, faults: vec![Fault { line: None, place: place.into(), what }] })
     }
 }
 
@@ -99,6 +145,8 @@ pub struct Overrides {
     pub config: Option<PathBuf>,
     /// The folder with the components.
     pub plugins: Option<PathBuf>,
+    /// Whose folder that is, and as whom this process asks.
+    pub team: Option<TeamName>,
     /// The address to listen on.
     pub listen: Option<SocketAddr>,
 }

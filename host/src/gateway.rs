@@ -7,18 +7,22 @@ mod error;
 mod filter;
 mod list;
 mod read;
+mod view;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::cache::Cache;
 pub use self::cache::Config as CacheConfig;
 pub use self::error::Error;
 pub use self::filter::Filter;
+use self::view::View;
 use crate::audit::Audit;
-use crate::catalog::{Catalog, Reader, Watch};
+use crate::catalog::{self, Reader, Watch};
 use crate::metrics::Metrics;
+use crate::name::TeamName;
 use crate::policy::Permit;
-use crate::resource::{Call, Caller, Completing, Completion, Freshness, Scope};
+use crate::resource::{Call, Caller, Completing, Completion, Freshness};
 use crate::sandbox::{Outbox, Signal};
 
 /// What the operator decides about answers.
@@ -30,16 +34,24 @@ pub struct Config {
     pub instructions: Option<String>,
     /// How much of what providers call fresh is kept.
     pub cache: CacheConfig,
+    /// Whether every answer is its caller's own: where there are teams, and where there are credentials.
+    pub private: bool,
 }
 
-/// Answers questions from the catalog and from the providers in it. Clones are the same gateway.
+/// Answers questions from the catalogs and from the providers in them. Clones are the same gateway.
 #[derive(Debug, Clone)]
 pub struct Gateway {
     config: Arc<Config>,
-    reader: Reader,
-    cache: Arc<Cache>,
-    signals: Outbox,
+    teams: Arc<BTreeMap<TeamName, Arc<Team>>>,
     audit: Audit,
+}
+
+/// What the gateway has of one team, and shares with no other.
+#[derive(Debug)]
+struct Team {
+    reader: Reader,
+    cache: Cache,
+    signals: Outbox,
 }
 
 /// What a client is told at the start.
@@ -55,10 +67,16 @@ pub struct About {
 const INSTRUCTIONS: usize = 4 * 1024;
 
 impl Gateway {
-    /// A gateway to what this reader sees. It signals whose list should be asked for anew.
-    pub fn new(config: Config, reader: Reader, signals: Outbox) -> Self {
-        let cache = Arc::new(Cache::new(config.cache, reader.clone()));
-        Self { config: Arc::new(config), reader, cache, signals, audit: Audit::default() }
+    /// A gateway to what these readers see, one for each team. It signals whose list should be asked for anew.
+    pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, Outbox)>) -> Self {
+        let teams: Vec<_> = teams.into_iter().collect();
+        let share = config.cache.share(teams.len());
+        let team = |(reader, signals): (Reader, _)| {
+            let cache = Cache::new(share, reader.clone());
+            (reader.team().clone(), Arc::new(Team { reader, cache, signals }))
+        };
+        let teams = Arc::new(teams.into_iter().map(team).collect());
+        Self { config: Arc::new(config), teams, audit: Audit::default() }
     }
 
     /// Writes down here who read what.
@@ -67,27 +85,30 @@ impl Gateway {
         self
     }
 
-    /// Shows how much is kept.
+    /// Shows how much is kept, of all teams together.
     pub fn show_cache(&self, metrics: &Metrics) {
-        let (bytes, entries) = (self.cache.clone(), self.cache.clone());
-        metrics.reading("larder_cache_bytes", "Bytes of answers that are kept.", move || bytes.size().0);
-        metrics.reading("larder_cache_entries", "Answers that are kept.", move || entries.size().1);
+        let of = |part: fn((u64, u64)) -> u64| {
+            let teams = self.teams.clone();
+            move || teams.values().map(|team| part(team.cache.size())).sum()
+        };
+        metrics.reading("larder_cache_bytes", "Bytes of answers that are kept.", of(|(bytes, _)| bytes));
+        metrics.reading("larder_cache_entries", "Answers that are kept.", of(|(_, entries)| entries));
     }
 
     /// Has lists asked for anew that have outlived their time; this question is answered with what there is.
-    fn refresh(&self, catalog: &Catalog, call: &Call) {
-        let own = list::visible(catalog, call, None);
-        for offer in own.filter(|offer| offer.wants_refresh()) {
-            // Where so much waits to be worked off, a later question will do.
-            self.signals.say(offer.name(), Signal::ListStale);
+    fn refresh(view: &View) {
+        for part in view.parts() {
+            for offer in part.offers().iter().filter(|offer| offer.wants_refresh()) {
+                // Where so much waits to be worked off, a later question will do.
+                part.team.signals.say(offer.name(), Signal::ListStale);
+            }
         }
     }
 
     /// What this caller's model should know: the operator's words, then each provider's.
     pub fn about(&self, caller: &Caller) -> About {
-        let catalog = self.reader.snapshot();
-        let own = catalog.offers().iter().filter(|offer| caller.teams.has(offer.provider.team()));
-        let said = own.filter_map(|offer| {
+        let view = self.view(Some(caller));
+        let said = view.offers().filter_map(|offer| {
             let text = offer.instructions.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
             let title = offer.title.as_deref().unwrap_or(offer.name().as_str());
             let end = text.floor_char_boundary(INSTRUCTIONS);
@@ -97,15 +118,15 @@ impl Gateway {
         About {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
             // The next round may change it, and nothing tells clients when it does.
-            freshness: Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone },
+            freshness: Freshness { ttl: std::time::Duration::ZERO, ..self.most() },
         }
     }
 
     /// Values for a variable of a template.
     pub async fn complete(&self, call: &Arc<Call>, ask: Completing) -> Result<Completion, Error> {
-        let catalog = self.reader.snapshot();
+        let view = self.view(call.caller.as_ref());
         let unknown = || Error::UnknownTemplate { template: ask.template.clone() };
-        let (offer, place) = catalog.template(&ask.template).ok_or_else(unknown)?;
+        let (offer, place) = view.template(&ask.template).ok_or_else(unknown)?;
         let permit = Permit::ask(call, offer.provider.team()).map_err(|_| unknown())?;
         if !offer.templates[place].pattern.variables().any(|variable| variable == ask.variable) {
             return Err(Error::UnknownVariable { template: ask.template, variable: ask.variable });
@@ -120,6 +141,7 @@ impl Gateway {
 
     /// A watch for this caller, with nothing in it yet.
     pub fn watch(&self, caller: &Caller) -> Watch {
-        self.reader.watch(&caller.teams)
+        let own = caller.teams.iter().filter_map(|name| self.teams.get(name));
+        catalog::watch(own.map(|team| &team.reader))
     }
 }

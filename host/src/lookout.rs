@@ -20,10 +20,11 @@ use tokio::time::{Interval, MissedTickBehavior};
 use self::ask::{Answered, ask};
 use self::folders::Folders;
 use self::posts::{Batch, Posts, Way};
-use crate::catalog::{Herald, News, Reader, Watched};
+use crate::catalog::{Herald, News, Reader};
 use crate::drain::Drain;
 use crate::name::ProviderName;
 use crate::sandbox::Outbox;
+use crate::uri::Uri;
 
 /// Answers that may wait to be compared.
 const ANSWERS: usize = 1_024;
@@ -56,7 +57,7 @@ type Running = FuturesUnordered<BoxFuture<'static, Done>>;
 /// A batch of questions that is done.
 struct Done {
     provider: Option<ProviderName>,
-    asked: Vec<Watched>,
+    asked: Vec<Uri>,
     took: Duration,
 }
 
@@ -130,8 +131,7 @@ impl Lookout {
 
     fn take(&mut self, Answered { job, answer }: Answered) {
         if self.posts.settle(&job, answer) {
-            let (team, uri) = &job.watched;
-            self.herald.updated(team, uri);
+            self.herald.updated(&job.uri);
         }
         let known = self.posts.known();
         self.known.send_if_modified(|count| std::mem::replace(count, known) != known);
@@ -142,7 +142,7 @@ impl Lookout {
         for Batch { provider, jobs } in self.posts.dispatch() {
             let name = provider.as_ref().map(|provider| provider.name().clone());
             let (catalog, answers, drain) = (self.reader.snapshot(), answers.clone(), self.drain.clone());
-            let asked = jobs.iter().map(|job| job.watched.clone()).collect();
+            let asked = jobs.iter().map(|job| job.uri.clone()).collect();
             let began = Instant::now();
             let task = self.drain.spawn(async move {
                 tokio::select! {

@@ -62,6 +62,11 @@ impl TeamName {
     pub fn sole() -> Self {
         Self("default".into())
     }
+
+    /// The name, where there are teams to tell apart.
+    pub fn named(&self) -> Option<&str> {
+        Some(self.as_str()).filter(|name| *name != "default")
+    }
 }
 
 /// The teams that somebody belongs to: at least one, each once, in the order of their names.

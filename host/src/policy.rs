@@ -2,6 +2,9 @@
 //! Nothing is granted by default, and every limit has a value by default.
 
 mod ask;
+mod ceiling;
+mod quota;
+mod secret;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,6 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::ask::{Approve, Ask, granted, import_asks};
+pub use self::ceiling::{Bounds, Ceiling, Cut};
+pub use self::quota::Quota;
+pub use self::secret::{Secret, Secrets};
 use crate::name::TeamName;
 use crate::resource::{Call, Caller};
 
@@ -73,6 +79,8 @@ pub struct Grant {
     pub limits: Limits,
     /// Answers to `provider-host.setting`.
     pub settings: BTreeMap<String, String>,
+    /// Answers to the same question that nobody else may see.
+    pub secrets: Secrets,
     /// Environment variables, with their values.
     pub env: BTreeMap<String, String>,
     /// Folders.

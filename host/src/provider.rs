@@ -202,6 +202,7 @@ impl Provider {
         };
         let lease = Lease {
             provider: self.name.clone(),
+            team: self.team.clone(),
             grant: self.grant.clone(),
             permit,
             outgoing: self.outgoing.clone(),
@@ -218,9 +219,9 @@ impl Provider {
         if fault.kind == FaultKind::Crowded {
             return CallError::Busy;
         }
-        let (provider, digest) = (self.name.as_str(), self.digest.short());
+        let (team, provider, digest) = (self.team.named(), self.name.as_str(), self.digest.short());
         let Fault { kind, detail, stderr } = &fault;
-        tracing::warn!(provider, digest, fault = kind.word(), %kind, ?detail, ?stderr, "the provider failed");
+        tracing::warn!(team, provider, digest, fault = kind.word(), %kind, ?detail, ?stderr, "the provider failed");
         CallError::Fault(fault)
     }
 
@@ -243,7 +244,7 @@ impl Provider {
                 })
             })
             .await?;
-        entry_page(page?, self.grant.limits.page)
+        entry_page(page.map_err(|error| self.told(error))?, self.grant.limits.page)
     }
 
     async fn templates_once(
@@ -260,7 +261,7 @@ impl Provider {
                 })
             })
             .await?;
-        template_page(page?, self.grant.limits.page)
+        template_page(page.map_err(|error| self.told(error))?, self.grant.limits.page)
     }
 
     async fn match_once(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
@@ -297,7 +298,7 @@ impl Provider {
             })
             .await?;
         let mut left = Left::default();
-        let reading = reading(answer?, uri, &mut left);
+        let reading = reading(answer.map_err(|error| self.told(error))?, uri, &mut left);
         self.tell(&left);
         reading
     }
@@ -319,7 +320,7 @@ impl Provider {
                 })
             })
             .await?;
-        let mut answer = answer?;
+        let mut answer = answer.map_err(|error| self.told(error))?;
         let more = answer.more || answer.values.len() > COMPLETIONS;
         answer.values.truncate(COMPLETIONS);
         Ok(Completion { values: answer.values, total: answer.total, more })
@@ -337,13 +338,26 @@ impl Provider {
                 )
             })
             .await?;
-        versions(answer?, uris.len())
+        versions(answer.map_err(|error| self.told(error))?, uris.len())
+    }
+
+    /// An error of the provider's own, without what nobody may see.
+    fn told(&self, error: WitError) -> CallError {
+        let clean = |why: String| self.grant.secrets.redact(&why).into_owned();
+        CallError::from(match error {
+            WitError::NotFound | WitError::NotModified => error,
+            WitError::Invalid(why) => WitError::Invalid(clean(why)),
+            WitError::Denied(why) => WitError::Denied(clean(why)),
+            WitError::Unavailable(why) => WitError::Unavailable(clean(why)),
+            WitError::Failed(why) => WitError::Failed(clean(why)),
+        })
     }
 
     fn tell(&self, left: &Left) {
         let provider = self.name.as_str();
         for note in left.notes() {
-            tracing::warn!(provider, note, "left out of an answer");
+            let note = self.grant.secrets.redact(&note);
+            tracing::warn!(provider, %note, "left out of an answer");
         }
     }
 }

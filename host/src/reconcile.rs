@@ -32,7 +32,7 @@ use crate::catalog::Writer;
 use crate::drain::Drain;
 use crate::health::Health;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::{Approve, Ask, Grant};
+use crate::policy::{Approve, Ask, Ceiling, Grant};
 use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
 use crate::uri::Uri;
 
@@ -52,6 +52,8 @@ pub struct Config {
     pub terms: BTreeMap<ProviderName, Terms>,
     /// All others.
     pub default: Terms,
+    /// What none of them gets beyond, whoever approves it.
+    pub ceiling: Arc<Ceiling>,
     /// How often the folder is looked at when nothing says that it changed.
     pub poll: Duration,
     /// Reads what stands beside a component, in this folder.
@@ -292,7 +294,7 @@ impl Reconcile {
         match signal {
             Signal::Updated(uri) => match Uri::parse(&uri) {
                 Ok(uri) if self.writer.current().speaks_for(provider, &uri) => {
-                    self.writer.updated(&self.team, &uri);
+                    self.writer.updated(&uri);
                 }
                 Ok(uri) => {
                     tracing::warn!(%provider, ?uri, "it says that a URI was updated which is not its own")

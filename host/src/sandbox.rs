@@ -142,8 +142,9 @@ impl Sandbox {
         let seen =
             Seen { out_of_cpu: spent.load(Ordering::Relaxed), out_of_memory: store.data().meter.refused };
         let kind = classify(&error, &seen, &grant.limits);
+        let said = format!("{error:?}");
         // A backtrace has names of the guest's own making in it, as long as it likes.
-        let detail = format!("{error:?}").chars().take(DETAIL).collect();
+        let detail = grant.secrets.redact(&said).chars().take(DETAIL).collect();
         Err(Fault { kind, detail, stderr: log.tail() })
     }
 

@@ -13,6 +13,7 @@ mod run;
 mod server;
 mod soak;
 mod steps;
+mod teams;
 mod test;
 mod tools;
 mod wit;

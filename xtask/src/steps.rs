@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::{Output, cargo};
 use crate::test::{Outcome, Step};
-use crate::{clients, conformance, demo, examples, kits, languages, plugins, tools, wit};
+use crate::{clients, conformance, demo, examples, kits, languages, plugins, teams, tools, wit};
 
 /// The host with xtask; the providers with their SDK; the guests of the tests.
 const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
@@ -36,6 +36,7 @@ pub(crate) const STEPS: &[Step] = steps![
     "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
     "example-go", "the example in Go", ["host", "author-tools"], languages::go;
     "example-c", "the example in C", ["host", "author-tools"], languages::c;
+    "two-teams", "the walk through two teams", ["plugins", "host"], |o| done(teams::check(o));
     "node", "install Node's packages", [], tools::node;
     "python", "install Python's packages", [], tools::python;
     "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;

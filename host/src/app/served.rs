@@ -1,8 +1,11 @@
 //! What a catalog offers, as plain data for people and scripts.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::catalog::{Catalog, Offer};
+use crate::name::TeamName;
 
 /// What is served, and what is not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -20,6 +23,9 @@ pub struct Served {
 /// One provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Provider {
+    /// Whose it is, where there are teams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
     /// Its name.
     pub name: String,
     /// The digest of its component.
@@ -47,6 +53,9 @@ pub struct Provider {
 /// A component that could not be loaded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rejected {
+    /// Whose it is, where there are teams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
     /// Its file.
     pub file: String,
     /// The digest of it, if it could be read.
@@ -56,24 +65,36 @@ pub struct Rejected {
 }
 
 impl Served {
-    pub(super) fn of(catalog: &Catalog) -> Self {
-        let rejected = catalog.rejected().iter().map(|rejected| Rejected {
+    /// Of all teams together. Where there is none but `default`, nothing speaks of teams.
+    pub(super) fn of<'a>(catalogs: impl Iterator<Item = (&'a TeamName, Arc<Catalog>)>) -> Self {
+        let catalogs: Vec<_> = catalogs.collect();
+        let named = catalogs.iter().any(|(team, _)| **team != TeamName::sole());
+        let mut served = Self::default();
+        for (team, catalog) in &catalogs {
+            let team = named.then(|| team.to_string());
+            served.add(team.as_deref(), catalog);
+        }
+        served
+    }
+
+    fn add(&mut self, team: Option<&str>, catalog: &Catalog) {
+        self.providers.extend(catalog.offers().iter().map(|offer| Provider::of(team, offer)));
+        self.rejected.extend(catalog.rejected().iter().map(|rejected| Rejected {
+            team: team.map(ToOwned::to_owned),
             file: rejected.file.to_string(),
             digest: rejected.digest.map(|digest| digest.to_string()),
             reason: rejected.reason.to_string(),
-        });
-        Self {
-            providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
-            rejected: rejected.collect(),
-            held_back: catalog.held_back().iter().map(ToString::to_string).collect(),
-            collisions: catalog.collisions().iter().map(ToString::to_string).collect(),
-        }
+        }));
+        self.held_back.extend(catalog.held_back().iter().map(ToString::to_string));
+        let of = team.map(|team| format!("{team}: ")).unwrap_or_default();
+        self.collisions.extend(catalog.collisions().iter().map(|collision| format!("{of}{collision}")));
     }
 }
 
 impl Provider {
-    fn of(offer: &Offer) -> Self {
+    fn of(team: Option<&str>, offer: &Offer) -> Self {
         Self {
+            team: team.map(ToOwned::to_owned),
             name: offer.name().to_string(),
             digest: offer.provider.digest().to_string(),
             title: offer.title.clone(),
@@ -88,6 +109,11 @@ impl Provider {
         }
     }
 
+    /// Its name, with its team's where there are teams.
+    pub fn full_name(&self) -> String {
+        full_name(self.team.as_deref(), &self.name)
+    }
+
     /// How much it offers: `12 resources, 1 template`.
     pub fn counts(&self) -> String {
         let more = if self.more { "+" } else { "" };
@@ -97,6 +123,17 @@ impl Provider {
             templates => format!("{resources}, {}", number(templates, "", "template")),
         }
     }
+}
+
+impl Rejected {
+    /// Its file, with its team where there are teams.
+    pub fn full_name(&self) -> String {
+        full_name(self.team.as_deref(), &self.file)
+    }
+}
+
+fn full_name(team: Option<&str>, name: &str) -> String {
+    team.map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))
 }
 
 fn number(count: usize, more: &str, what: &str) -> String {

@@ -19,22 +19,39 @@ pub enum Route<'a> {
     Refused(String),
 }
 
+/// How near a way to ask is to the URI, beside the exact one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nearness {
+    /// A template matches it.
+    Template,
+    /// A claim holds it.
+    Claim,
+    /// A list goes on, and may have it.
+    Rest,
+}
+
 impl Catalog {
     /// All ways to ask for a URI, the best first; each provider is asked in one way only.
     pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
-        let exact = self.by_uri(uri.as_str());
         // Most reads are of what is listed: the rest is looked up only when that did not do.
-        let exact_route = exact.into_iter().map(move |offer| Route::Matched(offer, own_match(offer, uri)));
-        exact_route.chain(std::iter::once_with(move || self.unlisted(uri, exact)).flatten())
+        let others = std::iter::once_with(move || self.unlisted(uri)).flatten().map(|(_, route)| route);
+        self.exact(uri).into_iter().chain(others)
     }
 
-    fn unlisted<'a>(&'a self, uri: &Uri, exact: Option<&Arc<Offer>>) -> Vec<Route<'a>> {
+    /// The way to ask who lists it.
+    pub fn exact<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
+        self.by_uri(uri.as_str()).map(|offer| Route::Matched(offer, own_match(offer, uri)))
+    }
+
+    /// All other ways, the nearest first.
+    pub fn unlisted<'a>(&'a self, uri: &Uri) -> Vec<(Nearness, Route<'a>)> {
+        let exact = self.by_uri(uri.as_str());
         let mut asked: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();
         let mut routes = Vec::new();
         for (offer, template, captures) in self.by_template(uri) {
             if !asked.contains(&offer.name()) {
                 asked.push(offer.name());
-                routes.push(screened(offer, template, captures));
+                routes.push((Nearness::Template, screened(offer, template, captures)));
             }
         }
         let claimed = self.by_claim(uri.as_str()).map(|offer| (offer, true));
@@ -42,7 +59,10 @@ impl Catalog {
         for (offer, by_claim) in claimed.chain(listed) {
             if !asked.contains(&offer.name()) {
                 asked.push(offer.name());
-                routes.push(if by_claim { Route::Claimed(offer) } else { Route::Matched(offer, None) });
+                routes.push(match by_claim {
+                    true => (Nearness::Claim, Route::Claimed(offer)),
+                    false => (Nearness::Rest, Route::Matched(offer, None)),
+                });
             }
         }
         routes

@@ -4,7 +4,6 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::name::TeamName;
 use crate::uri::Uri;
 
 /// Places in the table.
@@ -34,18 +33,18 @@ impl Updates {
     }
 
     /// A moment between the two steps counts as after the update: the content differs already.
-    pub(super) fn note(&self, team: &TeamName, uri: &Uri) {
+    pub(super) fn note(&self, uri: &Uri) {
         let moment = self.count.fetch_add(1, Ordering::SeqCst) + 1;
-        self.place(team, uri).fetch_max(moment, Ordering::SeqCst);
+        self.place(uri).fetch_max(moment, Ordering::SeqCst);
     }
 
-    pub(super) fn none_since(&self, moment: Moment, team: &TeamName, uri: &Uri) -> bool {
-        self.place(team, uri).load(Ordering::SeqCst) <= moment.0
+    pub(super) fn none_since(&self, moment: Moment, uri: &Uri) -> bool {
+        self.place(uri).load(Ordering::SeqCst) <= moment.0
     }
 
-    // Keyed by chance: nobody can choose URIs that share a place with another team's.
-    fn place(&self, team: &TeamName, uri: &Uri) -> &AtomicU64 {
-        let hash = self.hasher.hash_one((team, uri));
+    // Keyed by chance: no provider can choose URIs that share a place with another's.
+    fn place(&self, uri: &Uri) -> &AtomicU64 {
+        let hash = self.hasher.hash_one(uri);
         &self.last[(hash % PLACES as u64) as usize]
     }
 }
@@ -56,15 +55,15 @@ mod tests {
 
     #[test]
     fn what_was_learnt_before_an_update_is_void() {
-        let (updates, team) = (Updates::default(), TeamName::sole());
+        let updates = Updates::default();
         let (one, other) = (Uri::parse("x:1").unwrap(), Uri::parse("x:2").unwrap());
         let before = updates.now();
-        updates.note(&team, &one);
+        updates.note(&one);
         let after = updates.now();
-        assert!(!updates.none_since(before, &team, &one));
-        assert!(updates.none_since(after, &team, &one));
+        assert!(!updates.none_since(before, &one));
+        assert!(updates.none_since(after, &one));
         // Unless they share a place, which is one chance in thousands.
-        let apart = !std::ptr::eq(updates.place(&team, &one), updates.place(&team, &other));
-        assert_eq!(updates.none_since(before, &team, &other), apart);
+        let apart = !std::ptr::eq(updates.place(&one), updates.place(&other));
+        assert_eq!(updates.none_since(before, &other), apart);
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::name::{TeamName, Teams};
 use crate::uri::Uri;
 
 /// Something that differs from what was there.
@@ -18,16 +17,13 @@ pub enum Change {
     Updated(Uri),
 }
 
-/// A URI that somebody of a team watches.
-pub type Watched = (TeamName, Uri);
-
 /// What is of interest to one who finds out what differs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct News {
     /// What nobody watched before.
-    pub begun: HashSet<Watched>,
+    pub begun: HashSet<Uri>,
     /// What a provider said was updated; those who watch have been told.
-    pub said: HashSet<Watched>,
+    pub said: HashSet<Uri>,
 }
 
 #[derive(Debug)]
@@ -40,15 +36,14 @@ pub(super) struct Hub {
 struct Watchers {
     next: u64,
     all: HashMap<u64, Arc<Watcher>>,
-    by_uri: HashMap<Watched, BTreeSet<u64>>,
+    by_uri: HashMap<Uri, BTreeSet<u64>>,
     /// Holds only what is watched, so that it is bounded even if nobody asks for it.
     news: News,
     bell: Arc<Notify>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Watcher {
-    teams: Teams,
     waiting: Mutex<Waiting>,
     bell: Notify,
 }
@@ -56,7 +51,6 @@ struct Watcher {
 #[derive(Debug, Default)]
 struct Waiting {
     wants_list: bool,
-    wanted: BTreeSet<Uri>,
     list: bool,
     uris: BTreeSet<Uri>,
 }
@@ -70,14 +64,12 @@ impl Hub {
         Self { most_uris, watchers: Arc::default() }
     }
 
-    pub(super) fn watch(&self, teams: &Teams) -> Watch {
-        let watcher =
-            Arc::new(Watcher { teams: teams.clone(), waiting: Mutex::default(), bell: Notify::new() });
+    fn enter(&self, watcher: &Arc<Watcher>) -> Place {
         let mut watchers = lock(&self.watchers);
         let id = watchers.next;
         watchers.next += 1;
         watchers.all.insert(id, watcher.clone());
-        Watch { id, watcher, most_uris: self.most_uris, watchers: self.watchers.clone() }
+        Place { id, watchers: self.watchers.clone() }
     }
 
     pub(super) fn list_changed(&self) {
@@ -88,21 +80,20 @@ impl Hub {
         }
     }
 
-    pub(super) fn updated(&self, team: &TeamName, uri: &Uri) {
-        lock(&self.watchers).tell(team, uri);
+    pub(super) fn updated(&self, uri: &Uri) {
+        lock(&self.watchers).tell(uri);
     }
 
-    pub(super) fn said(&self, team: &TeamName, uri: &Uri) {
+    pub(super) fn said(&self, uri: &Uri) {
         let mut watchers = lock(&self.watchers);
-        watchers.tell(team, uri);
-        let key = (team.clone(), uri.clone());
-        if watchers.by_uri.contains_key(&key) {
-            watchers.news.said.insert(key);
+        watchers.tell(uri);
+        if watchers.by_uri.contains_key(uri) {
+            watchers.news.said.insert(uri.clone());
             watchers.bell.notify_one();
         }
     }
 
-    pub(super) fn watched(&self) -> Vec<Watched> {
+    pub(super) fn watched(&self) -> Vec<Uri> {
         lock(&self.watchers).by_uri.keys().cloned().collect()
     }
 
@@ -124,16 +115,35 @@ impl Hub {
     }
 }
 
-/// One listener. Dropping it ends the watching.
+/// One listener, to one catalog or to several: what differs in any of them is told once. Dropping it ends the
+/// watching.
 #[derive(Debug)]
 pub struct Watch {
-    id: u64,
     watcher: Arc<Watcher>,
     most_uris: usize,
+    /// Held while it changes, so that all hubs know the same of it.
+    wanted: Mutex<BTreeSet<Uri>>,
+    places: Vec<Place>,
+}
+
+/// A listener's place in one hub.
+#[derive(Debug)]
+struct Place {
+    id: u64,
     watchers: Arc<Mutex<Watchers>>,
 }
 
 impl Watch {
+    pub(super) fn over<'a>(hubs: impl Iterator<Item = &'a Hub>) -> Self {
+        let watcher = Arc::new(Watcher::default());
+        let mut watch = Self { watcher, most_uris: 0, wanted: Mutex::default(), places: Vec::new() };
+        for hub in hubs {
+            watch.most_uris = watch.most_uris.max(hub.most_uris);
+            watch.places.push(hub.enter(&watch.watcher));
+        }
+        watch
+    }
+
     /// Whether to hear of a list that differs.
     pub fn list_changes(&self, on: bool) {
         let mut waiting = lock(&self.watcher.waiting);
@@ -143,34 +153,33 @@ impl Watch {
 
     /// Wants to hear of this URI. False if that would be more than one listener may watch.
     pub fn add(&self, uri: Uri) -> bool {
-        let mut watchers = lock(&self.watchers);
-        let mut waiting = lock(&self.watcher.waiting);
-        if waiting.wanted.len() >= self.most_uris && !waiting.wanted.contains(&uri) {
+        let mut wanted = lock(&self.wanted);
+        if wanted.len() >= self.most_uris && !wanted.contains(&uri) {
             return false;
         }
-        waiting.wanted.insert(uri.clone());
-        drop(waiting);
-        for team in self.watcher.teams.iter() {
-            watchers.add(self.id, (team.clone(), uri.clone()));
+        for place in &self.places {
+            lock(&place.watchers).add(place.id, uri.clone());
         }
+        wanted.insert(uri);
         true
     }
 
     /// Does not want to hear of this URI any more.
     pub fn remove(&self, uri: &str) {
-        let mut watchers = lock(&self.watchers);
-        let mut waiting = lock(&self.watcher.waiting);
-        if let Some(uri) = waiting.wanted.take(uri) {
-            waiting.uris.remove(&uri);
-            watchers.forget(self.id, &self.watcher.teams, &uri);
+        let mut wanted = lock(&self.wanted);
+        let Some(uri) = wanted.take(uri) else { return };
+        for place in &self.places {
+            lock(&place.watchers).forget(place.id, &uri);
         }
+        lock(&self.watcher.waiting).uris.remove(&uri);
     }
 
     /// Counts everything that is wanted as different, for somebody who may have missed some of it.
     pub fn in_doubt(&self) {
+        let wanted = lock(&self.wanted);
         let mut waiting = lock(&self.watcher.waiting);
         waiting.list = waiting.wants_list;
-        waiting.uris = waiting.wanted.clone();
+        waiting.uris = wanted.clone();
         self.watcher.bell.notify_one();
     }
 
@@ -195,40 +204,39 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let mut watchers = lock(&self.watchers);
-        watchers.all.remove(&self.id);
-        for uri in std::mem::take(&mut lock(&self.watcher.waiting).wanted) {
-            watchers.forget(self.id, &self.watcher.teams, &uri);
+        let wanted = lock(&self.wanted);
+        for place in &self.places {
+            let mut watchers = lock(&place.watchers);
+            watchers.all.remove(&place.id);
+            wanted.iter().for_each(|uri| watchers.forget(place.id, uri));
         }
     }
 }
 
 impl Watchers {
-    fn tell(&self, team: &TeamName, uri: &Uri) {
-        let ids = self.by_uri.get(&(team.clone(), uri.clone())).into_iter().flatten();
+    fn tell(&self, uri: &Uri) {
+        let ids = self.by_uri.get(uri).into_iter().flatten();
         for watcher in ids.filter_map(|id| self.all.get(id)) {
             lock(&watcher.waiting).uris.insert(uri.clone());
             watcher.bell.notify_one();
         }
     }
 
-    fn add(&mut self, id: u64, key: Watched) {
-        let ids = self.by_uri.entry(key.clone()).or_default();
+    fn add(&mut self, id: u64, uri: Uri) {
+        let ids = self.by_uri.entry(uri.clone()).or_default();
         ids.insert(id);
-        if ids.len() == 1 && self.news.begun.insert(key) {
+        if ids.len() == 1 && self.news.begun.insert(uri) {
             self.bell.notify_one();
         }
     }
 
-    fn forget(&mut self, id: u64, teams: &Teams, uri: &Uri) {
-        for key in teams.iter().map(|team| (team.clone(), uri.clone())) {
-            let Some(ids) = self.by_uri.get_mut(&key) else { continue };
-            ids.remove(&id);
-            if ids.is_empty() {
-                self.by_uri.remove(&key);
-                self.news.begun.remove(&key);
-                self.news.said.remove(&key);
-            }
+    fn forget(&mut self, id: u64, uri: &Uri) {
+        let Some(ids) = self.by_uri.get_mut(uri) else { return };
+        ids.remove(&id);
+        if ids.is_empty() {
+            self.by_uri.remove(uri);
+            self.news.begun.remove(uri);
+            self.news.said.remove(uri);
         }
     }
 }
@@ -237,6 +245,10 @@ impl Watchers {
 mod tests {
     use super::*;
 
+    fn watch(hub: &Hub) -> Watch {
+        Watch::over([hub].into_iter())
+    }
+
     fn uri(text: &str) -> Uri {
         Uri::parse(text).unwrap()
     }
@@ -244,11 +256,11 @@ mod tests {
     #[tokio::test]
     async fn changes_that_wait_are_told_once() {
         let hub = Hub::new(8);
-        let watch = hub.watch(&Teams::sole());
+        let watch = watch(&hub);
         watch.list_changes(true);
         assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")));
         for _ in 0..1_000 {
-            hub.updated(&TeamName::sole(), &uri("a:1"));
+            hub.updated(&uri("a:1"));
             hub.list_changed();
         }
         assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);
@@ -258,13 +270,13 @@ mod tests {
     #[test]
     fn nobody_hears_what_he_did_not_ask_for() {
         let hub = Hub::new(1);
-        let (watch, team) = (hub.watch(&Teams::sole()), TeamName::parse("other").unwrap());
+        let (watch, other) = (watch(&hub), Hub::new(1));
         assert!(watch.add(uri("a:1")) && watch.add(uri("a:1")) && !watch.add(uri("a:2")));
         hub.list_changed();
-        hub.updated(&team, &uri("a:1"));
-        hub.updated(&TeamName::sole(), &uri("a:2"));
+        other.updated(&uri("a:1"));
+        hub.updated(&uri("a:2"));
         assert!(watch.take().is_empty());
-        hub.updated(&TeamName::sole(), &uri("a:1"));
+        hub.updated(&uri("a:1"));
         watch.remove("a:1");
         assert!(watch.take().is_empty());
     }
@@ -272,7 +284,7 @@ mod tests {
     #[tokio::test]
     async fn in_doubt_everything_that_is_wanted_is_told_and_nothing_else() {
         let hub = Hub::new(8);
-        let watch = hub.watch(&Teams::sole());
+        let watch = watch(&hub);
         assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")));
         watch.remove("a:1");
         watch.in_doubt();
@@ -285,9 +297,9 @@ mod tests {
     #[test]
     fn a_dropped_watch_leaves_nothing_behind() {
         let hub = Hub::new(8);
-        let watch = hub.watch(&Teams::sole());
+        let watch = watch(&hub);
         watch.add(uri("a:1"));
-        hub.said(&TeamName::sole(), &uri("a:1"));
+        hub.said(&uri("a:1"));
         drop(watch);
         let watchers = lock(&hub.watchers);
         assert!(watchers.all.is_empty() && watchers.by_uri.is_empty());
@@ -297,17 +309,36 @@ mod tests {
     #[tokio::test]
     async fn news_are_what_begins_and_what_was_said() {
         let hub = Hub::new(8);
-        let (one, other) = (hub.watch(&Teams::sole()), hub.watch(&Teams::sole()));
-        let watched = |text| HashSet::from([(TeamName::sole(), uri(text))]);
+        let (one, other) = (watch(&hub), watch(&hub));
+        let watched = |text| HashSet::from([uri(text)]);
         one.add(uri("a:1"));
         other.add(uri("a:1"));
         let begun = News { begun: watched("a:1"), ..News::default() };
         assert_eq!(hub.news().await, begun);
-        hub.updated(&TeamName::sole(), &uri("a:1"));
-        hub.said(&TeamName::sole(), &uri("a:2"));
-        hub.said(&TeamName::sole(), &uri("a:1"));
+        hub.updated(&uri("a:1"));
+        hub.said(&uri("a:2"));
+        hub.said(&uri("a:1"));
         assert_eq!(hub.news().await, News { said: watched("a:1"), ..News::default() });
         drop(one);
         assert_eq!(hub.watched(), Vec::from_iter(watched("a:1")));
+    }
+
+    #[tokio::test]
+    async fn what_differs_in_several_catalogs_is_told_once() {
+        let (one, other, third) = (Hub::new(2), Hub::new(2), Hub::new(2));
+        let watch = Watch::over([&one, &other].into_iter());
+        watch.list_changes(true);
+        assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")) && !watch.add(uri("a:3")));
+        for hub in [&one, &other, &third] {
+            hub.list_changed();
+            hub.updated(&uri("a:1"));
+        }
+        assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);
+        third.updated(&uri("a:2"));
+        assert!(watch.take().is_empty());
+        watch.remove("a:1");
+        assert_eq!((one.watched(), other.watched()), (vec![uri("a:2")], vec![uri("a:2")]));
+        drop(watch);
+        assert!(one.watched().is_empty() && other.watched().is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! `larder approve`: what is held back, and the operator's yes to it.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
@@ -7,8 +8,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::team::OfTeam;
 use super::{Answer, clean, out};
 use crate::config::{self, Overrides};
+use crate::name::TeamName;
 use crate::reconcile::{Approvals, Held};
 
 /// Approves what a held back component asks for; without a name, lists what is held back
@@ -26,6 +29,8 @@ pub(super) struct Approve {
     /// The folder with the components [default: plugins]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
+    #[command(flatten)]
+    team: OfTeam,
     /// Print JSON
     #[arg(long, conflicts_with = "name")]
     json: bool,
@@ -34,26 +39,44 @@ pub(super) struct Approve {
 impl Approve {
     // Like all commands; this one has nothing to wait for.
     pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
-        let approvals = config::load(&overrides)?.reconcile.approvals;
-        let held = approvals.held()?;
+        let overrides = Overrides {
+            config: self.config,
+            plugins: self.plugins,
+            team: self.team.team,
+            ..Overrides::default()
+        };
+        let config = config::load(&overrides)?;
+        let teams = config.teams.into_iter();
+        let teams = teams.filter(|(name, _)| overrides.team.as_ref().is_none_or(|team| team == name));
+        let mut held = Vec::new();
+        for (_, team) in teams {
+            let approvals = team.reconcile.approvals;
+            held.extend(approvals.held()?.into_iter().map(|one| (approvals.clone(), one)));
+        }
         let Some(name) = &self.name else {
+            let held: Vec<_> = held.into_iter().map(|(_, one)| one).collect();
             list(&held, self.json)?;
             return Ok(Answer::Yes);
         };
-        let held: Vec<_> = held.into_iter().filter(|one| one.provider == *name).collect();
+        held.retain(|(_, one)| one.provider == *name);
+        let teams: BTreeSet<&str> = held.iter().map(|(_, one)| one.team.as_str()).collect();
+        if teams.len() > 1 {
+            let teams = teams.into_iter().collect::<Vec<_>>().join(", ");
+            out::note(&format!("larder: several teams have {name} held back ({teams}): add --team NAME"));
+            return Ok(Answer::No);
+        }
         if held.is_empty() {
             out::note(&format!(
                 "larder: nothing of {name} is held back, as far as a running server has said"
             ));
             return Ok(Answer::No);
         }
-        decide(&approvals, &held, self.yes)
+        decide(&held, self.yes)
     }
 }
 
-fn decide(approvals: &Approvals, held: &[Held], yes: bool) -> Result<Answer, Failure> {
-    for one in held {
+fn decide(held: &[(Approvals, Held)], yes: bool) -> Result<Answer, Failure> {
+    for (approvals, one) in held {
         out::text(&show(one))?;
         if !yes && !ask()? {
             out::note("larder: not approved");
@@ -78,7 +101,11 @@ fn list(held: &[Held], json: bool) -> io::Result<()> {
 
 fn show(held: &Held) -> String {
     let digest: String = held.digest.chars().take(12).collect();
-    let mut shown = format!("{} ({digest}) asks for\n", clean::line(&held.provider));
+    let team = match held.team.as_str() {
+        team if team == TeamName::sole().as_str() => String::new(),
+        team => format!(" of team {}", clean::line(team)),
+    };
+    let mut shown = format!("{}{team} ({digest}) asks for\n", clean::line(&held.provider));
     for line in &held.lines {
         shown += &format!("  + {}\n", clean::line(line));
     }

@@ -1,6 +1,6 @@
 //! `larder check`: everything that would be wrong, before serving.
 
-mod asks;
+pub(super) mod asks;
 mod component;
 
 use std::path::PathBuf;
@@ -12,9 +12,11 @@ use asks::Asks;
 
 use super::failure::Failure;
 use super::table::Table;
+use super::team::OfTeam;
 use super::{Answer, log, out};
 use crate::app::{App, Served};
-use crate::config::{self, Config, ConfigError, Overrides};
+use crate::config::{self, Config, ConfigError, Overrides, Team};
+use crate::reconcile;
 
 /// Says everything that would be wrong, before serving
 ///
@@ -32,6 +34,8 @@ pub(super) struct Check {
     /// The folder with the components [default: plugins]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
+    #[command(flatten)]
+    team: OfTeam,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -52,9 +56,14 @@ struct Findings {
 impl Check {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         if let Some(file) = self.file {
-            return component::check(&file, self.config, self.json).await;
+            return component::check(&file, self.config, self.team, self.json).await;
         }
-        let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
+        let overrides = Overrides {
+            config: self.config,
+            plugins: self.plugins,
+            team: self.team.team,
+            ..Overrides::default()
+        };
         let findings = match config::load(&overrides).and_then(Config::with_folder) {
             Ok(config) => examine(config).await?,
             Err(error) => of_configuration(&error),
@@ -71,26 +80,44 @@ fn of_configuration(error: &ConfigError) -> Findings {
     Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
 }
 
-async fn examine(config: Config) -> Result<Findings, Failure> {
+async fn examine(mut config: Config) -> Result<Findings, Failure> {
     log::start_quietly(&config.log);
-    let sections: Vec<_> = config.reconcile.terms.keys().map(ToString::to_string).collect();
-    let plugins = config.plugins.clone();
-    let asks = asks::of(&config.reconcile)?;
+    if let Some(only) = config.overrides.team.clone() {
+        config.teams.retain(|team, _| *team == only);
+    }
+    let mut asks = Vec::new();
+    for team in config.teams.values() {
+        asks.extend(asks::of(team)?);
+    }
+    let faults: Vec<_> =
+        for_nobody(&config).into_iter().chain(config.teams.values().flat_map(unused)).collect();
     let app = App::build(config).await?;
     let served = app.served();
     app.finish().await;
-    // A misspelt section would grant nothing to anyone, and nobody would notice.
-    let unused = sections.iter().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
-    let faults: Vec<_> = unused
-        .map(|name| {
-            format!("[provider.{name}] is for nobody: there is no {name}.wasm in {}", plugins.display())
-        })
-        .collect();
     let left_out = served.providers.iter().any(|provider| !provider.left_out.is_empty());
-    let held = asks.iter().any(|asks| asks.fault.is_some() || !asks.held.is_empty());
-    let ok =
-        !held && faults.is_empty() && served.rejected.is_empty() && served.collisions.is_empty() && !left_out;
+    let ok = asks.iter().all(Asks::is_fine)
+        && faults.is_empty()
+        && served.rejected.is_empty()
+        && served.collisions.is_empty()
+        && !left_out;
     Ok(Findings { ok, faults, asks, served })
+}
+
+/// Several teams, and nobody who may ask as a member of any.
+fn for_nobody(config: &Config) -> Option<String> {
+    let error = config.clone().over_http().err()?;
+    config.clone().over_stdio().err()?;
+    Some(error.to_string())
+}
+
+/// A misspelt section would grant nothing to anyone, and nobody would notice.
+fn unused(team: &Team) -> impl Iterator<Item = String> {
+    let reconcile::Config { plugins, terms, team: name, .. } = &team.reconcile;
+    let section = if team.quota.is_some() { format!("team.{name}.provider") } else { "provider".into() };
+    let unused = terms.keys().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
+    unused.map(move |name| {
+        format!("[{section}.{name}] is for nobody: there is no {name}.wasm in {}", plugins.display())
+    })
 }
 
 fn report(findings: &Findings) -> Result<(), Failure> {
@@ -98,19 +125,19 @@ fn report(findings: &Findings) -> Result<(), Failure> {
     if !served.providers.is_empty() {
         let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
         for provider in &served.providers {
-            table.row([&provider.name, provider.version.as_deref().unwrap_or(""), &provider.counts()]);
+            table.row([&provider.full_name(), provider.version.as_deref().unwrap_or(""), &provider.counts()]);
         }
         out::text(&table.show(out::colour()))?;
     }
     out::text(&asks.iter().map(Asks::show).collect::<String>())?;
     faults.iter().for_each(|fault| out::note(fault));
     asks.iter().flat_map(Asks::troubles).for_each(|trouble| out::note(&trouble));
-    served.rejected.iter().for_each(|r| out::note(&format!("{} is rejected: {}", r.file, r.reason)));
+    served.rejected.iter().for_each(|r| out::note(&format!("{} is rejected: {}", r.full_name(), r.reason)));
     for provider in &served.providers {
         provider
             .left_out
             .iter()
-            .for_each(|why| out::note(&format!("{}: left out or changed: {why}", provider.name)));
+            .for_each(|why| out::note(&format!("{}: left out or changed: {why}", provider.full_name())));
     }
     served.collisions.iter().for_each(|collision| out::note(collision));
     if *ok {

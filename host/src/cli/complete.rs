@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::reach::Reach;
+use super::team::OfTeam;
 use super::{Answer, clean, out};
 
 /// Asks for values of a template's variable
@@ -23,6 +24,8 @@ pub(super) struct Complete {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    team: OfTeam,
+    #[command(flatten)]
     reach: Reach,
 }
 
@@ -35,7 +38,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 
 impl Complete {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.connect().await?;
+        let mut reached = self.reach.of_team(self.team).connect().await?;
         let completion =
             reached.client.complete(&self.template, &self.variable, &self.prefix, &self.with).await;
         reached.end().await;

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::check::asks::{Asks, of_file};
 use super::failure::Failure;
+use super::team::OfTeam;
 use super::{Answer, alone, log, out};
 use crate::app::{App, Provider};
-use crate::config;
+use crate::config::{self, Overrides};
 use crate::name::Digest;
 use anatomy::Anatomy;
 
@@ -24,6 +26,11 @@ pub(super) struct Inspect {
     /// The component
     #[arg(value_name = "FILE.wasm")]
     file: PathBuf,
+    /// Say what it would be given of what it asks for, by this configuration
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    team: OfTeam,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -40,10 +47,17 @@ struct Findings {
     /// None where it was rejected.
     offers: Option<Provider>,
     rejected: Option<String>,
+    /// What the file beside it asks for, and what it is given of that. None where it asks for nothing.
+    asks: Option<Asks>,
+    /// Whether a configuration was named, which says what it is given.
+    #[serde(skip)]
+    configured: bool,
 }
 
 impl Inspect {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
+        let configured = self.config.is_some() || self.team.team.is_some();
+        let asks = asks(&self.file, self.config, self.team, configured)?;
         let path = self.file;
         let bytes = std::fs::read(&path).map_err(|error| Failure::Input { path: path.clone(), error })?;
         let (offers, rejected) = run_alone(&path, &bytes).await?;
@@ -54,6 +68,8 @@ impl Inspect {
             anatomy: Anatomy::of(&bytes),
             offers,
             rejected,
+            asks,
+            configured,
         };
         match self.json {
             true => out::json(&findings)?,
@@ -61,6 +77,24 @@ impl Inspect {
         }
         Ok(Answer::yes_if(findings.rejected.is_none()))
     }
+}
+
+/// Where no configuration is named there is none: it only asks.
+fn asks(
+    file: &Path,
+    config: Option<PathBuf>,
+    team: OfTeam,
+    configured: bool,
+) -> Result<Option<Asks>, Failure> {
+    let config = match configured {
+        true => {
+            let overrides = Overrides { config, team: team.team, ..Overrides::default() };
+            config::load(&overrides)?.over_stdio()?
+        }
+        false => config::bare(file.parent().unwrap_or(Path::new(".")))?,
+    };
+    let team = config.local.teams.iter().find_map(|team| config.teams.get(team));
+    Ok(team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten())
 }
 
 /// Loads it in the same way as `larder serve` would, in a folder of its own.

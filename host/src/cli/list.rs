@@ -32,7 +32,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.connect().await?;
+        let mut reached = self.reach.of_team_listed(self.narrow.team.as_deref()).connect().await?;
         let resources =
             walk(&mut reached.client, &self.narrow.into(), self.limit.unwrap_or(usize::MAX)).await;
         reached.end().await;

@@ -19,9 +19,9 @@ pub(super) struct Narrow {
     /// Those of this provider
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// Those of this team
+    /// Those of this team; with --config, asked as a member of it
     #[arg(long, value_name = "NAME")]
-    team: Option<String>,
+    pub(super) team: Option<String>,
     /// Those with this in their name, title, description or URI
     #[arg(long)]
     text: Option<String>,

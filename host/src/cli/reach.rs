@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::failure::Failure;
+use super::team::OfTeam;
 use super::{log, out};
 use crate::app::App;
 use crate::client::{Client, ClientError, Connect, Revision};
 use crate::config::{self, Overrides};
+use crate::name::TeamName;
 
 const URL: &str = "http://127.0.0.1:7878/mcp";
 
@@ -33,6 +35,9 @@ pub(super) struct Reach {
     /// Ask what this configuration would serve, without a server
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     config: Option<PathBuf>,
+    /// As a member of which team of the configuration.
+    #[arg(skip)]
+    team: Option<TeamName>,
 }
 
 /// A server at the other end, or in this process.
@@ -53,6 +58,17 @@ enum Place {
 }
 
 impl Reach {
+    /// Asks as a member of this team of a configuration. A server knows its callers' teams itself.
+    pub(super) fn of_team(self, team: OfTeam) -> Self {
+        Self { team: team.team, ..self }
+    }
+
+    /// The same where a list is narrowed to a team's, if there is a configuration.
+    pub(super) fn of_team_listed(self, team: Option<&str>) -> Self {
+        let team = team.filter(|_| self.config.is_some()).and_then(|team| TeamName::parse(team).ok());
+        Self { team, ..self }
+    }
+
     pub(super) async fn connect(self) -> Result<Reached, Failure> {
         let door = self.door().await?;
         let client = door.client().await?;
@@ -68,15 +84,16 @@ impl Reach {
         if let Some(revision) = self.protocol {
             connect = connect.revision(revision);
         }
-        if self.plugins.is_none() && self.config.is_none() {
+        if self.plugins.is_none() && self.config.is_none() && self.team.is_none() {
             return Ok(Door { connect, place: Place::Url(self.url) });
         }
-        let overrides = Overrides { config: self.config, plugins: self.plugins, listen: None };
-        let config = config::load(&overrides)?.with_folder()?;
+        let overrides =
+            Overrides { config: self.config, plugins: self.plugins, team: self.team, ..Overrides::default() };
+        let config = config::load(&overrides)?.with_folder()?.over_stdio()?;
         log::start_quietly(&config.log);
         let app = App::build(config).await?;
         for rejected in &app.served().rejected {
-            out::note(&format!("larder: {} is left out: {}", rejected.file, rejected.reason));
+            out::note(&format!("larder: {} is left out: {}", rejected.full_name(), rejected.reason));
         }
         for held in &app.served().held_back {
             out::note(&format!("larder: {held}"));

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::reach::Reach;
+use super::team::OfTeam;
 use super::{Answer, clean, out};
 use crate::client::{Content, Progress, Reading};
 
@@ -28,12 +29,14 @@ pub(super) struct Read {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    team: OfTeam,
+    #[command(flatten)]
     reach: Reach,
 }
 
 impl Read {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.connect().await?;
+        let mut reached = self.reach.of_team(self.team).connect().await?;
         let reading = match &self.held {
             Some(held) => reached.client.read_newer(&self.uri, held).await,
             None if self.progress => {

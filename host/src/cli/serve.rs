@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::failure::Failure;
+use super::team::OfTeam;
 use super::{Answer, log, out};
 use crate::app::{self, App, Served};
 use crate::config::{self, LogFormat, Overrides};
@@ -26,15 +27,23 @@ pub(super) struct Serve {
     /// Serve one client on stdin and stdout instead
     #[arg(long)]
     stdio: bool,
+    #[command(flatten)]
+    team: OfTeam,
 }
 
 impl Serve {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let overrides = Overrides { config: self.config, plugins: self.plugins, listen: self.listen };
+        let overrides = Overrides {
+            config: self.config,
+            plugins: self.plugins,
+            listen: self.listen,
+            team: self.team.team,
+        };
         let config = config::load(&overrides)?;
         log::start(&config.log);
         let format = config.log.format;
         if self.stdio {
+            let config = config.over_stdio()?;
             // The default address is the one of a server: a client may start many of these.
             let admin = match config.admin.is_written {
                 true => app::bind_admin(&config.admin).await?,
@@ -45,6 +54,7 @@ impl Serve {
             app.serve_stdio().await?;
             return Ok(Answer::Yes);
         }
+        let config = config.over_http()?;
         let listener = app::bind(config.endpoint.listen).await?;
         // With port 0 the system has chosen one.
         let url = format!("http://{}/mcp", listener.local_addr()?);
@@ -70,10 +80,10 @@ fn announce(at: &str, served: &Served, format: LogFormat) {
 
 fn lines(at: &str, served: &Served) -> Vec<String> {
     let mut lines = vec![format!("larder {} serves {at}", env!("CARGO_PKG_VERSION"))];
-    let names = served.providers.iter().map(|provider| provider.name.len());
+    let names = served.providers.iter().map(|provider| provider.full_name().len());
     let width = names.max().unwrap_or(0);
-    lines.extend(served.providers.iter().map(|p| format!("  {:width$}  {}", p.name, p.counts())));
-    lines.extend(served.rejected.iter().map(|r| format!("  rejected: {}: {}", r.file, r.reason)));
+    lines.extend(served.providers.iter().map(|p| format!("  {:width$}  {}", p.full_name(), p.counts())));
+    lines.extend(served.rejected.iter().map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason)));
     lines.extend(served.held_back.iter().map(|held| format!("  {held}")));
     lines.extend(served.collisions.iter().map(|collision| format!("  collision: {collision}")));
     if served.providers.is_empty() && served.rejected.is_empty() {
@@ -111,7 +121,12 @@ mod tests {
         let served = Served {
             providers: vec![provider("files", 12), provider("conformance", 1)],
             held_back: vec![],
-            rejected: vec![Rejected { file: "odd.wasm".into(), digest: None, reason: "it is empty".into() }],
+            rejected: vec![Rejected {
+                team: None,
+                file: "odd.wasm".into(),
+                digest: None,
+                reason: "it is empty".into(),
+            }],
             collisions: vec!["files and conformance offer x:y".into()],
         };
         check(

@@ -26,7 +26,7 @@ pub(super) struct Templates {
 
 impl Templates {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.connect().await?;
+        let mut reached = self.reach.of_team_listed(self.narrow.team.as_deref()).connect().await?;
         let templates = walk(&mut reached.client, &self.narrow.into()).await;
         reached.end().await;
         let templates = templates?;

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::reach::Reach;
+use super::team::OfTeam;
 use super::{Answer, clean, out};
 use crate::client::{self, Event, News, Wanted};
 
@@ -34,6 +35,8 @@ pub(super) struct Watch {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    team: OfTeam,
+    #[command(flatten)]
     reach: Reach,
 }
 
@@ -53,7 +56,7 @@ enum End {
 impl Watch {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let wanted = Wanted { uris: self.uris, list: self.list };
-        let mut door = self.reach.door().await?;
+        let mut door = self.reach.of_team(self.team).door().await?;
         door.keep_up();
         let mut teller = Teller { left: self.count, json: self.json, ended: None };
         let late = Answer::yes_if(self.count.is_none());

@@ -1,14 +1,17 @@
 //! The configuration read once more while the house runs: what takes effect now, and what at the next start.
 
-use super::{Config, ConfigError, load};
+use std::collections::BTreeMap;
+
+use super::{Config, ConfigError, Team, load};
 use crate::endpoint::{self, auth};
+use crate::name::TeamName;
 use crate::reconcile;
 
 /// What a second look found.
 #[derive(Debug, Clone)]
 pub struct Again {
-    /// What takes effect now: what each provider gets, its limits, and what has to be approved.
-    pub now: reconcile::Config,
+    /// What takes effect now, by team: what each provider gets, its limits, and what has to be approved.
+    pub now: BTreeMap<TeamName, reconcile::Config>,
     /// Whom to believe now.
     pub auth: auth::Config,
     /// Keys that say something else than at the start, and take effect at the next one.
@@ -24,13 +27,18 @@ impl Config {
 
     /// What differs from the configuration that the house was started with.
     pub(super) fn against(&self, fresh: Self) -> Again {
+        let both: Vec<_> =
+            self.teams.iter().filter_map(|(name, old)| Some((old, fresh.teams.get(name)?))).collect();
+        let differs = |part: fn(&Team, &Team) -> bool| both.iter().any(|(old, new)| part(old, new));
         let rooms = [
-            ("plugins", self.plugins != fresh.plugins),
+            ("plugins", differs(|old, new| old.reconcile.plugins != new.reconcile.plugins)),
+            ("team", self.differs_in_teams(&fresh)),
+            ("stdio", self.local != fresh.local),
+            ("state_dir", differs(differs_in_state)),
             (
-                "state_dir",
-                self.reconcile.approvals != fresh.reconcile.approvals && self.plugins == fresh.plugins,
+                "watch",
+                differs(|old, new| old.reconcile.poll != new.reconcile.poll) || self.lookout != fresh.lookout,
             ),
-            ("watch", self.reconcile.poll != fresh.reconcile.poll || self.lookout != fresh.lookout),
             ("cache", self.gateway.cache != fresh.gateway.cache),
             ("compiler", format!("{:?}", self.sandbox.compiler) != format!("{:?}", fresh.sandbox.compiler)),
             ("server", self.differs_in_server(&fresh)),
@@ -38,13 +46,16 @@ impl Config {
             ("audit", self.audit != fresh.audit),
         ];
         let later = rooms.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect();
-        let now = reconcile::Config {
-            plugins: self.reconcile.plugins.clone(),
-            approvals: self.reconcile.approvals.clone(),
-            poll: self.reconcile.poll,
-            ..fresh.reconcile
+        let now = both.into_iter().map(|(old, new)| (old.reconcile.team.clone(), update(old, new))).collect();
+        Again { now, auth: fresh.endpoint.auth.clone(), later }
+    }
+
+    /// Teams that came or went, or may use up something else.
+    fn differs_in_teams(&self, fresh: &Self) -> bool {
+        let quotas = |config: &Self| -> Vec<_> {
+            config.teams.iter().map(|(name, team)| (name.clone(), team.quota.clone())).collect()
         };
-        Again { now, auth: fresh.endpoint.auth, later }
+        quotas(self) != quotas(fresh)
     }
 
     fn differs_in_server(&self, fresh: &Self) -> bool {
@@ -56,5 +67,20 @@ impl Config {
             format!("{endpoint:?} {gateway:?} {watched_uris} {} {grace:?} {log:?}", sandbox.slots)
         };
         server(self) != server(fresh)
+    }
+}
+
+fn differs_in_state(old: &Team, new: &Team) -> bool {
+    let (old, new) = (&old.reconcile, &new.reconcile);
+    old.approvals != new.approvals && old.plugins == new.plugins
+}
+
+/// What takes effect now, beside what does at the next start.
+fn update(old: &Team, new: &Team) -> reconcile::Config {
+    reconcile::Config {
+        plugins: old.reconcile.plugins.clone(),
+        approvals: old.reconcile.approvals.clone(),
+        poll: old.reconcile.poll,
+        ..new.reconcile.clone()
     }
 }

@@ -90,10 +90,10 @@ mod tests {
         check(
             "priority = 5\nraw_values = true\nlimits.memory = '1GiB'\napprove = 'always'\ndirs = ['gone', '${SECRET}']\nenv = { A = 'b' }",
             expect![[r#"
-                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`
-                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`
-                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`
-                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`
+                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
                 line 5: dirs[0]: there is no folder FOLDER/gone: create it
                 line 5: dirs[1]: there is no folder FOLDER/${SECRET}: create it
                 line 5: dirs[1]: `/` two folders under one path: give each a `guest` of its own

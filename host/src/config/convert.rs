@@ -6,24 +6,28 @@ mod audit;
 mod auth;
 mod compiler;
 mod provider;
+mod secret;
 mod state;
+mod team;
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
+use toml::Spanned;
+
+use self::team::House;
 use super::file::{self, File, Server, Watch};
 use super::gather::Source;
 use super::value::Time;
 use super::{Config, Env, Fault, Log, LogFormat, Overrides, Place};
 use crate::name::{TeamName, Teams};
-use crate::policy::{Approve, Ask, Grant, Limits};
-use crate::reconcile::{Approvals, Terms};
+use crate::policy::{Ask, Limits};
 use crate::resource::Caller;
-use crate::{endpoint, gateway, lookout, reconcile, sandbox};
+use crate::{endpoint, gateway, lookout, sandbox};
 
 /// Who reads nothing for so long is gone, or not worth a connection.
 const STALL: Duration = Duration::from_secs(30);
@@ -36,19 +40,23 @@ pub(super) fn convert(
     source: &Source<'_>,
     faults: &mut Vec<Fault>,
 ) -> Config {
-    let mut conversion = Conversion { place, env, source, faults };
-    let plugins = conversion.plugins(&file, overrides);
-    let defaults = provider::limits(&Limits::default(), &file.limits);
-    let grant = Grant { limits: defaults.clone(), ..Grant::default() };
-    let approve = file.approve.map_or(Approve::Ask, Approve::from);
-    let default = Terms { grant: Arc::new(grant), priority: 0, approve };
-    let state = conversion.state_dir(&file, &plugins);
-    let terms = file
-        .provider
-        .into_iter()
-        .filter_map(|(name, written)| conversion.provider(&name, written, &defaults, approve));
-    let terms = terms.collect();
+    let mut conversion = Conversion { place, env, known: BTreeSet::new(), source, faults };
+    let house = House {
+        limits: provider::limits(&Limits::default(), &file.limits),
+        approve: file.approve,
+        secrets: conversion.all_secrets(file.secret),
+        state_dir: file.state_dir,
+        poll: time(file.watch.poll, 2),
+        overrides,
+    };
+    let named = !file.team.is_empty();
+    let teams = conversion.all_teams(&house, file.plugins.as_ref(), file.provider, file.team);
+    conversion.known = teams.keys().cloned().collect();
+    let anyone = conversion.members(file.server.teams.as_ref());
+    let local = conversion.members(file.stdio.teams.as_ref());
+    let local = overrides.team.clone().filter(|team| teams.contains_key(team)).map_or(local, Teams::from);
     let auth = conversion.auth(file.auth);
+    let private = named || !auth.is_open();
     let listen = conversion.listen(&file.server, overrides, auth.is_open());
     let log = conversion.log(&file.server);
     let admin = conversion.admin(&file.admin);
@@ -64,6 +72,7 @@ pub(super) fn convert(
                 bytes: file.cache.bytes.map_or(64 << 20, |size| size.0),
                 entries: file.cache.entries.unwrap_or(10_000) as usize,
             },
+            private,
         },
         watched_uris: count(*watched_uris, 1_000) as usize,
         lookout: lookout(&file.watch),
@@ -72,19 +81,11 @@ pub(super) fn convert(
             compiler: compiler::compiler(file.compiler, place, env),
         },
         grace: time(*grace, 10),
-        endpoint: endpoint(file.server, listen, auth),
-        reconcile: reconcile::Config {
-            plugins: plugins.clone(),
-            team: TeamName::sole(),
-            terms,
-            default,
-            poll: time(file.watch.poll, 2),
-            read_ask: super::ask::parse,
-            approvals: Approvals::new(&state, &plugins),
-        },
+        local: Caller { subject: file.stdio.subject, issuer: None, teams: local, scopes: Vec::new() },
+        endpoint: endpoint(file.server, listen, auth, anyone),
         file: place.file.as_ref().map(|file| place.here.join(file)),
         overrides: overrides.clone(),
-        plugins,
+        teams,
         log,
     }
 }
@@ -104,7 +105,7 @@ pub(super) fn ask(
     source: &Source<'_>,
     faults: &mut Vec<Fault>,
 ) -> Ask {
-    let mut conversion = Conversion { place, env, source, faults };
+    let mut conversion = Conversion { place, env, known: BTreeSet::new(), source, faults };
     let mut dirs = conversion.dirs(&written.dirs);
     for dir in &mut dirs {
         // By its real path: what is approved is that folder, not whatever a link shows one day.
@@ -119,10 +120,17 @@ pub(super) fn ask(
             .into_iter()
             .map(|name| (name.get_ref().clone(), env.get(name.get_ref()).cloned()))
             .collect(),
+        // Their texts are not this file's to know.
+        secrets: written.secrets.into_iter().map(|name| (name, None)).collect(),
     }
 }
 
-fn endpoint(server: Server, listen: SocketAddr, auth: endpoint::auth::Config) -> endpoint::Config {
+fn endpoint(
+    server: Server,
+    listen: SocketAddr,
+    auth: endpoint::auth::Config,
+    anyone: Teams,
+) -> endpoint::Config {
     endpoint::Config {
         listen,
         hosts: server.hosts.unwrap_or_default(),
@@ -135,7 +143,7 @@ fn endpoint(server: Server, listen: SocketAddr, auth: endpoint::auth::Config) ->
         keep_alive: time(server.keep_alive, 15),
         stall: STALL,
         auth,
-        caller: Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: Vec::new() },
+        caller: Caller { subject: None, issuer: None, teams: anyone, scopes: Vec::new() },
         title: server.title,
     }
 }
@@ -151,6 +159,8 @@ fn time(written: Option<Time>, seconds: u64) -> Duration {
 struct Conversion<'a> {
     place: &'a Place,
     env: &'a Env,
+    /// The teams that there are.
+    known: BTreeSet<TeamName>,
     source: &'a Source<'a>,
     faults: &'a mut Vec<Fault>,
 }
@@ -165,17 +175,18 @@ impl Conversion<'_> {
         self.faults.push(Fault { line: None, place: place.into(), what });
     }
 
-    fn plugins(&mut self, file: &File, overrides: &Overrides) -> PathBuf {
-        let (at, path) = match (&overrides.plugins, &file.plugins) {
+    /// The folder of a team: what the command line says, what the file says, or the usual one.
+    fn plugins(&mut self, written: Option<&Spanned<PathBuf>>, named: Option<&Path>, usual: &str) -> PathBuf {
+        let (at, path) = match (named, written) {
             (Some(path), _) => (None, self.place.here.join(path)),
             (None, Some(path)) => (Some(path.span()), self.place.folder.join(path.get_ref())),
-            (None, None) => (None, self.place.folder.join("plugins")),
+            (None, None) => (None, self.place.folder.join(usual)),
         };
         // It may come later: whoever serves waits for it, and who answers once says that it is not there.
         if let (true, Err(what)) = (path.exists(), folder(&path)) {
             match at {
                 Some(at) => self.fault(&at, what),
-                None if overrides.plugins.is_some() => self.fault_of("--plugins", what),
+                None if named.is_some() => self.fault_of("--plugins", what),
                 None => self.fault_of("plugins", format!("{what}, or name another with `--plugins DIR`")),
             }
         }

@@ -28,6 +28,59 @@ pub(super) struct File {
     pub(super) limits: Limits,
     pub(super) compiler: Compiler,
     pub(super) provider: BTreeMap<Spanned<String>, Provider>,
+    pub(super) team: BTreeMap<Spanned<String>, Team>,
+    pub(super) secret: BTreeMap<Spanned<String>, Secret>,
+    pub(super) stdio: Stdio,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Team {
+    pub(super) plugins: Option<Spanned<PathBuf>>,
+    pub(super) approve: Option<Approval>,
+    pub(super) ceiling: Ceiling,
+    pub(super) limits: Limits,
+    pub(super) quota: Quota,
+    pub(super) provider: BTreeMap<Spanned<String>, Provider>,
+}
+
+/// What the providers of a team may have at most.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Ceiling {
+    pub(super) dirs: Vec<Spanned<Dir>>,
+    pub(super) hosts: Vec<Host>,
+    pub(super) env: Vec<String>,
+    pub(super) secrets: Vec<Spanned<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Quota {
+    pub(super) memory: Option<Size<u64>>,
+    pub(super) cpu: Option<Time>,
+    pub(super) calls: Option<NonZeroU32>,
+    pub(super) requests: Option<NonZeroU32>,
+    pub(super) bytes: Option<Size<u64>>,
+    pub(super) providers: Option<NonZeroU32>,
+    pub(super) component: Option<Size<u64>>,
+    pub(super) watchers: Option<NonZeroU32>,
+}
+
+/// Where a secret is: in a variable of the host, or in a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Secret {
+    pub(super) env: Option<Spanned<String>>,
+    pub(super) file: Option<Spanned<PathBuf>>,
+}
+
+/// Who asks on standard input.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Stdio {
+    pub(super) subject: Option<String>,
+    pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -43,6 +96,7 @@ pub(super) struct Watch {
 pub(super) struct Server {
     pub(super) listen: Option<Spanned<Listen>>,
     pub(super) unauthenticated: Option<Spanned<bool>>,
+    pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) hosts: Option<Vec<String>>,
     pub(super) origins: Option<Vec<String>>,
     pub(super) title: Option<String>,
@@ -158,6 +212,7 @@ pub(super) struct Provider {
     pub(super) env: Env,
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
+    pub(super) secrets: Vec<Spanned<String>>,
     pub(super) priority: Option<i32>,
     pub(super) raw_values: Option<bool>,
     pub(super) approve: Option<Approval>,
@@ -184,6 +239,7 @@ pub(super) struct Ask {
     pub(super) env: Vec<Spanned<String>>,
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
+    pub(super) secrets: Vec<String>,
 }
 
 /// Variables: names that are taken over from the host, or names with values.

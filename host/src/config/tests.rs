@@ -2,11 +2,12 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::endpoint::auth::{Algorithm, Membership};
-use crate::name::ProviderName;
-use crate::policy::{Access, Approve, Limits};
+use crate::name::{ProviderName, TeamName};
+use crate::policy::{Access, Approve, Limits, Secret};
 use crate::sandbox::Place as Cache;
 
 mod outside;
+mod team;
 
 const EXAMPLE: &str = include_str!("../../../examples/larder.toml");
 
@@ -19,6 +20,7 @@ impl Folder {
         for name in ["plugins", "docs", "cache"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
+        std::fs::write(folder.path().join("docs/key"), "hush-hush\n").unwrap();
         Self(folder)
     }
 
@@ -44,6 +46,11 @@ impl Folder {
     }
 }
 
+/// What the only team is served from.
+fn sole(config: &Config) -> &reconcile::Config {
+    &config.teams[&TeamName::sole()].reconcile
+}
+
 /// The faults of a text, without the folder's changing name.
 fn check_with(text: &str, overrides: &Overrides, expected: Expect) {
     let folder = Folder::new();
@@ -62,12 +69,13 @@ fn check(text: &str, expected: Expect) {
 fn the_example_says_exactly_the_defaults() {
     let folder = Folder::new();
     assert_eq!(folder.shown(EXAMPLE), folder.shown(""));
-    assert_eq!(folder.read("").reconcile.default.grant.limits, Limits::default());
+    assert_eq!(sole(&folder.read("")).default.grant.limits, Limits::default());
 }
 
 #[test]
 fn what_the_example_comments_out_means_what_it_says() {
     let code = |line: &str| match line.strip_prefix('#') {
+        // Two spaces: what is said of teams, which does not go together with the rest.
         Some(code) if !code.starts_with(' ') || code.starts_with("    ") => code.to_owned(),
         _ => line.to_owned(),
     };
@@ -83,7 +91,7 @@ fn what_the_example_comments_out_means_what_it_says() {
         ("https://id.example.com", &Algorithm::USUAL[..])
     );
     assert_eq!((oauth.leeway, oauth.refresh), (Duration::from_secs(60), Duration::from_secs(300)));
-    let terms = &config.reconcile.terms[&ProviderName::parse("wiki").unwrap()];
+    let terms = &sole(&config).terms[&ProviderName::parse("wiki").unwrap()];
     let grant = &terms.grant;
     assert_eq!((terms.priority, grant.raw_values), (0, false));
     assert_eq!(grant.settings.values().cloned().collect::<Vec<_>>(), ["3", "ENG", ""]);
@@ -100,6 +108,8 @@ fn what_the_example_comments_out_means_what_it_says() {
         ("wiki.example.net", None, true),
     ];
     assert_eq!(hosts, expected);
+    assert_eq!(grant.secrets.get("wiki-token").map(Secret::reveal), Some("/home/me"));
+    assert_eq!(config.local.subject.as_deref(), Some("me"));
     assert_eq!(grant.limits.memory, 256 << 20);
     assert_eq!((grant.limits.wall, grant.limits.cpu), (Duration::from_secs(30), Limits::default().cpu));
 }
@@ -150,10 +160,10 @@ fn every_key_counts() {
 fn approval_is_the_providers_then_the_files() {
     let config =
         Folder::new().read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
-    let of = |name: &str| config.reconcile.terms[&ProviderName::parse(name).unwrap()].approve;
+    let of = |name: &str| sole(&config).terms[&ProviderName::parse(name).unwrap()].approve;
     assert_eq!((of("a"), of("b")), (Approve::Ask, Approve::Always));
-    assert_eq!(config.reconcile.default.approve, Approve::Always);
-    assert_eq!(Folder::new().read("").reconcile.default.approve, Approve::Ask);
+    assert_eq!(sole(&config).default.approve, Approve::Always);
+    assert_eq!(sole(&Folder::new().read("")).default.approve, Approve::Ask);
 }
 
 #[test]
@@ -166,7 +176,7 @@ fn approvals_are_kept_out_of_the_components_reach() {
     );
     let folder = Folder::new();
     let file = |text: &str, env: &[(&str, &str)]| {
-        folder.read_with(text, env, &Overrides::default()).unwrap().reconcile.approvals.file()
+        sole(&folder.read_with(text, env, &Overrides::default()).unwrap()).approvals.file()
     };
     assert_eq!(file("", &[("HOME", "/h")]), Path::new("/h/.local/state/larder/approvals.json"));
     let all = [("HOME", "/h"), ("XDG_STATE_HOME", "/x")];
@@ -182,13 +192,20 @@ fn read_again_it_says_what_takes_effect_now() {
     assert!(same.later.is_empty());
     let grants = again("", "provider.a.dirs = ['docs']\nlimits.calls = 3\napprove = 'always'");
     assert!(grants.later.is_empty());
-    assert_eq!(grants.now.terms.len(), 1);
-    assert_eq!((grants.now.default.grant.limits.calls, grants.now.default.approve), (3, Approve::Always));
+    assert_eq!(grants.now[&TeamName::sole()].terms.len(), 1);
+    assert_eq!(
+        (
+            grants.now[&TeamName::sole()].default.grant.limits.calls,
+            grants.now[&TeamName::sole()].default.approve
+        ),
+        (3, Approve::Always)
+    );
     let rest = again("", "plugins = 'docs'\nwatch.poll = '9s'\nserver.guests = 3");
     assert_eq!(rest.later, ["plugins", "watch", "server"]);
     let credentials = again("", TOKEN);
     assert!(credentials.later.is_empty() && credentials.auth.tokens.len() == 1);
-    assert!(rest.now.plugins.ends_with("plugins") && rest.now.poll == Duration::from_secs(2));
+    let now = &rest.now[&TeamName::sole()];
+    assert!(now.plugins.ends_with("plugins") && now.poll == Duration::from_secs(2));
     for (text, key) in [
         ("state_dir = 'docs'", "state_dir"),
         ("watch.interval = '9s'", "watch"),
@@ -206,9 +223,9 @@ fn read_again_it_says_what_takes_effect_now() {
 #[test]
 fn limits_come_from_the_provider_then_the_file_then_the_house() {
     let config = Folder::new().read("limits = { calls = 3, page = 7 }\nprovider.a.limits.calls = 5");
-    let limits = &config.reconcile.terms[&ProviderName::parse("a").unwrap()].grant.limits;
+    let limits = &sole(&config).terms[&ProviderName::parse("a").unwrap()].grant.limits;
     assert_eq!((limits.calls, limits.page, limits.held), (5, 7, Limits::default().held));
-    assert_eq!(config.reconcile.default.grant.limits.calls, 3);
+    assert_eq!(sole(&config).default.grant.limits.calls, 3);
 }
 
 #[test]
@@ -239,7 +256,7 @@ env = ["NO_SUCH"]
 settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `cache`, `watch`, `limits`, `compiler`, `provider`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
             larder.toml:7: server.page_size: invalid type: string "many", expected u32
             larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
@@ -412,10 +429,10 @@ leeway = "1h"
 fn the_command_line_wins() {
     let folder = Folder::new();
     let listen = ([127, 0, 0, 1], 0).into();
-    let overrides = Overrides { plugins: Some("docs".into()), listen: Some(listen), config: None };
+    let overrides = Overrides { plugins: Some("docs".into()), listen: Some(listen), ..Overrides::default() };
     let config = folder.read_with("plugins = 'gone'\nserver.listen = '0.0.0.0:1'", &[], &overrides).unwrap();
     assert_eq!(config.endpoint.listen, listen);
-    assert!(config.plugins.ends_with("docs") && config.reconcile.plugins == config.plugins);
+    assert!(sole(&config).plugins.ends_with("docs"));
     let gone = Overrides { plugins: Some("gone".into()), ..Overrides::default() };
     // A server waits for its folder; who answers once says that it is not there.
     check_with("", &gone, expect!["no fault"]);
@@ -445,8 +462,8 @@ fn variables_reach_every_text() {
     let env = [("NAME", "docs"), ("SECRET", "x${NAME}")];
     let text = "plugins = '${NAME}'\nprovider.a.settings.t = '${SECRET}'\nprovider.a.dirs = ['${NAME}']";
     let config = folder.read_with(text, &env, &Overrides::default()).unwrap();
-    let grant = &config.reconcile.terms[&ProviderName::parse("a").unwrap()].grant;
-    assert!(config.plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
+    let grant = &sole(&config).terms[&ProviderName::parse("a").unwrap()].grant;
+    assert!(sole(&config).plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
     assert_eq!(grant.settings["t"], "x${NAME}");
 }
 

@@ -1,6 +1,6 @@
-//! Answers that their provider calls fresh: kept for those who ask later, shared with those who ask meanwhile.
-//! Nothing is used beyond its time, after an update of a URI in it, by another team, by another revision, or,
-//! where the provider says so, by another caller.
+//! Answers that the providers of one team call fresh: kept for those who ask later, shared with those who ask
+//! meanwhile. Nothing is used beyond its time, after an update of a URI in it, by another revision, or, where the
+//! provider says so, by another caller.
 
 mod flights;
 mod habits;
@@ -14,7 +14,6 @@ use self::flights::{Boarding, Flights, Landing, Lead};
 use self::habits::{Habit, Habits};
 use self::kept::Kept;
 use crate::catalog::{Moment, Reader};
-use crate::name::TeamName;
 use crate::resource::{Caller, Freshness, Reading, Scope};
 use crate::uri::Uri;
 
@@ -25,6 +24,15 @@ pub struct Config {
     pub bytes: usize,
     /// Answers; 0 to keep none.
     pub entries: usize,
+}
+
+impl Config {
+    /// The part of one of so many teams: what one of them asks for drives out nothing of another's, and does not
+    /// show there by the time that an answer takes.
+    pub(super) fn share(self, teams: usize) -> Self {
+        let teams = teams.max(1);
+        Self { bytes: self.bytes / teams, entries: self.entries.div_ceil(teams) }
+    }
 }
 
 #[derive(Debug)]
@@ -40,8 +48,6 @@ pub(super) struct Cache {
 pub(super) struct Question<'a> {
     /// Of the provider: it names the component, its grants and its settings.
     pub(super) revision: u64,
-    /// Whose provider is asked.
-    pub(super) team: &'a TeamName,
     /// Whole: of two credentials of one subject, the one with fewer scopes may see less.
     pub(super) caller: &'a Caller,
     pub(super) uri: &'a Uri,
@@ -60,31 +66,25 @@ pub(super) enum Manner {
     Lead,
 }
 
-/// For whom something is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Who {
-    Team(TeamName),
-    Caller(Caller),
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     revision: u64,
-    who: Who,
+    /// None if it is kept for everyone of the team.
+    only: Option<Caller>,
     uri: Uri,
 }
 
 impl Question<'_> {
     fn of_team(&self) -> Key {
-        self.of(Who::Team(self.team.clone()))
+        self.of(None)
     }
 
     fn of_caller(&self) -> Key {
-        self.of(Who::Caller(self.caller.clone()))
+        self.of(Some(self.caller.clone()))
     }
 
-    fn of(&self, who: Who) -> Key {
-        Key { revision: self.revision, who, uri: self.uri.clone() }
+    fn of(&self, only: Option<Caller>) -> Key {
+        Key { revision: self.revision, only, uri: self.uri.clone() }
     }
 }
 
@@ -110,7 +110,7 @@ impl Answer {
     /// What it says to this question, with the time that is left.
     fn to(&self, question: &Question<'_>, reader: &Reader) -> Option<Reading> {
         let ttl = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-        let is_same = |uri| reader.is_same_since(self.since, question.team, uri);
+        let is_same = |uri| reader.is_same_since(self.since, uri);
         let may = self.only.as_ref().is_none_or(|only| only == question.caller);
         let holds = may
             && is_same(question.uri)
@@ -186,7 +186,7 @@ impl Cache {
                 Habit::Personal => question.of_caller(),
                 Habit::Stale => return Found::Nothing,
             };
-            let fits = |since| self.reader.is_same_since(since, question.team, question.uri);
+            let fits = |since| self.reader.is_same_since(since, question.uri);
             let flight = match self.flights.board(key, manner, || self.reader.moment(), fits) {
                 Boarding::Wait(flight) => flight,
                 Boarding::Alone => return Found::Nothing,

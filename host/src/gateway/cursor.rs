@@ -1,11 +1,12 @@
 //! Where a page begins: opaque to clients, self-contained, and good across reloads and restarts,
-//! because it names a provider and a place in its list and nothing of this process.
+//! because it names a team, a provider and a place in its list, and nothing of this process.
 
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use super::Filter;
 use crate::catalog::Offer;
+use crate::name::TeamName;
 
 /// The longest cursor that is looked at. A provider's own cursor and the filter are inside.
 const LONGEST: usize = 96 * 1024;
@@ -17,7 +18,10 @@ pub(super) struct Cursor {
     /// Which list.
     #[serde(rename = "k")]
     pub(super) list: List,
-    /// In whose part of it.
+    /// In whose part of it: left out where it is the team that there is without teams.
+    #[serde(rename = "t", default = "sole", skip_serializing_if = "is_sole")]
+    pub(super) team: String,
+    /// And there, in which provider's.
     #[serde(rename = "p")]
     pub(super) provider: String,
     /// What is wanted of it.
@@ -50,6 +54,14 @@ pub(super) enum Place {
     Narrowed(String),
 }
 
+fn sole() -> String {
+    TeamName::sole().to_string()
+}
+
+fn is_sole(team: &str) -> bool {
+    team == TeamName::sole().as_str()
+}
+
 impl Place {
     /// Whether it is the provider's own.
     pub(super) fn is_own(&self) -> bool {
@@ -59,7 +71,13 @@ impl Place {
 
 impl Cursor {
     pub(super) fn new(list: List, offer: &Offer, place: Place) -> Self {
-        Self { list, provider: offer.name().to_string(), filter: Filter::default(), place }
+        let (team, provider) = (offer.provider.team().to_string(), offer.name().to_string());
+        Self { list, team, provider, filter: Filter::default(), place }
+    }
+
+    /// Whether it is a place in this offer.
+    pub(super) fn is_in(&self, offer: &Offer) -> bool {
+        self.provider == offer.name().as_str() && self.team == offer.provider.team().as_str()
     }
 
     pub(super) fn write(&self) -> String {
@@ -85,10 +103,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_comes_back_as_it_was(provider in ".*", text in ".*", own in any::<bool>()) {
+        fn a_cursor_comes_back_as_it_was(team in ".*", provider in ".*", text in ".*", own in any::<bool>()) {
             let filter = Filter { text: (!own).then(|| text.clone()), ..Filter::default() };
             let place = if own { Place::At(text) } else { Place::After(text) };
-            let cursor = Cursor { list: List::Entries, provider, filter, place };
+            let cursor = Cursor { list: List::Entries, team, provider, filter, place };
             prop_assert_eq!(Cursor::read(&cursor.write(), List::Entries), Some(cursor.clone()));
             prop_assert_eq!(Cursor::read(&cursor.write(), List::Templates), None);
         }
@@ -104,6 +122,7 @@ mod tests {
     fn a_damaged_cursor_is_no_cursor() {
         let cursor = Cursor {
             list: List::Entries,
+            team: sole(),
             provider: "p".into(),
             filter: Filter::default(),
             place: Place::After("x:y".into()),

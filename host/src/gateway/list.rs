@@ -1,4 +1,4 @@
-//! Pages over many providers, in the order of their names. What the catalog holds is data; only where a
+//! Pages over many providers, in the order of their teams and names. What the catalog holds is data; only where a
 //! client walks beyond it is a provider asked, once a page, and one that does not answer is passed over.
 
 use std::sync::Arc;
@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::cursor::{Cursor, List, Place};
 use super::filter::Sieve;
+use super::view::View;
 use super::{Error, Filter, Gateway};
-use crate::catalog::{Catalog, Offer};
+use crate::catalog::Offer;
 use crate::policy::Permit;
 use crate::provider::{CallError, ListQuery};
-use crate::resource::{Call, Entry, Freshness, Page, Scope, Template};
+use crate::resource::{Call, Entry, Freshness, Page, Template};
 
 /// A page that is being filled.
 struct Filling<'s, T> {
@@ -66,19 +67,20 @@ impl Gateway {
         cursor: Option<&str>,
         filter: &Filter,
     ) -> Result<Page<Arc<Entry>>, Error> {
-        let catalog = self.reader.snapshot();
+        let view = self.view(call.caller.as_ref());
         let (from, sieve) = start(cursor, List::Entries, filter)?;
-        self.refresh(&catalog, call);
-        let mut page = self.filling(&sieve, entries_freshness(&catalog, call));
-        for offer in visible(&catalog, call, from.as_ref()).filter(|offer| sieve.takes_from(offer)) {
-            let place = from.as_ref().filter(|from| from.provider == offer.name().as_str());
+        let offers = view.offers_from(from.as_ref())?;
+        Self::refresh(&view);
+        let mut page = self.filling(&sieve, view.freshness(entries_freshness));
+        for offer in offers.filter(|offer| sieve.takes_from(offer)) {
+            let place = from.as_ref().filter(|from| from.is_in(offer));
             let place = place.map(|from| &from.place);
-            let Some(rest) = page.hold(&catalog, offer, place) else {
+            let Some(rest) = page.hold(&view, offer, place) else {
                 return Ok(page.end());
             };
             let clients = place.is_some_and(Place::is_own);
             if let Some(rest) = rest
-                && self.ask_on(&mut page, call, (&catalog, offer), rest, clients).await?
+                && self.ask_on(&mut page, call, (&view, offer), rest, clients).await?
             {
                 return Ok(page.end());
             }
@@ -93,7 +95,7 @@ impl Gateway {
         &self,
         page: &mut Filling<'_, Arc<Entry>>,
         call: &Arc<Call>,
-        (catalog, offer): (&Catalog, &Offer),
+        (view, offer): (&View, &Arc<Offer>),
         mut rest: Rest,
         mut clients: bool,
     ) -> Result<bool, Error> {
@@ -109,7 +111,7 @@ impl Gateway {
             match answer {
                 Ok((entries, next, fresh)) => {
                     page.freshness.ttl = page.freshness.ttl.min(fresh.ttl);
-                    page.take(shown(catalog, offer, &entries));
+                    page.take(shown(view, offer, &entries));
                     let next = next.map(|cursor| Rest { cursor: Some(cursor), hinted: rest.hinted });
                     let Some(next) = next.filter(|next| *next != rest) else { return Ok(false) };
                     if page.sieve.is_open() {
@@ -126,7 +128,7 @@ impl Gateway {
                     page.freshness.ttl = Duration::ZERO;
                     // What was passed over for a narrower list is better than nothing.
                     let spare = rest.cursor.is_none() && !offer.is_personal();
-                    return Ok(spare && page.hold_from(catalog, offer, "").is_none());
+                    return Ok(spare && page.hold_from(view, offer, "").is_none());
                 }
             }
         }
@@ -139,18 +141,19 @@ impl Gateway {
         cursor: Option<&str>,
         filter: &Filter,
     ) -> Result<Page<Arc<Template>>, Error> {
-        let catalog = self.reader.snapshot();
+        let view = self.view(call.caller.as_ref());
         let (from, sieve) = start(cursor, List::Templates, filter)?;
-        self.refresh(&catalog, call);
-        let mut page = self.filling(&sieve, freshness(&catalog, call));
-        for offer in visible(&catalog, call, from.as_ref()).filter(|offer| sieve.takes_from(offer)) {
-            let after = from.as_ref().filter(|from| from.provider == offer.name().as_str());
+        let offers = view.offers_from(from.as_ref())?;
+        Self::refresh(&view);
+        let mut page = self.filling(&sieve, view.freshness(Offer::freshness));
+        for offer in offers.filter(|offer| sieve.takes_from(offer)) {
+            let after = from.as_ref().filter(|from| from.is_in(offer));
             let mut after = after.map_or("", |from| text_of(&from.place));
             for (place, template) in offer.templates.iter().enumerate() {
                 let text = template.pattern.as_str();
-                let is_kept = catalog
+                let is_kept = view
                     .template(text)
-                    .is_some_and(|(keeper, kept)| keeper.name() == offer.name() && kept == place);
+                    .is_some_and(|(keeper, kept)| Arc::ptr_eq(keeper, offer) && kept == place);
                 if !is_kept || text <= after {
                     continue;
                 }
@@ -208,31 +211,31 @@ impl Filling<'_, Arc<Entry>> {
     /// takes; else what is left to ask the provider for. Of a personal list the catalog holds nothing: its
     /// entries there are what the host was shown. Of one that goes on, the provider itself finds what is wanted
     /// sooner, if it can be told.
-    fn hold(&mut self, catalog: &Catalog, offer: &Offer, place: Option<&Place>) -> Option<Option<Rest>> {
+    fn hold(&mut self, view: &View, offer: &Arc<Offer>, place: Option<&Place>) -> Option<Option<Rest>> {
         let ask = |cursor: &String, hinted| Some(Some(Rest { cursor: Some(cursor.clone()), hinted }));
         let hinted = self.sieve.has_hints();
         match place {
             Some(Place::At(own)) => ask(own, false),
             Some(Place::Narrowed(own)) => ask(own, true),
             Some(Place::After(after)) if !after.is_empty() && !offer.is_personal() => {
-                self.hold_from(catalog, offer, after)
+                self.hold_from(view, offer, after)
             }
             _ if offer.is_personal() || (hinted && offer.rest.is_some()) => {
                 Some(Some(Rest { cursor: None, hinted }))
             }
-            _ => self.hold_from(catalog, offer, ""),
+            _ => self.hold_from(view, offer, ""),
         }
     }
 
     fn hold_from<'a>(
         &mut self,
-        catalog: &'a Catalog,
-        offer: &'a Offer,
+        view: &'a View,
+        offer: &'a Arc<Offer>,
         mut after: &'a str,
     ) -> Option<Option<Rest>> {
         let begin = offer.entries.partition_point(|entry| entry.uri.as_str() <= after);
         let entries = &offer.entries[begin..];
-        for entry in shown(catalog, offer, entries) {
+        for entry in shown(view, offer, entries) {
             let is_wanted = self.sieve.takes(entry);
             if is_wanted && self.is_full() || self.is_tired() {
                 self.stop(List::Entries, offer, after);
@@ -309,49 +312,23 @@ fn text_of(place: &Place) -> &str {
     text
 }
 
-/// What this caller may see, beginning with the provider at which the page begins, or the one after it
-/// if that one is gone.
-pub(super) fn visible<'a>(
-    catalog: &'a Catalog,
-    call: &Call,
-    from: Option<&Cursor>,
-) -> impl Iterator<Item = &'a Arc<Offer>> {
-    let begin = from.map_or(0, |from| {
-        catalog.offers().partition_point(|offer| offer.name().as_str() < from.provider.as_str())
-    });
-    let teams = call.caller.as_ref().map(|caller| caller.teams.clone());
-    catalog.offers()[begin..]
-        .iter()
-        .filter(move |offer| teams.as_ref().is_some_and(|teams| teams.has(offer.provider.team())))
-}
-
 /// The entries that this offer keeps; the first of those with the same URI.
 fn shown<'a>(
-    catalog: &'a Catalog,
-    offer: &'a Offer,
+    view: &'a View,
+    offer: &'a Arc<Offer>,
     entries: &'a [Arc<Entry>],
 ) -> impl Iterator<Item = &'a Arc<Entry>> {
     entries.iter().enumerate().filter_map(move |(at, entry)| {
-        let keeper = catalog.by_uri(entry.uri.as_str());
-        let is_kept = keeper.is_none_or(|keeper| keeper.name() == offer.name());
+        let is_kept = view.by_uri(entry.uri.as_str()).is_none_or(|keeper| Arc::ptr_eq(keeper, offer));
         let is_first = at == 0 || entries[at - 1].uri != entry.uri;
         (is_kept && is_first).then_some(entry)
     })
 }
 
-/// As below, but for personal lists, whose time is that of the answer which this caller gets.
-fn entries_freshness(catalog: &Catalog, call: &Call) -> Freshness {
-    let of = |offer: &Offer| match offer.freshness() {
+/// The time of a personal list is that of the answer which this caller gets.
+fn entries_freshness(offer: &Offer) -> Freshness {
+    match offer.freshness() {
         asked_anew if offer.is_personal() => Freshness { ttl: Duration::MAX, ..asked_anew },
         held => held,
-    };
-    visible(catalog, call, None).map(|offer| of(offer)).reduce(Freshness::merge).unwrap_or(MOMENTARY)
-}
-
-/// What holds where there is nothing: it may differ at any moment.
-const MOMENTARY: Freshness = Freshness { ttl: Duration::ZERO, scope: Scope::Everyone };
-
-/// One scope for all pages of a list, and the shortest time.
-fn freshness(catalog: &Catalog, call: &Call) -> Freshness {
-    visible(catalog, call, None).map(|offer| offer.freshness()).reduce(Freshness::merge).unwrap_or(MOMENTARY)
+    }
 }

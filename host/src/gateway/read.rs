@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::audited::Trail;
 use super::cache::{Manner, Question};
+use super::view::Part;
 use super::{Error, Gateway};
 use crate::catalog::{Catalog, Offer, Route};
 use crate::metrics::Kept;
@@ -22,9 +23,9 @@ impl Gateway {
         trail: &mut Trail,
     ) -> Result<Reading, Error> {
         let uri = Uri::parse(uri)?;
-        let catalog = self.reader.snapshot();
+        let view = self.view(call.caller.as_ref());
         let mut refused = None;
-        for route in catalog.routes(&uri) {
+        for (part, route) in view.routes(&uri) {
             let offer = match route {
                 Route::Refused(why) => {
                     refused = refused.or(Some(why));
@@ -33,11 +34,14 @@ impl Gateway {
                 Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
             trail.at(offer);
-            match self.ask((call, held), &catalog, offer, route, &uri, trail).await {
+            match part.ask((call, held), offer, route, &uri, trail).await {
                 Ok(reading) if held.is_some() && reading.version.as_deref() == held => {
                     return Err(Error::from_call(offer.name(), uri.as_str(), held, CallError::NotModified));
                 }
-                Ok(reading) => return Ok(reading),
+                Ok(reading) => {
+                    let freshness = reading.freshness.merge(self.most());
+                    return Ok(Reading { freshness, ..reading });
+                }
                 Err(CallError::NotFound) => {}
                 Err(CallError::Refused(why)) => refused = refused.or(Some(why)),
                 Err(error) => return Err(Error::from_call(offer.name(), uri.as_str(), held, error)),
@@ -50,44 +54,10 @@ impl Gateway {
         })
     }
 
-    /// Asks one provider, unless its answer is known.
-    async fn ask(
-        &self,
-        (call, held): (&Arc<Call>, Option<&str>),
-        catalog: &Catalog,
-        offer: &Offer,
-        route: Route<'_>,
-        uri: &Uri,
-        trail: &mut Trail,
-    ) -> Result<Reading, CallError> {
-        let (Ok(permit), Some(caller)) = (Permit::ask(call, offer.provider.team()), &call.caller) else {
-            return Err(CallError::NotFound);
-        };
-        let question =
-            Question { revision: offer.provider.revision(), team: offer.provider.team(), caller, uri };
-        let held_by_it = held.map(ToOwned::to_owned);
-        let asked = AtomicBool::new(false);
-        let answer = async {
-            asked.store(true, Ordering::Relaxed);
-            let matched = match route {
-                Route::Matched(_, matched) => matched,
-                _ => Some(offer.claimed(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
-            };
-            let reading = offer.provider.read(permit, uri, matched, held_by_it).await?;
-            its_own(catalog, offer, uri, &reading)?;
-            Ok(reading)
-        };
-        let answer = self.cache.answer(&question, manner(call, held), answer).await;
-        trail.cached = !asked.load(Ordering::Relaxed);
-        trail.error = answer.as_ref().err().map(CallError::outcome);
-        offer.provider.tally().answered(if trail.cached { Kept::Hit } else { Kept::Miss });
-        answer
-    }
-
     /// What the catalog holds of a URI that is listed.
     pub fn entry(&self, call: &Arc<Call>, uri: &str) -> Option<Arc<Entry>> {
-        let catalog = self.reader.snapshot();
-        let offer = catalog.by_uri(uri)?;
+        let view = self.view(call.caller.as_ref());
+        let offer = view.by_uri(uri)?;
         Permit::ask(call, offer.provider.team()).ok()?;
         let at = offer.entries.binary_search_by(|entry| entry.uri.as_str().cmp(uri)).ok()?;
         offer.entries.get(at).cloned()
@@ -98,8 +68,8 @@ impl Gateway {
         let Ok(uri) = Uri::parse(uri) else {
             return false;
         };
-        let catalog = self.reader.snapshot();
-        for route in catalog.routes(&uri) {
+        let view = self.view(call.caller.as_ref());
+        for (_, route) in view.routes(&uri) {
             let owned = match route {
                 Route::Matched(offer, _) => Permit::ask(call, offer.provider.team()).is_ok(),
                 Route::Claimed(offer) => self.claims(call, offer, &uri).await.is_ok(),
@@ -115,6 +85,40 @@ impl Gateway {
     async fn claims(&self, call: &Arc<Call>, offer: &Offer, uri: &Uri) -> Result<(), CallError> {
         let permit = Permit::ask(call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
         offer.claimed(uri, offer.provider.match_uri(permit, uri).await?).map(|_| ())
+    }
+}
+
+impl Part {
+    /// Asks one provider, unless its answer is known.
+    async fn ask(
+        &self,
+        (call, held): (&Arc<Call>, Option<&str>),
+        offer: &Offer,
+        route: Route<'_>,
+        uri: &Uri,
+        trail: &mut Trail,
+    ) -> Result<Reading, CallError> {
+        let (Ok(permit), Some(caller)) = (Permit::ask(call, offer.provider.team()), &call.caller) else {
+            return Err(CallError::NotFound);
+        };
+        let question = Question { revision: offer.provider.revision(), caller, uri };
+        let held_by_it = held.map(ToOwned::to_owned);
+        let asked = AtomicBool::new(false);
+        let answer = async {
+            asked.store(true, Ordering::Relaxed);
+            let matched = match route {
+                Route::Matched(_, matched) => matched,
+                _ => Some(offer.claimed(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
+            };
+            let reading = offer.provider.read(permit, uri, matched, held_by_it).await?;
+            its_own(&self.catalog, offer, uri, &reading)?;
+            Ok(reading)
+        };
+        let answer = self.team.cache.answer(&question, manner(call, held), answer).await;
+        trail.cached = !asked.load(Ordering::Relaxed);
+        trail.error = answer.as_ref().err().map(CallError::outcome);
+        offer.provider.tally().answered(if trail.cached { Kept::Hit } else { Kept::Miss });
+        answer
     }
 }
 

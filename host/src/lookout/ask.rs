@@ -6,11 +6,12 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
 use super::held::{Answer, Print};
-use crate::catalog::{Catalog, Offer, Route, Watched};
+use crate::catalog::{Catalog, Offer, Route};
 use crate::name::ProviderName;
 use crate::policy::Permit;
 use crate::provider::{CallError, Provider};
 use crate::resource::Match;
+use crate::uri::Uri;
 
 /// Readings at the same time, so that most turns of a provider are left for those who wait.
 const AT_ONCE: usize = 2;
@@ -20,7 +21,7 @@ const FAILURES: usize = 8;
 /// A question.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    pub(super) watched: Watched,
+    pub(super) uri: Uri,
     /// The version that is known, if one is.
     pub(super) version: Option<String>,
     /// Those who watch have been told already.
@@ -44,7 +45,7 @@ pub(super) async fn ask(
     let Some(provider) = provider.filter(|provider| provider.tells_versions()) else {
         return one_by_one(catalog, jobs, None, answers).await;
     };
-    let uris: Vec<_> = jobs.iter().map(|job| job.watched.1.clone()).collect();
+    let uris: Vec<_> = jobs.iter().map(|job| job.uri.clone()).collect();
     let versions = match provider.versions(Permit::host(), &uris).await {
         Ok(versions) => versions,
         Err(error) => {
@@ -100,14 +101,13 @@ async fn one_by_one(
 
 /// As a reader would be answered: the first who does not say "not found".
 async fn walk(catalog: &Catalog, job: &Job, but: Option<&ProviderName>) -> Answer {
-    let (team, uri) = &job.watched;
-    for route in catalog.routes(uri) {
+    for route in catalog.routes(&job.uri) {
         let (offer, matched, claimed) = match route {
             Route::Refused(_) => continue,
             Route::Matched(offer, matched) => (offer, matched, false),
             Route::Claimed(offer) => (offer, None, true),
         };
-        if offer.provider.team() != team || but == Some(offer.name()) {
+        if but == Some(offer.name()) {
             continue;
         }
         match one(offer, job, matched, claimed).await {
@@ -120,7 +120,7 @@ async fn walk(catalog: &Catalog, job: &Job, but: Option<&ProviderName>) -> Answe
 }
 
 async fn one(offer: &Offer, job: &Job, matched: Option<Match>, claimed: bool) -> Result<Print, CallError> {
-    let (provider, uri) = (&offer.provider, &job.watched.1);
+    let (provider, uri) = (&offer.provider, &job.uri);
     if provider.tells_versions() {
         let version = provider.versions(Permit::host(), std::slice::from_ref(uri)).await?.pop().flatten();
         return version.map(Print::of_version).ok_or(CallError::NotFound);

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use self::desk::Desk;
 use super::ask::Job;
 use super::held::{Answer, Held};
-use crate::catalog::{Catalog, Route, Watched};
+use crate::catalog::{Catalog, Route};
 use crate::name::ProviderName;
 use crate::provider::Provider;
+use crate::uri::Uri;
 
 /// Hints come later than the changes that they are of. One that comes so soon after the watching began may be
 /// of a change that the first answer shows already, and that nobody was told of: told once too often costs a
@@ -20,7 +21,7 @@ const DOUBT: Duration = Duration::from_secs(3);
 /// Everything that is watched.
 #[derive(Debug, Default)]
 pub(super) struct Posts {
-    all: HashMap<Watched, Post>,
+    all: HashMap<Uri, Post>,
     /// By the provider that is asked first; none for what nobody offers.
     desks: HashMap<Option<ProviderName>, Desk>,
     known: usize,
@@ -72,7 +73,7 @@ pub(super) struct Batch {
 
 impl Posts {
     /// Somebody watches it from now on. What it holds is asked soon, to compare with later.
-    pub(super) fn begin(&mut self, watched: Watched, catalog: &Catalog) {
+    pub(super) fn begin(&mut self, watched: Uri, catalog: &Catalog) {
         if self.all.contains_key(&watched) {
             return;
         }
@@ -83,7 +84,7 @@ impl Posts {
     }
 
     /// Its provider told those who watch: the next answer is what they know.
-    pub(super) fn said(&mut self, watched: &Watched) {
+    pub(super) fn said(&mut self, watched: &Uri) {
         if let Some(post) = self.all.get_mut(watched) {
             post.quiet = true;
             let owner = post.owners.first().cloned();
@@ -92,7 +93,7 @@ impl Posts {
     }
 
     /// Forgets what nobody watches any more.
-    pub(super) fn keep(&mut self, watched: &HashSet<Watched>) {
+    pub(super) fn keep(&mut self, watched: &HashSet<Uri>) {
         self.all.retain(|key, _| watched.contains(key));
         self.known = self.all.values().filter(|post| post.held != Held::Unknown).count();
         self.desks.retain(|_, desk| {
@@ -132,7 +133,7 @@ impl Posts {
 
     /// It is time: due is all that is asked in this way, of providers that do not rest.
     pub(super) fn tick(&mut self, way: Way, now: Instant) {
-        let mut due: HashMap<Option<ProviderName>, HashSet<Watched>> = HashMap::new();
+        let mut due: HashMap<Option<ProviderName>, HashSet<Uri>> = HashMap::new();
         for (watched, post) in &self.all {
             let Some(owner) = post.owners.first() else { continue };
             if owner.way() == Some(way) {
@@ -169,7 +170,7 @@ impl Posts {
                 batch.provider = first.and_then(|owner| owner.provider.upgrade());
                 let (version, quiet) = (post.held.version(), std::mem::take(&mut post.quiet));
                 post.asked = Some(quiet);
-                batch.jobs.push(Job { watched, version, quiet });
+                batch.jobs.push(Job { uri: watched, version, quiet });
             }
             // Without its provider there is a newer catalog, which makes all of it due again.
             if !batch.jobs.is_empty() && batch.provider.is_some() == name.is_some() {
@@ -182,7 +183,7 @@ impl Posts {
 
     /// Takes in an answer, and says whether those who watch have to hear of it.
     pub(super) fn settle(&mut self, job: &Job, answer: Answer) -> bool {
-        let Some(post) = self.all.get_mut(&job.watched) else {
+        let Some(post) = self.all.get_mut(&job.uri) else {
             return false;
         };
         let (unknown, failure) = (post.held == Held::Unknown, answer.is_failure());
@@ -195,7 +196,7 @@ impl Posts {
             let owner = post.owners.first().cloned();
             let desk = self.desk(owner.as_ref());
             desk.too_much = true;
-            desk.due.insert(job.watched.clone());
+            desk.due.insert(job.uri.clone());
             return false;
         }
         let news = post.held.take(answer) | (!failure && std::mem::take(&mut post.doubt));
@@ -210,7 +211,7 @@ impl Posts {
     pub(super) fn finish(
         &mut self,
         provider: Option<&ProviderName>,
-        asked: &[Watched],
+        asked: &[Uri],
         took: Duration,
         now: Instant,
     ) {
@@ -259,13 +260,14 @@ impl Owner {
     }
 }
 
-fn owners(catalog: &Catalog, (team, uri): &Watched) -> Vec<Owner> {
+fn owners(catalog: &Catalog, uri: &Uri) -> Vec<Owner> {
     let offers = catalog.routes(uri).filter_map(|route| match route {
         Route::Matched(offer, _) | Route::Claimed(offer) => Some(offer),
         Route::Refused(_) => None,
     });
-    let own = offers.filter(|offer| offer.provider.team() == team);
-    own.map(|offer| Owner { name: offer.name().clone(), provider: Arc::downgrade(&offer.provider) }).collect()
+    offers
+        .map(|offer| Owner { name: offer.name().clone(), provider: Arc::downgrade(&offer.provider) })
+        .collect()
 }
 
 #[cfg(test)]

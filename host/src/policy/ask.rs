@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Access, Dir, Grant, HostRule};
+use super::{Access, Dir, Grant, HostRule, Secret};
 
 /// Whether more than was granted may be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,13 +26,17 @@ pub struct Ask {
     pub hosts: Vec<HostRule>,
     /// Variables of the host, with their values where they are set.
     pub env: BTreeMap<String, Option<String>>,
+    /// Secrets of the host, with their texts where they may be given.
+    pub secrets: BTreeMap<String, Option<Secret>>,
 }
 
 impl Ask {
     /// An ask for everything that a grant gives.
     pub fn for_all_of(grant: &Grant) -> Self {
         let env = grant.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
-        Self { settings: BTreeMap::new(), dirs: grant.dirs.clone(), hosts: grant.hosts.clone(), env }
+        let secrets = grant.secrets.iter().map(|(name, secret)| (name.clone(), Some(secret.clone())));
+        let (dirs, hosts) = (grant.dirs.clone(), grant.hosts.clone());
+        Self { settings: BTreeMap::new(), dirs, hosts, env, secrets: secrets.collect() }
     }
 
     /// All that is asked for. Settings are the component's own affair.
@@ -45,7 +49,9 @@ impl Ask {
         let dirs = self.dirs.iter().filter(|dir| !has_dir(operator, dir)).map(folder);
         let hosts = self.hosts.iter().filter(|rule| !has_host(operator, rule)).map(http);
         let env = self.env.keys().filter(|name| !operator.env.contains_key(*name));
-        dirs.chain(hosts).chain(env.map(|name| format!("variable {}", plain(name)))).collect()
+        let env = env.map(|name| format!("variable {}", plain(name)));
+        let secrets = self.secrets.keys().filter(|name| operator.secrets.get(name).is_none());
+        dirs.chain(hosts).chain(env).chain(secrets.map(|name| secret(name))).collect()
     }
 
     /// What the provider gets once all of it is approved. The operator's own words win.
@@ -59,6 +65,9 @@ impl Ask {
                 grant.env.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
+        let own = operator.secrets.iter().map(|(name, secret)| (name.clone(), secret.clone()));
+        let asked = self.secrets.iter().filter_map(|(name, secret)| Some((name.clone(), secret.clone()?)));
+        grant.secrets = asked.chain(own).collect();
         grant.dirs.extend(self.dirs.iter().filter(|dir| !has_dir(operator, dir)).cloned());
         grant.hosts.extend(self.hosts.iter().filter(|rule| !has_host(operator, rule)).cloned());
         grant
@@ -85,7 +94,8 @@ pub fn import_asks(imports: &[String], grant: &Grant) -> BTreeSet<String> {
 /// What a grant gives, in the same words.
 pub fn granted(grant: &Grant) -> BTreeSet<String> {
     let env = grant.env.keys().map(|name| format!("variable {}", plain(name)));
-    grant.dirs.iter().map(folder).chain(grant.hosts.iter().map(http)).chain(env).collect()
+    let secrets = grant.secrets.iter().map(|(name, _)| secret(name));
+    grant.dirs.iter().map(folder).chain(grant.hosts.iter().map(http)).chain(env).chain(secrets).collect()
 }
 
 // Under one path there is one folder: the operator's.
@@ -95,6 +105,10 @@ fn has_dir(operator: &Grant, asked: &Dir) -> bool {
 
 fn has_host(operator: &Grant, asked: &HostRule) -> bool {
     operator.hosts.iter().any(|rule| rule.includes(asked))
+}
+
+fn secret(name: &str) -> String {
+    format!("secret {}", plain(name))
 }
 
 fn folder(dir: &Dir) -> String {
@@ -157,6 +171,7 @@ mod tests {
                 HostRule { scheme: Some("http".into()), ..rule("x.example", Some(&["POST", "GET"])) },
             ],
             env: [("HOME".to_owned(), Some("/home/me".to_owned())), ("GONE".to_owned(), None)].into(),
+            secrets: [("token".to_owned(), Some(Secret::new("hush-hush")))].into(),
         }
     }
 
@@ -168,6 +183,7 @@ mod tests {
             "http http://x.example GET,POST",
             "http https://*.example.org:8443 *, private",
             "http https://api.example.com GET,HEAD",
+            "secret token",
             "variable GONE",
             "variable HOME",
         ];

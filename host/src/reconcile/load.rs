@@ -163,7 +163,11 @@ impl Load {
         let (Some(serving), Ok(name)) = (&known.serving, ProviderName::parse(wanted.file.stem())) else {
             return true;
         };
-        let beyond = Ask::for_all_of(&serving.terms.grant).beyond(&wanted.terms.grant);
+        let had = wanted.ceiling.cut_ask(Ask::for_all_of(&serving.terms.grant));
+        if !had.off.is_empty() {
+            return false;
+        }
+        let beyond = had.left.beyond(&wanted.terms.grant);
         // Where approvals cannot be read, nothing is known to have been taken back.
         let missing = self.missing(&name, beyond, wanted.terms.approve).await;
         missing.map_or(true, |missing| missing.is_empty())
@@ -184,19 +188,18 @@ impl Load {
     ) -> Result<Outcome, LoadError> {
         let name = ProviderName::parse(wanted.file.stem())?;
         let (bytes, digest) = self.read(&wanted.file, &wanted.terms.grant).await?;
-        let ask = self.ask(wanted.beside).await?;
+        let cut = wanted.ceiling.cut_ask(self.ask(wanted.beside).await?);
+        for line in cut.off {
+            tracing::warn!(provider = %name, line, "it asks for what its team may not have, and does not get it");
+        }
+        let ask = cut.left;
         let mut asks = ask.beyond(&wanted.terms.grant);
         let grant = Arc::new(ask.grant(&wanted.terms.grant));
         let revision = Revision { digest, terms: Terms { grant: grant.clone(), ..wanted.terms } };
         *reached = Some(revision.clone());
         let unapproved = self.missing(&name, asks.clone(), revision.terms.approve).await?;
         if !unapproved.is_empty() {
-            return Ok(Outcome::HeldBack(HeldBack {
-                provider: name,
-                digest,
-                lines: unapproved,
-                since: SystemTime::now(),
-            }));
+            return Ok(self.held_back(name, digest, unapproved));
         }
         if known.serving.as_ref() == Some(&revision) || known.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Same(revision));
@@ -212,12 +215,7 @@ impl Load {
         let news: BTreeSet<_> = imports.iter().filter(is_new).cloned().collect();
         let lines = self.missing(&name, news, revision.terms.approve).await?;
         if !lines.is_empty() {
-            return Ok(Outcome::HeldBack(HeldBack {
-                provider: name,
-                digest,
-                lines,
-                since: SystemTime::now(),
-            }));
+            return Ok(self.held_back(name, digest, lines));
         }
         // What it imports, whatever its grant covers: a narrower grant later is no reason to ask.
         asks.extend(import_asks(&compiled.imports, &Grant::default()));
@@ -226,6 +224,11 @@ impl Load {
             Provider::new(owner, digest, compiled, grant, self.sandbox.clone(), self.signals.clone());
         let probed = provider.probe().await?;
         Ok(Outcome::Offer(Box::new(Offered { provider: Arc::new(provider), probed, revision, asks })))
+    }
+
+    fn held_back(&self, provider: ProviderName, digest: Digest, lines: BTreeSet<String>) -> Outcome {
+        let (team, since) = (self.team.clone(), SystemTime::now());
+        Outcome::HeldBack(HeldBack { team, provider, digest, lines, since })
     }
 
     /// Of what is asked for, what nobody approved.

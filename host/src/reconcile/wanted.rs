@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Config, Terms};
 use crate::name::ProviderName;
+use crate::policy::Ceiling;
 use crate::source::{File, Folder, REST, Stamp};
 
 /// The configuration's file, and how to read it again.
@@ -23,6 +24,7 @@ pub(super) struct Wanted {
     pub(super) file: File,
     pub(super) beside: Option<File>,
     pub(super) terms: Terms,
+    pub(super) ceiling: Arc<Ceiling>,
     /// Of the file of approvals: another one may approve what was held back.
     approvals: Option<Stamp>,
 }
@@ -50,6 +52,7 @@ pub(super) struct Wants {
 
 impl Wants {
     pub(super) fn new(config: Config) -> Self {
+        warn_of_cuts(&config);
         Self { folder: Folder::new(config.plugins.clone()), config, reread: None, trouble: None }
     }
 
@@ -83,7 +86,10 @@ impl Wants {
                 let approvals = Stamp::of(&self.config.approvals.file()).ok();
                 let wanted = seen.components.into_iter();
                 let wanted = wanted
-                    .map(|(file, beside)| Wanted { terms: self.terms(file.stem()), file, beside, approvals })
+                    .map(|(file, beside)| {
+                        let (terms, ceiling) = (self.terms(file.stem()), self.config.ceiling.clone());
+                        Wanted { terms, ceiling, file, beside, approvals }
+                    })
                     .collect();
                 let again = seen.again.into_iter().chain(terms_again).min();
                 Some(Found { wanted, again })
@@ -124,6 +130,7 @@ impl Wants {
         match (reading.reread.read)() {
             Ok(config) => {
                 tracing::info!(%file, "read again");
+                warn_of_cuts(&config);
                 self.config = config;
             }
             Err(faults) => troubles.push(format!("the configuration stays as it was: {faults}")),
@@ -133,6 +140,17 @@ impl Wants {
 
     fn terms(&self, stem: &str) -> Terms {
         let named = ProviderName::parse(stem).ok().and_then(|name| self.config.terms.get(&name));
-        named.unwrap_or(&self.config.default).clone()
+        let terms = named.unwrap_or(&self.config.default).clone();
+        Terms { grant: Arc::new(self.config.ceiling.cut(&terms.grant).left), ..terms }
+    }
+}
+
+/// An operator who lowers a ceiling means it, also where a grant below it still says otherwise.
+fn warn_of_cuts(config: &Config) {
+    for (provider, terms) in &config.terms {
+        for line in config.ceiling.cut(&terms.grant).off {
+            let team = &config.team;
+            tracing::warn!(%team, %provider, line, "not granted: it is beyond the ceiling of the team");
+        }
     }
 }

@@ -52,7 +52,9 @@ impl provider_host::Host for State {
     }
 
     fn setting(&mut self, name: String) -> wasmtime::Result<Option<String>> {
-        Ok(self.lease.grant.settings.get(&name).cloned())
+        let grant = &self.lease.grant;
+        let secret = grant.secrets.get(&name).map(|secret| secret.reveal().to_owned());
+        Ok(secret.or_else(|| grant.settings.get(&name).cloned()))
     }
 
     fn log(&mut self, level: provider_host::Level, message: String) -> wasmtime::Result<()> {

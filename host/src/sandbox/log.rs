@@ -8,7 +8,8 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use crate::name::ProviderName;
+use crate::name::{ProviderName, TeamName};
+use crate::policy::Secrets;
 
 /// Bytes of stderr that are kept for the error of a trap.
 const TAIL: usize = 4 * 1024;
@@ -32,14 +33,18 @@ pub(super) struct Log(Arc<Mutex<Pages>>);
 
 struct Pages {
     provider: ProviderName,
+    team: TeamName,
+    /// What it must not say.
+    secrets: Secrets,
     left: usize,
     silenced: bool,
     tail: Vec<u8>,
 }
 
 impl Log {
-    pub(super) fn new(provider: ProviderName, budget: u32) -> Self {
-        let pages = Pages { provider, left: budget as usize, silenced: false, tail: Vec::new() };
+    pub(super) fn new((provider, team): (ProviderName, TeamName), budget: u32, secrets: Secrets) -> Self {
+        let pages =
+            Pages { provider, team, secrets, left: budget as usize, silenced: false, tail: Vec::new() };
         Self(Arc::new(Mutex::new(pages)))
     }
 
@@ -53,7 +58,9 @@ impl Log {
 
     /// The last that was written to stderr.
     pub(super) fn tail(&self) -> String {
-        String::from_utf8_lossy(&self.pages().tail).trim().to_owned()
+        let pages = self.pages();
+        let tail = String::from_utf8_lossy(&pages.tail);
+        pages.secrets.redact(tail.trim()).into_owned()
     }
 }
 
@@ -62,23 +69,25 @@ impl Pages {
         if self.silenced {
             return;
         }
-        let provider = self.provider.as_str();
+        let (provider, team) = (self.provider.as_str(), self.team.named());
         let cost = text.len() + LINE_COST;
         if cost > self.left {
             self.silenced = true;
             tracing::warn!(
+                team,
                 provider,
                 "it says more than its log limit allows; the rest of this call is left out"
             );
             return;
         }
         self.left -= cost;
+        let text = self.secrets.redact(text);
         // Debug formatting escapes what could move a cursor or forge a line.
         match level {
-            Level::Debug => tracing::debug!(provider, says = ?text),
-            Level::Info => tracing::info!(provider, says = ?text),
-            Level::Warn => tracing::warn!(provider, says = ?text),
-            Level::Error => tracing::error!(provider, says = ?text),
+            Level::Debug => tracing::debug!(team, provider, says = ?text),
+            Level::Info => tracing::info!(team, provider, says = ?text),
+            Level::Warn => tracing::warn!(team, provider, says = ?text),
+            Level::Error => tracing::error!(team, provider, says = ?text),
         }
     }
 
@@ -173,7 +182,8 @@ mod tests {
 
     #[test]
     fn the_tail_is_the_end_of_stderr_only() {
-        let log = Log::new(ProviderName::parse("p").unwrap(), 1 << 20);
+        let log =
+            Log::new((ProviderName::parse("p").unwrap(), TeamName::sole()), 1 << 20, Secrets::default());
         Stream::new(&log, Level::Info).take(b"stdout\n");
         let stderr = Stream::new(&log, Level::Warn);
         stderr.take(&vec![b'x'; 3 * TAIL]);
@@ -186,7 +196,8 @@ mod tests {
     #[test]
     fn a_flood_is_silenced_at_the_budget() {
         for line in [b"0123456789\n".as_slice(), b"\n"] {
-            let log = Log::new(ProviderName::parse("p").unwrap(), 1_000);
+            let log =
+                Log::new((ProviderName::parse("p").unwrap(), TeamName::sole()), 1_000, Secrets::default());
             let stdout = Stream::new(&log, Level::Info);
             (0..1_000).for_each(|_| stdout.take(line));
             let pages = log.pages();

@@ -13,7 +13,7 @@ use super::outgoing::{Hooks, Outgoing};
 use super::pace::Pace;
 use super::threads::Threads;
 use crate::metrics::Tally;
-use crate::name::ProviderName;
+use crate::name::{ProviderName, TeamName};
 use crate::policy::{Access, Grant, Permit};
 
 /// Handles and resources that one guest may hold. High by default in the engine.
@@ -41,6 +41,8 @@ pub enum Signal {
 pub struct Lease {
     /// Whose guest it is.
     pub provider: ProviderName,
+    /// And of which team.
+    pub team: TeamName,
     /// What it gets and what it may use up.
     pub grant: Arc<Grant>,
     /// Who may call it.
@@ -74,7 +76,8 @@ pub struct State {
 impl State {
     pub(super) fn new(lease: Lease) -> wasmtime::Result<Self> {
         let limits = &lease.grant.limits;
-        let log = Log::new(lease.provider.clone(), limits.log);
+        let log =
+            Log::new((lease.provider.clone(), lease.team.clone()), limits.log, lease.grant.secrets.clone());
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELDS);
         let mut table = ResourceTable::new();

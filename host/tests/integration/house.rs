@@ -30,6 +30,7 @@ pub(crate) fn component(name: &str) -> PathBuf {
 
 /// What a house is built from.
 pub(crate) struct Plan {
+    team: TeamName,
     folder: TempDir,
     plugins: PathBuf,
     terms: BTreeMap<ProviderName, Terms>,
@@ -62,7 +63,14 @@ impl Plan {
         }
         let plugins = folder.path().to_owned();
         let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
-        Self { folder, plugins, terms: BTreeMap::new(), page_size: 100, cache }
+        let team = TeamName::sole();
+        Self { team, folder, plugins, terms: BTreeMap::new(), page_size: 100, cache }
+    }
+
+    /// Whose house it is.
+    pub(crate) fn team(mut self, name: &str) -> Self {
+        self.team = TeamName::parse(name).unwrap();
+        self
     }
 
     /// The folder of a house that is closed, with everything that it left there.
@@ -127,12 +135,13 @@ impl Plan {
         let drain = Drain::new();
         let sandbox = Arc::new(Sandbox::new(&sandbox(), &drain).unwrap());
         let metrics = sandbox.metrics().clone();
-        let (writer, reader) = catalog::catalog(100);
+        let (writer, reader) = catalog::catalog(self.team.clone(), 100);
         let config = reconcile::Config {
             plugins: self.plugins.clone(),
-            team: TeamName::sole(),
+            team: self.team,
             terms: self.terms,
             default: Terms::default(),
+            ceiling: Arc::default(),
             poll: Duration::from_secs(2),
             read_ask: larder::config::ask,
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
@@ -141,8 +150,13 @@ impl Plan {
         let mut reconcile = Reconcile::new(config, sandbox, writer, drain.clone());
         let signals = reconcile.signals();
         let round = reconcile.round().await;
-        let config = gateway::Config { page_size: self.page_size, instructions: None, cache: self.cache };
-        let gateway = Gateway::new(config, reader.clone(), signals.clone());
+        let config = gateway::Config {
+            page_size: self.page_size,
+            instructions: None,
+            cache: self.cache,
+            private: false,
+        };
+        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconcile = Some(reconcile);
         House { gateway, reader, round, metrics, reconcile, herald, signals, folder, plugins, drain }
@@ -161,6 +175,13 @@ pub(crate) fn sandbox() -> sandbox::Config {
         code: 512 << 20,
     };
     sandbox::Config { slots: 16, compiler }
+}
+
+/// One gateway to the houses of several teams, as `app` makes it.
+pub(crate) fn gateway(houses: &[&House], page_size: u32) -> Gateway {
+    let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
+    let config = gateway::Config { page_size, instructions: None, cache, private: true };
+    Gateway::new(config, houses.iter().map(|house| (house.reader.clone(), house.signals.clone())))
 }
 
 /// Somebody of the only team.

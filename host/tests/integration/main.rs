@@ -36,4 +36,5 @@ mod reload;
 mod resume;
 mod stalled;
 mod stdio;
+mod teams;
 mod trace;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::app::{App, Provider, Served};
 use crate::cli::failure::Failure;
+use crate::cli::team::OfTeam;
 use crate::cli::{Answer, alone, clean, log, out};
 use crate::client::{Client, ClientError, Content, Reading};
 use crate::config::{self, Overrides};
@@ -36,12 +37,22 @@ impl Asked {
     }
 }
 
-pub(super) async fn check(file: &Path, config: Option<PathBuf>, json: bool) -> Result<Answer, Failure> {
+pub(super) async fn check(
+    file: &Path,
+    config: Option<PathBuf>,
+    team: OfTeam,
+    json: bool,
+) -> Result<Answer, Failure> {
     let component = std::fs::read(file).map_err(|error| Failure::Input { path: file.to_owned(), error })?;
     let folder = alone::folder(file, &component)?;
     let config = match config {
         Some(_) => {
-            config::load(&Overrides { config, plugins: Some(folder.path().to_owned()), listen: None })?
+            let plugins = Some(folder.path().to_owned());
+            let overrides = Overrides { config, plugins, team: team.team, listen: None };
+            let mut config = config::load(&overrides)?;
+            // The folder is this team's; what the others have is not asked for.
+            config.teams.retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
+            config.over_stdio()?
         }
         None => config::bare(folder.path())?,
     };

@@ -92,14 +92,16 @@ fn configuration(
     plugins: &Path,
     listen: Option<SocketAddr>,
 ) -> Result<Config, Failure> {
-    let overrides = Overrides { config: None, plugins: Some(plugins.to_owned()), listen };
+    let overrides = Overrides { plugins: Some(plugins.to_owned()), listen, ..Overrides::default() };
     let mut config = match own_configuration(project, config) {
         Some(file) => config::load(&Overrides { config: Some(file), ..overrides })?,
         None => Config { overrides, ..config::bare(plugins)? },
     };
     // Whoever runs the build has trusted the project with more than any grant gives.
-    config.reconcile.default.approve = Approve::Always;
-    config.reconcile.terms.values_mut().for_each(|terms| terms.approve = Approve::Always);
+    for team in config.teams.values_mut() {
+        team.reconcile.default.approve = Approve::Always;
+        team.reconcile.terms.values_mut().for_each(|terms| terms.approve = Approve::Always);
+    }
     // Reading it again would take that back.
     config.file = None;
     if let Some(listen) = listen {

@@ -30,6 +30,14 @@ pub(super) fn show(findings: &Findings, colour: bool) -> String {
     for (group, imports) in &anatomy.imports {
         page.item(&format!("{}: {}", meaning(*group), imports.join(", ")));
     }
+    if let Some(asks) = &findings.asks {
+        page.head("asks for");
+        asks.wishes().for_each(|wish| page.item(&wish));
+        if findings.configured {
+            page.head("is given");
+            asks.show().lines().skip(1).for_each(|line| page.item(line.trim_start()));
+        }
+    }
     if let Some(offers) = &findings.offers {
         page.offers(offers);
     }
@@ -137,6 +145,8 @@ mod tests {
                 ..Provider::default()
             }),
             rejected: None,
+            asks: None,
+            configured: false,
         };
         check(
             &findings,

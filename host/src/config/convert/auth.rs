@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::{Conversion, time};
 use crate::config::file;
 use crate::endpoint::auth::{Algorithm, Audience, Config, Membership, Oauth, SecureUrl, Token};
-use crate::name::{Digest, TeamName, Teams};
+use crate::name::{Digest, Teams};
 use crate::resource::Caller;
 
 /// More than clocks differ by; a longer one would make tokens last longer than their issuer says.
@@ -37,8 +37,8 @@ impl Conversion<'_> {
             self.fault(&written.digest.span(), "this token is there twice: give each holder one of his own");
         }
         let teams = match &written.teams {
-            None => Some(Teams::sole()),
-            Some(teams) => self.teams(&teams.span(), teams.get_ref()),
+            None => self.usual(&written.name.span()),
+            Some(teams) => self.named_teams(&teams.span(), teams.get_ref()),
         };
         let scopes = self.scopes(&written.scopes);
         let caller = Caller { subject: Some(name.clone()), issuer: None, teams: teams?, scopes };
@@ -50,7 +50,7 @@ impl Conversion<'_> {
         let audience = self.parsed(&written.audience, Audience::parse);
         let jwks = written.jwks.as_ref().map(|jwks| self.parsed(jwks, SecureUrl::parse));
         let algorithms = self.algorithms(written.algorithms);
-        let membership = self.membership(written.team_claim, written.teams);
+        let membership = self.membership(&written.issuer.span(), written.team_claim, written.teams);
         let scopes = self.scopes(&written.scopes);
         let leeway = written.leeway.as_ref().map_or(Duration::from_secs(60), |leeway| leeway.get_ref().0);
         if let Some(written) = written.leeway.filter(|_| leeway > LEEWAY) {
@@ -82,12 +82,13 @@ impl Conversion<'_> {
 
     fn membership(
         &mut self,
+        at: &Range<usize>,
         claim: Option<Spanned<String>>,
         written: BTreeMap<String, Spanned<String>>,
     ) -> Option<Membership> {
         let mut teams = BTreeMap::new();
         for (value, name) in written {
-            teams.insert(value, self.team(&name)?);
+            teams.insert(value, self.named_team(&name)?);
         }
         match claim {
             Some(claim) if teams.is_empty() => {
@@ -97,7 +98,7 @@ impl Conversion<'_> {
             }
             Some(claim) => Some(Membership::Claim { claim: claim.into_inner(), teams }),
             // Without a claim there is nothing to map: these are everybody's.
-            None if teams.is_empty() => Some(Membership::All(Teams::sole())),
+            None if teams.is_empty() => self.usual(at).map(Membership::All),
             None => {
                 self.fault_of(
                     "auth.oauth.teams",
@@ -108,22 +109,12 @@ impl Conversion<'_> {
         }
     }
 
-    fn teams(&mut self, at: &Range<usize>, written: &[Spanned<String>]) -> Option<Teams> {
-        let teams: Option<Vec<_>> = written.iter().map(|name| self.team(name)).collect();
-        let teams = Teams::of(teams?);
-        if teams.is_none() {
-            self.fault(at, "is empty: whoever has no team can ask for nothing");
+    fn usual(&mut self, at: &Range<usize>) -> Option<Teams> {
+        let usual = self.usual_teams();
+        if usual.is_none() {
+            self.fault(at, "there are several teams: say with `teams` to which this belongs");
         }
-        teams
-    }
-
-    fn team(&mut self, written: &Spanned<String>) -> Option<TeamName> {
-        let team = self.parsed(written, TeamName::parse)?;
-        if team != TeamName::sole() {
-            self.fault(&written.span(), format!("there is no team `{team}`"));
-            return None;
-        }
-        Some(team)
+        usual
     }
 
     fn scopes(&mut self, written: &[Spanned<String>]) -> Vec<String> {
@@ -141,7 +132,7 @@ impl Conversion<'_> {
         scopes
     }
 
-    fn parsed<T, E: std::fmt::Display>(
+    pub(super) fn parsed<T, E: std::fmt::Display>(
         &mut self,
         written: &Spanned<String>,
         parse: impl Fn(&str) -> Result<T, E>,

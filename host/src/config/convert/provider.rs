@@ -10,7 +10,7 @@ use super::{Conversion, count, folder};
 use crate::config::file::{self, Provider};
 use crate::config::value::{self, Size};
 use crate::name::ProviderName;
-use crate::policy::{Access, Approve, Dir, Grant, Limits};
+use crate::policy::{Access, Approve, Dir, Grant, Limits, Secrets};
 use crate::reconcile::Terms;
 
 /// These limits where something is written, and the given ones elsewhere.
@@ -40,18 +40,22 @@ impl Conversion<'_> {
         &mut self,
         name: &Spanned<String>,
         written: Provider,
-        defaults: &Limits,
-        approve: Approve,
+        (defaults, approve): (&Limits, Approve),
+        secrets: &Secrets,
     ) -> Option<(ProviderName, Terms)> {
         let approve = written.approve.map_or(approve, Approve::from);
         let grant = Grant {
             limits: limits(defaults, &written.limits),
             settings: written.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
+            secrets: self.secrets(secrets, &written.secrets),
             env: self.variables(written.env),
             dirs: self.dirs(&written.dirs),
             hosts: written.hosts.into_iter().map(|host| host.0).collect(),
             raw_values: written.raw_values.unwrap_or(false),
         };
+        for name in written.secrets.iter().filter(|name| grant.settings.contains_key(name.get_ref())) {
+            self.fault(&name.span(), format!("`{}` is a setting, too: take one of them out", name.get_ref()));
+        }
         match ProviderName::parse(name.get_ref()) {
             Ok(name) => {
                 let priority = written.priority.unwrap_or(0);

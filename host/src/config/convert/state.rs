@@ -2,17 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use toml::Spanned;
+
 use super::Conversion;
-use crate::config::file::File;
 
 impl Conversion<'_> {
-    pub(super) fn state_dir(&mut self, file: &File, plugins: &Path) -> PathBuf {
-        let Some(written) = &file.state_dir else {
+    pub(super) fn state_dir(&mut self, written: Option<&Spanned<PathBuf>>, plugins: &[PathBuf]) -> PathBuf {
+        let Some(written) = written else {
             return self.own_state_dir();
         };
         let path = self.place.folder.join(written.get_ref());
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if path.starts_with(plugins) || real(&path).starts_with(real(plugins)) {
+        if plugins.iter().any(|plugins| path.starts_with(plugins) || real(&path).starts_with(real(plugins))) {
             let what = "is inside the plugins folder, where a component's author could approve it: choose a folder elsewhere";
             self.fault(&written.span(), format!("{} {what}", path.display()));
         }

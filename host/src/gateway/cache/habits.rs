@@ -56,7 +56,7 @@ impl Habits {
     }
 
     fn place(&self, question: &Question<'_>) -> (&AtomicU64, u64) {
-        let hash = self.hasher.hash_one((question.revision, question.team, question.uri));
+        let hash = self.hasher.hash_one((question.revision, question.uri));
         (&self.places[(hash >> 32) as usize % PLACES], hash & !3)
     }
 }

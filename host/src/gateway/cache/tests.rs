@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::catalog::{Writer, catalog};
+use crate::name::TeamName;
 use crate::resource::{Body, Content};
 
 const ROOM: Config = Config { bytes: 1 << 20, entries: 100 };
@@ -24,10 +25,6 @@ fn caller(subject: &str, team: &str) -> Caller {
     }
 }
 
-fn team(caller: &Caller) -> &TeamName {
-    caller.teams.iter().next().unwrap()
-}
-
 fn reading(text: &str, of: &Uri, ttl: u64, scope: Scope) -> Reading {
     let body = Body::Text(text.to_owned());
     let content = Content { uri: of.clone(), mime_type: None, body, metadata: vec![] };
@@ -43,13 +40,13 @@ fn text(reading: &Reading) -> &str {
 }
 
 fn cache(config: Config) -> (Writer, Cache) {
-    let (writer, reader) = catalog(8);
+    let (writer, reader) = catalog(TeamName::sole(), 8);
     (writer, Cache::new(config, reader))
 }
 
 /// What a question is answered with, where its own call would say `own`; a call that waits says none.
 fn ask(cache: &Cache, who: &Caller, uri: &Uri, own: Reading) -> Option<String> {
-    let question = Question { revision: 1, team: team(who), caller: who, uri };
+    let question = Question { revision: 1, caller: who, uri };
     let answer = cache.answer(&question, Manner::Lead, async { Ok::<_, ()>(own) });
     answer.now_or_never().map(|answer| text(&answer.unwrap()).to_owned())
 }
@@ -87,20 +84,22 @@ proptest! {
         narrow.scopes.push("read".into());
         let callers = [caller("ann", "a"), caller("bob", "a"), narrow, caller("ann", "b")];
         let uris = [uri("x:1"), uri("x:2")];
-        let (writer, cache) = cache(Config { bytes: 1 << 16, entries });
+        // The teams are as like each other as can be: even their revisions have the same numbers.
+        let teams = [(); 2].map(|()| cache(Config { bytes: 1 << 16, entries }));
         let mut made: Vec<Made> = Vec::new();
         let mut updates: Vec<(usize, usize, usize)> = Vec::new();
         for (at, act) in acts.into_iter().enumerate() {
             let (caller, which, revision, scope, fresh) = match act {
                 Act::Update { team, uri } => {
-                    writer.updated(self::team(&callers[team * 3]), &uris[uri]);
+                    teams[team].0.updated(&uris[uri]);
                     updates.push((team, uri, at));
                     continue;
                 }
                 Act::Ask { caller, uri, revision, scope, fresh } => (caller, uri, revision, scope, fresh),
             };
-            let own = made.len();
-            let question = Question { revision, team: team(&callers[caller]), caller: &callers[caller], uri: &uris[which] };
+            let (own, team) = (made.len(), usize::from(caller == 3));
+            let cache = &teams[team].1;
+            let question = Question { revision, caller: &callers[caller], uri: &uris[which] };
             let told = reading(&own.to_string(), &uris[which], if fresh { 60 } else { 0 }, scope);
             let answer = cache.answer(&question, Manner::Lead, async { Ok::<_, ()>(told) });
             let answer = answer.now_or_never().unwrap().unwrap();
@@ -109,9 +108,8 @@ proptest! {
             if number != own {
                 let other = &made[number];
                 prop_assert!(other.fresh && (other.uri, other.revision) == (which, revision));
-                prop_assert_eq!(team(&callers[other.caller]), team(&callers[caller]));
+                prop_assert_eq!(usize::from(other.caller == 3), team);
                 prop_assert!(other.scope == Scope::Everyone || other.caller == caller);
-                let team = usize::from(caller == 3);
                 prop_assert!(!updates.iter().any(|&(t, u, when)| (t, u) == (team, which) && when > other.at));
                 prop_assert!(answer.freshness.ttl < Duration::from_secs(60));
             }
@@ -151,7 +149,7 @@ fn what_was_used_last_stays_and_what_is_too_large_does_not_come() {
 /// A question whose call answers when it is told what.
 async fn waiting(cache: &Cache, who: &Caller, told: oneshot::Receiver<Reading>) -> String {
     let one = uri("x:1");
-    let question = Question { revision: 1, team: team(who), caller: who, uri: &one };
+    let question = Question { revision: 1, caller: who, uri: &one };
     let call = async { told.await.map_err(|_| "its call ended") };
     cache
         .answer(&question, Manner::Lead, call)
@@ -203,7 +201,7 @@ async fn who_asks_after_an_update_does_not_get_what_was_read_before_it() {
     let [(old, told), (new, own)] = [(); 2].map(|()| oneshot::channel());
     let mut before = Box::pin(waiting(&cache, &ann, told));
     assert!((&mut before).now_or_never().is_none());
-    writer.updated(team(&ann), &one);
+    writer.updated(&one);
     let mut after = Box::pin(waiting(&cache, &ann, own));
     assert!((&mut after).now_or_never().is_none());
     old.send(reading("old", &one, 60, Scope::Everyone)).unwrap();

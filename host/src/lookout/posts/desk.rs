@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::catalog::Watched;
+use crate::uri::Uri;
 
 /// URIs in one question.
 pub(super) const BATCH: usize = 256;
@@ -16,7 +16,7 @@ pub(super) const LONGEST_REST: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Debug, Default)]
 pub(super) struct Desk {
-    pub(super) due: HashSet<Watched>,
+    pub(super) due: HashSet<Uri>,
     pub(super) busy: bool,
     spent: Duration,
     pub(super) answered: bool,
@@ -28,7 +28,7 @@ pub(super) struct Desk {
     failures: u32,
     pub(super) rests_until: Option<Instant>,
     /// What got no answer. It is due again at that time, and not only when there is a tick: there may be none.
-    pub(super) left: HashSet<Watched>,
+    pub(super) left: HashSet<Uri>,
     pub(super) again_at: Option<Instant>,
     /// How often in a row something was left.
     tries: u32,

@@ -1,11 +1,10 @@
 use super::super::held::Print;
 use super::desk::{BATCH, LONGEST_REST};
 use super::*;
-use crate::name::TeamName;
 use crate::uri::Uri;
 
-fn watched(n: usize) -> Watched {
-    (TeamName::sole(), Uri::parse(&format!("x:{n}")).unwrap())
+fn watched(n: usize) -> Uri {
+    Uri::parse(&format!("x:{n}")).unwrap()
 }
 
 fn version(text: &str) -> Answer {
@@ -21,8 +20,8 @@ fn round(posts: &mut Posts, answer: &Answer) -> (usize, usize) {
     (jobs.len(), news)
 }
 
-fn asked(jobs: &[Job]) -> Vec<Watched> {
-    jobs.iter().map(|job| job.watched.clone()).collect()
+fn asked(jobs: &[Job]) -> Vec<Uri> {
+    jobs.iter().map(|job| job.uri.clone()).collect()
 }
 
 #[test]
@@ -111,7 +110,7 @@ fn what_got_no_answer_is_asked_again_without_a_tick() {
     let jobs = posts.dispatch().remove(0).jobs;
     let now = Instant::now();
     // One failed, one was not asked at all, since others failed before it, and one is known.
-    let of = |n| jobs.iter().find(|job| job.watched == watched(n)).unwrap();
+    let of = |n| jobs.iter().find(|job| job.uri == watched(n)).unwrap();
     assert!(!posts.settle(of(0), Answer::Failed) && !posts.settle(of(2), version("1")));
     posts.finish(None, &asked(&jobs), Duration::ZERO, now);
     assert!(posts.dispatch().is_empty());
@@ -119,9 +118,9 @@ fn what_got_no_answer_is_asked_again_without_a_tick() {
     assert_eq!(at, now + Duration::from_secs(1));
     posts.retry(at);
     let jobs = posts.dispatch().remove(0).jobs;
-    assert_eq!(HashSet::<Watched>::from_iter(asked(&jobs)), HashSet::from([watched(0), watched(1)]));
+    assert_eq!(HashSet::<Uri>::from_iter(asked(&jobs)), HashSet::from([watched(0), watched(1)]));
     // What its provider said is still known to those who watch.
-    assert!(jobs.iter().all(|job| job.quiet == (job.watched == watched(1))));
+    assert!(jobs.iter().all(|job| job.quiet == (job.uri == watched(1))));
     posts.finish(None, &asked(&jobs), Duration::ZERO, at);
     assert_eq!(posts.next_retry(), Some(at + Duration::from_secs(2)), "twice as long each time");
     posts.retry(at + Duration::from_secs(2));

@@ -109,6 +109,11 @@ fn error(kind: &str) -> Error {
         "denied" => Error::Denied(because()),
         "unavailable" => Error::Unavailable(because()),
         "failed" => Error::Failed(because()),
+        "secret" => {
+            let why = format!("because of {}", host::setting("token").unwrap_or_default());
+            host::log(host::Level::Info, &format!("it says {why}"));
+            Error::Failed(why)
+        }
         _ => Error::NotFound,
     }
 }

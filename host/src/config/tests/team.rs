@@ -1,0 +1,205 @@
+//! Teams and secrets in the file.
+
+use super::*;
+use crate::policy::{Quota, granted};
+
+fn name(team: &str) -> TeamName {
+    TeamName::parse(team).unwrap()
+}
+
+const TWO: &str = "[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = 'cache'\n";
+
+#[test]
+fn what_the_example_says_of_teams_means_what_it_says() {
+    let code = |line: &'static str| line.strip_prefix("#  ").filter(|code| !code.starts_with("  "));
+    let text: Vec<_> = EXAMPLE.lines().filter_map(code).collect();
+    let folder = Folder::new();
+    let config = folder.read(&text.join("\n"));
+    let team = &config.teams[&name("wiki")];
+    assert_eq!(team.quota, Some(Quota::default()));
+    let (ceiling, terms) = (&team.reconcile.ceiling, &team.reconcile.terms);
+    let bounds = ceiling.bounds.as_ref().unwrap();
+    assert_eq!((bounds.dirs.len(), bounds.hosts.len(), bounds.env.len()), (2, 1, 1));
+    assert_eq!((bounds.dirs[0].access, bounds.dirs[1].access), (Access::Read, Access::Write));
+    let grant = &terms[&ProviderName::parse("pages").unwrap()].grant;
+    assert_eq!((grant.dirs.len(), grant.limits.memory), (1, 64 << 20));
+    assert_eq!(ceiling.secrets, grant.secrets);
+    assert!(ceiling.cut(grant).off.is_empty());
+}
+
+#[test]
+fn without_teams_there_is_one_without_bounds_or_quota() {
+    let config = Folder::new().read("");
+    let team = &config.teams[&TeamName::sole()];
+    assert_eq!((config.teams.len(), &team.quota, &team.reconcile.ceiling.bounds), (1, &None, &None));
+    assert!(!config.gateway.private);
+}
+
+#[test]
+fn every_key_of_a_team_counts() {
+    let folder = Folder::new();
+    let secret = "[secret.s]\nfile = 'docs/key'\n";
+    let with = |key: &str| folder.shown(&format!("{secret}[team.a]\nplugins = 'plugins'\n{key}"));
+    let default = with("");
+    for key in ["memory", "bytes", "component"] {
+        assert_ne!(with(&format!("quota.{key} = '2KiB'")), default, "{key}");
+    }
+    for key in ["calls", "requests", "providers", "watchers"] {
+        assert_ne!(with(&format!("quota.{key} = 2")), default, "{key}");
+    }
+    for key in [
+        "quota.cpu = '1500ms'",
+        "approve = 'always'",
+        "limits.calls = 2",
+        "provider.x.priority = 1",
+        "ceiling.dirs = ['docs']",
+        "ceiling.hosts = ['x']",
+        "ceiling.env = ['X']",
+        "ceiling.secrets = ['s']",
+    ] {
+        assert_ne!(with(key), default, "{key}");
+    }
+}
+
+#[test]
+fn who_asks_is_what_was_said_else_the_default_else_the_only_one() {
+    let folder = Folder::new();
+    let teams = |caller: &Caller| caller.teams.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let of = |text: &str| {
+        let both = folder.read(text);
+        (
+            both.clone().over_http().map(|c| teams(&c.endpoint.caller)),
+            both.over_stdio().map(|c| teams(&c.endpoint.caller)),
+        )
+    };
+    let check = |text: &str, http: &str, stdio: &str| {
+        let (over_http, over_stdio) = of(text);
+        let shown = |said: Result<String, ConfigError>| said.unwrap_or_else(|error| error.to_string());
+        assert_eq!((shown(over_http).as_str(), shown(over_stdio).as_str()), (http, stdio), "{text}");
+    };
+    check("", "default", "default");
+    check("[team.a]\nplugins = 'plugins'", "a", "a");
+    check("[team.a]\nplugins = 'plugins'\n[team.default]\nplugins = 'cache'", "default", "default");
+    check(&format!("{TWO}[server]\nteams = ['b', 'a']\n[stdio]\nteams = ['b']"), "a b", "b");
+    check(
+        TWO,
+        "server.teams: there are several teams (a, b): say to which of them those belong who ask without a credential",
+        "stdio.teams: there are several teams (a, b): say to which of them who asks here belongs, there or with `--team NAME`",
+    );
+    let overrides = Overrides { team: Some(name("b")), ..Overrides::default() };
+    let named = folder.read_with(TWO, &[], &overrides).unwrap().over_stdio().unwrap();
+    assert_eq!(teams(&named.endpoint.caller), "b");
+}
+
+#[test]
+fn folders_of_teams_are_apart() {
+    let faults = |text: &str| {
+        let folder = Folder::new();
+        std::os::unix::fs::symlink("plugins", folder.0.path().join("link")).unwrap();
+        let read = folder.read_with(text, &[], &Overrides::default());
+        read.map_or_else(|error| error.to_string(), |_| "no fault".into())
+    };
+    assert_eq!(faults(TWO), "no fault");
+    for other in ["plugins", "link", "plugins/b", "link/not/there", "."] {
+        let text = format!("[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = '{other}'");
+        let fault = faults(&text);
+        assert!(fault.starts_with("larder.toml:4: team.b.plugins: "), "{other}: {fault}");
+        assert!(fault.contains("that of team a is the same folder, in it, or around it"), "{other}: {fault}");
+    }
+    let inside = faults(&format!("state_dir = 'cache/state'\n{TWO}"));
+    assert!(inside.contains("is inside the plugins folder"), "{inside}");
+}
+
+#[test]
+fn the_command_line_names_a_team() {
+    let overrides = |plugins: Option<&str>, team: Option<&str>| Overrides {
+        plugins: plugins.map(Into::into),
+        team: team.map(name),
+        ..Overrides::default()
+    };
+    check_with(
+        TWO,
+        &overrides(Some("docs"), None),
+        expect!["--plugins: the configuration has teams: say with `--team NAME` whose folder it is"],
+    );
+    for text in ["", TWO] {
+        check_with(
+            text,
+            &overrides(None, Some("c")),
+            expect!["--team: there is no team c: the configuration has no [team.c]"],
+        );
+    }
+    let config = Folder::new().read_with(TWO, &[], &overrides(Some("docs"), Some("b"))).unwrap();
+    let ends = |team: &str| config.teams[&name(team)].reconcile.plugins.file_name().unwrap().to_owned();
+    assert_eq!((ends("a"), ends("b")), ("plugins".into(), "docs".into()));
+}
+
+#[test]
+fn all_faults_of_teams_and_secrets_are_found_at_once() {
+    check(
+        r#"
+plugins = "plugins"
+provider.x.priority = 1
+[server]
+teams = []
+[stdio]
+teams = ["c"]
+[team."a b"]
+[team.a]
+plugins = "plugins"
+token = 1
+ceiling = { dirs = ["gone", { host = "docs", guest = "/x" }], secrets = ["none"], roof = 1 }
+quota = { calls = 0 }
+[team.a.provider.p]
+secrets = ["key", "none", "lost"]
+settings = { key = "x" }
+[secret]
+key = { file = "docs/key" }
+lost = { file = "gone" }
+unset = { env = "UNSET" }
+both = { file = "docs/key", env = "UNSET" }
+"#,
+        expect![[r#"
+            larder.toml:2: plugins: each team has a folder of its own: write it as `plugins` of [team.NAME]
+            larder.toml:3: provider.x: a provider is a team's: write it as [team.NAME.provider.x]
+            larder.toml:5: server.teams: is empty: whoever has no team can ask for nothing
+            larder.toml:7: stdio.teams[0]: there is no team `c`: the configuration has no [team.c]
+            larder.toml:8: team.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
+            larder.toml:11: team.a.token: unknown field `token`, expected one of `plugins`, `approve`, `ceiling`, `limits`, `quota`, `provider`
+            larder.toml:12: team.a.ceiling.roof: unknown field `roof`, expected one of `dirs`, `hosts`, `env`, `secrets`
+            larder.toml:12: team.a.ceiling.dirs[0]: there is no folder FOLDER/gone: create it
+            larder.toml:12: team.a.ceiling.dirs[1]: `guest` says nothing in a ceiling: take it out
+            larder.toml:12: team.a.ceiling.secrets[0]: there is no secret `none`: write [secret.none]
+            larder.toml:13: team.a.quota.calls: invalid value: integer `0`, expected a nonzero u32
+            larder.toml:15: team.a.provider.p.secrets[1]: there is no secret `none`: write [secret.none]
+            larder.toml:15: team.a.provider.p.secrets[0]: `key` is a setting, too: take one of them out
+            larder.toml:19: secret.lost.file: cannot read FOLDER/gone: No such file or directory (os error 2)
+            larder.toml:20: secret.unset.env: the environment variable UNSET is not set, or empty
+            larder.toml:21: secret.both: write either `env = "VARIABLE"` or `file = "PATH"`"#]],
+    );
+}
+
+#[test]
+fn a_secret_is_never_shown() {
+    let folder = Folder::new();
+    let text = "[secret.a]\nenv = 'A'\n[secret.b]\nfile = 'docs/key'\n[provider.p]\nsecrets = ['a', 'b']";
+    let config = folder.read_with(text, &[("A", "from-the-variable")], &Overrides::default()).unwrap();
+    let shown = format!("{config:#?}");
+    assert!(!shown.contains("from-the-variable") && !shown.contains("hush-hush"), "{shown}");
+    let grant = &sole(&config).terms[&ProviderName::parse("p").unwrap()].grant;
+    let text = |name| grant.secrets.get(name).map(Secret::reveal);
+    assert_eq!((text("a"), text("b")), (Some("from-the-variable"), Some("hush-hush")));
+    assert_eq!(granted(grant).into_iter().collect::<Vec<_>>(), ["secret a", "secret b"]);
+}
+
+#[test]
+fn read_again_a_team_is_updated_and_one_that_comes_or_goes_is_for_later() {
+    let folder = Folder::new();
+    let again = |before: &str, after: &str| folder.read(before).against(folder.read(after));
+    let raised = again(TWO, &format!("{TWO}ceiling.env = ['X']\nprovider.x.priority = 3"));
+    assert!(raised.later.is_empty(), "{:?}", raised.later);
+    assert_eq!(raised.now[&name("b")].ceiling.bounds.as_ref().unwrap().env.len(), 1);
+    assert_eq!((raised.now[&name("a")].terms.len(), raised.now[&name("b")].terms.len()), (0, 1));
+    let gone = again(TWO, "[team.a]\nplugins = 'plugins'\n[server]\nteams = ['a']");
+    assert_eq!((gone.later, gone.now.len()), (vec!["team", "stdio", "server"], 1));
+}
