@@ -5,6 +5,7 @@
 mod bindings;
 mod contract;
 mod disk;
+mod kits;
 mod pack;
 mod scaffold;
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::bindings::{self, BindingsError, Language};
-use super::contract;
 use super::disk::{self, DiskError, Files};
+use super::kits;
 
 /// Longer names make paths that nobody wants to type.
 const LONGEST: usize = 64;
@@ -58,80 +58,6 @@ impl ScaffoldError {
     }
 }
 
-type Texts = &'static [(&'static str, &'static str)];
-
-/// Files by the names they get, from the places they have.
-macro_rules! texts {
-    ($root:literal: $($to:literal <- $from:literal),* $(,)?) => {
-        &[$(($to, include_str!(concat!("../../", $root, $from)))),*]
-    };
-}
-
-const RUST: Texts = texts! { "templates/rust/":
-    "Cargo.toml" <- "Cargo.toml.in",
-    "src/lib.rs" <- "src/lib.rs",
-    "tests/provider.rs" <- "tests/provider.rs",
-    "README.md" <- "README.md",
-    ".gitignore" <- "gitignore",
-    "larder-dev.toml" <- "larder-dev.toml",
-    "larder-provider/Cargo.toml" <- "sdk/Cargo.toml.in",
-};
-
-const RUST_SDK: Texts = texts! { "../plugins/sdk/":
-    "README.md" <- "README.md",
-    "src/bindings.rs" <- "src/bindings.rs",
-    "src/content.rs" <- "src/content.rs",
-    "src/entry.rs" <- "src/entry.rs",
-    "src/error.rs" <- "src/error.rs",
-    "src/export.rs" <- "src/export.rs",
-    "src/greedy.rs" <- "src/greedy.rs",
-    "src/host.rs" <- "src/host.rs",
-    "src/host/guest.rs" <- "src/host/guest.rs",
-    "src/host/native.rs" <- "src/host/native.rs",
-    "src/http.rs" <- "src/http.rs",
-    "src/lib.rs" <- "src/lib.rs",
-    "src/page.rs" <- "src/page.rs",
-    "src/provider.rs" <- "src/provider.rs",
-    "src/request.rs" <- "src/request.rs",
-};
-
-const PYTHON: Texts = texts! { "templates/python/":
-    "app.py" <- "app.py",
-    "test_provider.py" <- "test_provider.py",
-    "README.md" <- "README.md",
-    ".gitignore" <- "gitignore",
-    "larder-dev.toml" <- "larder-dev.toml",
-};
-
-const JAVASCRIPT: Texts = texts! { "templates/javascript/":
-    "provider.js" <- "provider.js",
-    "package.json" <- "package.json",
-    "test.js" <- "test.js",
-    "README.md" <- "README.md",
-    ".gitignore" <- "gitignore",
-    "larder-dev.toml" <- "larder-dev.toml",
-};
-
-const GO: Texts = texts! { "templates/go/":
-    "go.mod" <- "go.mod.in",
-    "main.go" <- "main.go",
-    "bindings/export_larder_provider_resource_provider/provider.go" <- "provider.go",
-    "test/provider_test.go" <- "provider_test.go",
-    "Makefile" <- "Makefile",
-    "README.md" <- "README.md",
-    ".gitignore" <- "gitignore",
-    "larder-dev.toml" <- "larder-dev.toml",
-};
-
-const C: Texts = texts! { "templates/c/":
-    "app.c" <- "app.c",
-    "Makefile" <- "Makefile",
-    "test.sh" <- "test.sh",
-    "README.md" <- "README.md",
-    ".gitignore" <- "gitignore",
-    "larder-dev.toml" <- "larder-dev.toml",
-};
-
 /// Makes a project: all of it, or nothing.
 pub fn scaffold(kit: Kit, name: &str, folder: &Path) -> Result<(), ScaffoldError> {
     check(name)?;
@@ -157,22 +83,14 @@ fn check(name: &str) -> Result<(), ScaffoldError> {
 
 fn files(kit: Kit, name: &str) -> Result<Files, ScaffoldError> {
     let mut files = Files::new();
-    let own = match kit {
-        Kit::Rust => RUST,
-        Kit::Python => PYTHON,
-        Kit::JavaScript => JAVASCRIPT,
-        Kit::Go => GO,
-        Kit::C => C,
-    };
-    add(&mut files, "", own, name);
-    match kit {
-        Kit::Rust => {
-            add(&mut files, "larder-provider/", RUST_SDK, name);
-            add(&mut files, "larder-provider/wit/", contract::wit(), name);
-        }
-        Kit::Python | Kit::JavaScript => add(&mut files, "wit/", contract::wit(), name),
-        Kit::Go => generated(&mut files, &Language::Go { package: format!("{name}/bindings") })?,
-        Kit::C => generated(&mut files, &Language::C)?,
+    add(&mut files, "", kits::own(kit), name);
+    for (folder, texts) in kits::sdk(kit) {
+        add(&mut files, &format!("{folder}/"), texts, name);
+    }
+    if kit == Kit::C {
+        // The compilers of the other languages read the contract, or their SDK has it in their words.
+        let bindings = bindings::bindings(&Language::C, &[])?;
+        files.extend(bindings.into_iter().map(|(path, bytes)| (format!("bindings/{path}"), bytes)));
     }
     Ok(files)
 }
@@ -182,12 +100,6 @@ fn add(files: &mut Files, folder: &str, texts: &[(&str, &str)], name: &str) {
         let text = text.replace("@NAME@", name).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
         files.insert(format!("{folder}{path}"), text.into_bytes());
     }
-}
-
-fn generated(files: &mut Files, language: &Language) -> Result<(), BindingsError> {
-    let bindings = bindings::bindings(language, &[])?;
-    files.extend(bindings.into_iter().map(|(path, bytes)| (format!("bindings/{path}"), bytes)));
-    Ok(())
 }
 
 /// Beside the folder first: what breaks off half-way leaves nothing under its name.
@@ -235,26 +147,5 @@ mod tests {
         let error = scaffold(Kit::C, "notes", &root.path().join("gone/notes")).unwrap_err();
         assert!(matches!(error, ScaffoldError::Disk(_)), "{error}");
         assert_eq!(here(), 0);
-    }
-
-    #[test]
-    fn the_whole_sdk_is_compiled_in() {
-        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/sdk");
-        let mut found = Vec::new();
-        for folder in ["src", "src/host"] {
-            for item in fs::read_dir(sdk.join(folder)).unwrap() {
-                let path = item.unwrap().path();
-                if path.is_file() {
-                    found.push(path.strip_prefix(&sdk).unwrap().display().to_string());
-                }
-            }
-        }
-        found.sort();
-        let own = RUST_SDK.iter().map(|(name, _)| *name).filter(|name| name.starts_with("src"));
-        assert_eq!(found, own.collect::<Vec<_>>());
-        let wanted = fs::read_to_string(sdk.join("Cargo.toml")).unwrap();
-        let wanted = wanted.lines().find(|line| line.starts_with("wit-bindgen")).unwrap();
-        let copied = RUST.iter().find(|(name, _)| *name == "larder-provider/Cargo.toml").unwrap().1;
-        assert!(copied.contains(wanted), "{wanted}");
     }
 }

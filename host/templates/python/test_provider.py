@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BUILD = "componentize-py -d wit -w provider componentize app -o".split()
+BUILD = "componentize-py -w provider componentize app -o".split()
 
 
 class Greetings(unittest.TestCase):
