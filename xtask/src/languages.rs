@@ -66,12 +66,13 @@ fn make(output: &Output, language: &str) -> Result<Outcome> {
     ask(output, language, &here.join("changelog.wasm"))
 }
 
-/// A command that finds the authors' tools first, and whose caches are ours.
+/// A command that finds our program and the authors' tools first, and whose caches are ours.
 #[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
 pub(crate) fn with_tools(mut command: Command) -> Result<Command> {
     let ours = tools::author("python").parent().context("a program is in a folder")?.to_owned();
     let theirs = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(std::iter::once(ours).chain(std::env::split_paths(&theirs)))?;
+    let path = [target("debug"), ours].into_iter().chain(std::env::split_paths(&theirs));
+    let path = std::env::join_paths(path)?;
     command.env("PATH", path).env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
     command.env("GOCACHE", target("examples/go")).env("ZIG_GLOBAL_CACHE_DIR", target("examples/zig"));
     Ok(command)

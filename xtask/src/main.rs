@@ -8,6 +8,7 @@ mod examples;
 mod fixtures;
 mod kits;
 mod languages;
+mod new;
 mod plugins;
 mod run;
 mod server;

@@ -1,10 +1,10 @@
-//! A running `larder serve`: ready when it is returned, stopped as an operator would stop it, and
+//! A running `larder serve` (or `dev`): ready when it is returned, stopped as an operator would stop it, and
 //! killed if anything goes wrong before.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,7 +29,12 @@ impl Serving {
     pub(crate) fn start(config: &Path, output: &Output) -> Result<Self> {
         let mut serve = command(larder());
         serve.arg("serve").arg("--config").arg(config).args(["--listen", "127.0.0.1:0"]);
-        let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("larder serve")?;
+        Self::of(serve, output)
+    }
+
+    /// The same for any command that serves, and says where on stderr.
+    pub(crate) fn of(mut serve: Command, output: &Output) -> Result<Self> {
+        let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("larder")?;
         let stderr = child.stderr.take().context("stderr is a pipe")?;
         let mut serving = Self { child, url: String::new() };
         let (found, finding) = mpsc::channel();
@@ -41,8 +46,8 @@ impl Serving {
         // The sender goes with the thread, that is, with the server's stderr.
         match finding.recv_timeout(READY_WITHIN) {
             Ok(url) => serving.url = url,
-            Err(mpsc::RecvTimeoutError::Disconnected) => bail!("larder serve ended before it was ready"),
-            Err(mpsc::RecvTimeoutError::Timeout) => bail!("larder serve said no URL in {READY_WITHIN:?}"),
+            Err(mpsc::RecvTimeoutError::Disconnected) => bail!("larder ended before it was ready"),
+            Err(mpsc::RecvTimeoutError::Timeout) => bail!("larder said no URL in {READY_WITHIN:?}"),
         }
         Ok(serving)
     }
@@ -56,19 +61,19 @@ impl Serving {
     pub(crate) fn stop(mut self) -> Result<()> {
         let killed = command("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
         if !killed.success() {
-            bail!("larder serve was gone before it was stopped");
+            bail!("larder was gone before it was stopped");
         }
         let start = Instant::now();
         while start.elapsed() < STOPPED_WITHIN {
             if let Some(status) = self.child.try_wait()? {
                 if !status.success() {
-                    bail!("larder serve was stopped and ended with {status}");
+                    bail!("larder was stopped and ended with {status}");
                 }
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(20));
         }
-        bail!("larder serve still runs {STOPPED_WITHIN:?} after SIGTERM")
+        bail!("larder still runs {STOPPED_WITHIN:?} after SIGTERM")
     }
 }
 

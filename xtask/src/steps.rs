@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::{Output, cargo};
 use crate::test::{Outcome, Step};
-use crate::{clients, conformance, demo, examples, kits, languages, plugins, teams, tools, wit};
+use crate::{clients, conformance, demo, examples, kits, languages, new, plugins, teams, tools, wit};
 
 /// The host with xtask; the providers with their SDK; the guests of the tests.
 const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
@@ -36,6 +36,11 @@ pub(crate) const STEPS: &[Step] = steps![
     "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
     "example-go", "the example in Go", ["host", "author-tools"], languages::go;
     "example-c", "the example in C", ["host", "author-tools"], languages::c;
+    "new-rust", "a new project in Rust, built, tested and edited", ["host"], new::rust;
+    "new-python", "a new project in Python", ["host", "author-tools"], new::python;
+    "new-javascript", "a new project in JavaScript", ["host"], new::javascript;
+    "new-go", "a new project in Go", ["host", "author-tools"], new::go;
+    "new-c", "a new project in C", ["host", "author-tools"], new::c;
     "two-teams", "the walk through two teams", ["plugins", "host"], |o| done(teams::check(o));
     "node", "install Node's packages", [], tools::node;
     "python", "install Python's packages", [], tools::python;
