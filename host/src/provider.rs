@@ -211,7 +211,10 @@ impl Provider {
             threads: self.threads.clone(),
             tally: self.tally.clone(),
         };
-        self.sandbox.run(&self.compiled, lease, act).await.map_err(|fault| self.blame(fault))
+        // On the heap: all that goes on around a guest is large, and each future that waits for it would hold
+        // it in itself, and copy it where it is handed on, until a thread's stack has no room for it.
+        let ran = Box::pin(self.sandbox.run(&self.compiled, lease, act));
+        ran.await.map_err(|fault| self.blame(fault))
     }
 
     /// The caller is told the kind of a fault; the log gets everything.

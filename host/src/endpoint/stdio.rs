@@ -232,7 +232,7 @@ impl Client {
         let (running, held) = (self.running.clone(), flight.clone());
         // A ping is answered however much is going on.
         let quick = matches!(method, Method::Ping | Method::Discover);
-        let answer = self.endpoint.clone().answer(id, ask, call, peer);
+        let answer = self.endpoint.clone().answer(id, ask, call, peer).boxed();
         let answer = async move {
             let _place = if quick { None } else { running.acquire_owned().await.ok() };
             held.until_cancelled(answer).await

@@ -109,7 +109,7 @@ impl Endpoint {
         }
         let flight = session.flights.depart(&id).ok_or_else(Refusal::id_taken)?;
         let quick = matches!(ask, Ask::Ping);
-        let answer = self.clone().answer(id, ask, call, Peer::Legacy(session.watch.clone()));
+        let answer = self.clone().answer(id, ask, call, Peer::Legacy(session.watch.clone())).boxed();
         if quick {
             return Ok(Exchange::new(reports, answer.map(Some).boxed()));
         }
