@@ -200,9 +200,9 @@ mod tests {
             let item = item.unwrap();
             let name = item.file_name().into_string().unwrap();
             let path = format!("{prefix}{name}");
-            let ours = !["test", "tests", "target", "node_modules", "__pycache__"].contains(&&*name)
-                && !name.ends_with("_test.go")
-                && !(name.ends_with(".wit") && contract::wit().iter().any(|(file, _)| *file == name));
+            let left = ["test", "tests", "target", "node_modules", "__pycache__"].contains(&&*name);
+            let contract = contract::wit().iter().any(|(file, _)| *file == name);
+            let ours = !left && !contract && !name.ends_with("_test.go");
             match item.file_type().unwrap().is_dir() {
                 _ if !ours => {}
                 true => below(&item.path(), &format!("{path}/"), found),
