@@ -28,6 +28,8 @@ impl Drain {
         F::Output: Send + 'static,
     {
         let giving_up = self.giving_up.clone();
+        // Boxed, as what waits for it here would hold it four times over, and move it as often over the stack.
+        let task = Box::pin(task);
         self.tasks.spawn(async move { giving_up.run_until_cancelled_owned(task).await })
     }
 

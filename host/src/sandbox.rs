@@ -18,6 +18,7 @@ mod pace;
 mod state;
 mod threads;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -121,18 +122,21 @@ impl Sandbox {
         let mut store = opening.await.unwrap_or_else(|_| Err(plain(FaultKind::Wall(wall))))?;
         let log = store.data().log.clone();
         let spent = limits::arm(&mut store, grant.limits.cpu);
-        let work = async {
-            let instance = compiled.pre.instantiate_async(&mut store).await?;
-            act(&mut store, &instance).await
+        let answer = {
+            // Pinned here: a future that is given away by value is held twice by whoever waits for it.
+            let work = pin!(async {
+                let instance = compiled.pre.instantiate_async(&mut store).await?;
+                act(&mut store, &instance).await
+            });
+            let work = pin!(limits::counted(&tally, work));
+            let work = async {
+                match &threads {
+                    Some(threads) => threads.within(work).await?,
+                    None => work.await,
+                }
+            };
+            tokio::time::timeout_at(until, work).await
         };
-        let work = limits::counted(&tally, work);
-        let answer = tokio::time::timeout_at(until, async {
-            match &threads {
-                Some(threads) => threads.within(work).await?,
-                None => work.await,
-            }
-        });
-        let answer = answer.await;
         tally.durations.note(began.elapsed());
         let error = match answer {
             Ok(Ok(answer)) => return Ok(answer),

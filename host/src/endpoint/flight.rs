@@ -1,6 +1,7 @@
 //! Requests under way that their clients can cancel by id.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -61,8 +62,8 @@ impl Flight {
         self.token.is_cancelled()
     }
 
-    /// Goes on until it is done or cancelled.
-    pub(super) async fn until_cancelled<F: Future>(&self, work: F) -> Option<F::Output> {
+    /// Goes on until it is done or cancelled. By its pin: given by value, the work would be in this future thrice.
+    pub(super) async fn until_cancelled<F: Future>(&self, work: Pin<&mut F>) -> Option<F::Output> {
         self.token.run_until_cancelled(work).await
     }
 }
@@ -91,7 +92,7 @@ mod tests {
             let params = Params { fields: Fields::parse(text).unwrap(), ..Params::default() };
             flights.cancel(&params);
         }
-        assert_eq!(one.until_cancelled(std::future::pending::<()>()).await, None);
+        assert_eq!(one.until_cancelled(std::pin::pin!(std::future::pending::<()>())).await, None);
         assert!(!other.is_cancelled());
         drop((one, other));
         assert_eq!(flights.len(), 0);

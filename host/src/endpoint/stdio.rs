@@ -235,7 +235,7 @@ impl Client {
         let answer = self.endpoint.clone().answer(id, ask, call, peer).boxed();
         let answer = async move {
             let _place = if quick { None } else { running.acquire_owned().await.ok() };
-            held.until_cancelled(answer).await
+            held.until_cancelled(pin!(answer)).await
         };
         Ok((Exchange::new(reports, answer.boxed()), flight))
     }

@@ -1,5 +1,6 @@
 //! A read: who owns the URI, may this caller, then one call. A not-found lets the next candidate try.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -104,7 +105,8 @@ impl Part {
         let question = Question { revision: offer.provider.revision(), caller, uri };
         let held_by_it = held.map(ToOwned::to_owned);
         let asked = AtomicBool::new(false);
-        let answer = async {
+        // Pinned: given by value, the call would be in the cache's future twice.
+        let answer = pin!(async {
             asked.store(true, Ordering::Relaxed);
             let matched = match route {
                 Route::Matched(_, matched) => matched,
@@ -113,7 +115,7 @@ impl Part {
             let reading = offer.provider.read(permit, uri, matched, held_by_it).await?;
             its_own(&self.catalog, offer, uri, &reading)?;
             Ok(reading)
-        };
+        });
         let answer = self.team.cache.answer(&question, manner(call, held), answer).await;
         trail.cached = !asked.load(Ordering::Relaxed);
         trail.error = answer.as_ref().err().map(CallError::outcome);

@@ -1,6 +1,7 @@
 //! The questions that a provider is asked, each counted by how it ended. A question that nobody waits for any more
 //! ends by being dropped.
 
+use std::pin::{Pin, pin};
 use std::time::SystemTime;
 
 use super::{CallError, ListQuery, Listed, Provider, wit};
@@ -15,12 +16,12 @@ const MESSAGE: usize = 400;
 
 impl Provider {
     pub(super) async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        self.counted("describe", self.describe_once(permit)).await
+        self.counted("describe", pin!(self.describe_once(permit))).await
     }
 
     /// A part of its list.
     pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
-        self.counted("list", self.list_once(permit, query)).await
+        self.counted("list", pin!(self.list_once(permit, query))).await
     }
 
     /// A part of its list of templates.
@@ -29,12 +30,12 @@ impl Provider {
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<Listed<Template>, CallError> {
-        self.counted("templates", self.templates_once(permit, cursor)).await
+        self.counted("templates", pin!(self.templates_once(permit, cursor))).await
     }
 
     /// Whether a URI inside its claims is one of its own.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        self.counted("match", self.match_once(permit, uri)).await
+        self.counted("match", pin!(self.match_once(permit, uri))).await
     }
 
     /// What a URI holds.
@@ -45,24 +46,25 @@ impl Provider {
         matched: Option<Match>,
         known_version: Option<String>,
     ) -> Result<Reading, CallError> {
-        self.counted("read", self.read_once(permit, uri, matched, known_version)).await
+        self.counted("read", pin!(self.read_once(permit, uri, matched, known_version))).await
     }
 
     /// Values for a variable of one of its templates. None where it gives no suggestions at all.
     pub async fn complete(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
-        self.counted("complete", self.complete_once(permit, ask)).await
+        self.counted("complete", pin!(self.complete_once(permit, ask))).await
     }
 
     /// The current versions of these URIs, in their order; none where a URI names nothing.
     /// Fails where it does not tell versions at all.
     pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
-        self.counted("versions", self.versions_once(permit, uris)).await
+        self.counted("versions", pin!(self.versions_once(permit, uris))).await
     }
 
+    /// By its pin: given by value, the call would be in this future twice.
     async fn counted<T>(
         &self,
         asked: &'static str,
-        answer: impl Future<Output = Result<T, CallError>>,
+        answer: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
         let mut counting = Counting { tally: &self.tally, outcome: Outcome::Cancelled };
         let answer = answer.await;

@@ -1,6 +1,7 @@
 //! HTTP with a handshake: sessions, their stream, and batches. A request lives on when its connection breaks, and ends
 //! when its client cancels it.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::http::header::{HeaderName, HeaderValue};
@@ -115,7 +116,7 @@ impl Endpoint {
         }
         let session = session.clone();
         let task = self.0.drain.spawn(async move {
-            let answer = flight.until_cancelled(answer).await;
+            let answer = flight.until_cancelled(pin!(answer)).await;
             session.touch();
             answer
         });

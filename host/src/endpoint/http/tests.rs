@@ -36,3 +36,20 @@ fn only_json_is_read() {
     }
     assert!(check_content_type(&HeaderMap::new()).is_err());
 }
+
+/// A future that awaits what it was given by value holds it twice, and a few of those in a row are more than a stack
+/// has room for.
+#[test]
+fn what_waits_for_an_answer_is_small() {
+    fn of<F>(_: impl Fn(State<Endpoint>, Request) -> F) -> usize {
+        size_of::<F>()
+    }
+    fn of_answer<F>(_: impl Fn(Endpoint, Id, method::Ask, Arc<crate::resource::Call>, Peer) -> F) -> usize {
+        size_of::<F>()
+    }
+    for (name, size, most) in
+        [("answer", of_answer(Endpoint::answer), 8 << 10), ("serve", of(serve), 16 << 10)]
+    {
+        assert!(size <= most, "the future of `{name}` has {size} bytes");
+    }
+}
