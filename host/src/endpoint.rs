@@ -3,6 +3,7 @@
 
 mod answer;
 pub mod auth;
+mod dialect;
 mod door;
 mod era;
 mod fields;
@@ -22,6 +23,7 @@ mod socket;
 mod stdio;
 mod stream;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +67,15 @@ pub struct Config {
     pub caller: Caller,
     /// The server's name for people.
     pub title: Option<String>,
+    /// What is spoken beside the protocol.
+    pub dialects: BTreeSet<Dialect>,
+}
+
+/// Words beside the protocol, for clients of servers that had them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dialect {
+    /// `resources/get`, subscriptions to several URIs, and `notifications/resources/content_changed`.
+    ResourcesGet,
 }
 
 /// The endpoint. Clones are the same endpoint.

@@ -145,6 +145,7 @@ fn endpoint(
         auth,
         caller: Caller { subject: None, issuer: None, teams: anyone, scopes: Vec::new() },
         title: server.title,
+        dialects: server.dialects.into_iter().map(endpoint::Dialect::from).collect(),
     }
 }
 

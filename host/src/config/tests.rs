@@ -124,9 +124,14 @@ fn every_key_counts() {
     {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
-    for key in
-        ["session_idle = '2s'", "keep_alive = '2s'", "grace = '2s'", "body_limit = '2B'", "hosts = ['x']"]
-    {
+    for key in [
+        "session_idle = '2s'",
+        "keep_alive = '2s'",
+        "grace = '2s'",
+        "body_limit = '2B'",
+        "hosts = ['x']",
+        "dialects = ['resources-get']",
+    ] {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
     for key in

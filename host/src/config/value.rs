@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 pub(super) use host::Host;
 
+use crate::endpoint;
 use crate::name::Digest;
 use crate::policy::Approve;
 
@@ -227,6 +228,21 @@ pub(super) enum Access {
 pub(super) enum Approval {
     Ask,
     Always,
+}
+
+/// What is spoken beside the protocol.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Dialect {
+    ResourcesGet,
+}
+
+impl From<Dialect> for endpoint::Dialect {
+    fn from(written: Dialect) -> Self {
+        match written {
+            Dialect::ResourcesGet => Self::ResourcesGet,
+        }
+    }
 }
 
 impl From<Approval> for Approve {

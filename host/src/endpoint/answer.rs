@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use super::Endpoint;
+use super::dialect::{self, Ear};
 use super::era::{LEGACY, Legacy, MODERN};
 use super::json::{Object, object};
 use super::message::Id;
@@ -14,7 +15,6 @@ use super::method::Ask;
 use super::progress::Waiting;
 use super::refusal::{INTERNAL, Refusal};
 use super::show;
-use crate::catalog::Watch;
 use crate::gateway::Error;
 use crate::metrics::Era as Generation;
 use crate::resource::{Body, Call, Caller, Completion, Freshness, Page, Reading, Scope};
@@ -28,7 +28,7 @@ const LONGEST_TTL: u64 = (1 << 53) - 1;
 pub(super) enum Peer {
     Modern,
     /// With what the session watches.
-    Legacy(Arc<Watch>),
+    Legacy(Arc<Ear>),
 }
 
 impl Peer {
@@ -97,26 +97,46 @@ impl Endpoint {
             Ask::Complete(None) => self.completion(id, modern, &Completion::default()),
             Ask::Complete(Some(ask)) => self.completion(id, modern, &gateway.complete(call, ask).await?),
             Ask::Subscribe { uri } => {
-                self.subscribe(peer, call, uri).await?;
+                self.subscribe(ear(peer)?, call, uri).await?;
                 self.result(id, modern, Hints::default(), |_| {})
             }
             Ask::Unsubscribe { uri } => {
-                watch(peer)?.remove(&uri);
+                ear(peer)?.remove(&uri);
+                self.result(id, modern, Hints::default(), |_| {})
+            }
+            Ask::Get { uri, held } => {
+                let reading = gateway.read(call, &uri, held.as_deref()).await?;
+                let entry = gateway.entry(call, &uri);
+                self.result(id, modern, Hints::of(&reading), |o| {
+                    dialect::got(o, &uri, entry.as_deref(), &reading);
+                })
+            }
+            Ask::SubscribeAll { uris } => {
+                self.subscribe_all(ear(peer)?, call, uris).await?;
+                self.result(id, modern, Hints::default(), |_| {})
+            }
+            Ask::UnsubscribeAll { uris } => {
+                let ear = ear(peer)?;
+                uris.iter().for_each(|uri| ear.remove(uri));
                 self.result(id, modern, Hints::default(), |_| {})
             }
         })
     }
 
-    async fn subscribe(&self, peer: &Peer, call: &Arc<Call>, uri: String) -> Result<(), Unanswered> {
-        let watch = watch(peer)?;
+    async fn subscribe(&self, ear: &Ear, call: &Arc<Call>, uri: String) -> Result<(), Unanswered> {
+        match ear.add(self.watchable(call, uri).await?, false) {
+            true => Ok(()),
+            false => Err(Refusal::too_many_subscriptions().into()),
+        }
+    }
+
+    /// A URI that somebody would be asked for.
+    pub(super) async fn watchable(&self, call: &Arc<Call>, uri: String) -> Result<Uri, Unanswered> {
         let parsed = Uri::parse(&uri).map_err(Error::BadUri)?;
-        if !self.0.gateway.owns(call, &uri).await {
-            return Err(Error::NotFound { uri }.into());
+        match self.0.gateway.owns(call, &uri).await {
+            true => Ok(parsed),
+            false => Err(Error::NotFound { uri }.into()),
         }
-        if watch.add(parsed) {
-            return Ok(());
-        }
-        Err(Refusal::new(INTERNAL, "too many subscriptions: unsubscribe from some first").into())
     }
 
     fn discovery(&self, id: &Id, caller: &Caller) -> Vec<u8> {
@@ -148,7 +168,7 @@ impl Endpoint {
     }
 
     fn reading(&self, id: &Id, modern: bool, reading: &Reading) -> Vec<u8> {
-        let hints = Hints { freshness: Some(reading.freshness), version: reading.version.as_deref() };
+        let hints = Hints::of(reading);
         let sizes = reading.contents.iter().map(|content| match &content.body {
             Body::Text(text) => text.len() + text.len() / 8,
             Body::Blob(bytes) => bytes.len() / 3 * 4,
@@ -215,7 +235,7 @@ impl Endpoint {
 }
 
 /// Why there is no answer: the gateway's reason, or one of this room's.
-enum Unanswered {
+pub(super) enum Unanswered {
     Gateway(Error),
     Said(Refusal),
 }
@@ -232,9 +252,9 @@ impl From<Refusal> for Unanswered {
     }
 }
 
-fn watch(peer: &Peer) -> Result<&Watch, Refusal> {
+fn ear(peer: &Peer) -> Result<&Ear, Refusal> {
     match peer {
-        Peer::Legacy(watch) => Ok(watch),
+        Peer::Legacy(ear) => Ok(ear),
         Peer::Modern => Err(Refusal::unknown_method("resources/subscribe")),
     }
 }
@@ -248,6 +268,12 @@ fn capabilities(o: &mut Object<'_>) {
 struct Hints<'a> {
     freshness: Option<Freshness>,
     version: Option<&'a str>,
+}
+
+impl<'a> Hints<'a> {
+    fn of(reading: &'a Reading) -> Self {
+        Self { freshness: Some(reading.freshness), version: reading.version.as_deref() }
+    }
 }
 
 impl Hints<'_> {

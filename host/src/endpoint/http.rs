@@ -180,6 +180,8 @@ impl Endpoint {
     ) -> Result<Response, Refusal> {
         match classify(request, Some(headers))? {
             Era::Modern(method) => {
+                let unknown = |refusal: Refusal| refusal.with_status(StatusCode::NOT_FOUND);
+                let method = self.spoken(method, request).map_err(unknown)?;
                 let asking = Asking::read(request, method, who.caller.clone())?.traced_by(headers);
                 Ok(self.modern(asking).await)
             }

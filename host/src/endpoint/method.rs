@@ -17,6 +17,9 @@ use crate::trace::Trace;
 /// The most bytes of metadata that go down with a request.
 const MOST_METADATA: usize = 64 << 10;
 
+/// The most URIs of one subscription.
+const MOST_URIS: usize = 1024;
+
 /// Metadata that says how a request is made and not what it asks. What else there is may decide about the answer:
 /// `baggage`, too, which carries whatever an application puts there.
 const PLAIN: [&str; 8] = [
@@ -41,6 +44,10 @@ pub(super) enum Method {
     Complete,
     Subscribe,
     Unsubscribe,
+    /// Of the dialect, as the next two are.
+    Get,
+    SubscribeAll,
+    UnsubscribeAll,
 }
 
 impl Method {
@@ -66,6 +73,7 @@ impl Method {
             "resources/templates/list" => Some(Self::Templates),
             "resources/read" => Some(Self::Read),
             "completion/complete" => Some(Self::Complete),
+            "resources/get" => Some(Self::Get),
             _ => None,
         }
     }
@@ -96,6 +104,16 @@ pub(super) enum Ask {
     },
     Unsubscribe {
         uri: String,
+    },
+    Get {
+        uri: String,
+        held: Option<String>,
+    },
+    SubscribeAll {
+        uris: Vec<String>,
+    },
+    UnsubscribeAll {
+        uris: Vec<String>,
     },
 }
 
@@ -160,10 +178,10 @@ impl Ask {
             Self::Ping => "ping",
             Self::List { .. } => "list",
             Self::Templates { .. } => "templates",
-            Self::Read { .. } => "read",
+            Self::Read { .. } | Self::Get { .. } => "read",
             Self::Complete(_) => "complete",
-            Self::Subscribe { .. } => "subscribe",
-            Self::Unsubscribe { .. } => "unsubscribe",
+            Self::Subscribe { .. } | Self::SubscribeAll { .. } => "subscribe",
+            Self::Unsubscribe { .. } | Self::UnsubscribeAll { .. } => "unsubscribe",
         }
     }
 
@@ -175,6 +193,10 @@ impl Ask {
         let cursor = || Ok::<_, Refusal>(fields.text("cursor")?.map(Into::into));
         let filter = || filter::read(&params.meta);
         let uri = || Ok::<_, Refusal>(fields.needed_text("uri")?.into_owned());
+        let uris = || match fields.texts("uris")? {
+            uris if uris.len() <= MOST_URIS => Ok(uris),
+            _ => Err(Refusal::new(PARAMS, format!("`uris` has more than {MOST_URIS} URIs"))),
+        };
         Ok(match method {
             Method::Discover => Self::Discover,
             Method::Ping => Self::Ping,
@@ -184,6 +206,9 @@ impl Ask {
             Method::Complete => Self::Complete(completing(fields)?),
             Method::Subscribe => Self::Subscribe { uri: uri()? },
             Method::Unsubscribe => Self::Unsubscribe { uri: uri()? },
+            Method::Get => Self::Get { uri: uri()?, held: fields.text("version")?.map(Into::into) },
+            Method::SubscribeAll => Self::SubscribeAll { uris: uris()? },
+            Method::UnsubscribeAll => Self::UnsubscribeAll { uris: uris()? },
         })
     }
 }

@@ -56,6 +56,10 @@ impl Refusal {
         Self::new(METHOD, format!("the method `{}` is not one of this server's", clip(method, 100)))
     }
 
+    pub(super) fn too_many_subscriptions() -> Self {
+        Self::new(INTERNAL, "too many subscriptions: unsubscribe from some first")
+    }
+
     pub(super) fn id_taken() -> Self {
         Self::new(REQUEST, "a request with this id is still under way")
     }

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
+use super::dialect::Ear;
 use super::era::Legacy;
 use super::flight::Flights;
 use super::refusal::{INTERNAL, REQUEST, Refusal};
 use super::replay::Replay;
-use crate::catalog::Watch;
 use crate::resource::Caller;
 
 /// All sessions. What they watch is of no concern here.
-pub(super) struct Sessions<W = Watch> {
+pub(super) struct Sessions<W = Ear> {
     table: Mutex<Table<W>>,
     most: usize,
     idle: Duration,
@@ -24,7 +24,7 @@ pub(super) struct Sessions<W = Watch> {
 type Table<W> = HashMap<String, Arc<Session<W>>>;
 
 /// One session.
-pub(super) struct Session<W = Watch> {
+pub(super) struct Session<W = Ear> {
     pub(super) id: String,
     pub(super) version: Legacy,
     pub(super) watch: Arc<W>,

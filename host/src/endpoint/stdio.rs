@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::Endpoint;
 use super::answer::{Peer, error};
+use super::dialect::Ear;
 use super::era::{Era, Legacy, claims, classify};
 use super::flight::{Flight, Flights};
 use super::json::array;
@@ -23,7 +24,7 @@ use super::message::{self, Incoming, Message, Request};
 use super::method::{self, Asking, Method};
 use super::progress::{Exchange, Said};
 use super::refusal::{INTERNAL, PARSE, REQUEST, Refusal};
-use crate::catalog::{Change, Watch};
+use crate::catalog::Change;
 
 /// Requests that run at the same time; others wait.
 const AT_ONCE: usize = 64;
@@ -44,9 +45,11 @@ struct Sent {
 struct Client {
     endpoint: Endpoint,
     version: Option<Legacy>,
-    watch: Option<Arc<Watch>>,
+    ear: Option<Arc<Ear>>,
     flights: Arc<Flights>,
     running: Arc<Semaphore>,
+    /// One place: for whoever tells what changed.
+    telling: Arc<Semaphore>,
     gone: CancellationToken,
 }
 
@@ -77,7 +80,7 @@ impl Endpoint {
                     Some(next) => write(&mut output, next).await?,
                     None => return Ok(()),
                 },
-                changes = changes(client.watch.as_deref()), if open => tell(&mut output, &changes).await?,
+                changes = changes(&client), if open => client.tell(changes, sender.as_ref(), &mut output).await?,
                 () = self.0.drain.stopping(), if open => sender = None,
                 () = over(grace.as_mut()) => client.flights.cancel_all(),
             }
@@ -95,18 +98,13 @@ async fn over(grace: std::pin::Pin<&mut Option<tokio::time::Sleep>>) {
     }
 }
 
-async fn changes(watch: Option<&Watch>) -> Vec<Change> {
-    match watch {
-        Some(watch) => watch.next().await,
+/// What changed, once the changes before have been told: what comes meanwhile is told once.
+async fn changes(client: &Client) -> (Vec<Change>, Option<OwnedSemaphorePermit>) {
+    let telling = client.telling.clone().acquire_owned().await.ok();
+    match &client.ear {
+        Some(ear) => (ear.watch.next().await, telling),
         None => std::future::pending().await,
     }
-}
-
-async fn tell(output: &mut (impl AsyncWrite + Unpin), changes: &[Change]) -> io::Result<()> {
-    for change in changes {
-        write(output, Sent { bytes: notification(change, None), flight: None }).await?;
-    }
-    Ok(())
 }
 
 async fn write(output: &mut (impl AsyncWrite + Unpin), mut sent: Sent) -> io::Result<()> {
@@ -123,11 +121,39 @@ impl Client {
         Self {
             endpoint,
             version: None,
-            watch: None,
+            ear: None,
             flights: Arc::default(),
             running: Arc::new(Semaphore::new(AT_ONCE)),
+            telling: Arc::new(Semaphore::new(1)),
             gone: CancellationToken::new(),
         }
+    }
+
+    /// Tells what changed. What a provider has to be asked for is told later: nothing else waits for that.
+    async fn tell(
+        &self,
+        (changes, telling): (Vec<Change>, Option<OwnedSemaphorePermit>),
+        sender: Option<&mpsc::Sender<Sent>>,
+        output: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
+        let (Some(ear), Some(sender)) = (self.ear.clone(), sender.cloned()) else { return Ok(()) };
+        if ear.is_plain(&changes) {
+            for change in &changes {
+                write(output, Sent { bytes: notification(change, None), flight: None }).await?;
+            }
+            return Ok(());
+        }
+        let (endpoint, gone) = (self.endpoint.clone(), self.gone.clone());
+        self.endpoint.0.drain.spawn(async move {
+            for change in &changes {
+                let told = gone.run_until_cancelled(endpoint.tell(&ear, change)).await;
+                let Some(bytes) = told else { break };
+                // Nobody is left to hear it when this fails.
+                let _ = sender.send(Sent { bytes, flight: None }).await;
+            }
+            drop(telling);
+        });
+        Ok(())
     }
 
     /// Answers what can be answered at once, and sets going what cannot.
@@ -186,6 +212,7 @@ impl Client {
             Era::Initialize => return self.initialize(request).map(Some),
             Era::Listen => self.listen(request, sender)?,
             Era::Modern(method) => {
+                let method = self.endpoint.spoken(method, request)?;
                 let (exchange, flight) = self.start(request, method, Peer::Modern)?;
                 self.send(exchange, flight, sender);
             }
@@ -200,20 +227,20 @@ impl Client {
     fn initialize(&mut self, request: &Request<'_>) -> Result<Vec<u8>, Refusal> {
         let version = Legacy::requested(request)?;
         let caller = &self.endpoint.0.config.caller;
-        let watch = self.watch.get_or_insert_with(|| Arc::new(self.endpoint.0.gateway.watch(caller)));
-        watch.list_changes(true);
+        let ear = || Arc::new(Ear::new(self.endpoint.0.gateway.watch(caller), caller.clone()));
+        self.ear.get_or_insert_with(ear).watch.list_changes(true);
         self.version = Some(version);
         Ok(self.endpoint.handshake(&request.id, version, caller))
     }
 
     fn start_legacy(&self, request: &Request<'_>) -> Result<(Exchange, Arc<Flight>), Refusal> {
-        let method =
-            Method::legacy(&request.method).ok_or_else(|| Refusal::unknown_method(&request.method))?;
-        let peer = match (&self.watch, method) {
-            (Some(watch), _) => Peer::Legacy(watch.clone()),
+        let method = self.endpoint.legacy_method(request)?;
+        let caller = &self.endpoint.0.config.caller;
+        let peer = match (&self.ear, method) {
+            (Some(ear), _) => Peer::Legacy(ear.clone()),
             // A client may look whether anybody is there before it says who it is.
             (None, Method::Ping) => {
-                Peer::Legacy(Arc::new(self.endpoint.0.gateway.watch(&self.endpoint.0.config.caller)))
+                Peer::Legacy(Arc::new(Ear::new(self.endpoint.0.gateway.watch(caller), caller.clone())))
             }
             (None, _) => return Err(Refusal::new(REQUEST, "call `initialize` first")),
         };

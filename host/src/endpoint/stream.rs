@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::Endpoint;
 use super::auth::Who;
-use super::listen::{Listening, notification};
+use super::listen::Listening;
 use super::progress::{Exchange, Said};
 use super::replay::{Heard, Place};
 use super::session::Session;
+use crate::catalog::Change;
 
 /// How long a client that was cut off should wait before it comes back, in milliseconds.
 const RETRY: u32 = 1_000;
@@ -108,7 +109,12 @@ pub(super) fn notifications(
             () = token.cancelled() => return None,
             () = endpoint.0.drain.stopping() => return None,
             () = endpoint.0.gate.ended(&who) => return None,
-            news = open.news() => news,
+            news = open.news() => tokio::select! {
+                () = token.cancelled() => return None,
+                () = endpoint.0.drain.stopping() => return None,
+                () = endpoint.0.gate.ended(&who) => return None,
+                told = open.tell(&endpoint, &news) => told,
+            },
             () = tokio::time::sleep(endpoint.0.config.keep_alive) => alive(),
         };
         Some((bytes, (endpoint, open)))
@@ -132,10 +138,18 @@ struct Open {
 }
 
 impl Open {
-    async fn news(&mut self) -> Vec<u8> {
+    async fn news(&mut self) -> Vec<(u64, Change)> {
         let Session { replay, watch, .. } = &*self.session;
-        let news = replay.told().next(&mut self.place, watch).await;
-        news.iter().flat_map(|(n, change)| named(&replay.told_id(*n), &notification(change, None))).collect()
+        replay.told().next(&mut self.place, &watch.watch).await
+    }
+
+    async fn tell(&self, endpoint: &Endpoint, news: &[(u64, Change)]) -> Vec<u8> {
+        let Session { replay, watch, .. } = &*self.session;
+        let mut frames = Vec::new();
+        for (number, change) in news {
+            frames.extend(named(&replay.told_id(*number), &endpoint.tell(watch, change).await));
+        }
+        frames
     }
 }
 

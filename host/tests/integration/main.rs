@@ -20,6 +20,7 @@ mod commands;
 mod compiling;
 mod contract;
 mod crowd;
+mod dialect;
 mod ending;
 mod filtering;
 mod fixtures;

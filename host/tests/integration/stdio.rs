@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use larder::endpoint::Endpoint;
 use larder::endpoint::auth::Gate;
+use larder::endpoint::{self, Endpoint};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -13,16 +13,20 @@ use crate::lookout::by_events;
 use crate::revision::{NOW, revision, text};
 use crate::wire::{config, meta};
 
-struct Pipes {
-    house: House,
+pub(crate) struct Pipes {
+    pub(crate) house: House,
     input: WriteHalf<DuplexStream>,
     output: Lines<BufReader<ReadHalf<DuplexStream>>>,
 }
 
 impl Pipes {
     async fn open(plan: Plan) -> Self {
+        Self::with(plan, config()).await
+    }
+
+    /// With an endpoint that is set up in another way.
+    pub(crate) async fn with(plan: Plan, config: endpoint::Config) -> Self {
         let house = plan.open().await;
-        let config = config();
         let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
         let endpoint = Endpoint::new(config, gate, gateway, drain, metrics);
@@ -37,32 +41,32 @@ impl Pipes {
         self.input.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
-    async fn send(&mut self, message: Value) {
+    pub(crate) async fn send(&mut self, message: Value) {
         self.line(&message.to_string()).await;
     }
 
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(Duration::from_secs(30), self.output.next_line()).await;
         let line = line.expect("nothing within half a minute").unwrap()?;
         Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
     }
 
-    async fn ask(&mut self, message: Value) -> Value {
+    pub(crate) async fn ask(&mut self, message: Value) -> Value {
         self.send(message).await;
         self.next().await.unwrap()
     }
 }
 
-fn modern(id: Value, method: &str, mut params: Value) -> Value {
+pub(crate) fn modern(id: Value, method: &str, mut params: Value) -> Value {
     params["_meta"] = meta();
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-fn legacy(id: Value, method: &str, params: Value) -> Value {
+pub(crate) fn legacy(id: Value, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-fn initialize() -> Value {
+pub(crate) fn initialize() -> Value {
     let info = json!({ "name": "t", "version": "1" });
     legacy(
         json!(0),

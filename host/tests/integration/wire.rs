@@ -57,6 +57,7 @@ pub(crate) fn config() -> endpoint::Config {
         auth: auth::Config::default(),
         caller: Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] },
         title: Some("Test".into()),
+        dialects: [].into(),
     }
 }
 

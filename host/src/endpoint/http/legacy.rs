@@ -13,10 +13,11 @@ use super::{accepts, empty, json, not_acceptable};
 use crate::endpoint::Endpoint;
 use crate::endpoint::answer::{Peer, error};
 use crate::endpoint::auth::Who;
+use crate::endpoint::dialect::Ear;
 use crate::endpoint::era::{Legacy, check_legacy_header, claims};
 use crate::endpoint::json::array;
 use crate::endpoint::message::{Id, Message, Notification, Request};
-use crate::endpoint::method::{Ask, Asking, Method};
+use crate::endpoint::method::{Ask, Asking};
 use crate::endpoint::progress::{Exchange, Said};
 use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};
 use crate::endpoint::replay::{From, Strand};
@@ -35,7 +36,8 @@ impl Endpoint {
         let watch = self.0.gateway.watch(&caller);
         watch.list_changes(true);
         let handshake = self.handshake(&request.id, version, &caller);
-        let session = self.0.sessions.open(version, caller, watch)?;
+        let ear = Ear::new(watch, caller.clone());
+        let session = self.0.sessions.open(version, caller, ear)?;
         let id = HeaderValue::from_str(&session.id)
             .map_err(|_| Refusal::new(INTERNAL, "no session can be opened"))?;
         let mut response = json(StatusCode::OK, handshake);
@@ -100,8 +102,7 @@ impl Endpoint {
         request: &Request<'_>,
         headers: Option<&HeaderMap>,
     ) -> Result<Exchange, Refusal> {
-        let method =
-            Method::legacy(&request.method).ok_or_else(|| Refusal::unknown_method(&request.method))?;
+        let method = self.legacy_method(request)?;
         let asking = Asking::read(request, method, who.caller.clone())?;
         let asking = headers.into_iter().fold(asking, Asking::traced_by);
         let Asking { id, ask, call, reports } = asking;
