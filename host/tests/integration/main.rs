@@ -22,6 +22,7 @@ mod contract;
 mod crowd;
 mod dialect;
 mod ending;
+mod eras;
 mod filtering;
 mod fixtures;
 mod grants;
