@@ -54,8 +54,8 @@ fn each_read_is_a_line() {
         default echo echo://error/denied denied cached=false bytes=0
         default - echo://nobody not-found cached=false bytes=0
         default trap_nth trap://7 trap cached=false bytes=0
-        default fresh fresh://everyone/3600000/0/a ok cached=false bytes=24
-        default fresh fresh://everyone/3600000/0/a ok cached=true bytes=24
+        default fresh fresh://everyone/3600000/0/a ok cached=false bytes=25
+        default fresh fresh://everyone/3600000/0/a ok cached=true bytes=25
         default - no-uri bad-uri cached=false bytes=0"#]]
     .assert_eq(&shown.join("\n"));
     let first = &all[0];

@@ -53,7 +53,8 @@ impl Behaviour for Fresh {
         }
         let size = name.strip_prefix("size/").and_then(|size| size.parse().ok()).unwrap_or(0);
         let caller = host::get_caller().and_then(|caller| caller.subject).unwrap_or_default();
-        let said = format!("{} for {caller}{}", get_random_u64(), ".".repeat(size));
+        // As wide for every number: its length is in the audit log.
+        let said = format!("{:020} for {caller}{}", get_random_u64(), ".".repeat(size));
         let mut contents = vec![content(Body::Text(said), "text/plain")];
         if name == "parts" {
             let part = content(Body::Text("a part".to_owned()), "text/plain");
