@@ -17,6 +17,7 @@ mod steps;
 mod teams;
 mod test;
 mod tools;
+mod trials;
 mod wit;
 
 use std::process::ExitCode;

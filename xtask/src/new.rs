@@ -50,7 +50,7 @@ pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
-    made("go", "bindings/export_larder_provider_resource_provider/provider.go", output)
+    made("go", "main.go", output)
 }
 
 pub(crate) fn c(output: &Output) -> Result<Outcome> {

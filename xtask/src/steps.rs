@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::run::{Output, cargo};
 use crate::test::{Outcome, Step};
-use crate::{clients, conformance, demo, examples, kits, languages, new, plugins, teams, tools, wit};
+use crate::{clients, conformance, demo, examples, kits, languages, new, plugins, teams, tools, trials, wit};
 
 /// The host with xtask; the providers with their SDK; the guests of the tests.
 const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
@@ -41,6 +41,11 @@ pub(crate) const STEPS: &[Step] = steps![
     "new-javascript", "a new project in JavaScript", ["host"], new::javascript;
     "new-go", "a new project in Go", ["host", "author-tools"], new::go;
     "new-c", "a new project in C", ["host", "author-tools"], new::c;
+    "trial-rust", "good and bad in a running server, in Rust", ["host"], trials::rust;
+    "trial-python", "the same in Python", ["host", "author-tools"], trials::python;
+    "trial-javascript", "the same in JavaScript", ["host"], trials::javascript;
+    "trial-go", "the same in Go", ["host", "author-tools"], trials::go;
+    "trial-c", "the same in C", ["host", "author-tools"], trials::c;
     "two-teams", "the walk through two teams", ["plugins", "host"], |o| done(teams::check(o));
     "node", "install Node's packages", [], tools::node;
     "python", "install Python's packages", [], tools::python;

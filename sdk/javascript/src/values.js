@@ -14,14 +14,19 @@ function details(given) {
   return { ...given, audience: given.audience ?? [], icons, metadata: pairs(given.metadata) };
 }
 
-// A string is text, anything else is bytes.
 export function content(given) {
-  const body =
-    typeof given.body === 'string' ? { tag: 'text', val: given.body } : { tag: 'blob', val: given.body };
-  return { uri: given.uri, mimeType: given.mimeType, body, metadata: pairs(given.metadata) };
+  return { uri: given.uri, mimeType: given.mimeType, body: body(given.body), metadata: pairs(given.metadata) };
+}
+
+// What is neither gets as far as the bindings otherwise, which end the guest.
+function body(given) {
+  if (typeof given === 'string') return { tag: 'text', val: given };
+  if (given instanceof Uint8Array) return { tag: 'blob', val: given };
+  throw new TypeError('the body of a content has to be a string or a Uint8Array');
 }
 
 export function reading(given) {
+  if (typeof given?.then === 'function') throw new TypeError('`read` must not be async: nobody would wait for it');
   const { contents = given, version, freshness } = given;
   const all = Array.isArray(contents) ? contents : [contents];
   return { contents: all.map(content), version, freshness: fresh(freshness) };

@@ -37,6 +37,14 @@ test('text and bytes are the same thing twice, and what is not UTF-8 is refused'
   for (const bytes of wrong) assert.throws(() => decode(Uint8Array.from(bytes)), RangeError, String(bytes));
 });
 
+test('what is no answer is refused before the bindings meet it', () => {
+  for (const given of [{}, { body: 5 }, { body: [1] }, [{ body: 'a' }, {}]]) {
+    assert.throws(() => values.reading(given), /string or a Uint8Array/);
+  }
+  assert.throws(() => values.reading(Promise.resolve({ body: '' })), /async/);
+  assert.equal(values.reading({ body: Uint8Array.of(1) }).contents[0].body.tag, 'blob');
+});
+
 test('a request gives the values of its template', () => {
   const request = new Request({ uri: 'n:7', matched: { uriTemplate: 'n:{id}', variables: [['id', '7']] } });
   assert.equal(request.var('id'), '7');

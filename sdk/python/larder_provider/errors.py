@@ -46,4 +46,4 @@ def explained(error: Exception, name: str, log: Callable[[str], None]) -> Error:
             return Unavailable(str(error))
         case _:
             log(f"uncaught in {name}:\n" + "".join(traceback.format_exception(error)))
-            return Failed(f"{type(error).__name__}: {error}")
+            return Failed(": ".join(filter(None, [type(error).__name__, str(error)])))

@@ -80,6 +80,7 @@ class Errors(unittest.TestCase):
 
     def test_one_that_means_nothing_is_a_failure_with_its_traceback_in_the_log(self):
         self.check(KeyError("x"), "Failed", "KeyError: 'x'", logged=True)
+        self.check(MemoryError(), "Failed", "MemoryError", logged=True)
 
     def test_a_status_becomes_what_it_means(self):
         self.assertEqual(http.Response(204).accepted().status, 204)

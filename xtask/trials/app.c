@@ -1,0 +1,58 @@
+/* Does what it is asked to do, good or bad: one of the same five, each in another language. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "larder.h"
+
+void larder_describe(larder_description *about) {
+  *about = (larder_description){0};
+}
+
+bool larder_list(larder_query *query, larder_entry_page *page, larder_error *error) {
+  *page = (larder_entry_page){0};
+  return true;
+}
+
+bool larder_templates(provider_string_t *cursor, larder_template_page *page, larder_error *error) {
+  larder_template *template = larder_new(1, sizeof *template);
+  template->uri_template = larder_string("trial://{what}");
+  template->name = larder_string("what it is to do");
+  *page = (larder_template_page){.templates = {template, 1}};
+  return true;
+}
+
+bool larder_match_uri(provider_string_t *uri, larder_match *match) {
+  return false;
+}
+
+static bool get(const char *setting, larder_text *text, larder_error *error) {
+  return larder_get(larder_setting(setting, ""), text, error);
+}
+
+bool larder_read(larder_request *request, larder_reading *answer, larder_error *error) {
+  const provider_string_t *what = larder_variable(request, "what");
+  larder_text text = {0};
+  if (larder_equal(what, "revision")) {
+    larder_addf(&text, "first");
+  } else if (larder_equal(what, "http")) {
+    if (!get("granted", &text, error)) return false;
+  } else if (larder_equal(what, "elsewhere")) {
+    if (!get("elsewhere", &text, error)) return false;
+  } else if (larder_equal(what, "raises")) {
+    return larder_fail(error, LARDER_FAILED, "no such luck");
+  } else if (larder_equal(what, "ends")) {
+    fputs("last words\n", stderr);
+    abort();
+  } else if (larder_equal(what, "eats")) {
+    memset(larder_new(256, 1 << 20), 1, 256 << 20);
+    larder_addf(&text, "eaten");
+  } else if (larder_equal(what, "spins")) {
+    for (volatile int turn = 0;; turn++);
+  } else {
+    return larder_fail(error, LARDER_NOT_FOUND, "nothing");
+  }
+  larder_answer_text(answer, text.ptr, text.len, "text/plain", NULL);
+  return true;
+}

@@ -1,0 +1,40 @@
+//! Does what it is asked to do, good or bad: one of the same five, each in another language.
+
+use larder_provider::{
+    Content, Error, Provider, Reading, Request, Result, Template, TemplatePage, http, setting_or,
+};
+
+struct Trial;
+
+impl Provider for Trial {
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+
+    fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
+        Ok(vec![Template::new("trial://{what}", "what it is to do")].into())
+    }
+
+    fn read(&self, request: &Request) -> Result<Reading> {
+        let text = match request.var("what")? {
+            "revision" => "first".to_owned(),
+            "http" => get("granted")?,
+            "elsewhere" => get("elsewhere")?,
+            "raises" => return Err("no such luck".into()),
+            "ends" => panic!("last words"),
+            "eats" => vec![1; 256 << 20].len().to_string(),
+            "spins" => loop {
+                std::hint::spin_loop();
+            },
+            _ => return Err(Error::NotFound),
+        };
+        Ok(Content::text(text).into())
+    }
+}
+
+fn get(setting: &str) -> Result<String> {
+    let url: String = setting_or(setting, String::new())?;
+    http::get(&url)?.accepted()?.text()
+}
+
+larder_provider::export!(Trial);

@@ -1,0 +1,52 @@
+// Does what it is asked to do, good or bad: one of the same five, each in another language.
+package main
+
+import (
+	"os"
+	"strconv"
+
+	"larder.dev/provider"
+)
+
+type trial struct{}
+
+func init() { provider.Register(trial{}) }
+
+func main() {}
+
+func (trial) Templates(string) (provider.TemplatePage, error) {
+	one := provider.Template{URITemplate: "trial://{what}", Name: "what it is to do"}
+	return provider.TemplatePage{Templates: []provider.Template{one}}, nil
+}
+
+func (trial) Read(request provider.Request) (provider.Reading, error) {
+	text := ""
+	what, err := request.Var("what")
+	switch what {
+	case "revision":
+		text = "first"
+	case "http":
+		text, err = get("granted")
+	case "elsewhere":
+		text, err = get("elsewhere")
+	case "raises":
+		panic("no such luck")
+	case "ends":
+		os.Stderr.WriteString("last words\n")
+		os.Exit(3)
+	case "eats":
+		memory := make([]byte, 256<<20)
+		text = strconv.Itoa(len(memory))
+	case "spins":
+		for {
+		}
+	default:
+		err = provider.NotFound
+	}
+	return provider.Reading{Contents: []provider.Content{provider.Text(text, "text/plain")}}, err
+}
+
+func get(setting string) (string, error) {
+	body, err := provider.Get(provider.Setting(setting, ""))
+	return string(body), err
+}

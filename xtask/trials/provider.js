@@ -1,0 +1,27 @@
+// Does what it is asked to do, good or bad: one of the same five, each in another language.
+
+import { defineProvider, http, NotFound, setting } from "larder-provider";
+
+const answers = {
+  revision: () => "first",
+  http: () => http.get(setting("granted")).accepted().text(),
+  elsewhere: () => http.get(setting("elsewhere")).accepted().text(),
+  raises() {
+    throw new RangeError("no such luck");
+  },
+  eats: () => String(new Uint8Array(256 << 20).fill(1).length),
+  spins() {
+    for (;;);
+  },
+};
+
+export const { resourceProvider } = defineProvider({
+  templates: () => [{ uriTemplate: "trial://{what}", name: "what it is to do" }],
+  read(request) {
+    const what = request.var("what");
+    // What is of the wrong type gets as far as the bindings, which end the guest.
+    if (what === "ends") return { uri: { last: "words" }, body: "" };
+    if (!Object.hasOwn(answers, what)) throw new NotFound();
+    return { body: answers[what]() };
+  },
+});
