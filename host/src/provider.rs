@@ -229,9 +229,9 @@ impl Provider {
     }
 
     async fn describe_once(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        let resources = self.compiled.resources.clone();
+        let compiled = self.compiled.clone();
         self.call(permit, move |store, instance| {
-            Box::pin(async move { resources.load(&mut *store, instance)?.call_describe(store).await })
+            Box::pin(async move { compiled.fitting(&mut *store, instance)?.call_describe(store).await })
         })
         .await
     }

@@ -34,6 +34,7 @@ outcomes! {
     Stack "stack" "The guest recursed too deep.",
     ResultSize "result-size" "The guest's answer is too large.",
     Exit "exit" "The guest ended its own program.",
+    Contract "contract" "The guest's types are not the contract's.",
     Trap "trap" "The guest trapped.",
 }
 
@@ -64,6 +65,7 @@ impl Outcome {
             | Self::Stack
             | Self::ResultSize
             | Self::Exit
+            | Self::Contract
             | Self::Trap => true,
         }
     }

@@ -110,6 +110,7 @@ impl CallError {
                 FaultKind::Stack => Outcome::Stack,
                 FaultKind::Result(_) => Outcome::ResultSize,
                 FaultKind::Exit(_) => Outcome::Exit,
+                FaultKind::Contract(_) => Outcome::Contract,
                 FaultKind::Trap(_) => Outcome::Trap,
                 FaultKind::Crowded => Outcome::Busy,
             },

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::{CallError, ListQuery, Listed, Provider};
 use crate::policy::Permit;
 use crate::resource::{Entry, Freshness, Scope, Template};
-use crate::sandbox::Rejection;
+use crate::sandbox::{Fault, FaultKind, Rejection};
 
 /// Calls that a probe may make for one list before it takes what it has.
 const PAGES: usize = 64;
@@ -91,7 +91,14 @@ impl Provider {
 
     async fn ask_everything(&self) -> Result<Probed, LoadError> {
         let asked = Instant::now();
-        let failed = |asked| move |error| LoadError::Probe { asked, error };
+        let failed = |asked| {
+            move |error| match error {
+                CallError::Fault(Fault { kind: FaultKind::Contract(why), .. }) => {
+                    Rejection::Mismatch(why).into()
+                }
+                error => LoadError::Probe { asked, error },
+            }
+        };
         let about = self.describe(Permit::host()).await.map_err(failed("its description"))?;
         let entries = self.first_entries().await.map_err(failed("its list"))?;
         let templates = self.all_templates().await.map_err(failed("its templates"))?;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wasmtime::component::{Component, InstancePre};
-use wasmtime::{Engine, Precompiled};
+use wasmtime::component::{Component, Instance, InstancePre};
+use wasmtime::{Engine, Precompiled, Store};
 
 use super::Sandbox;
 use super::bindings::exports::larder::provider::{completion_provider, resource_provider, version_provider};
@@ -46,7 +46,9 @@ pub enum Rejection {
     #[error("it exports `{0}`, but this host speaks version {SPOKEN} of the contract; build it against that")]
     OtherVersion(String),
     /// Names fit, types do not.
-    #[error("its types do not fit the contract: {0}")]
+    #[error(
+        "its types do not fit the contract: {0}; build it with the WIT that `larder bindings wit` writes"
+    )]
     Mismatch(String),
     /// The compiling process died, took too long, or did not do what it is there for. The component may be
     /// sound: another try later may end better.
@@ -98,6 +100,30 @@ impl Sandbox {
             imports,
             exports,
         })
+    }
+}
+
+/// A function that a guest has by its name is of another type.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Unlike(String);
+
+impl Compiled {
+    /// The functions of the required interface in this guest, once the types of all interfaces were compared: the
+    /// engine does that only where there is a guest.
+    pub fn fitting(
+        &self,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> wasmtime::Result<resource_provider::Guest> {
+        let unlike = |error: wasmtime::Error| wasmtime::Error::from(Unlike(first_line(&error)));
+        if let Some(completion) = &self.completion {
+            completion.load(&mut *store, instance).map_err(unlike)?;
+        }
+        if let Some(versions) = &self.versions {
+            versions.load(&mut *store, instance).map_err(unlike)?;
+        }
+        self.resources.load(store, instance).map_err(unlike)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::compiled::Unlike;
+
 /// A guest misbehaved. It is gone; the next call gets a new one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
@@ -30,6 +32,8 @@ pub enum FaultKind {
     Result(u64),
     /// Ended its own program.
     Exit(i32),
+    /// Has types that are not the contract's.
+    Contract(String),
     /// Trapped.
     Trap(String),
     /// The host has no room for another guest.
@@ -46,6 +50,7 @@ impl FaultKind {
             Self::Stack => "stack",
             Self::Result(_) => "result-size",
             Self::Exit(_) => "exit",
+            Self::Contract(_) => "contract",
             Self::Trap(_) => "trap",
             Self::Crowded => "crowded",
         }
@@ -61,6 +66,7 @@ impl fmt::Display for FaultKind {
             Self::Stack => f.write_str("it recursed too deep"),
             Self::Result(limit) => write!(f, "its answer is larger than the {limit} bytes allowed"),
             Self::Exit(status) => write!(f, "it ended itself with status {status}"),
+            Self::Contract(why) => write!(f, "its types do not fit the contract: {why}"),
             Self::Trap(trap) => write!(f, "it trapped: {trap}"),
             Self::Crowded => f.write_str("too many guests are open"),
         }
@@ -80,6 +86,9 @@ pub(super) fn classify(error: &wasmtime::Error, seen: &Seen, limits: &crate::pol
     }
     if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
         return FaultKind::Exit(exit.0);
+    }
+    if let Some(unlike) = error.downcast_ref::<Unlike>() {
+        return FaultKind::Contract(unlike.to_string());
     }
     // The engine keeps these two types to itself, so their texts are all there is to go by;
     // a test pins each to the engine's version.

@@ -88,6 +88,38 @@ fn check_asks_one_component() {
     place.larder("check gone.wasm").no(64);
 }
 
+/// Built against another contract: with a field, or a case, of another name.
+#[test]
+fn check_says_which_type_is_not_the_contracts() {
+    let place = Place::of("");
+    let built = std::fs::read(component("full")).unwrap();
+    for (field, other, says) in [
+        ("summary", "summery", "record field named summary, found summery"),
+        ("not-found", "not-there", "variant case named not-found, found not-there"),
+        // Only in an interface that a provider need not have.
+        ("filled", "fillet", "record field named filled, found fillet"),
+    ] {
+        let unlike = place.path(&format!("{other}.wasm"));
+        std::fs::write(&unlike, renamed(&built, field, other)).unwrap();
+        let said = place.larder(&format!("check {}", word(&unlike)));
+        let begins = "FAILED  load      its types do not fit the contract: ";
+        assert!(said.code == Some(1) && said.out.starts_with(begins), "{}{}", said.out, said.err);
+        assert!(said.out.contains(says) && said.out.contains("`larder bindings wit`"), "{}", said.out);
+    }
+}
+
+/// The same component, with another word of the same length in the types.
+fn renamed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let mut renamed = component.to_vec();
+    for at in 0..=renamed.len() - from.len() {
+        if renamed[at..].starts_with(from.as_bytes()) {
+            renamed[at..at + to.len()].copy_from_slice(to.as_bytes());
+        }
+    }
+    assert_ne!(renamed, component, "no {from} in it");
+    renamed
+}
+
 /// A project in the folder `project`, whose build is this script.
 fn project(script: &str) -> Place {
     let place = Place::of("");
