@@ -1,4 +1,5 @@
-//! Orderly stop: every task of the house is spawned here, and after [`Drain::finish`] none runs.
+//! Orderly stop: every task of the house is spawned here, and after [`Drain::finish`] none runs. Only a thread that
+//! waits for a disk cannot be taken back: it is given up, so that a dead mount does not keep the process from ending.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,6 +7,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// How long what was dropped may take to be gone. Tasks are gone at once; what is not is held by a disk.
+const LETTING_GO: Duration = Duration::from_secs(3);
 
 /// Spawns tasks, tells them to stop, and waits for them. Clones are the same drain.
 #[derive(Clone, Debug, Default)]
@@ -57,14 +61,17 @@ impl Drain {
         self.stopping.cancelled().await;
     }
 
-    /// Stops, waits for all tasks, and after the grace time drops those that are left.
-    /// Says whether all of them ended by themselves.
+    /// Stops, waits for all tasks, and after the grace time drops those that are left, and gives up threads that
+    /// do not come back. Says whether all of them ended by themselves.
     pub async fn finish(&self, grace: Duration) -> bool {
         self.stop();
         self.tasks.close();
         let in_time = tokio::time::timeout(grace, self.tasks.wait()).await.is_ok();
         self.giving_up.cancel();
-        self.tasks.wait().await;
+        if tokio::time::timeout(LETTING_GO, self.tasks.wait()).await.is_err() {
+            let left = self.tasks.len();
+            tracing::error!(left, "work on a disk does not come back; the end does not wait for it");
+        }
         in_time
     }
 }
@@ -91,5 +98,17 @@ mod tests {
         let task = drain.spawn(std::future::pending::<()>());
         assert!(!drain.finish(Duration::from_millis(10)).await);
         assert_eq!(task.await.ok(), Some(None));
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_does_not_come_back_is_given_up() {
+        let drain = Drain::new();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let work = drain.spawn_blocking(move || held.recv());
+        let ended = tokio::time::timeout(Duration::from_secs(60), drain.finish(Duration::from_millis(10)));
+        let ended = ended.await;
+        drop(release);
+        assert_eq!(ended.ok(), Some(false));
+        assert!(work.await.is_ok());
     }
 }

@@ -5,6 +5,7 @@ mod admin;
 mod audit;
 mod auth;
 mod compiler;
+mod places;
 mod provider;
 mod secret;
 mod state;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+use self::places::Places;
 use self::team::House;
 use super::file::{self, File, Server, Watch};
 use super::gather::Source;
@@ -61,6 +63,7 @@ pub(super) fn convert(
     let log = conversion.log(&file.server);
     let admin = conversion.admin(&file.admin);
     let audit = conversion.audit(&file.audit);
+    let places = conversion.places(&file.server);
     let Server { instructions, page_size, watched_uris, guests, grace, .. } = &file.server;
     Config {
         admin,
@@ -82,7 +85,7 @@ pub(super) fn convert(
         },
         grace: time(*grace, 10),
         local: Caller { subject: file.stdio.subject, issuer: None, teams: local, scopes: Vec::new() },
-        endpoint: endpoint(file.server, listen, auth, anyone),
+        endpoint: endpoint(file.server, listen, places, auth, anyone),
         file: place.file.as_ref().map(|file| place.here.join(file)),
         overrides: overrides.clone(),
         teams,
@@ -128,6 +131,7 @@ pub(super) fn ask(
 fn endpoint(
     server: Server,
     listen: SocketAddr,
+    Places { streams, connections }: Places,
     auth: endpoint::auth::Config,
     anyone: Teams,
 ) -> endpoint::Config {
@@ -138,8 +142,8 @@ fn endpoint(
         body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
         sessions: count(server.sessions, 1_000) as usize,
         session_idle: time(server.session_idle, 30 * 60),
-        streams: count(server.streams, 1_000) as usize,
-        connections: count(server.connections, 1_000) as usize,
+        streams,
+        connections,
         keep_alive: time(server.keep_alive, 15),
         stall: STALL,
         auth,

@@ -107,7 +107,7 @@ pub(super) struct Server {
     pub(super) sessions: Option<NonZeroU32>,
     pub(super) session_idle: Option<Time>,
     pub(super) streams: Option<NonZeroU32>,
-    pub(super) connections: Option<NonZeroU32>,
+    pub(super) connections: Option<Spanned<NonZeroU32>>,
     pub(super) watched_uris: Option<NonZeroU32>,
     pub(super) guests: Option<NonZeroU32>,
     pub(super) keep_alive: Option<Time>,

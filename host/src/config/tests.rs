@@ -162,6 +162,25 @@ fn every_key_counts() {
 }
 
 #[test]
+fn listeners_leave_connections_to_others() {
+    let places = |keys: &str| {
+        let endpoint = Folder::new().read(&format!("[server]\n{keys}")).endpoint;
+        (endpoint.streams, endpoint.connections)
+    };
+    assert_eq!(places(""), (1_000, 2_000));
+    assert_eq!(places("streams = 5000"), (5_000, 6_000));
+    assert_eq!(places("connections = 100"), (50, 100));
+    assert_eq!(places("connections = 9000"), (1_000, 9_000));
+    assert_eq!(places("streams = 3\nconnections = 4"), (3, 4));
+    check(
+        "[server]\nstreams = 10\nconnections = 10",
+        expect![
+            "larder.toml:3: server.connections: each of the 10 streams (`server.streams`) holds a connection, and none is left for those who ask: allow more connections, or fewer streams"
+        ],
+    );
+}
+
+#[test]
 fn approval_is_the_providers_then_the_files() {
     let config =
         Folder::new().read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
