@@ -11,6 +11,7 @@ use super::failure::Failure;
 use super::reach::Reach;
 use super::team::OfTeam;
 use super::{Answer, clean, out};
+use crate::app::Stops;
 use crate::client::{self, Event, News, Wanted};
 
 /// Prints updates of resources as they come
@@ -60,9 +61,11 @@ impl Watch {
         door.keep_up();
         let mut teller = Teller { left: self.count, json: self.json, ended: None };
         let late = Answer::yes_if(self.count.is_none());
+        // From before anything is said: who is told that this watches may ask it to stop.
+        let mut stops = Stops::new();
         let watched = tokio::select! {
             watched = client::watch(|| door.client(), &wanted, |event| teller.tell(event)) => watched.map(|()| None),
-            () = asked_to_stop() => Ok(Some(Answer::Yes)),
+            () = stops.next() => Ok(Some(Answer::Yes)),
             () = over(self.lasting) => Ok(Some(late)),
         };
         door.end().await;
@@ -80,10 +83,6 @@ async fn over(lasting: Option<Duration>) {
         Some(lasting) => tokio::time::sleep(lasting).await,
         None => std::future::pending().await,
     }
-}
-
-async fn asked_to_stop() {
-    crate::app::Stops::new().next().await;
 }
 
 impl Teller {
