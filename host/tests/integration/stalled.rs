@@ -19,7 +19,8 @@ use crate::wire::{Wire, config, meta};
 /// What is watched by each; so much text that a few rounds of it are more than the system keeps for a connection.
 const URIS: usize = 100;
 const LETTERS: usize = 1_800;
-const WAVES: usize = 200;
+/// Some fifteen of them are as much as a system keeps for a connection that nobody reads.
+const WAVES: usize = 80;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Era {
