@@ -79,8 +79,11 @@ fn all(
     fs::write(docs.join("news.md"), "nothing new\n")?;
     let settings = "page_size = 20\nkeep_alive = \"1s\"\n";
     let config = config(&name, settings, &[(&docs, "/docs")])?;
-    fs::copy(target("guests/echo.wasm"), target("xtask").join(&name).join("plugins/echo.wasm"))
-        .context("no echo.wasm; run `cargo xtask guests`")?;
+    let plugins = target("xtask").join(&name).join("plugins");
+    for guest in ["echo.wasm", "sleep.wasm"] {
+        fs::copy(target("guests").join(guest), plugins.join(guest))
+            .with_context(|| format!("no {guest}; run `cargo xtask guests`"))?;
+    }
     let serving = Serving::start(&config, output)?;
     let ran = examples(language, ending)?.iter().try_for_each(|example| {
         let command = start(&example.script)?;

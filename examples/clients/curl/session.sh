@@ -32,7 +32,7 @@ kept=$(mktemp)
 trap 'rm -f "$kept"' EXIT
 about='{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"session","version":"1"}}'
 session=$(send '{"jsonrpc":"2.0","id":1,"method":"initialize","params":'"$about"'}' --output /dev/null --dump-header - |
-    tr -d '\r' | sed -n 's/^mcp-session-id: //Ip')
+    tr -d '\r' | sed -n 's/^[Mm][Cc][Pp]-[Ss]ession-[Ii][Dd]: //p')
 send '{"jsonrpc":"2.0","method":"notifications/initialized"}' --header "mcp-session-id: $session"
 send '{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"'"$uri"'"}}' \
     --header "mcp-session-id: $session"
