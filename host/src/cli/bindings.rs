@@ -89,14 +89,41 @@ fn package(folder: &Path) -> Result<String, Failure> {
         std::path::absolute(folder).map_err(|error| Failure::Input { path: folder.to_owned(), error })?;
     for root in full.ancestors() {
         let Ok(text) = std::fs::read_to_string(root.join("go.mod")) else { continue };
-        let named = text.lines().find_map(|line| line.trim().strip_prefix("module "));
+        let named = text.lines().find_map(module);
         let below = full.strip_prefix(root).unwrap_or(&full);
         let words = below.iter().map(|word| word.to_string_lossy());
-        let module = named.map(|name| name.trim().trim_matches('"').to_owned());
-        return match module {
+        return match named {
             Some(module) => Ok(std::iter::once(module.into()).chain(words).collect::<Vec<_>>().join("/")),
             None => Err(Failure::NoModule(folder.to_owned())),
         };
     }
     Err(Failure::NoModule(folder.to_owned()))
+}
+
+/// The path that such a line of a go.mod names. Go takes it with quotes, and with a comment behind it.
+fn module(line: &str) -> Option<&str> {
+    let rest = line.split("//").next()?.trim().strip_prefix("module")?;
+    let name = rest.strip_prefix([' ', '\t'])?.trim().trim_matches(['"', '`']);
+    Some(name).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_named_in_many_ways() {
+        for (line, named) in [
+            ("module example.dev/notes", Some("example.dev/notes")),
+            ("module\texample.dev/notes // of all notes", Some("example.dev/notes")),
+            ("  module \"notes\"// mine", Some("notes")),
+            ("module `notes`", Some("notes")),
+            ("module // nothing", None),
+            ("// module notes", None),
+            ("modules notes", None),
+            ("require notes v1.0.0", None),
+        ] {
+            assert_eq!(module(line), named, "{line}");
+        }
+    }
 }
