@@ -19,6 +19,9 @@ const FLOORS: &[&[&str]] = &[
     &["cli"],
 ];
 
+/// What is above the numbered floors.
+const ROOF: usize = 8;
+
 /// Libraries that only these rooms may name.
 const LIBRARIES: &[(&str, &[&str])] = &[
     ("axum", &["endpoint"]),
@@ -100,6 +103,39 @@ fn a_room_uses_only_rooms_below_it() {
             }
         }
     }
+}
+
+/// Rooms with their floors, of words such as `roof main app 7 config`.
+fn named<'a>(words: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
+    let (mut floor, mut found) = (None, BTreeMap::new());
+    for word in words {
+        match (word, word.parse()) {
+            ("roof", _) => floor = Some(ROOF),
+            (_, Ok(number)) => floor = Some(number),
+            (room, _) => _ = found.insert(room, floor.unwrap()),
+        }
+    }
+    found
+}
+
+#[test]
+fn the_documents_know_every_room() {
+    let document = |name: &str| {
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)).unwrap()
+    };
+    let floors = FLOORS.iter().enumerate();
+    let rooms = floors.flat_map(|(floor, rooms)| rooms.iter().map(move |room| (*room, floor.min(ROOF))));
+    let rooms: BTreeMap<_, _> = rooms.chain([("main", ROOF)]).collect();
+    let readme = document("README.md");
+    let map = readme.split("```\n").find(|text| text.starts_with("roof ")).unwrap();
+    assert_eq!(named(map.split_whitespace()), rooms, "README.md");
+    let architecture = document("ARCHITECTURE.md");
+    let map =
+        architecture.split("| floor | room | what it is |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let cells = map.lines().filter_map(|line| line.split('|').nth(1).zip(line.split('|').nth(2)));
+    let words = cells.filter(|(floor, _)| !floor.starts_with('-'));
+    let words = words.flat_map(|(floor, rooms)| floor.split_whitespace().chain(rooms.split_whitespace()));
+    assert_eq!(named(words.map(|word| word.trim_matches('`'))), rooms, "ARCHITECTURE.md");
 }
 
 #[test]
