@@ -177,9 +177,9 @@ pub fn user() -> String {
 
 /// The defaults over a folder of components, whatever files or variables there are; but what was compiled
 /// before is found where it is always kept.
-pub fn bare(plugins: &Path) -> Result<Config, ConfigError> {
+pub fn bare(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
     let place = Place { file: None, folder: plugins.to_owned(), here: plugins.to_owned() };
-    let overrides = Overrides { plugins: Some(plugins.to_owned()), ..Overrides::default() };
+    let overrides = Overrides { config: None, plugins: Some(plugins.to_owned()), ..others.clone() };
     let mut env = environment();
     env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
     parse("", &place, &env, &overrides)

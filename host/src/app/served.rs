@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::catalog::{Catalog, Offer};
 use crate::name::TeamName;
+use crate::policy::Grant;
 
 /// What is served, and what is not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -48,6 +49,9 @@ pub struct Provider {
     pub more: bool,
     /// What was left out of its lists, and why.
     pub left_out: Vec<String>,
+    /// What it is given; for nobody's eyes.
+    #[serde(skip)]
+    pub grant: Arc<Grant>,
 }
 
 /// A component that could not be loaded.
@@ -106,6 +110,7 @@ impl Provider {
             templates: offer.templates.iter().map(|template| template.pattern.as_str().to_owned()).collect(),
             more: offer.rest.is_some(),
             left_out: offer.left_out.clone(),
+            grant: offer.provider.grant().clone(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `larder dev`: builds a provider on every save, loads it, and says what it offers or what is wrong.
 
 mod build;
+mod made;
 mod report;
 mod sources;
 mod stage;
@@ -15,13 +16,14 @@ use self::build::build;
 use self::sources::{Snapshot, Sources};
 use self::stage::Stage;
 use super::failure::Failure;
+use super::team::OfTeam;
 use super::{Answer, out};
 use crate::app::{self, Stops};
-use crate::config::{self, Project};
+use crate::config::{self, Overrides, Project};
 
 /// Builds that were outrun by changes, one after the other, before somebody is told.
 const OUTRUN: u32 = 3;
-/// And before the next one waits for another save.
+/// And before the next one waits until nothing changes any more, and goes to its end.
 const ENOUGH: u32 = 10;
 
 /// Builds a provider on every save, serves it, and says what it offers
@@ -45,6 +47,8 @@ pub(super) struct Dev {
     /// The configuration [default: larder.toml of the project, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    team: OfTeam,
     /// Build and load once, and end; exit code 1 if anything is wrong
     #[arg(long, conflicts_with_all = ["listen", "plugins"])]
     once: bool,
@@ -53,10 +57,12 @@ pub(super) struct Dev {
 impl Dev {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let project = config::project(&self.folder)?;
+        let (config, team, listen) = (self.config, self.team.team, self.listen);
+        let given = Overrides { config, team, listen, plugins: None };
         match (self.once, self.plugins) {
-            (true, _) => once(&project, self.config).await,
+            (true, _) => once(&project, given).await,
             (false, Some(plugins)) => {
-                let mut stage = Stage::elsewhere(&project, plugins, self.config)?;
+                let mut stage = Stage::elsewhere(&project, plugins, given)?;
                 let mut stops = Stops::new();
                 tokio::select! {
                     ended = follow(&project, &mut stage) => ended,
@@ -64,7 +70,7 @@ impl Dev {
                 }
             }
             (false, None) => {
-                let (mut stage, app, listener) = Stage::here(&project, self.config, self.listen).await?;
+                let (mut stage, app, listener) = Stage::here(&project, given).await?;
                 out::note(&format!("larder: serves http://{}/mcp", listener.local_addr()?));
                 // What is not waited for any more is dropped, and a build with it.
                 tokio::select! {
@@ -76,10 +82,10 @@ impl Dev {
     }
 }
 
-async fn once(project: &Project, config: Option<PathBuf>) -> Result<Answer, Failure> {
+async fn once(project: &Project, given: Overrides) -> Result<Answer, Failure> {
     let mut stops = Stops::new();
     let round = async {
-        let mut stage = Stage::alone(project, config)?;
+        let mut stage = Stage::alone(project, given)?;
         Ok(Answer::yes_if(round(project, &mut stage).await?))
     };
     tokio::select! {
@@ -119,23 +125,37 @@ async fn follow(project: &Project, stage: &mut Stage) -> Result<Answer, Failure>
             ended = round(project, stage) => {
                 ended?;
             }
-            edited = sources.edited(&base) => {
+            edited = sources.edited(&base), if outrun < ENOUGH => {
                 edited?;
                 out::note("larder: changed while it was built; once more");
             }
         }
         let now = sources.look()?;
-        outrun = if now == base { 0 } else { outrun + 1 };
         if now == base || outrun >= ENOUGH {
+            if now != base {
+                out::note(&format!(
+                    "larder: {} changed during this one as well; the next one is after the next save",
+                    sources::difference(&now, &base)
+                ));
+            }
             base = sources.changed(&now).await?;
             outrun = 0;
             continue;
         }
+        outrun += 1;
         if outrun == OUTRUN {
             out::note(&restless(&now, &base));
         }
-        base = now;
+        base = if outrun < ENOUGH { now } else { calm(&mut sources).await? };
     }
+}
+
+/// Builds that never end before the next save would show nothing: the next one is made of what is there at last.
+async fn calm(sources: &mut Sources) -> Result<Snapshot, Failure> {
+    out::note(&format!(
+        "larder: files changed during each of the last {ENOUGH} builds; the next one is when they are at rest"
+    ));
+    sources.at_rest().await
 }
 
 fn restless(now: &Snapshot, base: &Snapshot) -> String {
@@ -146,16 +166,13 @@ fn restless(now: &Snapshot, base: &Snapshot) -> String {
     )
 }
 
-/// The configuration that a project brings.
-fn own_configuration(project: &Project, config: Option<PathBuf>) -> Option<PathBuf> {
-    config.or_else(|| Some(project.folder.join(config::FILE)).filter(|path| path.exists()))
-}
-
 /// Why a component that was built is not loaded.
 #[derive(Debug, thiserror::Error)]
 enum LoadError {
     #[error("the build made no {}: {error}; is `component` in {} right?", path.display(), config::PROJECT)]
     Unbuilt { path: PathBuf, error: std::io::Error },
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
     #[error("{0}")]
     Rejected(String),
     #[error(transparent)]

@@ -91,7 +91,7 @@ fn asks(
             let overrides = Overrides { config, team: team.team, ..Overrides::default() };
             config::load(&overrides)?.over_stdio()?
         }
-        false => config::bare(file.parent().unwrap_or(Path::new(".")))?,
+        false => config::bare(file.parent().unwrap_or(Path::new(".")), &Overrides::default())?,
     };
     let team = config.local.teams.iter().find_map(|team| config.teams.get(team));
     Ok(team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten())
@@ -100,7 +100,7 @@ fn asks(
 /// Loads it in the same way as `larder serve` would, in a folder of its own.
 async fn run_alone(path: &Path, bytes: &[u8]) -> Result<(Option<Provider>, Option<String>), Failure> {
     let folder = alone::folder(path, bytes)?;
-    let config = config::bare(folder.path())?;
+    let config = config::bare(folder.path(), &Overrides::default())?;
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
     let served = app.served();

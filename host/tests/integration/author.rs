@@ -38,7 +38,7 @@ fn names(place: &Place) -> Vec<String> {
 
 #[test]
 fn bindings_are_written_and_nothing_else_is_touched() {
-    let place = Place::of("").file("go.mod", "module example.dev/notes\n");
+    let place = Place::of("").file("go.mod", "module example.dev/notes // of all notes\n");
     let listed = place.larder("bindings c -o c").yes();
     assert_eq!(listed, "c/provider.c\nc/provider.h\nc/provider_component_type.o\n");
     std::fs::write(place.path("c/mine.c"), "mine").unwrap();
@@ -121,7 +121,7 @@ fn renamed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 /// A project in the folder `project`, whose build is this script.
-fn project(script: &str) -> Place {
+pub(crate) fn project(script: &str) -> Place {
     let place = Place::of("");
     std::fs::create_dir(place.path("project")).unwrap();
     std::fs::copy(component("echo"), place.path("echo.wasm")).unwrap();
@@ -146,7 +146,7 @@ fn alive(id: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-const BUILDS: &str = "cp ../echo.wasm made";
+pub(crate) const BUILDS: &str = "cp ../echo.wasm made";
 
 #[cfg(target_os = "linux")]
 #[test]

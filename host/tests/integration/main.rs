@@ -20,6 +20,7 @@ mod commands;
 mod compiling;
 mod contract;
 mod crowd;
+mod dev;
 mod dialect;
 mod ending;
 mod eras;

@@ -45,16 +45,16 @@ pub(super) async fn check(
 ) -> Result<Answer, Failure> {
     let component = std::fs::read(file).map_err(|error| Failure::Input { path: file.to_owned(), error })?;
     let folder = alone::folder(file, &component)?;
-    let config = match config {
+    let plugins = Some(folder.path().to_owned());
+    let overrides = Overrides { config, plugins, team: team.team, listen: None };
+    let config = match overrides.config {
         Some(_) => {
-            let plugins = Some(folder.path().to_owned());
-            let overrides = Overrides { config, plugins, team: team.team, listen: None };
             let mut config = config::load(&overrides)?;
             // The folder is this team's; what the others have is not asked for.
             config.teams.retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
             config.over_stdio()?
         }
-        None => config::bare(folder.path())?,
+        None => config::bare(folder.path(), &overrides)?,
     };
     log::start_quietly(&config.log);
     let app = App::build(config).await?;

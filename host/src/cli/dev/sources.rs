@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::cli::failure::Failure;
 use crate::config::Project;
@@ -12,6 +12,8 @@ use crate::name::Digest;
 
 /// Between two looks; what is the same in two of them has been saved.
 const LOOK: Duration = Duration::from_millis(100);
+/// What is the same for so long is not being worked on, even by somebody who saves often.
+const REST: Duration = Duration::from_secs(2);
 /// A project with more than these has something in it that should be ignored.
 const FILES: usize = 10_000;
 /// Larger files are compared by time and size.
@@ -80,6 +82,19 @@ impl Sources {
                 return Ok(now);
             }
         }
+    }
+
+    /// Returns what there is when it was the same for a while.
+    pub(super) async fn at_rest(&mut self) -> Result<Snapshot, Failure> {
+        let (mut before, mut since) = (self.look()?, Instant::now());
+        while since.elapsed() < REST {
+            tokio::time::sleep(LOOK).await;
+            let now = self.look()?;
+            if now != before {
+                (before, since) = (now, Instant::now());
+            }
+        }
+        Ok(before)
     }
 
     async fn settled(&mut self) -> Result<Snapshot, Failure> {

@@ -1,21 +1,21 @@
-//! Where a component is loaded: in a server of our own, in a house that is closed again, or in a folder that
-//! another server follows.
+//! Where a component is loaded: first in a house of its own that is closed again, and what works there in a server of
+//! ours, or in a folder that another server follows.
 
-use std::net::SocketAddr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use super::{LoadError, own_configuration};
-use crate::app::{self, App, Provider, Served, View};
-use crate::author;
+use super::LoadError;
+use super::made::{Made, Shelf};
+use crate::app::{self, App, Provider, Rejected, View};
 use crate::cli::failure::Failure;
 use crate::cli::log;
 use crate::config::{self, Config, Log, Overrides, Project};
-use crate::name::Digest;
-use crate::policy::Approve;
+use crate::policy::{Approve, Grant};
+use crate::reconcile::Approvals;
 
 /// Compiling takes ten seconds for the largest; what is not there by then never comes.
 const LOADED: Duration = Duration::from_secs(120);
@@ -23,90 +23,101 @@ const LOADED: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(super) struct Stage {
-    /// With the component, and nothing else.
-    folder: TempDir,
+    /// With all folders of ours; they go with it.
+    room: TempDir,
+    /// Where it is tried, with nothing else.
+    trial: Shelf,
     config: Config,
-    /// What a server of ours serves; without one, a house is opened for each load.
-    view: Option<View>,
-    /// Where it goes once it works.
-    plugins: Option<PathBuf>,
+    /// What a server of ours serves.
+    here: Option<(Shelf, View)>,
+    /// What another one does.
+    elsewhere: Option<Shelf>,
 }
 
 impl Stage {
-    pub(super) fn alone(project: &Project, config: Option<PathBuf>) -> Result<Self, Failure> {
-        let folder = tempfile::tempdir()?;
-        let config = configuration(project, config, folder.path(), None)?;
-        Ok(Self { folder, config, view: None, plugins: None })
+    pub(super) fn alone(project: &Project, given: Overrides) -> Result<Self, Failure> {
+        let room = tempfile::tempdir()?;
+        let trial = shelf(&room, "trial")?;
+        let config = configuration(project, given, &trial, room.path())?;
+        Ok(Self { room, trial, config, here: None, elsewhere: None })
     }
 
-    pub(super) fn elsewhere(
-        project: &Project,
-        plugins: PathBuf,
-        config: Option<PathBuf>,
-    ) -> Result<Self, Failure> {
-        Ok(Self { plugins: Some(plugins), ..Self::alone(project, config)? })
+    pub(super) fn elsewhere(project: &Project, plugins: PathBuf, given: Overrides) -> Result<Self, Failure> {
+        Ok(Self { elsewhere: Some(Shelf::new(plugins)), ..Self::alone(project, given)? })
     }
 
     pub(super) async fn here(
         project: &Project,
-        config: Option<PathBuf>,
-        listen: Option<SocketAddr>,
+        given: Overrides,
     ) -> Result<(Self, App, TcpListener), Failure> {
-        let folder = tempfile::tempdir()?;
-        let config = configuration(project, config, folder.path(), listen)?;
+        let stage = Self::alone(project, given)?;
+        let served = shelf(&stage.room, "served")?;
+        let mut config = stage.config.clone();
+        config.teams.values_mut().for_each(|team| team.reconcile.plugins = served.folder().to_owned());
         let listener = app::bind(config.endpoint.listen).await?;
-        let app = App::build(config.clone()).await?;
-        let stage = Self { folder, config, view: Some(app.view()), plugins: None };
-        Ok((stage, app, listener))
+        let app = App::build(config).await?;
+        let here = Some((served, app.view()));
+        Ok((Self { here, ..stage }, app, listener))
     }
 
-    /// Loads what was built.
+    /// Loads what was built. What does not work goes nowhere: whatever is served goes on.
     pub(super) async fn load(&mut self, project: &Project) -> Result<Provider, LoadError> {
-        let path = &project.component;
-        let component =
-            std::fs::read(path).map_err(|error| LoadError::Unbuilt { path: path.clone(), error })?;
-        let digest = Digest::of(&component).to_string();
-        put(project, &component, self.folder.path())?;
-        let provider = match &self.view {
-            Some(view) => published(view, &digest).await?,
-            None => self.try_out(&digest).await?,
-        };
-        if let Some(plugins) = &self.plugins {
-            put(project, &component, plugins)?;
+        let made = Made::read(project)?;
+        let digest = made.digest();
+        self.trial.put(&made)?;
+        let tried = self.try_out(&digest).await?;
+        if let Some((shelf, view)) = &mut self.here {
+            let before = view.served().rejected;
+            shelf.put(&made)?;
+            let terms = terms(&tried, self.trial.folder());
+            let is_it = |one: &Provider| one.digest == digest && terms == self::terms(one, shelf.folder());
+            return published(view, &digest, &before, is_it).await;
         }
-        Ok(provider)
+        if let Some(shelf) = &mut self.elsewhere {
+            shelf.put(&made)?;
+        }
+        Ok(tried)
     }
 
     async fn try_out(&self, digest: &str) -> Result<Provider, LoadError> {
         let app = App::build(self.config.clone()).await?;
         let served = app.served();
         app.finish().await;
-        found(served, digest).unwrap_or_else(|| Err(LoadError::Rejected("it was not loaded".into())))
+        if let Some(rejected) = served.rejected.into_iter().next() {
+            return Err(refused(rejected));
+        }
+        let provider = served.providers.into_iter().find(|provider| provider.digest == digest);
+        provider.ok_or_else(|| LoadError::Rejected("it was not loaded".into()))
     }
 }
 
+fn shelf(room: &TempDir, name: &str) -> Result<Shelf, Failure> {
+    let folder = room.path().canonicalize()?.join(name);
+    fs::create_dir(&folder)?;
+    Ok(Shelf::new(folder))
+}
+
 /// What the author's machine grants, to the author's own component.
-fn configuration(
-    project: &Project,
-    config: Option<PathBuf>,
-    plugins: &Path,
-    listen: Option<SocketAddr>,
-) -> Result<Config, Failure> {
-    let overrides = Overrides { plugins: Some(plugins.to_owned()), listen, ..Overrides::default() };
-    let mut config = match own_configuration(project, config) {
-        Some(file) => config::load(&Overrides { config: Some(file), ..overrides })?,
-        None => Config { overrides, ..config::bare(plugins)? },
+fn configuration(project: &Project, given: Overrides, trial: &Shelf, room: &Path) -> Result<Config, Failure> {
+    let plugins = trial.folder();
+    let own = || Some(project.folder.join(config::FILE)).filter(|path| path.exists());
+    let given = Overrides { config: given.config.or_else(own), plugins: Some(plugins.to_owned()), ..given };
+    let mut config = match given.config {
+        Some(_) => config::load(&given)?,
+        None => config::bare(plugins, &given)?,
     };
-    // Whoever runs the build has trusted the project with more than any grant gives.
+    // The folders are this team's; what the others have is not served, and who asks belongs to it.
+    config.teams.retain(|name, _| given.team.as_ref().is_none_or(|team| team == name));
+    config.endpoint.caller.teams = config.local.teams.clone();
     for team in config.teams.values_mut() {
+        // Whoever runs the build has trusted the project with more than any grant gives.
         team.reconcile.default.approve = Approve::Always;
         team.reconcile.terms.values_mut().for_each(|terms| terms.approve = Approve::Always);
+        // What is remembered of folders that go with this process would be of use to nobody.
+        team.reconcile.approvals = Approvals::new(&room.join("state"), plugins);
     }
     // Reading it again would take that back.
     config.file = None;
-    if let Some(listen) = listen {
-        config.endpoint.listen = listen;
-    }
     // An author wants to see what the component says, and of the host only what is wrong.
     let filter = format!("warn,{}=debug", project.name);
     log::start(&if config.log.filter == "info" {
@@ -117,21 +128,34 @@ fn configuration(
     Ok(config)
 }
 
-/// The component, after what it asks for: so the two are seen together.
-fn put(project: &Project, component: &[u8], folder: &Path) -> Result<(), LoadError> {
-    let asks = format!("{}.toml", project.name);
-    if let Ok(text) = std::fs::read(project.folder.join(&asks)) {
-        author::replace(&folder.join(&asks), &text)?;
+/// What it is given, whichever of our folders it was loaded from.
+fn terms(provider: &Provider, folder: &Path) -> Grant {
+    let mut grant = Grant::clone(&provider.grant);
+    for dir in &mut grant.dirs {
+        if let Ok(below) = dir.host.strip_prefix(folder) {
+            dir.host = below.to_owned();
+        }
     }
-    Ok(author::replace(&folder.join(format!("{}.wasm", project.name)), component)?)
+    grant
 }
 
-/// Waits until the server has loaded just this.
-async fn published(view: &View, digest: &str) -> Result<Provider, LoadError> {
+/// Waits until the server has loaded just this. What it rejected `before` says nothing of it.
+async fn published(
+    view: &View,
+    digest: &str,
+    before: &[Rejected],
+    is_it: impl Fn(&Provider) -> bool,
+) -> Result<Provider, LoadError> {
     let end = Instant::now() + LOADED;
     loop {
-        if let Some(found) = found(view.served(), digest) {
-            return found;
+        let served = view.served();
+        if let Some(provider) = served.providers.into_iter().find(&is_it) {
+            return Ok(provider);
+        }
+        let is_about = |one: &Rejected| one.digest.as_deref().is_none_or(|other| other == digest);
+        let mut rejected = served.rejected.into_iter();
+        if let Some(rejected) = rejected.find(|one| is_about(one) && !before.contains(one)) {
+            return Err(refused(rejected));
         }
         if Instant::now() > end {
             return Err(LoadError::Late(LOADED));
@@ -140,11 +164,6 @@ async fn published(view: &View, digest: &str) -> Result<Provider, LoadError> {
     }
 }
 
-fn found(served: Served, digest: &str) -> Option<Result<Provider, LoadError>> {
-    let rejected =
-        served.rejected.into_iter().find(|rejected| rejected.digest.as_deref().is_none_or(|d| d == digest));
-    if let Some(rejected) = rejected {
-        return Some(Err(LoadError::Rejected(format!("{} is rejected: {}", rejected.file, rejected.reason))));
-    }
-    served.providers.into_iter().find(|provider| provider.digest == digest).map(Ok)
+fn refused(rejected: Rejected) -> LoadError {
+    LoadError::Rejected(format!("{} is rejected: {}", rejected.file, rejected.reason))
 }

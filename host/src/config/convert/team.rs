@@ -113,8 +113,8 @@ impl Conversion<'_> {
                 );
             }
             None if house.overrides.plugins.is_some() => {
-                let what = "the configuration has teams: say with `--team NAME` whose folder it is";
-                self.fault_of("--plugins", what.into());
+                let what = "the configuration has teams: say with `--team NAME` whose the components are";
+                self.fault_of("--team", what.into());
             }
             _ => {}
         }

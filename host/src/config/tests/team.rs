@@ -120,7 +120,7 @@ fn the_command_line_names_a_team() {
     check_with(
         TWO,
         &overrides(Some("docs"), None),
-        expect!["--plugins: the configuration has teams: say with `--team NAME` whose folder it is"],
+        expect!["--team: the configuration has teams: say with `--team NAME` whose the components are"],
     );
     for text in ["", TWO] {
         check_with(
