@@ -147,7 +147,10 @@ impl App {
         let audit = Audit::open(&config.audit, metrics.clone(), &last).map_err(RunError::Audit)?;
         join_all(keepers.iter_mut().map(Team::load)).await;
         let parts = keepers.iter().map(|team| (team.reader.clone(), team.signals.clone()));
-        let gateway = Gateway::new(config.gateway, parts).with_audit(audit.clone());
+        let rations =
+            keepers.iter().filter_map(|team| Some((team.reader.team().clone(), team.ration.clone()?)));
+        let gateway = Gateway::new(config.gateway, parts).with_audit(audit.clone()).with_rations(rations);
+        gateway.show_refusals(&metrics);
         gateway.show_cache(&metrics);
         let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), metrics);
         health.right("start");

@@ -4,6 +4,7 @@ mod audited;
 mod cache;
 mod cursor;
 mod error;
+mod fair;
 mod filter;
 mod list;
 mod read;
@@ -21,7 +22,7 @@ use crate::audit::Audit;
 use crate::catalog::{self, Reader, Watch};
 use crate::metrics::Metrics;
 use crate::name::TeamName;
-use crate::policy::Permit;
+use crate::policy::{Permit, Ration};
 use crate::resource::{Call, Caller, Completing, Completion, Freshness};
 use crate::sandbox::{Outbox, Signal};
 
@@ -44,6 +45,7 @@ pub struct Gateway {
     config: Arc<Config>,
     teams: Arc<BTreeMap<TeamName, Arc<Team>>>,
     audit: Audit,
+    rations: Arc<BTreeMap<TeamName, Arc<Ration>>>,
 }
 
 /// What the gateway has of one team, and shares with no other.
@@ -76,12 +78,18 @@ impl Gateway {
             (reader.team().clone(), Arc::new(Team { reader, cache, signals }))
         };
         let teams = Arc::new(teams.into_iter().map(team).collect());
-        Self { config: Arc::new(config), teams, audit: Audit::default() }
+        Self { config: Arc::new(config), teams, audit: Audit::default(), rations: Arc::default() }
     }
 
     /// Writes down here who read what.
     pub fn with_audit(mut self, audit: Audit) -> Self {
         self.audit = audit;
+        self
+    }
+
+    /// Lets requests in by what their teams have left.
+    pub fn with_rations(mut self, rations: impl IntoIterator<Item = (TeamName, Arc<Ration>)>) -> Self {
+        self.rations = Arc::new(rations.into_iter().collect());
         self
     }
 

@@ -30,6 +30,7 @@ struct Inner {
     house: House,
     providers: Mutex<BTreeMap<(TeamName, ProviderName), Weak<Tally>>>,
     readings: Mutex<Vec<Reading>>,
+    refusals: Mutex<BTreeMap<TeamName, Look>>,
     started: SystemTime,
 }
 
@@ -37,8 +38,10 @@ struct Inner {
 struct Reading {
     name: &'static str,
     help: &'static str,
-    look: Box<dyn Fn() -> u64 + Send + Sync>,
+    look: Look,
 }
+
+type Look = Box<dyn Fn() -> u64 + Send + Sync>;
 
 impl Default for Inner {
     fn default() -> Self {
@@ -46,6 +49,7 @@ impl Default for Inner {
             house: House::default(),
             providers: Mutex::default(),
             readings: Mutex::default(),
+            refusals: Mutex::default(),
             started: SystemTime::now(),
         }
     }
@@ -85,6 +89,11 @@ impl Metrics {
         lock(&self.0.readings).push(Reading { name, help, look: Box::new(look) });
     }
 
+    /// Shows how often this team was refused something because its quota was used up.
+    pub fn refusals(&self, team: &TeamName, look: impl Fn() -> u64 + Send + Sync + 'static) {
+        lock(&self.0.refusals).insert(team.clone(), Box::new(look));
+    }
+
     /// Writes all of it.
     pub fn show(&self, text: &mut Text) {
         process::show(text, self.0.started);
@@ -92,6 +101,11 @@ impl Metrics {
         for reading in lock(&self.0.readings).iter() {
             text.family(reading.name, Kind::Gauge, reading.help);
             text.sample(reading.name, &[], (reading.look)());
+        }
+        let name = "larder_quota_refusals_total";
+        text.family(name, Kind::Counter, "What was refused because a team's quota was used up.");
+        for (team, look) in lock(&self.0.refusals).iter() {
+            text.sample(name, &[("team", team.as_str())], look());
         }
         show::providers(text, &self.living());
     }

@@ -2,8 +2,10 @@
 //! Nothing is granted by default, and every limit has a value by default.
 
 mod ask;
+mod bucket;
 mod ceiling;
 mod quota;
+mod ration;
 mod secret;
 
 use std::collections::BTreeMap;
@@ -12,8 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::ask::{Approve, Ask, granted, import_asks};
+pub use self::bucket::Bucket;
 pub use self::ceiling::{Bounds, Ceiling, Cut};
 pub use self::quota::Quota;
+pub use self::ration::{Admission, Memory, Ration, UsedUp};
 pub use self::secret::{Secret, Secrets};
 use crate::name::TeamName;
 use crate::resource::{Call, Caller};

@@ -1,24 +1,26 @@
 //! A component that was checked, compiled and probed: it can be called, one guest a call.
 //! WIT types end here; what leaves this room is ours, bounded and parsed.
 
+mod breaker;
 mod convert;
 mod counted;
 mod probe;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
+use self::breaker::Breaker;
 use self::convert::{Left, entry_page, reading, template_match, template_page, versions};
 pub use self::probe::{LoadError, Probed};
 use crate::metrics::Tally;
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::policy::{Grant, Permit};
+use crate::policy::{Grant, Permit, Ration, UsedUp};
 use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
 use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
@@ -40,9 +42,11 @@ pub struct Provider {
     outgoing: Arc<Outgoing>,
     pace: Arc<Pace>,
     turns: Semaphore,
+    breaker: Breaker,
     signals: Outbox,
     threads: Option<Arc<Threads>>,
     tally: Arc<Tally>,
+    ration: Option<Arc<Ration>>,
     since: SystemTime,
 }
 
@@ -76,6 +80,12 @@ pub enum CallError {
     /// All its turns are taken, and stayed so for too long.
     #[error("it is busy with other calls")]
     Busy,
+    /// Its team has used up what it may use.
+    #[error(transparent)]
+    UsedUp(UsedUp),
+    /// It only faulted lately, and is left alone for so long.
+    #[error("it is set aside after many faults, and tried again in {} ms", _0.as_millis())]
+    SetAside(Duration),
 }
 
 /// One page of a provider's own list.
@@ -115,6 +125,7 @@ impl Provider {
         grant: Arc<Grant>,
         sandbox: Arc<Sandbox>,
         signals: Outbox,
+        ration: Option<Arc<Ration>>,
     ) -> Self {
         static REVISIONS: AtomicU64 = AtomicU64::new(1);
         // Only what has a folder can wait for one.
@@ -128,6 +139,8 @@ impl Provider {
             digest,
             outgoing: Arc::new(Outgoing::new(&grant)),
             pace: Arc::default(),
+            breaker: Breaker::default(),
+            ration,
             turns: Semaphore::new(grant.limits.calls as usize),
             threads,
             grant,
@@ -168,6 +181,11 @@ impl Provider {
         &self.tally
     }
 
+    /// How long it is set aside yet, because it only faulted; none if it is not.
+    pub fn set_aside(&self) -> Option<Duration> {
+        self.breaker.set_aside()
+    }
+
     /// What it was given.
     pub fn grant(&self) -> &Arc<Grant> {
         &self.grant
@@ -200,6 +218,10 @@ impl Provider {
         let Ok(Ok(_turn)) = turn else {
             return Err(CallError::Busy);
         };
+        let _team_turn = match &self.ration {
+            Some(ration) => Some(ration.turn(self.grant.limits.queue).await.map_err(CallError::UsedUp)?),
+            None => None,
+        };
         let lease = Lease {
             provider: self.name.clone(),
             team: self.team.clone(),
@@ -210,6 +232,7 @@ impl Provider {
             signals: self.signals.clone(),
             threads: self.threads.clone(),
             tally: self.tally.clone(),
+            ration: self.ration.clone(),
         };
         // On the heap: all that goes on around a guest is large, and each future that waits for it would hold
         // it in itself, and copy it where it is handed on, until a thread's stack has no room for it.

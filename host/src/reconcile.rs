@@ -32,7 +32,7 @@ use crate::catalog::Writer;
 use crate::drain::Drain;
 use crate::health::Health;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::{Approve, Ask, Ceiling, Grant};
+use crate::policy::{Approve, Ask, Ceiling, Grant, Ration};
 use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
 use crate::uri::Uri;
 
@@ -93,10 +93,17 @@ pub struct Reconcile {
 
 impl Reconcile {
     /// Nothing is loaded before the first round.
-    pub fn new(config: Config, sandbox: Arc<Sandbox>, writer: Writer, drain: Drain) -> Self {
+    pub fn new(
+        config: Config,
+        sandbox: Arc<Sandbox>,
+        writer: Writer,
+        ration: Option<Arc<Ration>>,
+        drain: Drain,
+    ) -> Self {
         let (signals, inbox) = outbox();
         let (done, loaded) = mpsc::unbounded_channel();
         let (team, poll) = (config.team.clone(), config.poll);
+        let most = ration.as_ref().map_or(usize::MAX, |ration| ration.quota().providers as usize);
         let notes = Notes::new(config.approvals.clone(), team.clone(), drain.clone());
         let load = Load {
             team: team.clone(),
@@ -107,10 +114,13 @@ impl Reconcile {
             read_ask: config.read_ask,
             approvals: config.approvals.clone(),
             turns: Semaphore::new(LOADS),
+            ration,
             done,
         };
+        let mut wants = Wants::new(config);
+        wants.at_most(most);
         Self {
-            sight: Sight::new(Wants::new(config), drain.clone()),
+            sight: Sight::new(wants, drain.clone()),
             notes,
             state: State::default(),
             relists: Relists::default(),

@@ -114,7 +114,7 @@ impl Sandbox {
             return Err(plain(FaultKind::Crowded));
         };
         let _ticking = self.ticker.run();
-        let (tally, began) = (lease.tally.clone(), Instant::now());
+        let (tally, ration, began) = (lease.tally.clone(), lease.ration.clone(), Instant::now());
         let wall = grant.limits.wall;
         let until = tokio::time::Instant::now() + wall;
         let threads = lease.threads.clone();
@@ -128,7 +128,7 @@ impl Sandbox {
                 let instance = compiled.pre.instantiate_async(&mut store).await?;
                 act(&mut store, &instance).await
             });
-            let work = pin!(limits::counted(&tally, work));
+            let work = pin!(limits::counted(&tally, ration.as_deref(), work));
             let work = async {
                 match &threads {
                     Some(threads) => threads.within(work).await?,
@@ -143,6 +143,9 @@ impl Sandbox {
             Ok(Err(error)) => error,
             Err(_) => return Err(Fault { stderr: log.tail(), ..plain(FaultKind::Wall(wall)) }),
         };
+        if store.data().meter.crowded {
+            return Err(plain(FaultKind::Crowded));
+        }
         let seen =
             Seen { out_of_cpu: spent.load(Ordering::Relaxed), out_of_memory: store.data().meter.refused };
         let kind = classify(&error, &seen, &grant.limits);

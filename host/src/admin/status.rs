@@ -72,6 +72,8 @@ pub struct Provider {
     pub calls: BTreeMap<String, u64>,
     /// What went wrong last.
     pub last_error: Option<LastError>,
+    /// How long it is set aside yet, because it only faulted, in milliseconds.
+    pub set_aside_ms: Option<u64>,
 }
 
 /// What a provider was given, without any value that may be a secret.
@@ -176,6 +178,9 @@ impl Provider {
             grants: Grants::of(provider.grant()),
             calls: calls.filter(|(_, count)| *count > 0).collect(),
             last_error: provider.tally().last_error().map(|error| LastError::of(&error)),
+            set_aside_ms: provider
+                .set_aside()
+                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::endpoint::auth::Gate;
 use crate::health::Health;
 use crate::lookout::{self, Lookout};
 use crate::name::TeamName;
+use crate::policy::Ration;
 use crate::reconcile::{Reconcile, Reread};
 use crate::sandbox::{Outbox, Sandbox};
 
@@ -20,6 +21,8 @@ use crate::sandbox::{Outbox, Sandbox};
 pub(super) struct Team {
     pub(super) reader: Reader,
     pub(super) signals: Outbox,
+    /// None where there are no teams: then nobody is there to be fair to.
+    pub(super) ration: Option<Arc<Ration>>,
     reconcile: Reconcile,
     lookout: Lookout,
     /// Log lines tell of which team they are where there are several.
@@ -45,16 +48,18 @@ impl Team {
             Some(_) => tracing::error_span!("team", %name),
             None => tracing::Span::none(),
         };
+        let ration = config.quota.map(|quota| Arc::new(Ration::new(quota)));
         let (writer, reader) = catalog::catalog(name, watched_uris);
         let herald = writer.herald();
-        let reconcile = Reconcile::new(config.reconcile, sandbox, writer, drain.clone()).with_health(health);
+        let reconcile = Reconcile::new(config.reconcile, sandbox, writer, ration.clone(), drain.clone());
+        let reconcile = reconcile.with_health(health);
         let reconcile = match reread {
             Some(reread) => reconcile.with_reread(reread),
             None => reconcile,
         };
         let signals = reconcile.signals();
         let lookout = Lookout::new(lookout, reader.clone(), herald, signals.clone(), drain);
-        Self { reader, signals, reconcile, lookout, span }
+        Self { reader, signals, ration, reconcile, lookout, span }
     }
 
     /// Loads what is in its folder.

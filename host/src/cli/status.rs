@@ -70,6 +70,10 @@ fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
         "  {name:width$}  {digest}  since {since}  {resources}{more} resources, {templates} templates; calls: {}",
         calls(&provider.calls)
     )));
+    if let Some(time) = provider.set_aside_ms {
+        lines
+            .push(format!("    set aside for {time} ms more, since it only faulted; then it is tried again"));
+    }
     if let Some(error) = &provider.last_error {
         let at = format!("    last error, {}: {} of a {}: ", error.at, error.outcome, error.asked);
         lines.push(at + &line(&error.message));

@@ -15,8 +15,11 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Body as _;
 
 use super::Endpoint;
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::answer::{Peer, error};
 use super::auth::{Denied, METADATA, Who};
 use super::door;
@@ -28,6 +31,8 @@ use super::method::{self, Asking};
 use super::progress::{Exchange, Said};
 use super::refusal::{INTERNAL, REQUEST, Refusal};
 use super::stream;
+
+use crate::policy::UsedUp;
 
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -120,7 +125,20 @@ impl Endpoint {
         response
     }
 
+    /// Before the body is looked at: what is refused costs next to nothing.
     async fn post(&self, headers: &HeaderMap, who: &Arc<Who>, body: Body) -> Response {
+        let admission = match self.0.gateway.admit(&who.caller) {
+            Ok(admission) => admission,
+            Err(used_up) => return too_many(used_up),
+        };
+        let response = self.posted(headers, who, body).await;
+        if let Some(admission) = admission {
+            admission.answered(response.body().size_hint().lower());
+        }
+        response
+    }
+
+    async fn posted(&self, headers: &HeaderMap, who: &Arc<Who>, body: Body) -> Response {
         let bytes = match self.body(headers, body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refused(None, &refusal),
@@ -222,18 +240,35 @@ impl Endpoint {
         if !accepts(headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
-        let permit = self.stream_permit()?;
+        let seat = self.seat(who)?;
         let call = method::call(&request.params, who.caller.clone())?;
         let listening = Listening::begin(self, request.id.clone(), filter, &call.into()).await;
-        Ok(stream::listening(self.clone(), listening, who.clone(), permit))
+        Ok(stream::listening(self.clone(), listening, who.clone(), seat))
     }
 
-    fn stream_permit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Refusal> {
-        self.0.streams.clone().try_acquire_owned().map_err(|_| {
+    /// A place among those who listen: one of the caller's team, and one of the house.
+    fn seat(&self, who: &Who) -> Result<Seat, Refusal> {
+        let team = self.0.gateway.seat(&who.caller).map_err(Refusal::used_up)?;
+        let house = self.0.streams.clone().try_acquire_owned().map_err(|_| {
             Refusal::new(INTERNAL, "too many clients are listening: try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
-        })
+        })?;
+        Ok(Seat { _house: house, _team: team })
     }
+}
+
+/// Free again when it is dropped.
+pub(super) struct Seat {
+    _house: OwnedSemaphorePermit,
+    _team: Option<OwnedSemaphorePermit>,
+}
+
+fn too_many(used_up: UsedUp) -> Response {
+    let mut response = refused(None, &Refusal::used_up(used_up));
+    // In whole seconds, and never at once.
+    let seconds = used_up.retry.as_secs() + 1;
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
 }
 
 fn speaks_modern(headers: &HeaderMap) -> bool {

@@ -10,6 +10,7 @@ use super::fields::BadFields;
 use super::json::{Object, object};
 use crate::gateway::Error;
 use crate::name::ProviderName;
+use crate::policy::UsedUp;
 
 pub(super) const PARSE: i32 = -32700;
 pub(super) const REQUEST: i32 = -32600;
@@ -62,6 +63,17 @@ impl Refusal {
 
     pub(super) fn id_taken() -> Self {
         Self::new(REQUEST, "a request with this id is still under way")
+    }
+
+    /// The caller's team has used up what it may use: HTTP says it as well.
+    pub(super) fn used_up(used_up: UsedUp) -> Self {
+        let retry = u64::try_from(used_up.retry.as_millis()).unwrap_or(u64::MAX);
+        Self::new(INTERNAL, used_up.to_string()).with_status(StatusCode::TOO_MANY_REQUESTS).with_data(
+            |data| {
+                data.text("kind", "quota");
+                data.integer("retryAfterMs", retry);
+            },
+        )
     }
 
     pub(super) fn version(requested: &str) -> Self {
@@ -128,6 +140,16 @@ fn translate(error: &Error, modern: bool) -> Refusal {
         Error::Failed { provider, message } => failed(provider, "failed", "failed", message),
         Error::Fault { provider, fault } => failed(provider, "fault", "failed", fault),
         Error::Busy { provider } => failed(provider, "busy", "is busy", "try again later"),
+        Error::SetAside { provider, retry } => {
+            let retry = retry.as_millis();
+            let message = format!("the provider `{provider}` only failed lately: try again in {retry} ms");
+            Refusal::new(INTERNAL, message).with_data(|data| {
+                data.text("provider", provider.as_str());
+                data.text("kind", "set-aside");
+                data.integer("retryAfterMs", u64::try_from(retry).unwrap_or(u64::MAX));
+            })
+        }
+        Error::UsedUp(used_up) => Refusal::used_up(*used_up),
     }
 }
 

@@ -9,11 +9,11 @@ use axum::body::Body;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::response::Response;
 use futures_util::{Stream, StreamExt as _, stream};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::Endpoint;
 use super::auth::Who;
+use super::http::Seat;
 use super::listen::Listening;
 use super::progress::{Exchange, Said};
 use super::replay::{Heard, Place};
@@ -67,16 +67,11 @@ fn alive() -> Vec<u8> {
 
 /// A stream of the modern era: the acknowledgement, what changes, and the result when the house closes or the
 /// listener's credential ends.
-pub(super) fn listening(
-    endpoint: Endpoint,
-    listening: Listening,
-    who: Arc<Who>,
-    permit: OwnedSemaphorePermit,
-) -> Response {
+pub(super) fn listening(endpoint: Endpoint, listening: Listening, who: Arc<Who>, seat: Seat) -> Response {
     let first = frame([listening.acknowledgement()]);
-    let state = Some((endpoint, listening, who, permit));
+    let state = Some((endpoint, listening, who, seat));
     let rest = stream::unfold(state, |state| async move {
-        let (endpoint, listening, who, permit) = state?;
+        let (endpoint, listening, who, seat) = state?;
         let inner = &endpoint.0;
         let bytes = tokio::select! {
             biased;
@@ -85,7 +80,7 @@ pub(super) fn listening(
             news = listening.next() => frame(news),
             () = tokio::time::sleep(inner.config.keep_alive) => alive(),
         };
-        Some((bytes, Some((endpoint, listening, who, permit))))
+        Some((bytes, Some((endpoint, listening, who, seat))))
     });
     events(stream::once(async move { first }).chain(rest))
 }
@@ -95,12 +90,12 @@ pub(super) fn notifications(
     endpoint: Endpoint,
     session: Arc<Session>,
     who: Arc<Who>,
-    permit: OwnedSemaphorePermit,
+    seat: Seat,
     place: Place,
 ) -> Response {
     // It makes the response begin, so that the client knows that it is heard.
     let first = beginning(&session, || session.replay.told_id(place.number())).unwrap_or_else(alive);
-    let open = Open { token: session.begin_stream(), session, who, place, _permit: permit };
+    let open = Open { token: session.begin_stream(), session, who, place, _seat: seat };
     let first = stream::once(async { first });
     let rest = stream::unfold((endpoint, open), |(endpoint, mut open)| async move {
         let (token, who) = (open.token.clone(), open.who.clone());
@@ -134,7 +129,7 @@ struct Open {
     session: Arc<Session>,
     who: Arc<Who>,
     place: Place,
-    _permit: OwnedSemaphorePermit,
+    _seat: Seat,
 }
 
 impl Open {
@@ -165,11 +160,11 @@ pub(super) fn strand(
     heard: Heard,
     session: Arc<Session>,
     who: Arc<Who>,
-    permit: Option<OwnedSemaphorePermit>,
+    seat: Option<Seat>,
 ) -> Response {
     let first = beginning(&session, || session.replay.strand_id(heard.strand(), heard.last()));
-    let state = (endpoint, heard, session, who, permit);
-    let rest = stream::unfold(state, |(endpoint, mut heard, session, who, permit)| async move {
+    let state = (endpoint, heard, session, who, seat);
+    let rest = stream::unfold(state, |(endpoint, mut heard, session, who, seat)| async move {
         let bytes = tokio::select! {
             biased;
             () = endpoint.0.gate.ended(&who) => return None,
@@ -179,7 +174,7 @@ pub(super) fn strand(
             }
             () = tokio::time::sleep(endpoint.0.config.keep_alive) => alive(),
         };
-        Some((bytes, (endpoint, heard, session, who, permit)))
+        Some((bytes, (endpoint, heard, session, who, seat)))
     });
     events(stream::iter(first).chain(rest))
 }

@@ -1,6 +1,9 @@
 //! Why a question has no answer.
 
+use std::time::Duration;
+
 use crate::name::ProviderName;
+use crate::policy::UsedUp;
 use crate::provider::CallError;
 use crate::uri::BadUri;
 
@@ -100,6 +103,17 @@ pub enum Error {
         /// Who.
         provider: ProviderName,
     },
+    /// It only faulted lately, and is not asked for a while.
+    #[error("`{provider}` is set aside after many faults; try again in {} ms", retry.as_millis())]
+    SetAside {
+        /// Who.
+        provider: ProviderName,
+        /// When it is worth another try.
+        retry: Duration,
+    },
+    /// The caller's team has used up what it may use.
+    #[error(transparent)]
+    UsedUp(#[from] UsedUp),
 }
 
 impl Error {
@@ -122,6 +136,8 @@ impl Error {
             CallError::Failed(message) => Self::Failed { provider, message },
             CallError::Fault(fault) => Self::Fault { provider, fault: fault.to_string() },
             CallError::Busy => Self::Busy { provider },
+            CallError::SetAside(retry) => Self::SetAside { provider, retry },
+            CallError::UsedUp(used_up) => Self::UsedUp(used_up),
         }
     }
 }

@@ -27,6 +27,7 @@ outcomes! {
     Unavailable "unavailable" "Not now.",
     Failed "failed" "The provider could not.",
     Busy "busy" "No turn was free in time.",
+    SetAside "set-aside" "The provider only faulted lately, and was not asked.",
     Cancelled "cancelled" "Nobody waits for the answer any more.",
     Cpu "cpu" "The guest used up its time on the processor.",
     Deadline "deadline" "The guest gave no answer in time.",
@@ -59,6 +60,7 @@ impl Outcome {
             Self::Unavailable
             | Self::Failed
             | Self::Busy
+            | Self::SetAside
             | Self::Cpu
             | Self::Deadline
             | Self::Memory

@@ -27,7 +27,7 @@ impl Default for Quota {
     fn default() -> Self {
         Self {
             memory: 2 << 30,
-            cpu: Duration::from_secs(2),
+            cpu: half_of_all(),
             calls: 64,
             requests: 500,
             bytes: 64 << 20,
@@ -36,4 +36,10 @@ impl Default for Quota {
             watchers: 500,
         }
     }
+}
+
+/// Half of the machine's processors: what is left is for the others, and for the host.
+fn half_of_all() -> Duration {
+    let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    Duration::from_millis(500) * u32::try_from(processors).unwrap_or(u32::MAX)
 }

@@ -4,6 +4,7 @@
 use std::pin::{Pin, pin};
 use std::time::SystemTime;
 
+use super::breaker::SetAside;
 use super::{CallError, ListQuery, Listed, Provider, wit};
 use crate::metrics::{LastError, Outcome, Tally};
 use crate::policy::Permit;
@@ -16,12 +17,13 @@ const MESSAGE: usize = 400;
 
 impl Provider {
     pub(super) async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        self.counted("describe", pin!(self.describe_once(permit))).await
+        self.counted("describe", "", pin!(self.describe_once(permit))).await
     }
 
     /// A part of its list.
     pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
-        self.counted("list", pin!(self.list_once(permit, query))).await
+        let about = query.cursor.clone().unwrap_or_default();
+        self.counted("list", &about, pin!(self.list_once(permit, query))).await
     }
 
     /// A part of its list of templates.
@@ -30,12 +32,13 @@ impl Provider {
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<Listed<Template>, CallError> {
-        self.counted("templates", pin!(self.templates_once(permit, cursor))).await
+        let about = cursor.clone().unwrap_or_default();
+        self.counted("templates", &about, pin!(self.templates_once(permit, cursor))).await
     }
 
     /// Whether a URI inside its claims is one of its own.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        self.counted("match", pin!(self.match_once(permit, uri))).await
+        self.counted("match", uri.as_str(), pin!(self.match_once(permit, uri))).await
     }
 
     /// What a URI holds.
@@ -46,28 +49,39 @@ impl Provider {
         matched: Option<Match>,
         known_version: Option<String>,
     ) -> Result<Reading, CallError> {
-        self.counted("read", pin!(self.read_once(permit, uri, matched, known_version))).await
+        self.counted("read", uri.as_str(), pin!(self.read_once(permit, uri, matched, known_version))).await
     }
 
     /// Values for a variable of one of its templates. None where it gives no suggestions at all.
     pub async fn complete(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
-        self.counted("complete", pin!(self.complete_once(permit, ask))).await
+        let about = ask.template.clone();
+        self.counted("complete", &about, pin!(self.complete_once(permit, ask))).await
     }
 
     /// The current versions of these URIs, in their order; none where a URI names nothing.
     /// Fails where it does not tell versions at all.
     pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
-        self.counted("versions", pin!(self.versions_once(permit, uris))).await
+        let about = uris.first().map_or("", Uri::as_str);
+        self.counted("versions", about, pin!(self.versions_once(permit, uris))).await
     }
 
     /// By its pin: given by value, the call would be in this future twice.
     async fn counted<T>(
         &self,
         asked: &'static str,
+        about: &str,
         answer: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
-        let mut counting = Counting { tally: &self.tally, outcome: Outcome::Cancelled };
+        let mut counting = Counting { tally: &self.tally, outcome: Outcome::SetAside };
+        let attempt = self.breaker.attempt().map_err(CallError::SetAside)?;
+        counting.outcome = Outcome::Cancelled;
         let answer = answer.await;
+        match &answer {
+            Err(CallError::Fault(_)) => self.tell_set_aside(attempt.faulted(about)),
+            // Nothing was asked of it.
+            Err(CallError::Busy | CallError::UsedUp(_)) => {}
+            _ => attempt.answered(),
+        }
         counting.outcome = answer.as_ref().err().map_or(Outcome::Ok, CallError::outcome);
         if let Err(error) = &answer
             && counting.outcome.is_trouble()
@@ -77,6 +91,13 @@ impl Provider {
             self.tally.trouble(LastError { at: SystemTime::now(), asked, outcome, message });
         }
         answer
+    }
+
+    fn tell_set_aside(&self, set_aside: Option<SetAside>) {
+        if let Some(SetAside(time)) = set_aside {
+            let (provider, digest) = (self.name.as_str(), self.digest.short());
+            tracing::warn!(provider, digest, ?time, "it only faults: it is set aside, and tried again then");
+        }
     }
 }
 
@@ -102,7 +123,8 @@ impl CallError {
             Self::Denied(_) => Outcome::Denied,
             Self::Unavailable(_) => Outcome::Unavailable,
             Self::Failed(_) => Outcome::Failed,
-            Self::Busy => Outcome::Busy,
+            Self::Busy | Self::UsedUp(_) => Outcome::Busy,
+            Self::SetAside(_) => Outcome::SetAside,
             Self::Fault(fault) => match fault.kind {
                 FaultKind::Cpu(_) => Outcome::Cpu,
                 FaultKind::Wall(_) => Outcome::Deadline,

@@ -58,6 +58,9 @@ pub enum LoadError {
         /// The limit.
         limit: u64,
     },
+    /// More providers than the team may have.
+    #[error("the team may have {0} providers, and those before it by name are as many (`quota.providers`)")]
+    TooMany(u32),
     /// It is not what the sandbox takes.
     #[error(transparent)]
     Rejected(#[from] Rejection),

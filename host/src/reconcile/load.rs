@@ -17,7 +17,7 @@ use crate::catalog::HeldBack;
 use crate::drain::Drain;
 use crate::metrics;
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::policy::{Approve, Ask, Grant, import_asks};
+use crate::policy::{Approve, Ask, Grant, Ration, import_asks};
 use crate::provider::{LoadError, Probed, Provider};
 use crate::sandbox::{Outbox, Rejection, Sandbox};
 use crate::source::{Fetched, File};
@@ -109,6 +109,7 @@ pub(super) struct Load {
     pub(super) folder: PathBuf,
     pub(super) read_ask: fn(&str, &Path) -> Result<Ask, String>,
     pub(super) approvals: Approvals,
+    pub(super) ration: Option<Arc<Ration>>,
     pub(super) turns: Semaphore,
     pub(super) done: mpsc::UnboundedSender<Loaded>,
 }
@@ -122,7 +123,8 @@ impl Load {
             let stem = wanted.file.stem().to_owned();
             // Closed never: the semaphore is ours.
             let _turn = load.turns.acquire().await;
-            let covered = load.covers(&wanted, &known).await;
+            // What is one too many is not served, even if it was before there were so many.
+            let covered = !wanted.is_too_many && load.covers(&wanted, &known).await;
             let outcome = or_panicked(load.load(wanted, known)).await;
             let house = load.sandbox.metrics().house();
             house.loaded(outcome.counted_as());
@@ -187,6 +189,9 @@ impl Load {
         reached: &mut Option<Revision>,
     ) -> Result<Outcome, LoadError> {
         let name = ProviderName::parse(wanted.file.stem())?;
+        if let (true, Some(ration)) = (wanted.is_too_many, &self.ration) {
+            return Err(LoadError::TooMany(ration.quota().providers));
+        }
         let (bytes, digest) = self.read(&wanted.file, &wanted.terms.grant).await?;
         let cut = wanted.ceiling.cut_ask(self.ask(wanted.beside).await?);
         for line in cut.off {
@@ -220,8 +225,15 @@ impl Load {
         // What it imports, whatever its grant covers: a narrower grant later is no reason to ask.
         asks.extend(import_asks(&compiled.imports, &Grant::default()));
         let owner = (name, self.team.clone());
-        let provider =
-            Provider::new(owner, digest, compiled, grant, self.sandbox.clone(), self.signals.clone());
+        let provider = Provider::new(
+            owner,
+            digest,
+            compiled,
+            grant,
+            self.sandbox.clone(),
+            self.signals.clone(),
+            self.ration.clone(),
+        );
         let probed = provider.probe().await?;
         Ok(Outcome::Offer(Box::new(Offered { provider: Arc::new(provider), probed, revision, asks })))
     }

@@ -278,7 +278,7 @@ fn retry(before: Option<&Failed>, error: &LoadError) -> Option<(Instant, Duratio
         | LoadError::Approvals(_)
         | LoadError::Beside(_) => true,
         LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
-        LoadError::BadName(_) | LoadError::TooLarge { .. } => false,
+        LoadError::BadName(_) | LoadError::TooLarge { .. } | LoadError::TooMany(_) => false,
     };
     if !is_passing {
         return None;

@@ -25,6 +25,8 @@ pub(super) struct Wanted {
     pub(super) beside: Option<File>,
     pub(super) terms: Terms,
     pub(super) ceiling: Arc<Ceiling>,
+    /// Whether its team has as many providers before it as it may have.
+    pub(super) is_too_many: bool,
     /// Of the file of approvals: another one may approve what was held back.
     approvals: Option<Stamp>,
 }
@@ -48,17 +50,29 @@ pub(super) struct Wants {
     folder: Folder,
     reread: Option<Rereading>,
     trouble: Option<String>,
+    most: usize,
 }
 
 impl Wants {
     pub(super) fn new(config: Config) -> Self {
         warn_of_cuts(&config);
-        Self { folder: Folder::new(config.plugins.clone()), config, reread: None, trouble: None }
+        Self {
+            folder: Folder::new(config.plugins.clone()),
+            config,
+            reread: None,
+            trouble: None,
+            most: usize::MAX,
+        }
     }
 
     pub(super) fn reread(&mut self, reread: Reread) {
         let known = Stamp::of(&reread.file).ok();
         self.reread = Some(Rereading { reread, known, latest: (known, Instant::now()) });
+    }
+
+    /// Wants no more components than this; the first by name.
+    pub(super) fn at_most(&mut self, most: usize) {
+        self.most = most;
     }
 
     /// Why the folder cannot be looked at, if it cannot.
@@ -84,11 +98,12 @@ impl Wants {
             Ok(seen) => {
                 self.trouble = None;
                 let approvals = Stamp::of(&self.config.approvals.file()).ok();
-                let wanted = seen.components.into_iter();
+                let wanted = seen.components.into_iter().enumerate();
                 let wanted = wanted
-                    .map(|(file, beside)| {
+                    .map(|(at, (file, beside))| {
                         let (terms, ceiling) = (self.terms(file.stem()), self.config.ceiling.clone());
-                        Wanted { terms, ceiling, file, beside, approvals }
+                        let is_too_many = at >= self.most;
+                        Wanted { terms, ceiling, file, beside, is_too_many, approvals }
                     })
                     .collect();
                 let again = seen.again.into_iter().chain(terms_again).min();

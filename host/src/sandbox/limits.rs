@@ -11,7 +11,7 @@ use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use super::state::State;
 use crate::metrics::Tally;
 use crate::metrics::process::thread_time;
-use crate::policy::Limits;
+use crate::policy::{Limits, Memory, Ration};
 
 /// How often the engine's clock ticks while any guest runs.
 const TICK: Duration = Duration::from_millis(1);
@@ -28,11 +28,14 @@ pub(super) struct Meter {
     table_elements: usize,
     instances: usize,
     pub(super) refused: bool,
+    /// It was not the guest that needs too much, but its team that has no more.
+    pub(super) crowded: bool,
     tally: Arc<Tally>,
+    share: Option<Memory>,
 }
 
 impl Meter {
-    pub(super) fn new(limits: &Limits, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(limits: &Limits, tally: Arc<Tally>, ration: Option<Arc<Ration>>) -> Self {
         tally.guests.up(1);
         Self {
             tally,
@@ -41,6 +44,8 @@ impl Meter {
             table_elements: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
             instances: limits.instances as usize,
             refused: false,
+            crowded: false,
+            share: ration.map(Memory::none),
         }
     }
 }
@@ -50,6 +55,10 @@ impl ResourceLimiter for Meter {
         let total = self.memory.saturating_add(desired.saturating_sub(current) as u64);
         if total > self.memory_limit {
             self.refused = true;
+            return Ok(false);
+        }
+        if self.share.as_mut().is_some_and(|share| !share.grow(total - self.memory)) {
+            self.crowded = true;
             return Ok(false);
         }
         self.tally.grew(total - self.memory, total);
@@ -85,23 +94,32 @@ impl Drop for Meter {
 }
 
 /// Counts the time that this takes on a processor, waiting left out.
-pub(super) async fn counted<T>(tally: &Tally, work: impl Future<Output = T>) -> T {
+pub(super) async fn counted<T>(tally: &Tally, ration: Option<&Ration>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|waker| {
         let began = thread_time();
         let polled = work.as_mut().poll(waker);
-        tally.ran(thread_time().saturating_sub(began));
+        let took = thread_time().saturating_sub(began);
+        tally.ran(took);
+        if let Some(ration) = ration {
+            ration.computed(took);
+        }
         polled
     })
     .await
 }
 
+/// How long a guest stands still at a time while its team has no time on processors left.
+const OVER: Duration = Duration::from_millis(50);
+
 /// Arms a store: after `cpu` on the processor the guest is interrupted, and long before it is slowed down.
+/// The more so where its team has used up what it has of processors.
 /// Says through the flag that it was this deadline.
 pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
     let spent = Arc::new(AtomicBool::new(false));
     let flag = spent.clone();
     let budget = u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX).max(1);
+    let ration = store.data().lease.ration.clone();
     let mut ticks = 0;
     store.set_epoch_deadline(2);
     store.epoch_deadline_callback(move |_| {
@@ -109,6 +127,9 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
         if ticks > budget {
             flag.store(true, Ordering::Relaxed);
             return Ok(UpdateDeadline::Interrupt);
+        }
+        if ration.as_ref().is_some_and(|ration| ration.over_cpu().is_some()) {
+            return Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(OVER))));
         }
         if ticks <= FREE_TICKS {
             return Ok(UpdateDeadline::Yield(1));

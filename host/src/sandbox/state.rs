@@ -14,7 +14,7 @@ use super::pace::Pace;
 use super::threads::Threads;
 use crate::metrics::Tally;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::{Access, Grant, Permit};
+use crate::policy::{Access, Grant, Permit, Ration};
 
 /// Handles and resources that one guest may hold. High by default in the engine.
 pub(super) const HANDLES: usize = 1_000;
@@ -57,6 +57,8 @@ pub struct Lease {
     pub threads: Option<Arc<Threads>>,
     /// Where it is counted what the guest uses.
     pub tally: Arc<Tally>,
+    /// What its team may use in all; none where there are no teams.
+    pub ration: Option<Arc<Ration>>,
 }
 
 /// What the engine holds for one guest.
@@ -83,7 +85,7 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
         Ok(Self {
-            meter: Meter::new(limits, lease.tally.clone()),
+            meter: Meter::new(limits, lease.tally.clone(), lease.ration.clone()),
             reports_left: limits.reports,
             lost_one: false,
             wasi: wasi(&lease.grant, &log)?,

@@ -11,7 +11,7 @@ use larder::gateway::{self, CacheConfig, Error, Filter, Gateway};
 use larder::lookout::{self, Lookout};
 use larder::metrics::Metrics;
 use larder::name::{ProviderName, TeamName, Teams};
-use larder::policy::{Approve, Grant};
+use larder::policy::{Approve, Grant, Quota, Ration};
 use larder::reconcile::{self, Approvals, Reconcile, Round, Terms};
 use larder::resource::{Body, Call, Caller, Reading};
 use larder::sandbox::{self, CompilerConfig, Sandbox};
@@ -36,6 +36,7 @@ pub(crate) struct Plan {
     terms: BTreeMap<ProviderName, Terms>,
     page_size: u32,
     cache: CacheConfig,
+    quota: Option<Quota>,
 }
 
 /// A house with guests in it.
@@ -64,12 +65,18 @@ impl Plan {
         let plugins = folder.path().to_owned();
         let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
         let team = TeamName::sole();
-        Self { team, folder, plugins, terms: BTreeMap::new(), page_size: 100, cache }
+        Self { team, folder, plugins, terms: BTreeMap::new(), page_size: 100, cache, quota: None }
     }
 
     /// Whose house it is.
     pub(crate) fn team(mut self, name: &str) -> Self {
         self.team = TeamName::parse(name).unwrap();
+        self
+    }
+
+    /// What the team may use up in all; without it nothing is counted.
+    pub(crate) fn quota(mut self, quota: Quota) -> Self {
+        self.quota = Some(quota);
         self
     }
 
@@ -147,7 +154,8 @@ impl Plan {
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
         };
         let herald = writer.herald();
-        let mut reconcile = Reconcile::new(config, sandbox, writer, drain.clone());
+        let ration = self.quota.map(|quota| Arc::new(Ration::new(quota)));
+        let mut reconcile = Reconcile::new(config, sandbox, writer, ration.clone(), drain.clone());
         let signals = reconcile.signals();
         let round = reconcile.round().await;
         let config = gateway::Config {
@@ -156,7 +164,8 @@ impl Plan {
             cache: self.cache,
             private: false,
         };
-        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]);
+        let rations = ration.clone().into_iter().map(|ration| (reader.team().clone(), ration));
+        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_rations(rations);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconcile = Some(reconcile);
         House { gateway, reader, round, metrics, reconcile, herald, signals, folder, plugins, drain }

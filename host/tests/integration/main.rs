@@ -24,6 +24,7 @@ mod dev;
 mod dialect;
 mod ending;
 mod eras;
+mod fair;
 mod filtering;
 mod fixtures;
 mod grants;

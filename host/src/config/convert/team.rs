@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::provider::limits;
-use super::{Conversion, count, folder, time};
+use super::{Conversion, count, folder};
 use crate::config::file::{self, Provider};
 use crate::config::value::{Access, Approval};
 use crate::config::{Overrides, Team};
@@ -124,13 +124,16 @@ impl Conversion<'_> {
     fn own(&mut self, house: &House<'_>, name: TeamName, written: file::Team) -> Own {
         let named = house.overrides.plugins.as_deref();
         let named = named.filter(|_| house.overrides.team.as_ref() == Some(&name));
+        let quota = quota(&written.quota);
+        let mut limits = limits(&house.limits, &written.limits);
+        limits.component = limits.component.min(quota.component);
         Own {
             plugins: self.plugins(written.plugins.as_ref(), named, &format!("plugins/{name}")),
             approve: written.approve,
-            limits: limits(&house.limits, &written.limits),
+            limits,
             ceiling: self.ceiling(house, written.ceiling),
             provider: written.provider,
-            quota: Some(quota(&written.quota)),
+            quota: Some(quota),
             name,
         }
     }
@@ -234,7 +237,7 @@ fn quota(written: &file::Quota) -> Quota {
         |written: Option<crate::config::value::Size<u64>>, default| written.map_or(default, |size| size.0);
     Quota {
         memory: size(written.memory, default.memory),
-        cpu: time(written.cpu, default.cpu.as_secs()),
+        cpu: written.cpu.map_or(default.cpu, |time| time.0),
         calls: count(written.calls, default.calls),
         requests: count(written.requests, default.requests),
         bytes: size(written.bytes, default.bytes),

@@ -203,18 +203,18 @@ impl Endpoint {
             return Err(not_acceptable("text/event-stream"));
         }
         // First of all, so that nobody's stream ends for one that does not begin.
-        let permit = self.stream_permit()?;
+        let seat = self.seat(who)?;
         let from = match last_event(headers) {
             Some(last) => session.replay.find(last, &who.caller)?,
             None => From::Notifications(session.replay.told().now()),
         };
         Ok(match from {
             From::Notifications(place) => {
-                stream::notifications(self.clone(), session, who.clone(), permit, place)
+                stream::notifications(self.clone(), session, who.clone(), seat, place)
             }
             // How servers of events tell a client to stop coming back.
             From::Strand(heard) if heard.is_done() => empty(StatusCode::NO_CONTENT),
-            From::Strand(heard) => stream::strand(self.clone(), heard, session, who.clone(), Some(permit)),
+            From::Strand(heard) => stream::strand(self.clone(), heard, session, who.clone(), Some(seat)),
         })
     }
 
