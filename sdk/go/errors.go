@@ -48,8 +48,6 @@ func Unavailable(format string, a ...any) error {
 // may not be read, or took too long.
 func Failed(format string, a ...any) error { return &Error{failed, fmt.Sprintf(format, a...)} }
 
-func isNotFound(err error) bool { return explained(err).kind == notFound }
-
 // explained is what an error means in the contract.
 func explained(err error) *Error {
 	var own *Error

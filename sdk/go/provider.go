@@ -40,30 +40,20 @@ type Completer interface {
 	Complete(CompletionRequest) (Completion, error)
 }
 
-// Versioner knows current versions more cheaply than by reading, or without the variables of a template.
+// Versioner knows current versions more cheaply than by reading.
 type Versioner interface {
-	// Versions gives one version for each URI, in order; an empty one where it names nothing.
+	// Versions gives one version for each URI, in order; an empty one where it names nothing, or where only Read
+	// can tell: the host reads those.
 	Versions(uris []string) ([]string, error)
 }
 
 // Register makes a component of the provider. Call it once, in an init function.
 func Register(provider Reader) { register(provider) }
 
-// versionsByReading is what a provider without [Versioner] has.
-func versionsByReading(provider Reader, uris []string) ([]string, error) {
-	versions := make([]string, len(uris))
-	for at, uri := range uris {
-		request := Request{URI: uri}
-		if matcher, can := provider.(Matcher); can {
-			if match, found := matcher.MatchURI(uri); found {
-				request.Matched = &match
-			}
-		}
-		reading, err := provider.Read(request)
-		if err != nil && !isNotFound(err) {
-			return nil, err
-		}
-		versions[at] = reading.Version
+// versionsOf asks a [Versioner]; any other provider knows none, and the host reads.
+func versionsOf(provider Reader, uris []string) ([]string, error) {
+	if versioner, can := provider.(Versioner); can {
+		return versioner.Versions(uris)
 	}
-	return versions, nil
+	return make([]string, len(uris)), nil
 }

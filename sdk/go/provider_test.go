@@ -82,25 +82,19 @@ func TestAnAnswerHasNoMoreThanAHundredSuggestions(t *testing.T) {
 	}
 }
 
-type known struct{}
+type silent struct{}
 
-func (known) Read(request Request) (Reading, error) {
-	switch request.URI {
-	case "n:none":
-		return Reading{}, NotFound
-	case "n:bad":
-		return Reading{}, errors.New("bad")
-	}
-	return Reading{Version: "3"}, nil
-}
+func (silent) Read(Request) (Reading, error) { return Reading{}, NotFound }
 
-func TestVersionsAreReadUnlessWritten(t *testing.T) {
-	found, err := versionsByReading(known{}, []string{"n:1", "n:none"})
-	if err != nil || !reflect.DeepEqual(found, []string{"3", ""}) {
-		t.Error(found, err)
-	}
-	if _, err := versionsByReading(known{}, []string{"n:bad"}); err == nil {
-		t.Error("an error went unheard")
+type versioned struct{ silent }
+
+func (versioned) Versions(uris []string) ([]string, error) { return []string{"3", ""}, nil }
+
+func TestNoVersionIsKnownUnlessWritten(t *testing.T) {
+	for provider, expected := range map[Reader][]string{silent{}: {"", ""}, versioned{}: {"3", ""}} {
+		if found, err := versionsOf(provider, []string{"n:1", "n:2"}); err != nil || !reflect.DeepEqual(found, expected) {
+			t.Error(found, err)
+		}
 	}
 }
 

@@ -138,11 +138,6 @@ func complete(provider Reader, asked completions.CompletionRequest) (completions
 }
 
 func versions(provider Reader, asked []string) ([]wit.Option[string], error) {
-	uris := each(asked, strings.Clone)
-	if versioner, can := provider.(Versioner); can {
-		found, err := versioner.Versions(uris)
-		return each(found, option), err
-	}
-	found, err := versionsByReading(provider, uris)
+	found, err := versionsOf(provider, each(asked, strings.Clone))
 	return each(found, option), err
 }

@@ -69,6 +69,7 @@ pub(super) async fn ask(
             None => others.push(job),
         }
     }
+    // It may know no version of what it has: only a reading shows that something is gone.
     one_by_one(catalog, others, Some(provider.name()), answers).await;
 }
 
@@ -80,12 +81,12 @@ async fn pass(answers: &mpsc::Sender<Answered>, job: Job, answer: Answer) {
 async fn one_by_one(
     catalog: &Catalog,
     jobs: Vec<Job>,
-    but: Option<&ProviderName>,
+    unversioned: Option<&ProviderName>,
     answers: &mpsc::Sender<Answered>,
 ) {
     let mut asked = stream::iter(jobs)
         .map(|job| async move {
-            let answer = walk(catalog, &job, but).await;
+            let answer = walk(catalog, &job, unversioned).await;
             Answered { job, answer }
         })
         .buffer_unordered(AT_ONCE);
@@ -99,18 +100,23 @@ async fn one_by_one(
     }
 }
 
-/// As a reader would be answered: the first who does not say "not found".
-async fn walk(catalog: &Catalog, job: &Job, but: Option<&ProviderName>) -> Answer {
+/// As a reader would be answered: the first who does not say "not found". `unversioned` has said already that it
+/// knows no version.
+async fn walk(catalog: &Catalog, job: &Job, unversioned: Option<&ProviderName>) -> Answer {
     for route in catalog.routes(&job.uri) {
         let (offer, matched, claimed) = match route {
             Route::Refused(_) => continue,
             Route::Matched(offer, matched) => (offer, matched, false),
             Route::Claimed(offer) => (offer, None, true),
         };
-        if but == Some(offer.name()) {
-            continue;
+        if unversioned != Some(offer.name()) {
+            match version(&offer.provider, &job.uri).await {
+                Ok(Some(version)) => return Answer::Here(Print::of_version(version)),
+                Ok(None) | Err(CallError::NotFound) => {}
+                Err(error) => return Answer::of_error(&error),
+            }
         }
-        match one(offer, job, matched, claimed).await {
+        match read(offer, job, matched, claimed).await {
             Ok(print) => return Answer::Here(print),
             Err(CallError::NotFound) => {}
             Err(error) => return Answer::of_error(&error),
@@ -119,12 +125,15 @@ async fn walk(catalog: &Catalog, job: &Job, but: Option<&ProviderName>) -> Answe
     Answer::Gone
 }
 
-async fn one(offer: &Offer, job: &Job, matched: Option<Match>, claimed: bool) -> Result<Print, CallError> {
-    let (provider, uri) = (&offer.provider, &job.uri);
-    if provider.tells_versions() {
-        let version = provider.versions(Permit::host(), std::slice::from_ref(uri)).await?.pop().flatten();
-        return version.map(Print::of_version).ok_or(CallError::NotFound);
+async fn version(provider: &Provider, uri: &Uri) -> Result<Option<String>, CallError> {
+    if !provider.tells_versions() {
+        return Ok(None);
     }
+    Ok(provider.versions(Permit::host(), std::slice::from_ref(uri)).await?.pop().flatten())
+}
+
+async fn read(offer: &Offer, job: &Job, matched: Option<Match>, claimed: bool) -> Result<Print, CallError> {
+    let (provider, uri) = (&offer.provider, &job.uri);
     let matched = match claimed {
         true => Some(offer.claimed(uri, provider.match_uri(Permit::host(), uri).await?)?),
         false => matched,

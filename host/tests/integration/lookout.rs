@@ -115,6 +115,24 @@ async fn a_newer_version_is_told_once_and_what_vanished_too() {
 }
 
 #[tokio::test]
+async fn what_has_no_version_is_read_before_it_counts_as_gone() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("a"), "1").unwrap();
+    let house = granted(Plan::of("ledger"), "ledger", &folder, Access::Write).open().await;
+    let watch = watching(&house, by_version(), &["ledger:draft/a"]).await;
+
+    std::fs::write(folder.path().join("a"), "2").unwrap();
+    assert_eq!(told(&watch).await, ["ledger:draft/a"]);
+    asked_anew(folder.path()).await;
+    nothing_waits(&watch).await;
+    std::fs::remove_file(folder.path().join("a")).unwrap();
+    assert_eq!(told(&watch).await, ["ledger:draft/a"]);
+    std::fs::write(folder.path().join("a"), "3").unwrap();
+    assert_eq!(told(&watch).await, ["ledger:draft/a"]);
+    house.drain.finish(Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
 async fn nobody_is_asked_about_what_nobody_watches() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("a"), "1").unwrap();

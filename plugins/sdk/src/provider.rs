@@ -1,8 +1,8 @@
 //! What a provider is: a trait of which only two functions have to be written.
 
 use crate::{
-    Completion, CompletionRequest, Description, EntryPage, Error, Query, Reading, Request, Result,
-    TemplateMatch, TemplatePage,
+    Completion, CompletionRequest, Description, EntryPage, Query, Reading, Request, Result, TemplateMatch,
+    TemplatePage,
 };
 
 /// A provider of resources. Write [`new`](Self::new) and [`read`](Self::read), say what there is in
@@ -89,7 +89,7 @@ pub trait Provider: Sized + 'static {
         self.greedy().iter().find_map(|template| TemplateMatch::greedy(template, uri))
     }
 
-    /// What a URI holds. [`Error::NotFound`] lets another provider try.
+    /// What a URI holds. [`Error::NotFound`](crate::Error::NotFound) lets another provider try.
     fn read(&self, request: &Request) -> Result<Reading>;
 
     /// Suggestions for a variable of a template. Asked only if exported: `export!(T: completions)`.
@@ -98,20 +98,11 @@ pub trait Provider: Sized + 'static {
         Ok(Completion::default())
     }
 
-    /// The current version of each URI, in order; none where it names nothing. Asked only if
-    /// exported: `export!(T: versions)`. Unless written, it reads each, with what
-    /// [`match_uri`](Self::match_uri) says of it; write it where there is a cheaper way, or where
-    /// reads need the variables of a template.
+    /// The current version of each URI, in order; none where it names nothing, or where only
+    /// [`read`](Self::read) can tell: the host reads those. Asked only if exported:
+    /// `export!(T: versions)`. Write it where there is a cheaper way than reading; unless written, it
+    /// knows none.
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
-        uris.iter().map(|uri| version_by_reading(self, uri)).collect()
-    }
-}
-
-fn version_by_reading(provider: &impl Provider, uri: &str) -> Result<Option<String>> {
-    let matched = provider.match_uri(uri);
-    match provider.read(&Request { uri: uri.to_owned(), matched, known_version: None }) {
-        Ok(reading) => Ok(reading.version),
-        Err(Error::NotFound) => Ok(None),
-        Err(error) => Err(error),
+        Ok(vec![None; uris.len()])
     }
 }

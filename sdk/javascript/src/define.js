@@ -1,6 +1,6 @@
 // From the functions of a component to the functions of a provider.
 
-import { explained, NotFound } from './errors.js';
+import { explained } from './errors.js';
 import { log } from './host.js';
 import { Request } from './request.js';
 import * as values from './values.js';
@@ -49,17 +49,8 @@ function completions(provider) {
 }
 
 function versions(provider) {
-  const current = (uri) => byReading(provider, uri);
-  return { versions: guarded('versions', (uris) => provider.versions?.(uris) ?? uris.map(current)) };
-}
-
-function byReading(provider, uri) {
-  try {
-    return provider.read(new Request({ uri, matched: provider.matchUri?.(uri) })).version ?? null;
-  } catch (thrown) {
-    if (thrown instanceof NotFound) return null;
-    throw thrown;
-  }
+  // Unless written, none is known, and the host reads.
+  return { versions: guarded('versions', (uris) => provider.versions?.(uris) ?? uris.map(() => null)) };
 }
 
 // What escapes ends the guest, unless it is one of the contract's errors.

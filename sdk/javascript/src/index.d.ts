@@ -13,8 +13,8 @@ export interface Provider {
   /** Suggestions for a variable of a template. Asked only in the world `full-provider`. */
   complete?(request: CompletionRequest): Completion;
   /**
-   * The current version of each URI, in order. Asked only in the world `full-provider`. Unless written, each is
-   * read; write it where there is a cheaper way, or where reads need the variables of a template.
+   * The current version of each URI, in order; null where it names nothing, or where only `read` can tell: the host
+   * reads those. Asked only in the world `full-provider`. Write it where there is a cheaper way than reading.
    */
   versions?(uris: string[]): (string | null)[];
 }

@@ -48,16 +48,10 @@ class Provider:
         return Completion()
 
     def versions(self, uris: Sequence[str]) -> Sequence[str | None]:
-        """The current version of each URI, in order. Asked only in the world `full-provider`. Unless written, it
-        reads each; write it where there is a cheaper way, or where reads need the variables of a template."""
-        return [self._version(uri) for uri in uris]
-
-    def _version(self, uri: str) -> str | None:
-        try:
-            answer = self.read(Request(uri, self.match_uri(uri)))
-        except NotFound:
-            return None
-        return answer.version if isinstance(answer, Reading) else None
+        """The current version of each URI, in order; None where it names nothing, or where only `read` can tell:
+        the host reads those. Asked only in the world `full-provider`. Write it where there is a cheaper way than
+        reading; unless written, it knows none."""
+        return [None for _ in uris]
 
 
 def paginate(entries: Iterable[Entry], query: Query) -> EntryPage:

@@ -56,14 +56,8 @@ class Answers(unittest.TestCase):
         found = Completion.matching(map(str, range(150)), "")
         self.assertEqual((len(found.values), found.total, found.more), (100, 150, True))
 
-    def test_versions_are_read_unless_written(self):
-        class Known(Provider):
-            def read(self, request):
-                if request.uri == "n:none":
-                    raise NotFound
-                return Reading(Content("text"), version="3") if request.uri == "n:1" else Content("text")
-
-        self.assertEqual(Known().versions(["n:1", "n:2", "n:none"]), ["3", None, None])
+    def test_no_version_is_known_unless_written(self):
+        self.assertEqual(Provider().versions(["n:1", "n:2"]), [None, None])
 
 
 class Errors(unittest.TestCase):

@@ -1,5 +1,6 @@
 //! Keeps lines in a granted folder: `ledger:line/NAME` is the file NAME. It tells versions, writes down what
-//! it was asked, and says what was updated when a line is written through it.
+//! it was asked, and says what was updated when a line is written through it. `ledger:draft/NAME` is the same file,
+//! of which it knows no version.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,7 +31,7 @@ impl Behaviour for Ledger {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["ledger:line/{name}", "ledger:page/{name}", "ledger:write/{name}/{line}"]
+        vec!["ledger:line/{name}", "ledger:page/{name}", "ledger:draft/{name}", "ledger:write/{name}/{line}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -39,6 +40,9 @@ impl Behaviour for Ledger {
             fs::write(format!("/data/{name}"), value(&request, "line")).map_err(failed)?;
             host::resource_updated(&format!("ledger:line/{name}"));
             return text("written");
+        }
+        if request.uri.starts_with("ledger:draft/") {
+            return text(fs::read_to_string(format!("/data/{name}")).map_err(|_| Error::NotFound)?);
         }
         text(current(&request.uri).ok_or(Error::NotFound)?)
     }
