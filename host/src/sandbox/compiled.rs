@@ -26,7 +26,7 @@ pub enum Rejection {
     #[error("it is not a WebAssembly component (it does not begin with the magic bytes `\\0asm`)")]
     NotWasm,
     /// A core module.
-    #[error("it is a core module, not a component; `wasm-tools component new` makes one of it")]
+    #[error("it is a core module, not a component; `larder pack FILE -o OUT.wasm` makes one of it")]
     CoreModule,
     /// Machine code that some engine produced.
     #[error(

@@ -25,7 +25,7 @@ async fn something_else() {
 #[tokio::test]
 async fn a_core_module() {
     let expected =
-        expect!["it is a core module, not a component; `wasm-tools component new` makes one of it"];
+        expect!["it is a core module, not a component; `larder pack FILE -o OUT.wasm` makes one of it"];
     check(Plan::of("echo").file("bad.wasm", b"\0asm\x01\0\0\0"), "bad.wasm", expected).await;
 }
 
