@@ -19,7 +19,7 @@ const MOST: usize = 16;
 /// The threads of one provider, over all its revisions: a newer one does not get new threads to lose.
 #[derive(Debug)]
 pub struct Threads {
-    runtime: OnceLock<Result<Runtime, String>>,
+    runtime: OnceLock<Runtime>,
     /// Guests whose folders are being opened. Where no thread comes back, no more of them wait in line than this.
     opening: Arc<Semaphore>,
 }
@@ -48,12 +48,23 @@ impl Default for Threads {
 
 impl Threads {
     fn handle(&self) -> io::Result<&Handle> {
-        let runtime = self.runtime.get_or_init(|| {
+        self.started(|| {
             let mut builder = Builder::new_multi_thread();
             builder.worker_threads(1).max_blocking_threads(MOST).thread_name("larder-folder");
-            builder.enable_all().build().map_err(|error| error.to_string())
-        });
-        runtime.as_ref().map(Runtime::handle).map_err(|error| io::Error::other(error.clone()))
+            builder.enable_all().build()
+        })
+    }
+
+    /// A start that failed is no reason for the next call not to try.
+    fn started(&self, start: impl FnOnce() -> io::Result<Runtime>) -> io::Result<&Handle> {
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(runtime.handle());
+        }
+        if let Err(spare) = self.runtime.set(start()?) {
+            // Another call was faster, and a runtime must not be dropped in another one.
+            spare.shutdown_background();
+        }
+        self.runtime.get().map(Runtime::handle).ok_or_else(|| io::Error::other("no threads were started"))
     }
 
     /// Opens what a guest was granted. Waits where threads of this provider were lost, until whoever asks gives up.
@@ -84,9 +95,24 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        if let Some(Ok(runtime)) = self.runtime.take() {
+        if let Some(runtime) = self.runtime.take() {
             // Without waiting: what is lost to a file system does not come back.
             runtime.shutdown_background();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_that_failed_is_tried_again() {
+        let threads = Threads::default();
+        let fail = || Err(io::Error::other("no descriptor is left"));
+        assert_eq!(threads.started(fail).unwrap_err().to_string(), "no descriptor is left");
+        assert!(threads.handle().is_ok());
+        // And what was started once stays.
+        assert!(threads.started(fail).is_ok());
     }
 }
