@@ -21,6 +21,8 @@ pub struct Round {
     pub gone: Vec<ProviderName>,
     /// What two providers offer.
     pub collisions: Vec<Collision>,
+    /// What was left out of what providers offer, or changed, where it was not told before.
+    pub left_out: Vec<String>,
     /// What is wrong with the folder or the configuration.
     pub troubles: Vec<String>,
     /// How long it took.
@@ -66,6 +68,7 @@ impl Round {
         nothing_new
             && self.rejected.is_empty()
             && self.held_back.is_empty()
+            && self.left_out.is_empty()
             && self.troubles.is_empty()
             && self.over.is_empty()
     }
@@ -77,6 +80,7 @@ impl Round {
         }
         if self.rejected.is_empty()
             && self.held_back.is_empty()
+            && self.left_out.is_empty()
             && self.troubles.is_empty()
             && self.collisions.is_empty()
         {
@@ -96,6 +100,7 @@ impl fmt::Display for Round {
         parts.extend(self.held_back.iter().map(ToString::to_string));
         parts.extend(self.gone.iter().map(|name| format!("{name} is gone")));
         parts.extend(self.over.iter().map(|stem| format!("what was wrong with {stem} is over")));
+        parts.extend(self.left_out.iter().cloned());
         parts.extend(self.collisions.iter().map(ToString::to_string));
         if parts.is_empty() {
             parts.push("nothing new".into());

@@ -18,6 +18,8 @@ use crate::sandbox::Rejection;
 /// After what time a component is asked again that loaded but did not answer; twice as long each time.
 const RETRY: Duration = Duration::from_secs(15);
 const LONGEST_RETRY: Duration = Duration::from_secs(600);
+/// Notes about one provider in a line of the log; `larder status` has them all.
+const NOTES: usize = 10;
 /// Far enough away.
 const NEVER: Duration = Duration::from_secs(3_600);
 
@@ -235,6 +237,10 @@ impl Part {
         let Offered { provider, probed, revision, asks } = offered;
         let since = self.serving.as_ref().map_or(arrival, |serving| serving.offer.since);
         let offer = Arc::new(Offer::new(provider, probed, since, revision.terms.priority));
+        let before = self.serving.as_ref().map(|serving| &serving.offer.left_out);
+        if before.is_none_or(|before| *before != offer.left_out) {
+            round.left_out.extend(left_out(&offer));
+        }
         if again {
             round.relisted = true;
             // What the host is not shown, it cannot compare.
@@ -267,6 +273,16 @@ impl Failed {
     fn is_due(&self) -> bool {
         self.retry.is_some_and(|(at, _)| at <= Instant::now())
     }
+}
+
+/// What was left out of its lists, or changed, in one sentence.
+fn left_out(offer: &Offer) -> Option<String> {
+    let (secrets, notes) = (&offer.provider.grant().secrets, offer.left_out.iter().take(NOTES));
+    let mut notes: Vec<_> = notes.map(|note| secrets.redact(note).into_owned()).collect();
+    if let more @ 1.. = offer.left_out.len().saturating_sub(NOTES) {
+        notes.push(format!("and {more} more"));
+    }
+    (!notes.is_empty()).then(|| format!("left out or changed in {}: {}", offer.name(), notes.join(", ")))
 }
 
 /// A component that does not fit will not fit later; one that did not answer may, when what it needs is there,

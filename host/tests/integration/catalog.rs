@@ -3,7 +3,7 @@
 use larder::gateway::{Error, Filter};
 use larder::resource::{Call, Caller, Completing};
 
-use crate::house::{Plan, someone};
+use crate::house::{Plan, component, someone};
 
 #[tokio::test]
 async fn an_exact_uri_a_template_and_a_claim() {
@@ -179,4 +179,19 @@ async fn what_a_provider_says_during_a_call_reaches_those_who_watch() {
     let changes = tokio::time::timeout(std::time::Duration::from_secs(10), watch.next()).await;
     assert_eq!(changes.unwrap(), [Change::Updated(uri)]);
     house.drain.finish(std::time::Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_told_where_it_differs() {
+    let mut house = Plan::of("liar").open().await;
+    let said = ["left out or changed in liar: the rest of a list whose cursor does not move"];
+    assert_eq!(house.round.left_out, said);
+    assert!(house.round.to_string().contains(said[0]), "{}", house.round);
+    let mut bytes = std::fs::read(component("liar")).unwrap();
+    // A custom section: another revision, which says the same.
+    bytes.extend([0, 2, 1, b'x']);
+    std::fs::write(house.plugins.join("new"), bytes).unwrap();
+    std::fs::rename(house.plugins.join("new"), house.plugins.join("liar.wasm")).unwrap();
+    let round = house.reconcile().round().await;
+    assert_eq!((round.replaced.len(), round.left_out.len()), (1, 0));
 }
