@@ -237,7 +237,7 @@ impl Reconcile {
             let due = next.min(Instant::now() + self.state.next_retry().min(self.relists.next()));
             tokio::select! {
                 biased;
-                () = drain.stopping() => return,
+                () = drain.stopping() => break,
                 (provider, signal) = self.inbox.next() => self.hear(&provider, signal),
                 Some(loaded) = self.loaded.recv() => self.arrived(loaded),
                 () = self.notes.written() => {}
@@ -250,6 +250,8 @@ impl Reconcile {
                 }
             }
         }
+        // The next start is to know what was served last.
+        self.notes.finish().await;
     }
 
     /// Does what is due, and says in what time to look again.

@@ -16,7 +16,7 @@ pub(super) struct Note {
     pub(super) served: Imports,
 }
 
-type Writing = JoinHandle<(Note, Result<(), ApprovalsError>)>;
+type Writing = JoinHandle<Result<(), ApprovalsError>>;
 
 /// Writes notes down.
 pub(super) struct Notes {
@@ -25,7 +25,8 @@ pub(super) struct Notes {
     drain: Drain,
     /// The newest, where it is not written down yet.
     due: Option<Note>,
-    writing: Option<Writing>,
+    /// What is being written down.
+    writing: Option<(Note, Writing)>,
     /// What went wrong last, so that it is told once.
     trouble: Option<String>,
 }
@@ -47,30 +48,41 @@ impl Notes {
             return;
         }
         let Some(note) = self.due.take() else { return };
-        let (approvals, team) = (self.approvals.clone(), self.team.clone());
-        self.writing = Some(self.drain.spawn_blocking(move || {
-            let held = approvals.hold(note.held.clone());
-            let written = held.and(approvals.serve(&team, &note.served));
-            (note, written)
-        }));
+        let (approvals, team, copy) = (self.approvals.clone(), self.team.clone(), note.clone());
+        self.begin(note, move || approvals.hold(copy.held).and(approvals.serve(&team, &copy.served)));
+    }
+
+    fn begin(&mut self, note: Note, work: impl FnOnce() -> Result<(), ApprovalsError> + Send + 'static) {
+        self.writing = Some((note, self.drain.spawn_blocking(work)));
+    }
+
+    /// The end: what is due is written down, and what failed before is tried once more.
+    pub(super) async fn finish(mut self) {
+        for _ in 0..2 {
+            self.write();
+            while self.writing.is_some() {
+                self.written().await;
+            }
+        }
     }
 
     /// Waits until what is being written is, and goes on with what came meanwhile. What failed waits for the
     /// next round. May be dropped and called again without loss.
     pub(super) async fn written(&mut self) {
-        let Some(writing) = &mut self.writing else { return pending().await };
+        let Some((_, writing)) = &mut self.writing else { return pending().await };
         let ended = writing.await;
-        self.writing = None;
-        match ended {
-            Ok((_, Ok(()))) => {
-                self.trouble = None;
-                self.write();
-            }
-            Ok((note, Err(error))) => {
-                self.complain(error.to_string());
-                self.due.get_or_insert(note);
-            }
-            Err(error) => self.complain(error.to_string()),
+        let note = self.writing.take().map(|(note, _)| note);
+        let trouble = match ended {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(trouble) = trouble {
+            self.complain(trouble);
+            self.due = self.due.take().or(note);
+        } else {
+            self.trouble = None;
+            self.write();
         }
     }
 
@@ -82,5 +94,24 @@ impl Notes {
             );
             self.trouble = Some(trouble);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_could_not_be_written_is_tried_again_at_the_end() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let approvals = Approvals::new(&folder.path().join("state"), folder.path());
+        let mut notes = Notes::new(approvals.clone(), TeamName::sole(), Drain::new());
+        let served = Imports::from([("a".to_owned(), ["import wasi:x".to_owned()].into())]);
+        notes.begin(Note { held: vec![], served }, || panic!("a defect"));
+        notes.written().await;
+        assert!(notes.due.is_some());
+        notes.finish().await;
+        let a = crate::name::ProviderName::parse("a").unwrap();
+        assert!(approvals.served(&TeamName::sole(), &a).unwrap().is_some());
     }
 }

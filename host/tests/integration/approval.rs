@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
 use larder::name::{ProviderName, TeamName};
 use larder::policy::Approve;
@@ -136,7 +137,7 @@ async fn what_cannot_be_remembered_is_tried_again() {
     let mut house = house;
     house.run();
     assert!(house.text("echo://hello").await.starts_with("uri:"), "it serves all the same");
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
     fs::remove_file(&state).unwrap();
     is_remembered(&house, "x").await;
 }
@@ -167,4 +168,27 @@ async fn a_faulty_file_beside_is_a_reason() {
     let reason = house.rejected("echo.wasm");
     assert!(reason.starts_with("the `.toml` beside it has faults: line 1: colour"), "{reason}");
     assert_eq!(house.text("full://one").await, "one");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_was_served_last_is_written_down_before_the_end() {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let mut house = Plan::of("echo").open().await;
+    let state = house.folder.path().join(".state");
+    fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
+    // Somebody else is in the directory: the first note waits, and the one about `net` behind it.
+    let lock = fs::File::create(state.join("lock")).unwrap();
+    lock.lock().unwrap();
+    house.run();
+    fs::copy(component("net"), house.plugins.join("net.wasm")).unwrap();
+    until("net is served", async || house.reader.snapshot().offers().len() == 2).await;
+    let drain = house.drain.clone();
+    let finished = tokio::spawn(async move { drain.finish(Duration::from_secs(60)).await });
+    house.drain.stopping().await;
+    drop(lock);
+    assert!(finished.await.unwrap());
+    let approvals = Approvals::new(&state, &house.plugins);
+    let net = ProviderName::parse("net").unwrap();
+    assert!(approvals.served(&TeamName::sole(), &net).unwrap().is_some());
 }
