@@ -88,6 +88,7 @@ fn ask(output: &Output, language: &str, component: &Path) -> Result<Outcome> {
     let size = fs::copy(component, at.join("plugins/changelog.wasm"))
         .with_context(|| format!("no {} was built", component.display()))?;
     let asked = session::hold(output, &at)?;
+    output.run(command(larder()).args(["inspect", "--json"]).arg(component))?;
     ensure!(asked > 0, "the session has no questions");
     Ok(Outcome::Noted(format!("{} KiB, {asked} questions", size.div_ceil(1024))))
 }
