@@ -29,14 +29,23 @@ use crate::sandbox::{Outbox, Signal};
 /// What the operator decides about answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Items on one page of a list; 0 for no limit.
-    pub page_size: u32,
+    /// How much is on one page of a list.
+    pub page_size: PageSize,
     /// What a model is told before what the providers say.
     pub instructions: Option<String>,
     /// How much of what providers call fresh is kept.
     pub cache: CacheConfig,
     /// Whether every answer is its caller's own: where there are teams, and where there are credentials.
     pub private: bool,
+}
+
+/// Items on one page of each list; 0 for no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize {
+    /// Of resources.
+    pub resources: u32,
+    /// Of templates.
+    pub templates: u32,
 }
 
 /// Answers questions from the catalogs and from the providers in them. Clones are the same gateway.

@@ -66,6 +66,9 @@ impl Serve {
     }
 }
 
+/// Lines in the log about the lists of one provider: each page of them may have given some.
+const NOTES: usize = 20;
+
 fn announce(at: &str, served: &Served, format: LogFormat) {
     match format {
         LogFormat::Text => lines(at, served).iter().for_each(|line| out::note(line)),
@@ -74,6 +77,11 @@ fn announce(at: &str, served: &Served, format: LogFormat) {
             let (providers, rejected) = (providers.len(), rejected.len());
             let (held_back, collisions) = (held_back.len(), collisions.len());
             tracing::info!(at, providers, rejected, held_back, collisions, "serving");
+        }
+    }
+    for provider in &served.providers {
+        for note in provider.left_out.iter().take(NOTES) {
+            tracing::warn!(provider = %provider.full_name(), %note, "changed in its lists, or left out");
         }
     }
 }

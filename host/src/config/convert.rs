@@ -69,7 +69,10 @@ pub(super) fn convert(
         admin,
         audit,
         gateway: gateway::Config {
-            page_size: page_size.unwrap_or(100),
+            page_size: gateway::PageSize {
+                resources: page_size.resources.unwrap_or(100),
+                templates: page_size.templates.unwrap_or(100),
+            },
             instructions: instructions.clone(),
             cache: gateway::CacheConfig {
                 bytes: file.cache.bytes.map_or(64 << 20, |size| size.0),

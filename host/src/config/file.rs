@@ -10,7 +10,8 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    Approval, Dialect, Dir, Host, Listen, ListenOrOff, Moment, Plain, Size, Time, TimeOrNever, TokenDigest,
+    Approval, Dialect, Dir, Host, Listen, ListenOrOff, Moment, PageSize, Plain, Size, Time, TimeOrNever,
+    TokenDigest,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -101,7 +102,7 @@ pub(super) struct Server {
     pub(super) origins: Option<Vec<String>>,
     pub(super) title: Option<String>,
     pub(super) instructions: Option<String>,
-    pub(super) page_size: Option<u32>,
+    pub(super) page_size: PageSize,
     pub(super) dialects: Vec<Dialect>,
     pub(super) body_limit: Option<Size<usize>>,
     pub(super) sessions: Option<NonZeroU32>,

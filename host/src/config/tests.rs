@@ -131,6 +131,8 @@ fn every_key_counts() {
         "body_limit = '2B'",
         "hosts = ['x']",
         "dialects = ['resources-get']",
+        "page_size = { resources = 2 }",
+        "page_size.templates = 2",
     ] {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
@@ -282,7 +284,7 @@ settings = { list = [1], date = 2020-01-01 }
         expect![[r#"
             larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
-            larder.toml:7: server.page_size: invalid type: string "many", expected u32
+            larder.toml:7: server.page_size: invalid type: string "many", expected a whole number, or a table with `resources` and `templates`
             larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
             larder.toml:9: server.body_limit: must be more than 0: there is no "unlimited"
             larder.toml:10: server.sessions: invalid value: integer `0`, expected a nonzero u32

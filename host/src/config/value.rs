@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 
 pub(super) use host::Host;
@@ -228,6 +228,47 @@ pub(super) enum Access {
 pub(super) enum Approval {
     Ask,
     Always,
+}
+
+/// Items on one page: a number for both lists, or a table with one for each.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PageSize {
+    pub(super) resources: Option<u32>,
+    pub(super) templates: Option<u32>,
+}
+
+impl<'de> Deserialize<'de> for PageSize {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_any(PageSizes)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageSizeTable {
+    resources: Option<u32>,
+    templates: Option<u32>,
+}
+
+struct PageSizes;
+
+impl<'de> Visitor<'de> for PageSizes {
+    type Value = PageSize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number, or a table with `resources` and `templates`")
+    }
+
+    fn visit_i64<E: Error>(self, size: i64) -> Result<PageSize, E> {
+        let size = u32::try_from(size).map_err(|_| E::invalid_value(Unexpected::Signed(size), &self))?;
+        Ok(PageSize { resources: Some(size), templates: Some(size) })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PageSize, A::Error> {
+        let PageSizeTable { resources, templates } =
+            PageSizeTable::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(PageSize { resources, templates })
+    }
 }
 
 /// What is spoken beside the protocol.

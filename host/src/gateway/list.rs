@@ -71,7 +71,7 @@ impl Gateway {
         let (from, sieve) = start(cursor, List::Entries, filter)?;
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh(&view);
-        let mut page = self.filling(&sieve, view.freshness(entries_freshness));
+        let mut page = filling(self.config.page_size.resources, &sieve, view.freshness(entries_freshness));
         for offer in offers.filter(|offer| sieve.takes_from(offer)) {
             let place = from.as_ref().filter(|from| from.is_in(offer));
             let place = place.map(|from| &from.place);
@@ -145,7 +145,7 @@ impl Gateway {
         let (from, sieve) = start(cursor, List::Templates, filter)?;
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh(&view);
-        let mut page = self.filling(&sieve, view.freshness(Offer::freshness));
+        let mut page = filling(self.config.page_size.templates, &sieve, view.freshness(Offer::freshness));
         for offer in offers.filter(|offer| sieve.takes_from(offer)) {
             let after = from.as_ref().filter(|from| from.is_in(offer));
             let mut after = after.map_or("", |from| text_of(&from.place));
@@ -195,15 +195,16 @@ impl Gateway {
         let entries = listed.items.into_iter().map(Arc::new).collect();
         Ok((entries, listed.next, listed.freshness.unwrap_or(Freshness::UNKNOWN)))
     }
+}
 
-    fn filling<'s, T>(&self, sieve: &'s Sieve, freshness: Freshness) -> Filling<'s, T> {
-        let size = match self.config.page_size {
-            0 => usize::MAX,
-            size => size as usize,
-        };
-        let (items, waited) = (Vec::new(), Duration::ZERO);
-        Filling { items, size, sieve, freshness, effort: 0, asked: 0, waited, last: None }
-    }
+/// A page of at most so many items, with nothing on it yet.
+fn filling<T>(size: u32, sieve: &Sieve, freshness: Freshness) -> Filling<'_, T> {
+    let size = match size {
+        0 => usize::MAX,
+        size => size as usize,
+    };
+    let (items, waited) = (Vec::new(), Duration::ZERO);
+    Filling { items, size, sieve, freshness, effort: 0, asked: 0, waited, last: None }
 }
 
 impl Filling<'_, Arc<Entry>> {

@@ -4,6 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::house::Plan;
+use crate::process::Place;
 use crate::wire::{ACCEPT, JSON, Wire};
 
 /// The answers of 2026-07-28 and of 2025-11-25, without what belongs to the envelope.
@@ -122,9 +123,11 @@ async fn a_priority_is_shown_between_0_and_1() {
         sorted.sort_by(f64::total_cmp);
         assert_eq!(sorted, [0.0, 1.0, 1.0], "{shown:?}");
     }
-    // The log says the same when a component is loaded.
-    let left_out = wire.house.reader.snapshot().offers()[0].left_out.join("\n");
-    assert!(left_out.contains("a priority of 7 became 1"), "{left_out}");
+    // The log says so when the component is loaded.
+    let place = Place::of("badmeta");
+    let (mut serving, _) = place.serve("--plugins plugins");
+    let line = serving.told("a priority of 7 became 1");
+    assert!(line.contains("WARN") && line.contains("provider=badmeta"), "{line}");
 }
 
 #[tokio::test]
@@ -200,8 +203,33 @@ async fn a_report_comes_only_to_those_who_sent_a_token() {
 
 #[tokio::test]
 async fn what_models_are_told_is_put_together() {
-    let wire = Wire::of("echo full").await;
-    let about = wire.modern("server/discover", json!({})).await.json();
-    let both = "Echo: Read echo://hello to see who you are.\n\nFull: Read full://one first.";
-    assert_eq!(about["result"]["instructions"], both);
+    let wire = Wire::open(Plan::of("echo full").instructions("Everything here is for cooks.")).await;
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }).to_string();
+    for about in [
+        wire.modern("server/discover", json!({})).await.json(),
+        wire.post(&[JSON, ACCEPT], hello).await.json(),
+    ] {
+        let words = about["result"]["instructions"].as_str().unwrap();
+        expect![[r#"
+            Everything here is for cooks.
+
+            Echo: Read echo://hello to see who you are.
+
+            Full: Read full://one first."#]]
+        .assert_eq(words);
+    }
+}
+
+#[tokio::test]
+async fn each_list_has_pages_of_its_own_size() {
+    let wire = Wire::open(Plan::of("echo full").page_sizes(2, 1)).await;
+    for (method, items, size) in
+        [("resources/list", "resources", 2), ("resources/templates/list", "resourceTemplates", 1)]
+    {
+        for answer in both(&wire, method, &json!({})).await {
+            assert_eq!(answer[items].as_array().unwrap().len(), size, "{answer}");
+            assert!(answer["nextCursor"].is_string(), "{answer}");
+        }
+    }
 }

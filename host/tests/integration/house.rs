@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use larder::catalog::{self, Herald, Reader};
 use larder::drain::Drain;
-use larder::gateway::{self, CacheConfig, Error, Filter, Gateway};
+use larder::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
 use larder::lookout::{self, Lookout};
 use larder::metrics::Metrics;
 use larder::name::{ProviderName, TeamName, Teams};
@@ -34,7 +34,8 @@ pub(crate) struct Plan {
     folder: TempDir,
     plugins: PathBuf,
     terms: BTreeMap<ProviderName, Terms>,
-    page_size: u32,
+    page_size: PageSize,
+    instructions: Option<String>,
     cache: CacheConfig,
     quota: Option<Quota>,
 }
@@ -65,7 +66,16 @@ impl Plan {
         let plugins = folder.path().to_owned();
         let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
         let team = TeamName::sole();
-        Self { team, folder, plugins, terms: BTreeMap::new(), page_size: 100, cache, quota: None }
+        Self {
+            team,
+            folder,
+            plugins,
+            terms: BTreeMap::new(),
+            page_size: both(100),
+            instructions: None,
+            cache,
+            quota: None,
+        }
     }
 
     /// Whose house it is.
@@ -127,7 +137,19 @@ impl Plan {
     }
 
     pub(crate) fn page_size(mut self, size: u32) -> Self {
-        self.page_size = size;
+        self.page_size = both(size);
+        self
+    }
+
+    /// Pages of their own size for each list.
+    pub(crate) fn page_sizes(mut self, resources: u32, templates: u32) -> Self {
+        self.page_size = PageSize { resources, templates };
+        self
+    }
+
+    /// What the operator tells models.
+    pub(crate) fn instructions(mut self, words: &str) -> Self {
+        self.instructions = Some(words.into());
         self
     }
 
@@ -160,7 +182,7 @@ impl Plan {
         let round = reconcile.round().await;
         let config = gateway::Config {
             page_size: self.page_size,
-            instructions: None,
+            instructions: self.instructions,
             cache: self.cache,
             private: false,
         };
@@ -170,6 +192,10 @@ impl Plan {
         let reconcile = Some(reconcile);
         House { gateway, reader, round, metrics, reconcile, herald, signals, folder, plugins, drain }
     }
+}
+
+fn both(size: u32) -> PageSize {
+    PageSize { resources: size, templates: size }
 }
 
 /// The sandbox of these tests. What was compiled is kept for the next run.
@@ -189,7 +215,7 @@ pub(crate) fn sandbox() -> sandbox::Config {
 /// One gateway to the houses of several teams, as `app` makes it.
 pub(crate) fn gateway(houses: &[&House], page_size: u32) -> Gateway {
     let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
-    let config = gateway::Config { page_size, instructions: None, cache, private: true };
+    let config = gateway::Config { page_size: both(page_size), instructions: None, cache, private: true };
     Gateway::new(config, houses.iter().map(|house| (house.reader.clone(), house.signals.clone())))
 }
 
