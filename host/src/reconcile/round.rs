@@ -6,9 +6,6 @@ use std::time::Duration;
 use crate::catalog::{Collision, HeldBack, Offer, Rejected};
 use crate::name::{Digest, ProviderName};
 
-/// Lines in the log about the lists of one provider: each page may have given some.
-const NOTES: usize = 20;
-
 /// What one round changed.
 #[derive(Debug, Clone, Default)]
 pub struct Round {
@@ -45,8 +42,6 @@ pub struct Arrival {
     pub provider: ProviderName,
     /// Its digest.
     pub digest: Digest,
-    /// What of its lists was changed or left out.
-    pub left_out: Vec<String>,
     offers: String,
 }
 
@@ -57,7 +52,7 @@ impl Arrival {
         let entries = count(offer.entries.len(), "resource");
         let offers = format!("{entries}{more}, {}", count(offer.templates.len(), "template"));
         let (provider, digest) = (offer.name().clone(), offer.provider.digest());
-        Self { provider, digest, left_out: offer.left_out.clone(), offers }
+        Self { provider, digest, offers }
     }
 }
 
@@ -93,11 +88,6 @@ impl Round {
             tracing::info!("{self}");
         } else {
             tracing::warn!("{self}");
-        }
-        for arrival in self.loaded.iter().chain(&self.replaced) {
-            for note in arrival.left_out.iter().take(NOTES) {
-                tracing::warn!(provider = %arrival.provider, %note, "changed in its lists, or left out");
-            }
         }
     }
 }

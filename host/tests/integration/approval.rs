@@ -184,10 +184,12 @@ async fn what_was_served_last_is_written_down_before_the_end() {
     fs::copy(component("net"), house.plugins.join("net.wasm")).unwrap();
     until("net is served", async || house.reader.snapshot().offers().len() == 2).await;
     let drain = house.drain.clone();
-    let finished = tokio::spawn(async move { drain.finish(Duration::from_secs(60)).await });
-    house.drain.stopping().await;
-    drop(lock);
-    assert!(finished.await.unwrap());
+    let unlock = async {
+        house.drain.stopping().await;
+        drop(lock);
+    };
+    let (finished, ()) = tokio::join!(drain.finish(Duration::from_secs(60)), unlock);
+    assert!(finished);
     let approvals = Approvals::new(&state, &house.plugins);
     let net = ProviderName::parse("net").unwrap();
     assert!(approvals.served(&TeamName::sole(), &net).unwrap().is_some());
