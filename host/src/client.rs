@@ -190,8 +190,8 @@ impl Client {
     }
 
     /// What a URI holds, with reports of how far the server is, until one is answered with [`ControlFlow::Break`]:
-    /// then the read is cancelled, which is [`ClientError::Cancelled`]. Dropping the future cancels it as well, where
-    /// there is a session or a pipe with the next request.
+    /// then the read is cancelled, which is [`ClientError::Cancelled`]. Dropping the future cancels it as well: at once
+    /// where requests stand for themselves, and with the next request, or the end, of a session or a pipe.
     ///
     /// ```no_run
     /// # async fn read(client: &mut larder::client::Client) -> Result<(), larder::client::ClientError> {

@@ -1,5 +1,7 @@
 //! How a connection begins: where to, as whom, and in which revision if that matters.
 
+use std::fmt;
+
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
@@ -26,11 +28,23 @@ use super::{Client, Transport, greeting};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Connect {
     pub(super) token: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     revision: Option<Revision>,
+}
+
+/// Without what nobody but the server should see: any header may be a key.
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Connect")
+            .field("token", &self.token.as_ref().map(|_| "…"))
+            .field("headers", &headers)
+            .field("revision", &self.revision)
+            .finish()
+    }
 }
 
 impl Connect {

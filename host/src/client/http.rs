@@ -32,6 +32,8 @@ pub(super) struct Http {
     url: Url,
     client: reqwest::Client,
     session: Option<HeaderValue>,
+    /// The request of a session whose answer nobody has seen yet.
+    open: Option<u64>,
 }
 
 impl Http {
@@ -50,7 +52,7 @@ impl Http {
         // What runs on this machine is not behind the proxy.
         let builder = if is_local(&url) { builder.no_proxy() } else { builder };
         let client = builder.build().map_err(|error| failed(&url, &error))?;
-        Ok(Self { url, client, session: None })
+        Ok(Self { url, client, session: None, open: None })
     }
 
     pub(super) async fn exchange(
@@ -59,14 +61,23 @@ impl Http {
         era: Era,
         hear: Hear<'_>,
     ) -> Result<Incoming, ClientError> {
+        // Whoever asked before may have gone in the middle of it; in a session the server would work on.
+        let given_up = self.open.take();
+        self.cancel(given_up, era).await?;
+        self.open = request.id.filter(|_| matches!(era, Era::Legacy(_)));
         let response = self.post(request, era).await?;
         if request.method == "initialize" {
             self.session = response.headers().get(SESSION).cloned();
         }
-        match is_stream(&response) {
+        let answer = match is_stream(&response) {
             true => self.answer_in_stream(response, request.id, era, hear).await,
             false => self.answer(response).await,
+        };
+        // What was answered, refused or cancelled is over; what failed otherwise may go on at the server.
+        if matches!(answer, Ok(_) | Err(ClientError::Cancelled)) {
+            self.open = None;
         }
+        answer
     }
 
     pub(super) async fn tell(&mut self, notification: &Outgoing<'_>, era: Era) -> Result<(), ClientError> {
@@ -269,7 +280,9 @@ fn headers(how: &Connect) -> Result<HeaderMap, ClientError> {
     for (name, value) in &how.headers {
         let bad = || ClientError::BadHeader(name.escape_debug().to_string());
         let name = HeaderName::try_from(name).map_err(|_| bad())?;
-        headers.append(name, HeaderValue::try_from(value).map_err(|_| bad())?);
+        let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        headers.append(name, value);
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -357,7 +370,10 @@ mod tests {
         let http = |how: Connect| Http::new("http://127.0.0.1:7878/mcp", &how);
         assert!(matches!(http(Connect::default().token("a\nb")), Err(ClientError::BadToken)));
         assert!(matches!(http(Connect::default().header("a b", "c")), Err(ClientError::BadHeader(_))));
-        assert!(http(Connect::default().token("abc").header("x-y", "z")).is_ok());
+        let connect = Connect::default().token("sesame").header("x-key", "crowbar");
+        let shown = format!("{connect:?} {:?}", http(connect.clone()).unwrap());
+        assert!(shown.contains("x-key") && !shown.contains("sesame"), "{shown}");
+        assert!(!shown.contains("crowbar"), "{shown}");
     }
 
     #[tokio::test]

@@ -68,7 +68,8 @@ impl Lines {
         }
     }
 
-    async fn cancel_open(&mut self) -> Result<(), ClientError> {
+    /// Says that nobody waits for the answer that was not waited for to its end.
+    pub(super) async fn cancel_open(&mut self) -> Result<(), ClientError> {
         match self.open.take() {
             Some(id) => self.send(&Outgoing::cancellation(id).body).await,
             None => Ok(()),

@@ -13,6 +13,9 @@ use super::lines::Lines;
 use super::message::{Incoming, Outgoing};
 use super::{Client, Transport, unheard};
 
+/// News that are kept while answers are waited for.
+const EARLY: usize = 1_000;
+
 /// What to hear of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
@@ -38,8 +41,8 @@ pub struct Listening {
     era: Era,
     id: u64,
     honoured: Wanted,
-    /// What came while other answers were waited for.
-    early: VecDeque<Incoming>,
+    /// What was heard while other answers were waited for, each once.
+    early: VecDeque<News>,
 }
 
 #[derive(Debug)]
@@ -64,6 +67,9 @@ impl Listening {
     /// The next news; none when the server ends it in order. What is dropped before its answer may have taken
     /// news along: then begin anew.
     pub async fn next(&mut self) -> Result<Option<News>, ClientError> {
+        if let Some(news) = self.early.pop_front() {
+            return Ok(Some(news));
+        }
         loop {
             let Some(message) = self.message().await? else { return Ok(None) };
             if self.era == Era::Modern && message.answers(Some(self.id)) {
@@ -124,6 +130,7 @@ impl Listening {
                 Feed::Http { http: Box::new(http), messages: Box::new(messages) }
             }
             Transport::Lines(mut lines) => {
+                lines.cancel_open().await?;
                 lines.send(&request.body).await?;
                 Feed::Lines(lines)
             }
@@ -134,7 +141,13 @@ impl Listening {
     }
 
     async fn acknowledgement(&mut self) -> Result<(), ClientError> {
-        let first = self.message().await?.ok_or(ClientError::Closed)?;
+        // What belongs to a request that was given up may come first.
+        let first = loop {
+            let message = self.message().await?.ok_or(ClientError::Closed)?;
+            if message.answers(Some(self.id)) || !message.is_of_another_request() {
+                break message;
+            }
+        };
         if first.answers(Some(self.id)) {
             first.result::<Value>("subscriptions/listen")?;
             return Err(ClientError::Closed);
@@ -159,7 +172,10 @@ impl Listening {
                 let messages = http.open_session(era).await?;
                 Feed::Http { http: Box::new(http), messages: Box::new(messages) }
             }
-            Transport::Lines(lines) => Feed::Lines(lines),
+            Transport::Lines(mut lines) => {
+                lines.cancel_open().await?;
+                Feed::Lines(lines)
+            }
         };
         let honoured = Wanted { uris: Vec::new(), list: wanted.list };
         let mut listening = Self { feed, era, id: asked, honoured, early: VecDeque::new() };
@@ -177,26 +193,34 @@ impl Listening {
         self.id += 1;
         let params = json!({ "uri": uri });
         let request = Outgoing::request(self.id, self.era, "resources/subscribe", params, Some(uri));
-        let answer = match &mut self.feed {
-            Feed::Http { http, .. } => http.exchange(&request, self.era, &mut unheard).await?,
-            Feed::Lines(lines) => {
-                lines.send(&request.body).await?;
-                loop {
-                    let message = lines.receive().await?;
-                    if message.answers(request.id) {
-                        break message;
-                    }
-                    self.early.push_back(message);
-                }
+        if let Feed::Http { http, .. } = &mut self.feed {
+            let answer = http.exchange(&request, self.era, &mut unheard).await?;
+            return answer.result::<Value>("resources/subscribe").map(|_| ());
+        }
+        if let Feed::Lines(lines) = &mut self.feed {
+            lines.send(&request.body).await?;
+        }
+        let answer = loop {
+            let message = self.message().await?.ok_or(ClientError::Closed)?;
+            if message.answers(request.id) {
+                break message;
             }
+            self.keep_for_later(&message)?;
         };
         answer.result::<Value>("resources/subscribe").map(|_| ())
     }
 
-    async fn message(&mut self) -> Result<Option<Incoming>, ClientError> {
-        if let Some(message) = self.early.pop_front() {
-            return Ok(Some(message));
+    fn keep_for_later(&mut self, message: &Incoming) -> Result<(), ClientError> {
+        let Some(news) = self.news(message).filter(|news| !self.early.contains(news)) else { return Ok(()) };
+        if self.early.len() >= EARLY {
+            return Err(ClientError::NotMcp("it tells of more and more, and does not answer".into()));
         }
+        self.early.push_back(news);
+        Ok(())
+    }
+
+    /// The next message that is not to be answered.
+    async fn message(&mut self) -> Result<Option<Incoming>, ClientError> {
         loop {
             let message = match &mut self.feed {
                 Feed::Http { http, messages } => http.next(messages, self.era).await?,
@@ -269,10 +293,51 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_belongs_to_a_read_that_was_given_up_is_passed_over() {
+        let (near, mut far) = tokio::io::duplex(64 << 10);
+        let mut say = async |answer: &str| far.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        say(r#"{"id":1,"result":{"supportedVersions":["2026-07-28"]}}"#).await;
+        let (input, output) = tokio::io::split(near);
+        let mut client = Client::lines(input, output).await.unwrap();
+        let left = tokio::time::timeout(std::time::Duration::from_millis(10), client.read("x:1")).await;
+        assert!(left.is_err());
+        say(r#"{"method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#).await;
+        say(r#"{"id":2,"result":{"contents":[]}}"#).await;
+        say(r#"{"method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}"#).await;
+        let listening = client.listen(&Wanted::default()).await.unwrap();
+        listening.close().await;
+        let mut told = String::new();
+        far.read_to_string(&mut told).await.unwrap();
+        let methods = ["notifications/cancelled", "subscriptions/listen"].map(|method| told.find(method));
+        assert!(methods[0].is_some() && methods[0] < methods[1], "{told}");
+    }
+
+    #[tokio::test]
+    async fn who_talks_instead_of_answering_is_not_listened_to_for_ever() {
+        let (near, mut far) = tokio::io::duplex(1 << 20);
+        let mut lines = String::from(
+            "{\"id\":1,\"error\":{\"code\":-32601,\"message\":\"unknown\"}}\n\
+             {\"id\":2,\"result\":{\"protocolVersion\":\"2025-11-25\"}}\n",
+        );
+        for n in 0..=EARLY {
+            let params = format!("{{\"uri\":\"x:{n}\"}}");
+            lines += &format!("{{\"method\":\"notifications/resources/updated\",\"params\":{params}}}\n")
+                .repeat(2);
+        }
+        far.write_all(lines.as_bytes()).await.unwrap();
+        let (input, output) = tokio::io::split(near);
+        let client = Client::lines(input, output).await.unwrap();
+        let wanted = Wanted { uris: vec!["x:1".into()], list: false };
+        let error = client.listen(&wanted).await.unwrap_err().to_string();
+        assert!(error.contains("more and more"), "{error}");
+    }
+
+    #[tokio::test]
     async fn an_older_server_is_subscribed_to_and_nothing_said_meanwhile_is_lost() {
         let (honoured, heard, told) = hear(&[
             r#"{"id":1,"error":{"code":-32601,"message":"unknown"}}"#,
             r#"{"id":2,"result":{"protocolVersion":"2025-11-25"}}"#,
+            r#"{"id":8,"method":"ping"}"#,
             r#"{"id":3,"result":{}}"#,
             r#"{"method":"notifications/resources/updated","params":{"uri":"x:1"}}"#,
             r#"{"id":4,"error":{"code":-32002,"message":"not found"}}"#,
@@ -282,6 +347,8 @@ mod tests {
         .await;
         assert_eq!(honoured, Wanted { uris: vec!["x:1".into()], list: true });
         assert_eq!(heard, [News::Updated("x:1".into()), News::ListChanged]);
-        assert!(told.contains(r#""id":9,"jsonrpc":"2.0","result":{}"#), "{told}");
+        for id in [8, 9] {
+            assert!(told.contains(&format!(r#""id":{id},"jsonrpc":"2.0","result":{{}}"#)), "{told}");
+        }
     }
 }

@@ -80,6 +80,11 @@ impl Incoming {
         self.method.is_none() && to_us
     }
 
+    /// Whether this answers some request, or tells how far one is.
+    pub(super) fn is_of_another_request(&self) -> bool {
+        self.method.as_deref().is_none_or(|method| method == "notifications/progress")
+    }
+
     /// What the server says instead of an answer.
     pub(super) fn refusal(self) -> Option<String> {
         self.error.map(|refusal| refusal.message)

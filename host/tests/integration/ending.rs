@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use larder::client::Client;
 use serde_json::json;
 
 use crate::house::Plan;
@@ -42,6 +43,18 @@ async fn a_legacy_client_that_leaves_does_not_but_one_that_cancels_does() {
     let answer = wire.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], cancel.to_string()).await;
     assert_eq!((answer.status, answer.body.as_str()), (202, ""));
     assert!(is_free(&wire).await);
+}
+
+#[tokio::test]
+async fn the_next_request_of_our_client_cancels_the_one_that_it_left() {
+    let wire = Wire::open(one_turn()).await;
+    let connect = Client::connect().revision("2025-11-25".parse().unwrap());
+    let mut client = connect.http(&wire.url).await.unwrap();
+    let left = tokio::time::timeout(Duration::from_millis(300), client.read("sleep://hour")).await;
+    assert!(left.is_err());
+    client.read("echo://hello").await.unwrap();
+    assert!(is_free(&wire).await);
+    client.close().await;
 }
 
 #[tokio::test]
