@@ -105,6 +105,11 @@ impl Gate {
         Self(Arc::new(Inner { state: ArcSwap::from_pointee(state), changed, drain }))
     }
 
+    /// Whom it believes now.
+    pub fn config(&self) -> Config {
+        self.0.state.load().config.clone()
+    }
+
     /// Believes this from now on. What rests on something that is gone ends. A gate that was shut does not open
     /// for all because its last credential was taken back.
     pub fn believe(&self, config: Config) {

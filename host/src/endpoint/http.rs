@@ -201,7 +201,7 @@ impl Endpoint {
                 let unknown = |refusal: Refusal| refusal.with_status(StatusCode::NOT_FOUND);
                 let method = self.spoken(method, request).map_err(unknown)?;
                 let asking = Asking::read(request, method, who.caller.clone())?.traced_by(headers);
-                Ok(self.modern(asking).await)
+                Ok(self.modern(asking, who).await)
             }
             Era::Listen => self.listen(headers, who, request).await,
             Era::Initialize => self.initialize(who, request),
@@ -210,21 +210,21 @@ impl Endpoint {
     }
 
     /// The call runs in the connection's own future: when the client goes away, the guest is dropped with it.
-    async fn modern(&self, asking: Asking) -> Response {
+    async fn modern(&self, asking: Asking, who: &Arc<Who>) -> Response {
         let Asking { id, ask, call, reports } = asking;
         let wanted = reports.are_wanted();
         let answer = self.clone().answer(id, ask, call, Peer::Modern);
         if !wanted {
             return json(StatusCode::OK, answer.await);
         }
-        self.exchange(Exchange::new(reports, answer.map(Some).boxed())).await
+        self.exchange(Exchange::new(reports, answer.map(Some).boxed()), who).await
     }
 
     /// JSON, unless a report comes before the answer.
-    async fn exchange(&self, mut exchange: Exchange) -> Response {
+    async fn exchange(&self, mut exchange: Exchange, who: &Arc<Who>) -> Response {
         match exchange.next().await {
             Some(Said::Answer(bytes)) => json(StatusCode::OK, bytes),
-            Some(Said::Report(bytes)) => stream::exchange(bytes, exchange, self.0.config.keep_alive),
+            Some(Said::Report(bytes)) => stream::exchange(self.clone(), bytes, exchange, who.clone()),
             // Cancelled: the client wants no answer, and a stream can end without one.
             None => stream::events(futures_util::stream::empty()),
         }

@@ -1,5 +1,7 @@
 //! Sessions of legacy clients: a bounded table, since whoever can reach the server can open them.
 
+mod shares;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +15,7 @@ use super::flight::Flights;
 use super::refusal::{INTERNAL, REQUEST, Refusal};
 use super::replay::Replay;
 use crate::resource::Caller;
+use shares::Shares;
 
 /// All sessions. What they watch is of no concern here.
 pub(super) struct Sessions<W = Ear> {
@@ -45,13 +48,13 @@ impl<W> Sessions<W> {
         Self { table: Mutex::new(HashMap::new()), most, idle }
     }
 
-    /// Opens a session; the one that was unused for longest makes room.
+    /// Opens a session. Where there is no room, one of the same caller makes it, or of one who has more than this one.
     pub(super) fn open(&self, version: Legacy, caller: Caller, watch: W) -> Result<Arc<Session<W>>, Refusal> {
         let id = fresh_id()?;
         let replay = Replay::new(fresh_id()?[..12].to_owned());
         let mut table = self.lock();
         if table.len() >= self.most {
-            self.make_room(&mut table)?;
+            self.make_room(&mut table, &caller)?;
         }
         let usage = Mutex::new(Usage { seen: Instant::now(), stream: None });
         let session = Arc::new(Session {
@@ -113,11 +116,10 @@ impl<W> Sessions<W> {
         self.lock().len() as u64
     }
 
-    fn make_room(&self, table: &mut Table<W>) -> Result<(), Refusal> {
-        let unused = table.values().filter(|session| !session.is_used());
-        let oldest = unused.min_by_key(|session| session.usage().seen).map(|session| session.id.clone());
-        let session = oldest.and_then(|id| table.remove(&id)).ok_or_else(|| {
-            Refusal::new(INTERNAL, "too many sessions: try again later")
+    fn make_room(&self, table: &mut Table<W>, caller: &Caller) -> Result<(), Refusal> {
+        let id = Shares::of(table).spare(table, caller);
+        let session = id.and_then(|id| table.remove(&id)).ok_or_else(|| {
+            Refusal::new(INTERNAL, "too many sessions: end some, or try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
         })?;
         tracing::debug!("a session was closed to make room for another");

@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{self, HeaderName, HeaderValue};
@@ -48,15 +47,19 @@ fn named(id: &str, message: &[u8]) -> Vec<u8> {
     [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", message, b"\n\n"].concat()
 }
 
-/// The rest of an exchange of which a report has come already.
-pub(super) fn exchange(first: Vec<u8>, exchange: Exchange, keep_alive: Duration) -> Response {
-    let rest = stream::unfold(exchange, move |mut exchange| async move {
-        let said = tokio::select! {
-            said = exchange.next() => said?,
-            () = tokio::time::sleep(keep_alive) => return Some((alive(), exchange)),
+/// The rest of an exchange of which a report has come already. It ends with the credential of who asked.
+pub(super) fn exchange(endpoint: Endpoint, first: Vec<u8>, exchange: Exchange, who: Arc<Who>) -> Response {
+    let rest = stream::unfold((endpoint, exchange, who), |(endpoint, mut exchange, who)| async move {
+        let bytes = tokio::select! {
+            biased;
+            () = endpoint.0.gate.ended(&who) => return None,
+            said = exchange.next() => {
+                let (Said::Report(bytes) | Said::Answer(bytes)) = said?;
+                frame([bytes])
+            }
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => alive(),
         };
-        let (Said::Report(bytes) | Said::Answer(bytes)) = said;
-        Some((frame([bytes]), exchange))
+        Some((bytes, (endpoint, exchange, who)))
     });
     events(stream::once(async move { frame([first]) }).chain(rest))
 }

@@ -6,6 +6,7 @@ mod commands;
 mod ending;
 mod issued;
 mod listed;
+mod shares;
 
 use larder::endpoint::auth::{Config, Oauth, Token};
 use larder::name::{Digest, Teams};

@@ -76,9 +76,9 @@ impl Audience {
         &self.0
     }
 
-    /// The path that follows the host.
+    /// The path that follows the host, as it stands in the address of the metadata.
     pub(super) fn path(&self) -> String {
-        absolute(&self.0).map(|uri| uri.path().to_owned()).unwrap_or_default()
+        absolute(&self.0).map(|uri| uri.path().trim_end_matches('/').to_owned()).unwrap_or_default()
     }
 
     /// Where clients find out who hands out tokens for it.
@@ -153,5 +153,10 @@ mod tests {
         let audience = Audience::parse("https://docs.example/mcp").unwrap();
         assert_eq!(audience.metadata(), "https://docs.example/.well-known/oauth-protected-resource/mcp");
         assert_eq!(audience.path(), "/mcp");
+        for (written, path) in [("https://docs.example/a/", "/a"), ("https://docs.example/", "")] {
+            let audience = Audience::parse(written).unwrap();
+            assert_eq!(audience.path(), path, "{written}");
+            assert!(audience.metadata().ends_with(&format!("-resource{path}")), "{}", audience.metadata());
+        }
     }
 }

@@ -3,13 +3,13 @@
 
 mod fetch;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::Jwk;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
 use self::fetch::{FetchError, KeySet, fetch};
 use super::address::SecureUrl;
@@ -43,7 +43,15 @@ pub(super) struct KeySource {
     /// Told when the keys are others.
     changed: watch::Sender<()>,
     now: ArcSwapOption<(Arc<Keys>, Instant)>,
-    last: Mutex<Option<Instant>>,
+    fetching: Mutex<Fetching>,
+}
+
+/// The last fetch, and the one that is under way.
+#[derive(Default)]
+struct Fetching {
+    last: Option<Instant>,
+    /// Closes when it ends, however it does.
+    going: Option<watch::Receiver<()>>,
 }
 
 impl KeySource {
@@ -53,7 +61,7 @@ impl KeySource {
         pause: Duration,
         changed: watch::Sender<()>,
     ) -> Self {
-        Self { issuer, jwks, pause, changed, now: ArcSwapOption::empty(), last: Mutex::new(None) }
+        Self { issuer, jwks, pause, changed, now: ArcSwapOption::empty(), fetching: Mutex::default() }
     }
 
     /// The keys there are; none before the first fetch, or where they are too old to be believed.
@@ -62,26 +70,36 @@ impl KeySource {
         now.as_ref().filter(|now| now.1.elapsed() < KEPT).map(|now| now.0.clone())
     }
 
-    /// Fetches the keys, unless somebody has just done so. All who ask meanwhile wait for the same answer, and
-    /// who goes away leaves the fetch to the others.
+    /// Fetches the keys, unless somebody has just done so. All who ask meanwhile wait for the same fetch, and who goes
+    /// away leaves it to the others: however many come and go, there is one.
     pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
+        let Some(mut going) = self.going(drain) else { return };
+        // Nothing is ever sent.
+        while going.changed().await.is_ok() {}
+    }
+
+    /// The fetch that is under way, or that is begun now; none if there was one a moment ago.
+    fn going(self: &Arc<Self>, drain: &Drain) -> Option<watch::Receiver<()>> {
+        let mut fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(going) = fetching.going.as_ref().filter(|going| going.has_changed().is_ok()) {
+            return Some(going.clone());
+        }
+        if fetching.last.is_some_and(|last| last.elapsed() < self.pause) {
+            return None;
+        }
+        let (end, going) = watch::channel(());
+        fetching.going = Some(going.clone());
         let (source, closing) = (self.clone(), drain.clone());
-        let task = drain.spawn(async move {
+        drain.spawn(async move {
             tokio::select! {
-                () = source.fetch_in_turn() => {}
+                () = source.fetch() => {}
                 // Nobody needs keys any more.
                 () = closing.stopping() => {}
             }
+            source.fetching.lock().unwrap_or_else(PoisonError::into_inner).last = Some(Instant::now());
+            drop(end);
         });
-        let _ = task.await;
-    }
-
-    async fn fetch_in_turn(&self) {
-        let mut last = self.last.lock().await;
-        if last.is_none_or(|last| last.elapsed() >= self.pause) {
-            self.fetch().await;
-            *last = Some(Instant::now());
-        }
+        Some(going)
     }
 
     async fn fetch(&self) {
@@ -132,6 +150,45 @@ impl Keys {
     }
 
     fn is_the_same(&self, others: &[Arc<Key>]) -> bool {
-        self.keys.len() == others.len() && others.iter().all(|other| self.has(other))
+        // In both directions: one may be there twice.
+        let is_among_others = |own: &Arc<Key>| others.iter().any(|other| own.jwk == other.jwk);
+        self.keys.len() == others.len()
+            && others.iter().all(|other| self.has(other))
+            && self.keys.iter().all(is_among_others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn requests_that_are_given_up_leave_one_fetch_behind() {
+        // It takes connections and says nothing.
+        let issuer = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = SecureUrl::parse(&format!("http://{}", issuer.local_addr().unwrap())).unwrap();
+        let source = KeySource::new(url.clone(), Some(url), Duration::ZERO, watch::Sender::new(()));
+        let (source, drain) = (Arc::new(source), Drain::new());
+        for _ in 0..50 {
+            let given_up = tokio::time::timeout(Duration::from_millis(1), source.refresh(&drain)).await;
+            assert!(given_up.is_err(), "it was answered");
+        }
+        assert_eq!(Arc::strong_count(&source), 2, "each that was begun would hold it");
+        drain.finish(Duration::from_secs(60)).await;
+        source.refresh(&drain).await;
+    }
+
+    #[test]
+    fn keys_are_the_same_only_if_none_came_and_none_went() {
+        let key = |x: &str| serde_json::json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": x });
+        let (a, b) = (key("A".repeat(43).as_str()), key("E".repeat(43).as_str()));
+        let of = |keys: &[&serde_json::Value]| read(KeySet { keys: keys.iter().copied().cloned().collect() });
+        fn same(one: Vec<Arc<Key>>, other: &[Arc<Key>]) -> bool {
+            Keys { keys: one, verified: Verified::default() }.is_the_same(other)
+        }
+        assert_eq!(of(&[&a, &b]).len(), 2);
+        assert!(same(of(&[&a, &b]), &of(&[&b, &a])));
+        assert!(!same(of(&[&a, &b]), &of(&[&a, &a])) && !same(of(&[&a, &a]), &of(&[&a, &b])));
+        assert!(!same(of(&[&a]), &of(&[&a, &b])));
     }
 }

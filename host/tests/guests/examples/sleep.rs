@@ -23,6 +23,7 @@ impl Behaviour for Sleep {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         host::log(host::Level::Info, "sleeping");
+        host::progress(1.0, None, None);
         match value(&request, "milliseconds").parse() {
             Ok(milliseconds) => std::thread::sleep(Duration::from_millis(milliseconds)),
             Err(_) => sleep_in("read"),

@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::issuer::{Issuer, Pair};
 use super::{ask, ask_with, guarded, legacy, listed, ping, session, with_issuer, with_tokens};
+use crate::house::Plan;
 use crate::listening::{Events, acknowledged, listen};
-use crate::wire::Wire;
+use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
 
 async fn listening(wire: &Wire, token: &str) -> Events {
     let mut events =
@@ -51,6 +52,27 @@ async fn a_token_that_is_taken_back_ends_what_it_opened_and_nothing_else() {
     assert_eq!(legacy(&wire, "a", Some(&anns), &ping()).await.status, 404);
     wire.gate.believe(Config { tokens: vec![listed("ann", "a")], oauth: None });
     assert!(bob_legacy.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_request_that_tells_how_far_it_is_ends_with_its_token() {
+    let mut config = crate::wire::config();
+    config.auth = Config { tokens: vec![listed("ann", "a")], oauth: None };
+    let wire = Wire::with(Plan::of("sleep"), config).await;
+    let mut meta = meta();
+    meta["progressToken"] = json!("p");
+    let params = json!({ "uri": "sleep://hour", "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
+    let mut request = wire.client.post(&wire.url).bearer_auth("a").body(body.to_string());
+    for (name, value) in
+        [JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", "sleep://hour")]
+    {
+        request = request.header(name, value);
+    }
+    let mut events = Events::of(request).await;
+    assert_eq!(events.next().await.unwrap()["method"], "notifications/progress");
+    wire.gate.believe(Config { tokens: vec![listed("bob", "b")], oauth: None });
+    assert!(events.next().await.is_none());
 }
 
 #[tokio::test]
