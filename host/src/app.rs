@@ -1,8 +1,10 @@
 //! From a configuration to a running house: everything is wired, served and drained here.
 
 mod descriptors;
+mod follow;
 mod keeping;
 mod outside;
+mod reread;
 mod served;
 mod signal;
 mod team;
@@ -18,6 +20,7 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
 use self::keeping::Keeping;
+use self::reread::Reread;
 use crate::admin::Admin;
 use crate::audit::Audit;
 use crate::catalog::Reader;
@@ -45,6 +48,7 @@ pub struct App {
     catalogs: Vec<Reader>,
     /// What keeps the catalogs up to date; taken when it begins.
     keepers: Vec<Team>,
+    reread: Option<Reread>,
     keeping: Keeping,
     audit: Audit,
     drain: Drain,
@@ -132,10 +136,10 @@ impl App {
         let ground = Ground { sandbox, drain: drain.clone(), health: health.clone(), watched_uris, lookout };
         let asked = &config.endpoint;
         let gate = Gate::new(asked.auth.clone(), asked.caller.clone(), drain.clone());
-        let teams = config.teams.iter();
-        let mut keepers: Vec<_> = teams
-            .map(|(name, team)| Team::new(team.clone(), ground.clone(), team::reread(&config, name, &gate)))
-            .collect();
+        let teams = config.teams.values();
+        let mut keepers: Vec<_> = teams.map(|team| Team::new(team.clone(), ground.clone())).collect();
+        let orders = keepers.iter().map(|team| (team.reader.team().clone(), team.orders()));
+        let reread = Reread::new(&config, &gate, orders, &health);
         let catalogs: Vec<_> = keepers.iter().map(|team| team.reader.clone()).collect();
         health.wrong("start", "it has not yet looked at all components", true);
         if let Some(listener) = admin {
@@ -155,21 +159,28 @@ impl App {
         let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), metrics);
         health.right("start");
         let keeping = Keeping::new(drain.clone());
-        Ok(Self { endpoint, catalogs, keepers, keeping, audit, drain, last, grace: config.grace })
+        Ok(Self { endpoint, catalogs, keepers, reread, keeping, audit, drain, last, grace: config.grace })
     }
 
     /// Follows the folders and what providers say from now on, without telling `larder approve` what is held
     /// back: that is for the server to say.
     pub fn keep_up(&mut self) {
-        self.keepers.drain(..).for_each(|team| team.keep_up(&self.keeping, false));
+        self.follow(false);
     }
 
     /// The same for a server, which also looks again at SIGHUP.
     fn serve_on(&mut self) {
         descriptors::raise();
-        let wakes = self.keepers.iter().map(Team::wake).chain(self.audit.reopen()).collect();
+        let teams = self.keepers.iter().map(Team::wake);
+        let reread = self.reread.iter().flat_map(Reread::wakes);
+        let wakes = teams.chain(reread).chain(self.audit.reopen()).collect();
         self.drain.spawn(signal::hang_up(wakes, self.drain.clone()));
-        self.keepers.drain(..).for_each(|team| team.keep_up(&self.keeping, true));
+        self.follow(true);
+    }
+
+    fn follow(&mut self, announces: bool) {
+        self.keepers.drain(..).for_each(|team| team.keep_up(&self.keeping, announces));
+        self.reread.take().into_iter().for_each(|reread| reread.keep_up(&self.keeping, &self.drain));
     }
 
     /// What is served now.

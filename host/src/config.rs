@@ -21,10 +21,12 @@ use std::time::Duration;
 use crate::name::TeamName;
 use crate::policy::Quota;
 use crate::resource::Caller;
+use crate::source::Stamp;
 use crate::{admin, audit, endpoint, gateway, lookout, reconcile, sandbox};
 
-pub use again::Again;
+pub use again::{Again, Believed};
 pub use ask::parse as ask;
+pub(crate) use convert::{scope, token_name};
 pub use fault::{ConfigError, Fault};
 pub use project::{PROJECT, Project, project};
 pub(crate) use value::listen;
@@ -59,8 +61,12 @@ pub struct Config {
     pub log: Log,
     /// The file that was read, or that is read once it is there; none where there is to be none.
     pub file: Option<PathBuf>,
+    /// That file as it was before it was read.
+    pub seen: Option<Stamp>,
     /// What the command line said.
     pub overrides: Overrides,
+    /// Whether there is one client only, on standard input or in this process.
+    pub is_over_stdio: bool,
 }
 
 /// What belongs to one team.
@@ -106,6 +112,7 @@ impl Config {
     pub fn over_stdio(mut self) -> Result<Self, ConfigError> {
         self.knows(&self.local, "stdio.teams", "who asks here belongs, there or with `--team NAME`")?;
         self.endpoint.caller = self.local.clone();
+        self.is_over_stdio = true;
         Ok(self)
     }
 
@@ -156,16 +163,27 @@ type Env = BTreeMap<String, String>;
 
 /// Reads the configuration: the file that was named, or `larder.toml` in the working directory, or none.
 pub fn load(overrides: &Overrides) -> Result<Config, ConfigError> {
+    load_with(overrides, false)
+}
+
+fn load_with(overrides: &Overrides, guarded: bool) -> Result<Config, ConfigError> {
     let here =
         std::env::current_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
     let path = overrides.config.clone().unwrap_or_else(|| FILE.into());
+    let seen = Stamp::of(&path).ok();
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && overrides.config.is_none() => String::new(),
         Err(error) => return Err(ConfigError::Unreadable { path, error }),
     };
     let folder = path.parent().map_or_else(|| here.clone(), |folder| here.join(folder));
-    parse(&text, &Place { file: Some(path), folder, here }, &environment(), overrides)
+    let place = Place { file: Some(path), folder, here, guarded };
+    Ok(Config { seen, ..parse(&text, &place, &environment(), overrides)? })
+}
+
+/// The token that the environment has for a server; an empty one is none.
+pub fn token() -> Option<String> {
+    environment().remove("LARDER_TOKEN").filter(|token| !token.trim().is_empty())
 }
 
 /// Who runs this, as the system calls them.
@@ -178,7 +196,7 @@ pub fn user() -> String {
 /// The defaults over a folder of components, whatever files or variables there are; but what was compiled
 /// before is found where it is always kept.
 pub fn bare(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
-    let place = Place { file: None, folder: plugins.to_owned(), here: plugins.to_owned() };
+    let place = Place { file: None, folder: plugins.to_owned(), here: plugins.to_owned(), guarded: false };
     let overrides = Overrides { config: None, plugins: Some(plugins.to_owned()), ..others.clone() };
     let mut env = environment();
     env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
@@ -199,6 +217,8 @@ struct Place {
     folder: PathBuf,
     /// What the paths of the command line are relative to.
     here: PathBuf,
+    /// Whether a gate is shut already, and stays so whatever the file says.
+    guarded: bool,
 }
 
 fn parse(text: &str, place: &Place, env: &Env, overrides: &Overrides) -> Result<Config, ConfigError> {

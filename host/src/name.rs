@@ -102,10 +102,10 @@ impl From<TeamName> for Teams {
     }
 }
 
-/// Why a text is not a digest.
+/// Why a text is not a digest. It is not repeated, since it may be the token itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a digest: write \"sha256:\" and 64 hexadecimal digits")]
-pub struct BadDigest(String);
+#[error("not a digest: write \"sha256:\" and 64 hexadecimal digits")]
+pub struct BadDigest;
 
 /// A SHA-256: of a component's bytes, or of a token's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,7 +119,7 @@ impl Digest {
 
     /// Reads `sha256:` and 64 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, BadDigest> {
-        let bad = || BadDigest(text.escape_debug().take(80).collect());
+        let bad = || BadDigest;
         let hex =
             text.strip_prefix("sha256:").filter(|hex| hex.len() == 64 && hex.is_ascii()).ok_or_else(bad)?;
         let mut bytes = [0; 32];

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 pub use self::approvals::{Approvals, ApprovalsError, Held, Imports};
 pub use self::load::LARGEST_ASK;
@@ -26,7 +26,6 @@ use self::relist::Relists;
 pub use self::round::{Arrival, Round};
 use self::sight::{Looked, Sight};
 use self::state::State;
-pub use self::wanted::Reread;
 use self::wanted::Wants;
 use crate::catalog::Writer;
 use crate::drain::Drain;
@@ -73,6 +72,21 @@ pub struct Terms {
     pub approve: Approve,
 }
 
+/// Where to say what the operator has decided since.
+#[derive(Clone)]
+pub struct Orders {
+    config: watch::Sender<Config>,
+    wake: Arc<Notify>,
+}
+
+impl Orders {
+    /// These are the grants and limits from the next look on, which is at once. The folders stay where they are.
+    pub fn give(&self, config: Config) {
+        self.config.send_replace(config);
+        self.wake.notify_one();
+    }
+}
+
 /// Compares, loads, publishes.
 pub struct Reconcile {
     sight: Sight,
@@ -85,7 +99,7 @@ pub struct Reconcile {
     poll: Duration,
     loaded: mpsc::UnboundedReceiver<Loaded>,
     inbox: Inbox,
-    wake: Arc<Notify>,
+    orders: Orders,
     announces: bool,
     health: Health,
     drain: Drain,
@@ -104,6 +118,9 @@ impl Reconcile {
         let (done, loaded) = mpsc::unbounded_channel();
         let (team, poll) = (config.team.clone(), config.poll);
         let most = ration.as_ref().map_or(usize::MAX, |ration| ration.quota().providers as usize);
+        let orders = Orders { config: watch::Sender::new(config), wake: Arc::default() };
+        let ordered = orders.config.subscribe();
+        let config = ordered.borrow().clone();
         let notes = Notes::new(config.approvals.clone(), team.clone(), drain.clone());
         let load = Load {
             team: team.clone(),
@@ -117,7 +134,7 @@ impl Reconcile {
             ration,
             done,
         };
-        let mut wants = Wants::new(config);
+        let mut wants = Wants::new(ordered);
         wants.at_most(most);
         Self {
             sight: Sight::new(wants, drain.clone()),
@@ -130,7 +147,7 @@ impl Reconcile {
             poll,
             loaded,
             inbox,
-            wake: Arc::default(),
+            orders,
             announces: true,
             health: Health::default(),
             drain,
@@ -151,13 +168,12 @@ impl Reconcile {
 
     /// Says "look again".
     pub fn wake(&self) -> Arc<Notify> {
-        self.wake.clone()
+        self.orders.wake.clone()
     }
 
-    /// Takes the terms from this file again whenever it changes.
-    pub fn with_reread(mut self, reread: Reread) -> Self {
-        self.sight.reread(reread);
-        self
+    /// Where to say what is decided since.
+    pub fn orders(&self) -> Orders {
+        self.orders.clone()
     }
 
     /// Where to say that something differs which a provider offers.
@@ -229,7 +245,7 @@ impl Reconcile {
 
     /// Watches the folder, loads what changes, and works off what providers say, until the house stops.
     pub async fn run(mut self) {
-        let (drain, wake) = (self.drain.clone(), self.wake.clone());
+        let (drain, wake) = (self.drain.clone(), self.wake());
         self.sight.watch(&wake);
         let mut next = Instant::now();
         self.write_down();

@@ -7,14 +7,12 @@ use tracing::Instrument as _;
 
 use super::keeping::Keeping;
 use crate::catalog::{self, Reader};
-use crate::config::{self, Config};
+use crate::config;
 use crate::drain::Drain;
-use crate::endpoint::auth::Gate;
 use crate::health::Health;
 use crate::lookout::{self, Lookout};
-use crate::name::TeamName;
 use crate::policy::Ration;
-use crate::reconcile::{Reconcile, Reread};
+use crate::reconcile::{Orders, Reconcile};
 use crate::sandbox::{Outbox, Sandbox};
 
 /// What runs for one team.
@@ -41,7 +39,7 @@ pub(super) struct Ground {
 
 impl Team {
     /// Nothing of it is loaded yet.
-    pub(super) fn new(config: config::Team, ground: Ground, reread: Option<Reread>) -> Self {
+    pub(super) fn new(config: config::Team, ground: Ground) -> Self {
         let Ground { sandbox, drain, health, watched_uris, lookout } = ground;
         let name = config.reconcile.team.clone();
         let span = match config.quota {
@@ -53,10 +51,6 @@ impl Team {
         let herald = writer.herald();
         let reconcile = Reconcile::new(config.reconcile, sandbox, writer, ration.clone(), drain.clone());
         let reconcile = reconcile.with_health(health);
-        let reconcile = match reread {
-            Some(reread) => reconcile.with_reread(reread),
-            None => reconcile,
-        };
         let signals = reconcile.signals();
         let lookout = Lookout::new(lookout, reader.clone(), herald, signals.clone(), drain);
         Self { reader, signals, ration, reconcile, lookout, span }
@@ -73,6 +67,11 @@ impl Team {
         self.reconcile.wake()
     }
 
+    /// Where to say what it is given from now on.
+    pub(super) fn orders(&self) -> Orders {
+        self.reconcile.orders()
+    }
+
     /// Follows the folder and what providers say. Who only has a look beside a server does not announce what is
     /// held back: that is for the server to say.
     pub(super) fn keep_up(self, keeping: &Keeping, announces: bool) {
@@ -80,26 +79,4 @@ impl Team {
         keeping.spawn("reconcile", reconcile.run().instrument(self.span.clone()));
         keeping.spawn("lookout", self.lookout.run().instrument(self.span));
     }
-}
-
-/// How this team's part of the configuration is read again when the file changes. One of the teams does what is for
-/// all of them: it says what takes effect later, and to the gate whom to believe now.
-pub(super) fn reread(config: &Config, team: &TeamName, gate: &Gate) -> Option<Reread> {
-    let gate = gate.clone();
-    let says = config.teams.keys().next() == Some(team);
-    let (file, config, team) = (config.file.clone()?, config.clone(), team.clone());
-    let read = move || {
-        let mut again = config.again().map_err(|error| error.to_string())?;
-        if says {
-            for key in again.later {
-                tracing::warn!(key, "changed; it takes effect at the next start");
-            }
-            gate.believe(again.auth);
-        }
-        again
-            .now
-            .remove(&team)
-            .ok_or_else(|| format!("there is no [team.{team}] any more; it goes at the next start"))
-    };
-    Some(Reread { file, read: Arc::new(read) })
 }

@@ -20,8 +20,8 @@ pub(super) struct Reach {
     /// The server's endpoint
     #[arg(long, value_name = "URL", default_value = URL)]
     url: String,
-    /// The token that the server wants
-    #[arg(long, env = "LARDER_TOKEN", hide_env_values = true)]
+    /// The token that the server wants [env: LARDER_TOKEN]
+    #[arg(long)]
     token: Option<String>,
     /// A file with the token that the server wants
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
@@ -78,7 +78,7 @@ impl Reach {
     pub(super) async fn door(self) -> Result<Door, Failure> {
         let mut connect = Client::connect();
         let token = self.token_file.as_deref().map(token_in).transpose()?;
-        if let Some(token) = token.or(self.token) {
+        if let Some(token) = token.or(self.token).or_else(config::token) {
             connect = connect.token(token);
         }
         if let Some(revision) = self.protocol {

@@ -21,7 +21,7 @@ fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<Ask, String> {
     if text.len() > LARGEST {
         return Err(format!("it has more than {} KiB", LARGEST >> 10));
     }
-    let place = Place { file: None, folder: folder.to_owned(), here: folder.to_owned() };
+    let place = Place { file: None, folder: folder.to_owned(), here: folder.to_owned(), guarded: false };
     let (written, source, mut faults): (file::Ask, Source<'_>, _) =
         gather::read(text, None).map_err(|faults| list(&faults))?;
     let ask = convert::ask(written, &place, env, &source, &mut faults);

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+pub(crate) use self::auth::{scope, token_name};
 use self::places::Places;
 use self::team::House;
 use super::file::{self, File, Server, Watch};
@@ -90,10 +91,25 @@ pub(super) fn convert(
         local: Caller { subject: file.stdio.subject, issuer: None, teams: local, scopes: Vec::new() },
         endpoint: endpoint(file.server, listen, places, auth, anyone),
         file: place.file.as_ref().map(|file| place.here.join(file)),
+        seen: None,
         overrides: overrides.clone(),
+        is_over_stdio: false,
         teams,
         log,
     }
+}
+
+/// Whom to believe, and nothing else of the file: no other file and no folder is looked at.
+pub(super) fn credentials(
+    file: File,
+    place: &Place,
+    env: &Env,
+    source: &Source<'_>,
+    faults: &mut Vec<Fault>,
+) -> endpoint::auth::Config {
+    let named = file.team.keys().filter_map(|name| TeamName::parse(name.get_ref()).ok());
+    let known = if file.team.is_empty() { [TeamName::sole()].into() } else { named.collect() };
+    Conversion { place, env, known, source, faults }.auth(file.auth)
 }
 
 fn lookout(watch: &Watch) -> lookout::Config {
@@ -219,7 +235,7 @@ impl Conversion<'_> {
         if server.hosts.as_ref().is_none_or(Vec::is_empty) {
             missing.push("`server.hosts` with the names under which clients reach it");
         }
-        if open && unauthenticated.is_none() {
+        if open && !self.place.guarded && unauthenticated.is_none() {
             missing.push(
                 "credentials (`larder token new` makes some), or `server.unauthenticated = true` \
                  if anyone who reaches it may read everything",

@@ -147,7 +147,7 @@ pub(super) struct Oauth {
     #[serde(default)]
     pub(super) scopes: Vec<Spanned<String>>,
     pub(super) leeway: Option<Spanned<Time>>,
-    pub(super) refresh: Option<Time>,
+    pub(super) refresh: Option<Spanned<Time>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -29,7 +29,7 @@ impl Source<'_> {
 }
 
 /// What is written in the text, as far as it can be understood, and what cannot be.
-/// Where the syntax is broken there is only that: all that follows from it would be noise.
+/// Where the syntax is broken, or far too much is wrong, there is only that: all that follows from it would be noise.
 /// Variables are put in where there is an environment to take them from.
 pub(super) fn read<'a, T: DeserializeOwned + Default>(
     text: &'a str,
@@ -45,18 +45,20 @@ pub(super) fn read<'a, T: DeserializeOwned + Default>(
     if let Some(env) = env {
         fill_in(whole.get_mut(), env, &source, &mut faults);
     }
-    let written = understand(whole, &source, &mut faults);
-    Ok((written, source, faults))
+    match understand(whole, &source, &mut faults) {
+        Some(written) => Ok((written, source, faults)),
+        None => Err(faults),
+    }
 }
 
 fn understand<'a, T: DeserializeOwned + Default>(
     mut whole: Spanned<DeTable<'a>>,
     source: &Source<'_>,
     faults: &mut Vec<Fault>,
-) -> T {
+) -> Option<T> {
     while faults.len() < MOST {
         let error = match T::deserialize(whole.clone().into_deserializer()) {
-            Ok(file) => return file,
+            Ok(file) => return Some(file),
             Err(error) => error,
         };
         let at = at(&error);
@@ -71,7 +73,7 @@ fn understand<'a, T: DeserializeOwned + Default>(
             break;
         }
     }
-    T::default()
+    None
 }
 
 fn at(error: &toml::de::Error) -> Range<usize> {

@@ -23,7 +23,7 @@ pub struct Round {
     pub collisions: Vec<Collision>,
     /// What was left out of what providers offer, or changed, where it was not told before.
     pub left_out: Vec<String>,
-    /// What is wrong with the folder or the configuration.
+    /// What is wrong with the folder.
     pub troubles: Vec<String>,
     /// How long it took.
     pub took: Duration,

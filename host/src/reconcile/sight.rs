@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::wanted::{Found, Reread, Wants};
+use super::wanted::{Found, Wants};
 use crate::drain::Drain;
 use crate::source::Watch;
 
@@ -39,11 +39,6 @@ pub(super) struct Looked {
 impl Sight {
     pub(super) fn new(wants: Wants, drain: Drain) -> Self {
         Self { eyes: Some(Eyes { wants, wake: None, watch: None }), looking: None, drain }
-    }
-
-    /// What to read again whenever its file changes; said before the first look.
-    pub(super) fn reread(&mut self, reread: Reread) {
-        self.eyes.iter_mut().for_each(|eyes| eyes.wants.reread(reread.clone()));
     }
 
     /// Whom the system's events wake, from the next look on.

@@ -2,21 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::sync::watch;
 
 use super::{Config, Terms};
 use crate::name::ProviderName;
 use crate::policy::Ceiling;
-use crate::source::{File, Folder, REST, Stamp};
-
-/// The configuration's file, and how to read it again.
-#[derive(Clone)]
-pub struct Reread {
-    /// Where it is.
-    pub file: PathBuf,
-    /// Reads it; all its faults are one text.
-    pub read: Arc<dyn Fn() -> Result<Config, String> + Send + Sync>,
-}
+use crate::source::{File, Folder, Stamp};
 
 /// A component that should be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,37 +30,20 @@ pub(super) struct Found {
     pub(super) again: Option<Duration>,
 }
 
-/// The configuration's file as it was when it was read, and as it was seen last.
-struct Rereading {
-    reread: Reread,
-    known: Option<Stamp>,
-    latest: (Option<Stamp>, Instant),
-}
-
 /// Knows what is wanted.
 pub(super) struct Wants {
     config: Config,
     folder: Folder,
-    reread: Option<Rereading>,
+    orders: watch::Receiver<Config>,
     trouble: Option<String>,
     most: usize,
 }
 
 impl Wants {
-    pub(super) fn new(config: Config) -> Self {
+    pub(super) fn new(orders: watch::Receiver<Config>) -> Self {
+        let config = orders.borrow().clone();
         warn_of_cuts(&config);
-        Self {
-            folder: Folder::new(config.plugins.clone()),
-            config,
-            reread: None,
-            trouble: None,
-            most: usize::MAX,
-        }
-    }
-
-    pub(super) fn reread(&mut self, reread: Reread) {
-        let known = Stamp::of(&reread.file).ok();
-        self.reread = Some(Rereading { reread, known, latest: (known, Instant::now()) });
+        Self { folder: Folder::new(config.plugins.clone()), config, orders, trouble: None, most: usize::MAX }
     }
 
     /// Wants no more components than this; the first by name.
@@ -82,18 +58,13 @@ impl Wants {
 
     /// The folders in which something may change.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
-        let configuration =
-            self.reread.as_ref().and_then(|reading| reading.reread.file.parent()).map(|folder| {
-                // A bare file name has an empty parent, which means here.
-                if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() }
-            });
         let approvals = self.config.approvals.file().parent().map(Path::to_owned);
-        configuration.into_iter().chain(approvals).chain([self.config.plugins.clone()]).collect()
+        approvals.into_iter().chain([self.config.plugins.clone()]).collect()
     }
 
     /// Looks at everything. None if the folder cannot be looked at: then all stays as it is.
     pub(super) fn look(&mut self, troubles: &mut Vec<String>) -> Option<Found> {
-        let terms_again = self.look_at_terms(troubles);
+        self.take_orders();
         match self.folder.look() {
             Ok(seen) => {
                 self.trouble = None;
@@ -106,7 +77,7 @@ impl Wants {
                         Wanted { terms, ceiling, file, beside, is_too_many, approvals }
                     })
                     .collect();
-                let again = seen.again.into_iter().chain(terms_again).min();
+                let again = seen.again;
                 Some(Found { wanted, again })
             }
             Err(error) => {
@@ -121,36 +92,12 @@ impl Wants {
         }
     }
 
-    /// Reads the configuration again once it is at rest: half of it may be valid too, and grants nothing. Says when
-    /// to look again if it is not at rest yet.
-    fn look_at_terms(&mut self, troubles: &mut Vec<String>) -> Option<Duration> {
-        let reading = self.reread.as_mut()?;
-        let stamp = Stamp::of(&reading.reread.file).ok();
-        if stamp == reading.known {
-            return None;
+    /// Takes over what the operator has decided since.
+    fn take_orders(&mut self) {
+        if self.orders.has_changed().unwrap_or(false) {
+            self.config = self.orders.borrow_and_update().clone();
+            warn_of_cuts(&self.config);
         }
-        if stamp != reading.latest.0 {
-            reading.latest = (stamp, Instant::now());
-        }
-        let rested = reading.latest.1.elapsed();
-        if rested < REST {
-            return Some(REST - rested);
-        }
-        reading.known = stamp;
-        let file = reading.reread.file.display();
-        if stamp.is_none() {
-            troubles.push(format!("{file} is gone; what it granted stays until it is there again"));
-            return None;
-        }
-        match (reading.reread.read)() {
-            Ok(config) => {
-                tracing::info!(%file, "read again");
-                warn_of_cuts(&config);
-                self.config = config;
-            }
-            Err(faults) => troubles.push(format!("the configuration stays as it was: {faults}")),
-        }
-        None
     }
 
     fn terms(&self, stem: &str) -> Terms {

@@ -7,6 +7,7 @@ mod ending;
 mod issued;
 mod listed;
 mod shares;
+mod withdrawn;
 
 use larder::endpoint::auth::{Config, Oauth, Token};
 use larder::name::{Digest, Teams};

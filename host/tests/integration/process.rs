@@ -60,11 +60,16 @@ impl Place {
 
     /// Starts `larder` with these words; those with spaces in them are quoted in no way, so there are none.
     pub(crate) fn start(&self, words: &str) -> Running {
+        self.start_with(&[], words)
+    }
+
+    /// The same with these variables besides.
+    pub(crate) fn start_with(&self, env: &[(&str, &str)], words: &str) -> Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
         command.args(words.split_whitespace()).current_dir(self.0.path());
         command.env_clear();
         command.env("HOME", self.0.path()).env("XDG_STATE_HOME", self.path("state"));
-        command.env("XDG_CACHE_HOME", self.path("cache"));
+        command.env("XDG_CACHE_HOME", self.path("cache")).envs(env.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (out, err) = (follow(child.stdout.take().unwrap()), follow(child.stderr.take().unwrap()));
@@ -107,6 +112,12 @@ impl Running {
     pub(crate) fn next(&mut self) -> String {
         let line = self.out.recv_timeout(BOUND);
         line.unwrap_or_else(|_| panic!("no line on stdout; stderr: {}", self.said_so_far()))
+    }
+
+    /// The same, though it may have come before another that was waited for.
+    pub(crate) fn has_told(&mut self, words: &str) -> String {
+        let before = self.said.lines().find(|line| line.contains(words)).map(ToOwned::to_owned);
+        before.unwrap_or_else(|| self.told(words))
     }
 
     /// Waits for a line with these words on stderr, and gives it.

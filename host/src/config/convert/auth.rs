@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::{Conversion, time};
+use super::Conversion;
 use crate::config::file;
 use crate::endpoint::auth::{Algorithm, Audience, Config, Membership, Oauth, SecureUrl, Token};
 use crate::name::{Digest, Teams};
@@ -14,10 +14,30 @@ use crate::resource::Caller;
 
 /// More than clocks differ by; a longer one would make tokens last longer than their issuer says.
 const LEEWAY: Duration = Duration::from_secs(300);
+/// Keys are used for an hour where their issuer does not answer: one fetch that fails must not be the end.
+const REFRESH: Duration = Duration::from_secs(1800);
 /// Often enough for a key that was just made, and seldom enough for any issuer.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The longest name of a token.
 const NAME: usize = 100;
+
+/// Whether this can be the name of a token, and what is wrong if not.
+pub(crate) fn token_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
+        return Err(format!("is not a name: write 1 to {NAME} characters that say who has the token"));
+    }
+    Ok(())
+}
+
+/// Whether this can be a scope, and what is wrong if not.
+pub(crate) fn scope(scope: &str) -> Result<(), String> {
+    // As RFC 6749 has them: they stand in a header, between spaces and quotes.
+    let plain = scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+    match plain && !scope.is_empty() {
+        true => Ok(()),
+        false => Err("is not a scope: write one word, without quotes".into()),
+    }
+}
 
 impl Conversion<'_> {
     pub(super) fn auth(&mut self, written: file::Auth) -> Config {
@@ -28,8 +48,7 @@ impl Conversion<'_> {
 
     fn token(&mut self, written: file::Token, seen: &mut HashSet<Digest>) -> Option<Token> {
         let name = written.name.get_ref();
-        if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
-            let what = format!("is not a name: write 1 to {NAME} characters that say who has the token");
+        if let Err(what) = token_name(name) {
             self.fault(&written.name.span(), what);
         }
         let digest = self.parsed(&written.digest, Digest::parse)?;
@@ -56,6 +75,13 @@ impl Conversion<'_> {
         if let Some(written) = written.leeway.filter(|_| leeway > LEEWAY) {
             self.fault(&written.span(), "is more than clocks differ by: at most \"5m\"");
         }
+        let refresh = written.refresh.as_ref().map_or(Duration::from_secs(300), |time| time.get_ref().0);
+        if let Some(written) = written.refresh.filter(|_| refresh > REFRESH) {
+            self.fault(
+                &written.span(),
+                "is too seldom for keys, which are used for an hour: at most \"30m\"",
+            );
+        }
         Some(Oauth {
             issuer: issuer?,
             audience: audience?,
@@ -67,7 +93,7 @@ impl Conversion<'_> {
             membership: membership?,
             scopes,
             leeway,
-            refresh: time(written.refresh, 300),
+            refresh,
             pause: PAUSE,
         })
     }
@@ -120,10 +146,8 @@ impl Conversion<'_> {
     fn scopes(&mut self, written: &[Spanned<String>]) -> Vec<String> {
         let mut scopes = Vec::new();
         for scope in written {
-            // As RFC 6749 has them: they stand in a header, between spaces and quotes.
-            let plain = scope.get_ref().bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
-            if !plain || scope.get_ref().is_empty() {
-                self.fault(&scope.span(), "is not a scope: write one word, without quotes");
+            if let Err(what) = self::scope(scope.get_ref()) {
+                self.fault(&scope.span(), what);
             }
             scopes.push(scope.get_ref().clone());
         }

@@ -195,7 +195,7 @@ fn a_secret_is_never_shown() {
 #[test]
 fn read_again_a_team_is_updated_and_one_that_comes_or_goes_is_for_later() {
     let folder = Folder::new();
-    let again = |before: &str, after: &str| folder.read(before).against(folder.read(after));
+    let again = |before: &str, after: &str| folder.read(before).against(&folder.read(after));
     let raised = again(TWO, &format!("{TWO}ceiling.env = ['X']\nprovider.x.priority = 3"));
     assert!(raised.later.is_empty(), "{:?}", raised.later);
     assert_eq!(raised.now[&name("b")].ceiling.bounds.as_ref().unwrap().env.len(), 1);

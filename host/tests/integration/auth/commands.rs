@@ -65,5 +65,12 @@ fn a_token_for_scripts() {
     assert_eq!(keys, ["digest", "expires", "name", "scopes", "teams", "token"]);
     assert_eq!((&made["name"], &made["teams"]), (&json!("ci"), &json!(["default"])));
     let other = place.larder("token new --json").json();
+    assert!(other["teams"].is_null(), "the file decides");
+    for (words, said) in
+        [("--name=", "is not a name"), ("--scope=ä", "is not a scope"), ("--expires 10000y", "9999")]
+    {
+        let refused = place.larder(&format!("token new {words}")).no(64);
+        assert!(refused.contains(said), "{refused}");
+    }
     assert_ne!(made["token"], other["token"]);
 }
