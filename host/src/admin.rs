@@ -7,6 +7,7 @@ mod status;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::catalog::Reader;
 use crate::drain::Drain;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::name::{Digest, TeamName};
+use crate::name::Digest;
 
 /// Connections at the same time. Those who look here are few.
 const CONNECTIONS: usize = 32;
@@ -44,13 +45,22 @@ pub struct Config {
     pub token: Option<Digest>,
 }
 
+/// A team as it is looked at.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The folder with its components.
+    pub plugins: PathBuf,
+    /// What is served of it.
+    pub catalog: Reader,
+}
+
 /// Answers those who look. Clones are the same.
 #[derive(Clone)]
 pub struct Admin(Arc<Inner>);
 
 struct Inner {
     door: Door,
-    teams: Vec<(TeamName, Reader)>,
+    teams: Vec<Shown>,
     metrics: Metrics,
     health: Health,
     /// Of all else: whether it is stopping is what is told here.
@@ -62,7 +72,7 @@ impl Admin {
     /// Nobody can reach it yet. Its tasks are in a drain of their own, so that it can tell of the end of `house`.
     pub fn new(
         config: &Config,
-        teams: Vec<(TeamName, Reader)>,
+        teams: Vec<Shown>,
         metrics: Metrics,
         health: Health,
         house: Drain,

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 
 use self::keeping::Keeping;
 use self::reread::Reread;
-use crate::admin::Admin;
+use crate::admin::{Admin, Shown};
 use crate::audit::Audit;
 use crate::catalog::Reader;
 use crate::config::Config;
@@ -31,6 +31,7 @@ use crate::endpoint::auth::Gate;
 use crate::gateway::Gateway;
 use crate::health::Health;
 use crate::sandbox::{Sandbox, SetUpError};
+use crate::telemetry::{Telemetry, TelemetryError};
 
 pub use outside::bind_admin;
 pub use served::{Provider, Rejected, Served};
@@ -90,6 +91,9 @@ pub enum RunError {
     /// There is nowhere to write down who reads what.
     #[error("cannot open the audit log (`audit.file`): {0}")]
     Audit(io::Error),
+    /// The collector of traces cannot be asked.
+    #[error("cannot set up what sends traces (`telemetry.otlp`): {0}")]
+    Telemetry(TelemetryError),
     /// There is no sandbox.
     #[error("cannot set up the sandbox: {0}")]
     SetUp(#[from] SetUpError),
@@ -123,7 +127,7 @@ impl App {
     /// Builds everything and loads what is in the folders: who asks from now on gets all of it.
     /// For one who asks by himself: nothing is audited, and nobody looks from outside.
     pub async fn build(mut config: Config) -> Result<Self, RunError> {
-        config.audit.to = None;
+        (config.audit.to, config.telemetry) = (None, None);
         Self::build_server(config, None).await
     }
 
@@ -143,12 +147,15 @@ impl App {
         let catalogs: Vec<_> = keepers.iter().map(|team| team.reader.clone()).collect();
         health.wrong("start", "it has not yet looked at all components", true);
         if let Some(listener) = admin {
-            let teams = catalogs.iter().map(|catalog| (catalog.team().clone(), catalog.clone())).collect();
+            let folders = config.teams.values().map(|team| team.reconcile.plugins.clone());
+            let teams = folders.zip(catalogs.iter().cloned());
+            let teams = teams.map(|(plugins, catalog)| Shown { plugins, catalog }).collect();
             let (seen, own) = (drain.clone(), last.clone());
             let admin = Admin::new(&config.admin, teams, metrics.clone(), health.clone(), seen, own);
             last.spawn(admin.serve(listener));
         }
         let audit = Audit::open(&config.audit, metrics.clone(), &last).map_err(RunError::Audit)?;
+        let telemetry = Telemetry::open(&config.telemetry, &metrics, &last).map_err(RunError::Telemetry)?;
         join_all(keepers.iter_mut().map(Team::load)).await;
         let parts = keepers.iter().map(|team| (team.reader.clone(), team.signals.clone()));
         let rations =
@@ -156,7 +163,7 @@ impl App {
         let gateway = Gateway::new(config.gateway, parts).with_audit(audit.clone()).with_rations(rations);
         gateway.show_refusals(&metrics);
         gateway.show_cache(&metrics);
-        let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), metrics);
+        let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), (metrics, telemetry));
         health.right("start");
         let keeping = Keeping::new(drain.clone());
         Ok(Self { endpoint, catalogs, keepers, reread, keeping, audit, drain, last, grace: config.grace })
@@ -244,7 +251,7 @@ impl App {
             () = stops.next() => tracing::warn!("ended at once"),
         }
         if !self.last.finish(LAST).await {
-            tracing::error!("the end of the audit log could not be written in time");
+            tracing::error!("the end of the audit log or of the traces could not be written in time");
         }
         match ended {
             // A task that was dropped or that panicked has been logged where it happened.

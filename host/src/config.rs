@@ -22,7 +22,7 @@ use crate::name::TeamName;
 use crate::policy::Quota;
 use crate::resource::Caller;
 use crate::source::Stamp;
-use crate::{admin, audit, endpoint, gateway, lookout, reconcile, sandbox};
+use crate::{admin, audit, endpoint, gateway, lookout, reconcile, sandbox, telemetry};
 
 pub use again::{Again, Believed};
 pub use ask::parse as ask;
@@ -43,6 +43,8 @@ pub struct Config {
     pub local: Caller,
     /// Who read what.
     pub audit: audit::Config,
+    /// Where traces go.
+    pub telemetry: telemetry::Config,
     /// What operators look at.
     pub admin: admin::Config,
     /// MCP on the wire.

@@ -37,6 +37,7 @@ use crate::drain::Drain;
 use crate::gateway::Gateway;
 use crate::metrics::Metrics;
 use crate::resource::Caller;
+use crate::telemetry::Telemetry;
 
 /// What this room needs to know. All of it is somebody's decision; there are no defaults here.
 #[derive(Debug, Clone)]
@@ -90,6 +91,7 @@ struct Inner {
     sessions: Arc<Sessions>,
     streams: Arc<Semaphore>,
     metrics: Metrics,
+    telemetry: Telemetry,
     /// Who answers, as JSON.
     server: String,
     config: Config,
@@ -97,7 +99,13 @@ struct Inner {
 
 impl Endpoint {
     /// An endpoint that nobody can reach yet, and that only those can ask who come through this gate.
-    pub fn new(config: Config, gate: Gate, gateway: Gateway, drain: Drain, metrics: Metrics) -> Self {
+    pub fn new(
+        config: Config,
+        gate: Gate,
+        gateway: Gateway,
+        drain: Drain,
+        (metrics, telemetry): (Metrics, Telemetry),
+    ) -> Self {
         let server = json::object(|o| {
             o.text("name", env!("CARGO_PKG_NAME"));
             o.text("version", env!("CARGO_PKG_VERSION"));
@@ -118,6 +126,7 @@ impl Endpoint {
             sessions,
             streams,
             metrics,
+            telemetry,
             server: String::from_utf8(server).unwrap_or_default(),
             config,
         }))

@@ -13,9 +13,10 @@ pub mod metrics;
 pub mod policy;
 pub mod resource;
 
-// Floor 2: the engine, and who asked for what.
+// Floor 2: the engine, who asked for what, and what is told of it elsewhere.
 pub mod audit;
 pub mod sandbox;
+pub mod telemetry;
 
 // Floor 3: one provider.
 pub mod provider;

@@ -3,6 +3,7 @@
 //! counted of a provider goes with its last revision, so no label outlives what it names.
 
 mod house;
+mod loads;
 mod number;
 mod outcome;
 pub mod process;
@@ -15,7 +16,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
-pub use self::house::{Era, House, Lines, Load, METHODS};
+pub use self::house::{Era, House, Lines, METHODS};
+pub use self::loads::{Load, Loads};
 pub use self::number::{Count, Hold, Level, Times};
 pub use self::outcome::Outcome;
 pub use self::tally::{Kept, LastError, Tally};
@@ -28,6 +30,7 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     house: House,
+    teams: Mutex<BTreeMap<TeamName, Arc<Loads>>>,
     providers: Mutex<BTreeMap<(TeamName, ProviderName), Weak<Tally>>>,
     readings: Mutex<Vec<Reading>>,
     refusals: Mutex<BTreeMap<TeamName, Look>>,
@@ -47,6 +50,7 @@ impl Default for Inner {
     fn default() -> Self {
         Self {
             house: House::default(),
+            teams: Mutex::default(),
             providers: Mutex::default(),
             readings: Mutex::default(),
             refusals: Mutex::default(),
@@ -64,6 +68,11 @@ impl Metrics {
     /// When counting began.
     pub fn started(&self) -> SystemTime {
         self.0.started
+    }
+
+    /// What is counted of one team's folder. Teams are those of the configuration, and stay.
+    pub fn loads(&self, team: &TeamName) -> Arc<Loads> {
+        lock(&self.0.teams).entry(team.clone()).or_default().clone()
     }
 
     /// What is counted of one provider, over all its revisions that live. Asked for once, when it is loaded.
@@ -98,6 +107,9 @@ impl Metrics {
     pub fn show(&self, text: &mut Text) {
         process::show(text, self.0.started);
         self.0.house.show(text);
+        let teams: Vec<_> =
+            lock(&self.0.teams).iter().map(|(team, loads)| (team.clone(), loads.clone())).collect();
+        loads::show(text, &teams);
         for reading in lock(&self.0.readings).iter() {
             text.family(reading.name, Kind::Gauge, reading.help);
             text.sample(reading.name, &[], (reading.look)());

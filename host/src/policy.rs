@@ -21,6 +21,7 @@ pub use self::ration::{Admission, Memory, Ration, UsedUp};
 pub use self::secret::{Secret, Secrets};
 use crate::name::TeamName;
 use crate::resource::{Call, Caller};
+use crate::trace::Trace;
 
 /// What one provider may use up. There is no "unlimited".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,6 +188,8 @@ fn own_port(scheme: &str) -> u16 {
 #[derive(Debug, Clone)]
 pub struct Permit {
     call: Arc<Call>,
+    /// The span that the provider's work belongs to, where one is recorded.
+    place: Option<Trace>,
     /// Whose provider is asked; none where the host asks.
     team: Option<TeamName>,
 }
@@ -201,7 +204,7 @@ impl Permit {
     pub fn ask(call: &Arc<Call>, team: &TeamName) -> Result<Self, Denied> {
         match &call.caller {
             Some(caller) if caller.teams.has(team) => {
-                Ok(Self { call: call.clone(), team: Some(team.clone()) })
+                Ok(Self { call: call.clone(), place: None, team: Some(team.clone()) })
             }
             _ => Err(Denied),
         }
@@ -209,7 +212,7 @@ impl Permit {
 
     /// The host asks for itself: to probe, to list, to look for newer versions.
     pub fn host() -> Self {
-        Self { call: Call::by_host(), team: None }
+        Self { call: Call::by_host(), place: None, team: None }
     }
 
     /// The team as whose member the caller asks; none when it is the host.
@@ -220,6 +223,24 @@ impl Permit {
     /// Who asks; none when it is the host.
     pub fn caller(&self) -> Option<&Caller> {
         self.call.caller.as_ref()
+    }
+
+    /// What the provider does belongs to this place in a trace, and no longer to the request's.
+    pub fn put_into(&mut self, place: &Trace) {
+        self.place = Some(place.clone());
+    }
+
+    /// Where in a trace the provider's work belongs.
+    pub fn trace(&self) -> Option<&Trace> {
+        self.place.as_ref().or(self.call.trace.as_ref())
+    }
+
+    /// The metadata of the question, with where in a trace the answer to it belongs.
+    pub fn metadata(&self) -> Vec<(String, String)> {
+        let place = self.place.iter().flat_map(Trace::metadata);
+        let known = |key: &str| self.place.is_some() && matches!(key, "traceparent" | "tracestate");
+        let others = self.call.metadata.iter().filter(|(key, _)| !known(key));
+        others.cloned().chain(place).collect()
     }
 
     /// What came with the question.

@@ -6,6 +6,7 @@ mod convert;
 mod counted;
 mod probe;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -48,6 +49,16 @@ pub struct Provider {
     tally: Arc<Tally>,
     ration: Option<Arc<Ration>>,
     since: SystemTime,
+    sides: Sides,
+}
+
+/// The two sides of what a provider was given, as lines that people read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sides {
+    /// What stands beside its component: its author asks for it.
+    pub asked: BTreeSet<String>,
+    /// What its operator wrote down for it, below the ceiling of the team.
+    pub allowed: BTreeSet<String>,
 }
 
 /// Why a call gave no answer.
@@ -147,7 +158,19 @@ impl Provider {
             compiled,
             sandbox,
             signals,
+            sides: Sides::default(),
         }
+    }
+
+    /// Remembers how it came to what it was given.
+    pub fn with_sides(mut self, sides: Sides) -> Self {
+        self.sides = sides;
+        self
+    }
+
+    /// How it came to what it was given.
+    pub fn sides(&self) -> &Sides {
+        &self.sides
     }
 
     /// Its name.

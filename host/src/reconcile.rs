@@ -124,6 +124,7 @@ impl Reconcile {
         let notes = Notes::new(config.approvals.clone(), team.clone(), drain.clone());
         let load = Load {
             team: team.clone(),
+            counts: sandbox.metrics().loads(&team),
             sandbox,
             signals,
             drain: drain.clone(),
@@ -205,7 +206,7 @@ impl Reconcile {
 
     /// Compares what is seen with what is served, starts to load what differs, and lets go what is gone.
     fn compare(&mut self, looked: Looked, round: &mut Round) -> Option<Duration> {
-        self.load.sandbox.metrics().house().rounds.one();
+        self.load.counts.rounds.one();
         self.tell_health(looked.unreadable.as_deref());
         round.troubles.extend(looked.troubles);
         let seen = looked.found?;

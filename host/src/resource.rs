@@ -264,6 +264,14 @@ impl Call {
         self.plain || self.metadata.is_empty()
     }
 
+    /// What it causes belongs there; its metadata says so, too.
+    pub fn put_into(&mut self, trace: Trace) {
+        let keys = ["traceparent", "tracestate"];
+        self.metadata.retain(|(key, _)| !keys.contains(&key.as_str()));
+        self.metadata.extend(trace.metadata());
+        self.trace = Some(trace);
+    }
+
     /// Nobody waits for the answer any more. What is already running may ask and stop early.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);

@@ -1,13 +1,20 @@
-//! Where a request belongs among others, as W3C Trace Context says it: read from who asks, carried on to who is asked.
+//! Where a request belongs among others, as W3C Trace Context says it: read from who asks, carried on to who is asked;
+//! and the spans of it that are recorded on the way, where somebody takes them.
+
+mod span;
+
+pub use self::span::{Kind, Open, Recorder, Span, Value};
 
 /// The longest list of vendors' entries that is carried on.
 const LONGEST_STATE: usize = 512;
 
-/// The place of a request in a trace that somebody else began.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The place of a request in a trace, which most often somebody else began.
+#[derive(Debug, Clone)]
 pub struct Trace {
     parent: String,
     state: Option<String>,
+    /// Takes the spans that begin here; none where nothing is recorded.
+    recorder: Option<Recorder>,
 }
 
 impl Trace {
@@ -30,7 +37,35 @@ impl Trace {
                 && state.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
         };
         let state = state.map(str::trim).filter(plain).map(ToOwned::to_owned);
-        Some(Self { parent: format!("00-{trace}-{span}-{flags}"), state })
+        Some(Self { parent: format!("00-{trace}-{span}-{flags}"), state, recorder: None })
+    }
+
+    /// Whether who began the trace wants it recorded.
+    pub fn is_sampled(&self) -> bool {
+        let flags = self.parent.rsplit('-').next().and_then(|flags| u8::from_str_radix(flags, 16).ok());
+        flags.is_some_and(|flags| flags & 1 == 1)
+    }
+
+    /// Begins a span of this name below this place, where spans are recorded.
+    pub fn begin(&self, name: impl FnOnce() -> String) -> Option<Open> {
+        let recorder = self.recorder.clone()?;
+        Some(Open::below(self, recorder, name(), Kind::Internal))
+    }
+
+    /// The name of the trace.
+    fn id(&self) -> &str {
+        self.parent.split('-').nth(1).unwrap_or_default()
+    }
+
+    /// The span that others are below.
+    fn span(&self) -> &str {
+        self.parent.split('-').nth(2).unwrap_or_default()
+    }
+
+    /// The same as entries of metadata: keys and JSON texts.
+    pub fn metadata(&self) -> impl Iterator<Item = (String, String)> {
+        let json = |text: &str| serde_json::Value::from(text).to_string();
+        self.headers().map(move |(name, text)| (name.to_owned(), json(text)))
     }
 
     /// The headers that carry it on.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[&[&str]] = &[
     &["name", "uri", "template", "trace"],
     &["policy", "resource", "drain", "metrics", "health"],
-    &["sandbox", "audit"],
+    &["sandbox", "audit", "telemetry"],
     &["provider"],
     &["catalog", "source"],
     &["gateway", "lookout", "reconcile"],
@@ -28,7 +28,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("wasmtime", &["sandbox", "provider"]),
     ("wasmtime_wasi", &["sandbox"]),
     ("wasmtime_wasi_http", &["sandbox"]),
-    ("reqwest", &["sandbox", "client", "endpoint"]),
+    ("reqwest", &["sandbox", "telemetry", "client", "endpoint"]),
     ("jsonwebtoken", &["endpoint"]),
     ("clap", &["cli"]),
     ("notify", &["lookout", "source"]),

@@ -72,8 +72,13 @@ impl Admin {
 
     /// What the catalogs hold, and who watches them.
     fn catalogs(&self, shown: &mut Text) {
-        let teams: Vec<_> =
-            self.0.teams.iter().map(|(team, reader)| (team, reader.snapshot(), reader.watchers())).collect();
+        let teams: Vec<_> = self
+            .0
+            .teams
+            .iter()
+            .map(|team| &team.catalog)
+            .map(|c| (c.team(), c.snapshot(), c.watchers()))
+            .collect();
         let mut family = |name: &str, help: &str, numbers: Vec<usize>| {
             shown.family(name, Kind::Gauge, help);
             for ((team, ..), number) in teams.iter().zip(numbers) {

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{self, Catalog, Offer, Reader};
+use super::Shown;
+use crate::catalog::{self, Offer};
 use crate::health::Trouble;
 use crate::metrics::{self, Metrics, Outcome};
-use crate::name::TeamName;
 use crate::policy::{Access, Dir, Grant, HostRule};
 
 /// Everything at one moment.
@@ -33,6 +33,8 @@ pub struct Status {
 pub struct Team {
     /// Its name.
     pub team: String,
+    /// The folder with its components.
+    pub plugins: String,
     /// Those that can be called.
     pub providers: Vec<Provider>,
     /// Components that could not be loaded.
@@ -66,7 +68,11 @@ pub struct Provider {
     pub claims: Vec<String>,
     /// What was left out of its lists, and why.
     pub left_out: Vec<String>,
-    /// What it was given.
+    /// What stands beside its component: what its author asks for.
+    pub asked: Vec<String>,
+    /// What its operator wrote down for it.
+    pub allowed: Vec<String>,
+    /// What it was given: the operator's, and of what is asked for what was approved.
     pub grants: Grants,
     /// How its calls ended, by words; those that never happened are left out.
     pub calls: BTreeMap<String, u64>,
@@ -81,6 +87,8 @@ pub struct Provider {
 pub struct Grants {
     /// Names of settings.
     pub settings: Vec<String>,
+    /// Names of secrets.
+    pub secrets: Vec<String>,
     /// Names of variables.
     pub env: Vec<String>,
     /// Folders: `/srv/docs as /docs (read)`.
@@ -129,12 +137,7 @@ pub struct HeldBack {
 }
 
 impl Status {
-    pub(super) fn of(
-        teams: &[(TeamName, Reader)],
-        metrics: &Metrics,
-        reasons: Vec<String>,
-        troubles: &[Trouble],
-    ) -> Self {
+    pub(super) fn of(teams: &[Shown], metrics: &Metrics, reasons: Vec<String>, troubles: &[Trouble]) -> Self {
         let others = troubles.iter().filter(|trouble| !trouble.is_reason);
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -142,15 +145,17 @@ impl Status {
             ready: reasons.is_empty(),
             reasons,
             troubles: others.map(|trouble| trouble.what.clone()).collect(),
-            teams: teams.iter().map(|(team, reader)| Team::of(team, &reader.snapshot())).collect(),
+            teams: teams.iter().map(Team::of).collect(),
         }
     }
 }
 
 impl Team {
-    fn of(team: &TeamName, catalog: &Catalog) -> Self {
+    fn of(team: &Shown) -> Self {
+        let catalog = team.catalog.snapshot();
         Self {
-            team: team.to_string(),
+            team: team.catalog.team().to_string(),
+            plugins: team.plugins.display().to_string(),
             providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
             rejected: catalog.rejected().iter().map(Rejected::of).collect(),
             held_back: catalog.held_back().iter().map(HeldBack::of).collect(),
@@ -175,6 +180,8 @@ impl Provider {
             templates: offer.templates.len(),
             claims: offer.claims.clone(),
             left_out: offer.left_out.clone(),
+            asked: provider.sides().asked.iter().cloned().collect(),
+            allowed: provider.sides().allowed.iter().cloned().collect(),
             grants: Grants::of(provider.grant()),
             calls: calls.filter(|(_, count)| *count > 0).collect(),
             last_error: provider.tally().last_error().map(|error| LastError::of(&error)),
@@ -189,6 +196,7 @@ impl Grants {
     fn of(grant: &Grant) -> Self {
         Self {
             settings: grant.settings.keys().cloned().collect(),
+            secrets: grant.secrets.iter().map(|(name, _)| name.clone()).collect(),
             env: grant.env.keys().cloned().collect(),
             dirs: grant.dirs.iter().map(dir).collect(),
             hosts: grant.hosts.iter().map(host).collect(),

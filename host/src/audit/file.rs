@@ -39,25 +39,30 @@ impl File {
             Self::Named { file, torn, .. } => (file, torn),
             Self::Stderr => (&mut io::stderr(), &mut false),
         };
-        if *torn {
-            out.write_all(b"\n")?;
-            *torn = false;
-        }
-        let mut done = 0;
-        let written = loop {
-            match out.write(&lines[done..]) {
-                _ if done == lines.len() => break Ok(()),
-                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
-                Ok(more) => done += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => break Err(error),
-            }
-        };
-        let whole = lines[..done].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        *torn = whole < done;
-        lines.drain(..whole);
-        written
+        write(out, torn, lines)
     }
+}
+
+/// Writes lines, and takes from them those that were written whole.
+fn write(out: &mut dyn io::Write, torn: &mut bool, lines: &mut Vec<u8>) -> io::Result<()> {
+    if *torn {
+        out.write_all(b"\n")?;
+        *torn = false;
+    }
+    let mut done = 0;
+    let written = loop {
+        match out.write(&lines[done..]) {
+            _ if done == lines.len() => break Ok(()),
+            Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+            Ok(more) => done += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
+        }
+    };
+    let whole = lines[..done].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    *torn = whole < done;
+    lines.drain(..whole);
+    written
 }
 
 fn append(path: &Path) -> io::Result<fs::File> {
@@ -88,6 +93,45 @@ fn is_same(path: &Path, _: &fs::File) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file that may have no more bytes stands for a full disk.
+    #[test]
+    fn a_line_that_was_cut_off_is_written_again_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let mut file = File::open(&Target::File(path.clone())).unwrap();
+        let mut lines = b"one\ntwo\n".to_vec();
+        let mut disk = Tight { file: append(&path).unwrap(), room: 6 };
+        let mut torn = false;
+        assert!(write(&mut disk, &mut torn, &mut lines).is_err());
+        assert_eq!((lines.as_slice(), torn), (b"two\n".as_slice(), true));
+        if let File::Named { torn, .. } = &mut file {
+            *torn = true;
+        }
+        file.write(&mut lines).unwrap();
+        assert!(lines.is_empty());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\ntwo\n");
+    }
+
+    struct Tight {
+        file: fs::File,
+        room: usize,
+    }
+
+    impl io::Write for Tight {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.room == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let count = self.file.write(&bytes[..bytes.len().min(self.room)])?;
+            self.room -= count;
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     #[test]
     fn the_file_is_followed_by_its_name() {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::{Answer, clean, out};
-use crate::admin::{HeldBack, Provider, Rejected, Status as Said, Team};
+use crate::admin::{Grants, HeldBack, Provider, Rejected, Status as Said, Team};
 use crate::client;
 
 /// Shows what a running server serves, rejects and holds back, and what went wrong last
@@ -51,7 +51,7 @@ fn show(said: &Said) -> String {
 }
 
 fn team(team: &Team, lines: &mut Vec<String>) {
-    lines.push(format!("team {}", line(&team.team)));
+    lines.push(format!("team {} in {}", line(&team.team), line(&team.plugins)));
     let width = team.providers.iter().map(|provider| provider.name.len()).max().unwrap_or(0);
     team.providers.iter().for_each(|one| provider(one, width, lines));
     lines.extend(team.rejected.iter().map(rejected));
@@ -70,6 +70,7 @@ fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
         "  {name:width$}  {digest}  since {since}  {resources}{more} resources, {templates} templates; calls: {}",
         calls(&provider.calls)
     )));
+    lines.extend(given(provider));
     if let Some(time) = provider.set_aside_ms {
         lines
             .push(format!("    set aside for {time} ms more, since it only faulted; then it is tried again"));
@@ -79,6 +80,17 @@ fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
         lines.push(at + &line(&error.message));
     }
     lines.extend(provider.left_out.iter().map(|what| format!("    left out: {}", line(what))));
+}
+
+/// What it was given, and by whom: one line, and none for those who have nothing.
+fn given(provider: &Provider) -> Option<String> {
+    let Grants { secrets, env, dirs, hosts, .. } = &provider.grants;
+    let named =
+        |kind, names: &[String]| (!names.is_empty()).then(|| format!("{kind} {}", line(&names.join(", "))));
+    let parts =
+        [named("folders", dirs), named("http", hosts), named("variables", env), named("secrets", secrets)];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("    given: {}", parts.join("; ")))
 }
 
 fn calls(calls: &BTreeMap<String, u64>) -> String {
@@ -118,30 +130,32 @@ mod tests {
             "version": "0.1.0", "started": "2026-01-02T03:04:05Z", "ready": false,
             "reasons": ["it is stopping"], "troubles": ["team default: cannot look into /plugins"],
             "teams": [{
-                "team": "default",
+                "team": "default", "plugins": "/srv/plugins",
                 "providers": [{
                     "name": "wiki", "digest": digest, "revision": 1, "since": "2026-01-02T03:04:06Z", "version": null,
                     "resources": 3, "more": true, "templates": 1, "claims": [], "left_out": ["an\u{1b}[2Jentry"],
-                    "grants": { "settings": [], "env": [], "dirs": [], "hosts": [] },
+                    "asked": ["secret key"], "allowed": [],
+                    "grants": { "settings": [], "secrets": ["key"], "env": [], "dirs": ["/a as /b (read)"], "hosts": [] },
                     "calls": { "ok": 4, "trap": 1 },
                     "last_error": { "at": "2026-01-02T03:05:00Z", "asked": "read", "outcome": "trap", "message": "it\ntrapped" },
                 }],
                 "rejected": [{ "file": "odd.wasm", "digest": null, "reason": "the file is empty", "since": "2026-01-02T03:04:06Z" }],
                 "held_back": [{ "provider": "net", "digest": digest, "asks": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
                 "collisions": [],
-            }, { "team": "empty", "providers": [], "rejected": [], "held_back": [], "collisions": [] }],
+            }, { "team": "empty", "plugins": "/srv/empty", "providers": [], "rejected": [], "held_back": [], "collisions": [] }],
         });
         expect![[r#"
             larder 0.1.0, not ready, since 2026-01-02T03:04:05Z
               not ready: it is stopping
               trouble: team default: cannot look into /plugins
-            team default
+            team default in /srv/plugins
               wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 templates; calls: 4 ok, 1 trap
+                given: folders /a as /b (read); secrets key
                 last error, 2026-01-02T03:05:00Z: trap of a read: it trapped
                 left out: an\u001b[2Jentry
               rejected: odd.wasm: the file is empty (since 2026-01-02T03:04:06Z)
               held back: net 0123456789ab until `larder approve net`: it asks for `env HOME`, `dir /x` (since 2026-01-02T03:04:06Z)
-            team empty
+            team empty in /srv/empty
               nothing yet
         "#]].assert_eq(&show(&serde_json::from_value(said).unwrap()));
     }

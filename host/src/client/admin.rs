@@ -10,6 +10,9 @@ use super::{ClientError, Connect};
 pub async fn status<T: DeserializeOwned>(admin: &str, token: Option<&str>) -> Result<T, ClientError> {
     let url = format!("{}/status", admin.trim_end_matches('/'));
     let connect = token.map_or_else(Connect::default, |token| Connect::default().token(token));
-    let body = Http::new(&url, &connect)?.page().await?;
+    let body = Http::new(&url, &connect)?.page().await.map_err(|error| match error {
+        ClientError::Unauthorized { url, .. } => ClientError::NotOperator { url },
+        error => error,
+    })?;
     serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
 }

@@ -66,6 +66,14 @@ pub enum ClientError {
     /// An answer that is not MCP.
     #[error("the server's answer is not MCP: {0}")]
     NotMcp(String),
+    /// Operators show a token of their own.
+    #[error(
+        "{url} wants the token that belongs to `admin.token` (HTTP 401): give it with LARDER_ADMIN_TOKEN or `--token`"
+    )]
+    NotOperator {
+        /// Where.
+        url: String,
+    },
     /// Not what a status page says.
     #[error("what {0} answers is not the status of a server; give its admin address with `--admin`")]
     NotStatus(String),

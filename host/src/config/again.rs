@@ -57,6 +57,7 @@ impl Config {
             ("server", self.differs_in_server(fresh)),
             ("admin", self.admin != fresh.admin),
             ("audit", self.audit != fresh.audit),
+            ("telemetry", self.telemetry != fresh.telemetry),
         ];
         let later = rooms.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect();
         let now = both.into_iter().map(|(old, new)| (old.reconcile.team.clone(), update(old, new))).collect();

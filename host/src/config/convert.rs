@@ -10,6 +10,7 @@ mod provider;
 mod secret;
 mod state;
 mod team;
+mod telemetry;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -65,10 +66,12 @@ pub(super) fn convert(
     let admin = conversion.admin(&file.admin);
     let audit = conversion.audit(&file.audit);
     let places = conversion.places(&file.server);
+    let telemetry = conversion.telemetry(&file.telemetry);
     let Server { instructions, page_size, watched_uris, guests, grace, .. } = &file.server;
     Config {
         admin,
         audit,
+        telemetry,
         gateway: gateway::Config {
             page_size: gateway::PageSize {
                 resources: page_size.resources.unwrap_or(100),

@@ -24,6 +24,7 @@ pub(super) struct File {
     pub(super) auth: Auth,
     pub(super) admin: Admin,
     pub(super) audit: Audit,
+    pub(super) telemetry: Telemetry,
     pub(super) cache: Cache,
     pub(super) watch: Watch,
     pub(super) limits: Limits,
@@ -164,6 +165,15 @@ pub(super) struct Admin {
 pub(super) struct Audit {
     pub(super) file: Option<Spanned<PathBuf>>,
     pub(super) on_full: Option<OnFull>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Telemetry {
+    pub(super) otlp: Option<Spanned<String>>,
+    pub(super) headers: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(super) service: Option<String>,
+    pub(super) sample: Option<Spanned<f64>>,
 }
 
 /// What happens to reads when the audit log cannot be written.

@@ -8,16 +8,17 @@ use futures_util::FutureExt as _;
 
 use super::Endpoint;
 use super::dialect::{self, Ear};
-use super::era::{LEGACY, Legacy, MODERN};
+use super::era::{LEGACY, Legacy, MODERN, claims};
 use super::json::{Object, object};
-use super::message::Id;
+use super::message::{Id, Request};
 use super::method::Ask;
 use super::progress::Waiting;
-use super::refusal::{INTERNAL, Refusal};
+use super::refusal::{INTERNAL, METHOD, Refusal};
 use super::show;
 use crate::gateway::Error;
 use crate::metrics::Era as Generation;
 use crate::resource::{Body, Call, Caller, Completion, Freshness, Page, Reading, Scope};
+use crate::trace::Open;
 use crate::uri::Uri;
 
 /// JavaScript's largest integer: more than that no client reads exactly.
@@ -53,22 +54,55 @@ pub(super) fn error(id: Option<&Id>, refusal: &Refusal) -> Vec<u8> {
 
 impl Endpoint {
     /// The answer to a question, with whatever it is.
-    pub(super) async fn answer(self, id: Id, ask: Ask, call: Arc<Call>, peer: Peer) -> Vec<u8> {
-        let _waiting = Waiting(call.clone());
+    pub(super) async fn answer(self, id: Id, ask: Ask, mut call: Arc<Call>, peer: Peer) -> Vec<u8> {
         let modern = peer.is_modern();
+        let span = self.span(&ask, &mut call, modern);
+        let _waiting = Waiting(call.clone());
         self.0
             .metrics
             .house()
             .request(ask.word(), if modern { Generation::Modern } else { Generation::Legacy });
         // Whatever went wrong below, it went wrong for one request.
         let asked = AssertUnwindSafe(self.ask(&id, ask, &call, &peer)).catch_unwind().await;
-        match asked {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err(Unanswered::Said(refusal))) => error(Some(&id), &refusal),
-            Ok(Err(Unanswered::Gateway(failure))) => error(Some(&id), &Refusal::of(failure, modern)),
-            Err(_) => {
-                error(Some(&id), &Refusal::new(INTERNAL, "the server failed to answer: its log says why"))
+        let refusal = match asked {
+            Ok(Ok(bytes)) => {
+                span.into_iter().for_each(|span| span.end(None));
+                return bytes;
             }
+            Ok(Err(Unanswered::Said(refusal))) => refusal,
+            Ok(Err(Unanswered::Gateway(failure))) => Refusal::of(failure, modern),
+            Err(_) => Refusal::new(INTERNAL, "the server failed to answer: its log says why"),
+        };
+        if let Some(mut span) = span {
+            let code = refusal.code.to_string();
+            span.say("rpc.response.status_code", code.as_str());
+            span.end(Some(code));
+        }
+        error(Some(&id), &refusal)
+    }
+
+    /// Begins the span of a request, in the words of OpenTelemetry for MCP, if it is to be recorded.
+    fn span(&self, ask: &Ask, call: &mut Arc<Call>, modern: bool) -> Option<Open> {
+        // Nobody else has the call yet.
+        let mut span = self.0.telemetry.request(Arc::get_mut(call)?, ask.method())?;
+        if modern {
+            span.say("mcp.protocol.version", MODERN);
+        }
+        if let Ask::Read { uri, .. }
+        | Ask::Get { uri, .. }
+        | Ask::Subscribe { uri }
+        | Ask::Unsubscribe { uri } = ask
+        {
+            span.say("mcp.resource.uri", uri.as_str());
+        }
+        Some(span)
+    }
+
+    /// Counts a request that never became a question, as nobody knows its method.
+    pub(super) fn count_unknown(&self, request: &Request<'_>, refusal: &Refusal) {
+        if refusal.code == METHOD {
+            let era = if claims(&request.params) { Generation::Modern } else { Generation::Legacy };
+            self.0.metrics.house().request("other", era);
         }
     }
 

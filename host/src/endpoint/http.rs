@@ -183,6 +183,7 @@ impl Endpoint {
             Message::Request(request) => match self.request(headers, who, &request).await {
                 Ok(response) => response,
                 Err(refusal) => {
+                    self.count_unknown(&request, &refusal);
                     tracing::debug!(code = refusal.code, message = %refusal.message, "a request was refused");
                     refused(Some(&request.id), &refusal)
                 }

@@ -145,11 +145,7 @@ impl Asking {
         let call = Arc::get_mut(&mut self.call).filter(|call| call.trace.is_none());
         let trace = text("traceparent").and_then(|parent| Trace::parse(parent, text("tracestate")));
         if let (Some(call), Some(trace)) = (call, trace) {
-            let known = |name: &str| call.metadata.iter().any(|(key, _)| key == name);
-            let new: Vec<_> = trace.headers().filter(|(name, _)| !known(name)).collect();
-            let json = |text: &str| serde_json::Value::from(text).to_string();
-            call.metadata.extend(new.into_iter().map(|(name, text)| (name.to_owned(), json(text))));
-            call.trace = Some(trace);
+            call.put_into(trace);
         }
         self
     }
@@ -182,6 +178,21 @@ impl Ask {
             Self::Complete(_) => "complete",
             Self::Subscribe { .. } | Self::SubscribeAll { .. } => "subscribe",
             Self::Unsubscribe { .. } | Self::UnsubscribeAll { .. } => "unsubscribe",
+        }
+    }
+
+    /// What the protocol calls it.
+    pub(super) fn method(&self) -> &'static str {
+        match self {
+            Self::Discover => "server/discover",
+            Self::Ping => "ping",
+            Self::List { .. } => "resources/list",
+            Self::Templates { .. } => "resources/templates/list",
+            Self::Read { .. } => "resources/read",
+            Self::Complete(_) => "completion/complete",
+            Self::Get { .. } => "resources/get",
+            Self::Subscribe { .. } | Self::SubscribeAll { .. } => "resources/subscribe",
+            Self::Unsubscribe { .. } | Self::UnsubscribeAll { .. } => "resources/unsubscribe",
         }
     }
 

@@ -198,9 +198,14 @@ impl Client {
             }
             Message::Request(request) => match self.request(&request, sender) {
                 Ok(answer) => answer,
-                Err(refusal) => Some(error(Some(&request.id), &refusal)),
+                Err(refusal) => Some(self.refuse(&request, &refusal)),
             },
         }
+    }
+
+    fn refuse(&self, request: &Request<'_>, refusal: &Refusal) -> Vec<u8> {
+        self.endpoint.count_unknown(request, refusal);
+        error(Some(&request.id), refusal)
     }
 
     fn request(
@@ -323,7 +328,7 @@ impl Client {
             match message {
                 Message::Request(request) => match self.start_legacy(&request) {
                     Ok(exchange) => exchanges.push(exchange),
-                    Err(refusal) => answers.push(error(Some(&request.id), &refusal)),
+                    Err(refusal) => answers.push(self.refuse(&request, &refusal)),
                 },
                 other => answers.extend(self.one(other, sender)),
             }

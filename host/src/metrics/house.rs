@@ -1,6 +1,6 @@
 //! What is counted of the house as a whole.
 
-use super::number::{Count, Level, Times};
+use super::number::{Count, Level};
 use super::text::{Kind, Text};
 
 /// Words for the methods that are counted. Whatever a client makes up is `other`.
@@ -27,32 +27,6 @@ pub enum Era {
     Modern,
 }
 
-/// How a component's load ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
-    /// A new revision is served.
-    Served,
-    /// It turned out to be known.
-    Same,
-    /// It was rejected.
-    Rejected,
-    /// It waits for its operator.
-    HeldBack,
-}
-
-impl Load {
-    const ALL: [Self; 4] = [Self::Served, Self::Same, Self::Rejected, Self::HeldBack];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Served => "served",
-            Self::Same => "same",
-            Self::Rejected => "rejected",
-            Self::HeldBack => "held-back",
-        }
-    }
-}
-
 /// What became of the lines of a log of ours.
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -74,11 +48,6 @@ impl Lines {
 #[derive(Debug, Default)]
 pub struct House {
     requests: [[Count; METHODS.len()]; 2],
-    loads: [Count; Load::ALL.len()],
-    /// How long loads take.
-    pub load_times: Times,
-    /// Passes over the plugins folders that changed something, or tried to.
-    pub rounds: Count,
     /// Connections of clients that are open.
     pub connections: Level,
     /// Lines of the audit log.
@@ -94,11 +63,6 @@ impl House {
         self.requests[era as usize][at].one();
     }
 
-    /// A load ended.
-    pub fn loaded(&self, load: Load) {
-        self.loads[load as usize].one();
-    }
-
     pub(super) fn show(&self, text: &mut Text) {
         let name = "larder_requests_total";
         text.family(name, Kind::Counter, "Requests of clients, by method and era of the protocol.");
@@ -107,17 +71,6 @@ impl House {
                 text.sample(name, &[("method", method), ("era", era)], count.get());
             }
         }
-        let name = "larder_loads_total";
-        text.family(name, Kind::Counter, "Components that were loaded or tried, by what came of it.");
-        for load in Load::ALL {
-            text.sample(name, &[("outcome", load.word())], self.loads[load as usize].get());
-        }
-        let name = "larder_load_seconds";
-        text.family(name, Kind::Histogram, "Time that a load takes: reading, compiling, probing.");
-        text.times(name, &[], &self.load_times);
-        let name = "larder_rounds_total";
-        text.family(name, Kind::Counter, "Rounds in which something in a plugins folder differed.");
-        text.sample(name, &[], self.rounds.get());
         let name = "larder_connections";
         text.family(name, Kind::Gauge, "Open connections of clients.");
         text.sample(name, &[], self.connections.get());

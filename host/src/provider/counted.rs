@@ -10,6 +10,7 @@ use crate::metrics::{LastError, Outcome, Tally};
 use crate::policy::Permit;
 use crate::resource::{Completing, Completion, Entry, Match, Reading, Template};
 use crate::sandbox::FaultKind;
+use crate::trace::Open;
 use crate::uri::Uri;
 
 /// Characters of what is remembered of an error.
@@ -17,13 +18,15 @@ const MESSAGE: usize = 400;
 
 impl Provider {
     pub(super) async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        self.counted("describe", "", pin!(self.describe_once(permit))).await
+        let (asked, permit) = self.asked("describe", permit);
+        self.counted(asked, "", pin!(self.describe_once(permit))).await
     }
 
     /// A part of its list.
     pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
         let about = query.cursor.clone().unwrap_or_default();
-        self.counted("list", &about, pin!(self.list_once(permit, query))).await
+        let (asked, permit) = self.asked("list", permit);
+        self.counted(asked, &about, pin!(self.list_once(permit, query))).await
     }
 
     /// A part of its list of templates.
@@ -33,12 +36,14 @@ impl Provider {
         cursor: Option<String>,
     ) -> Result<Listed<Template>, CallError> {
         let about = cursor.clone().unwrap_or_default();
-        self.counted("templates", &about, pin!(self.templates_once(permit, cursor))).await
+        let (asked, permit) = self.asked("templates", permit);
+        self.counted(asked, &about, pin!(self.templates_once(permit, cursor))).await
     }
 
     /// Whether a URI inside its claims is one of its own.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        self.counted("match", uri.as_str(), pin!(self.match_once(permit, uri))).await
+        let (asked, permit) = self.asked("match", permit);
+        self.counted(asked, uri.as_str(), pin!(self.match_once(permit, uri))).await
     }
 
     /// What a URI holds.
@@ -49,26 +54,29 @@ impl Provider {
         matched: Option<Match>,
         known_version: Option<String>,
     ) -> Result<Reading, CallError> {
-        self.counted("read", uri.as_str(), pin!(self.read_once(permit, uri, matched, known_version))).await
+        let (asked, permit) = self.asked("read", permit);
+        self.counted(asked, uri.as_str(), pin!(self.read_once(permit, uri, matched, known_version))).await
     }
 
     /// Values for a variable of one of its templates. None where it gives no suggestions at all.
     pub async fn complete(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
         let about = ask.template.clone();
-        self.counted("complete", &about, pin!(self.complete_once(permit, ask))).await
+        let (asked, permit) = self.asked("complete", permit);
+        self.counted(asked, &about, pin!(self.complete_once(permit, ask))).await
     }
 
     /// The current versions of these URIs, in their order; none where a URI names nothing.
     /// Fails where it does not tell versions at all.
     pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
         let about = uris.first().map_or("", Uri::as_str);
-        self.counted("versions", about, pin!(self.versions_once(permit, uris))).await
+        let (asked, permit) = self.asked("versions", permit);
+        self.counted(asked, about, pin!(self.versions_once(permit, uris))).await
     }
 
     /// By its pin: given by value, the call would be in this future twice.
     async fn counted<T>(
         &self,
-        asked: &'static str,
+        asked: Asked,
         about: &str,
         answer: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
@@ -82,13 +90,16 @@ impl Provider {
             Err(CallError::Busy | CallError::UsedUp(_)) => {}
             _ => attempt.answered(),
         }
-        counting.outcome = answer.as_ref().err().map_or(Outcome::Ok, CallError::outcome);
+        let outcome = answer.as_ref().err().map_or(Outcome::Ok, CallError::outcome);
+        counting.outcome = outcome;
+        if let Some(span) = asked.span {
+            span.end((outcome != Outcome::Ok).then(|| outcome.word().to_owned()));
+        }
         if let Err(error) = &answer
-            && counting.outcome.is_trouble()
+            && outcome.is_trouble()
         {
             let message = error.to_string().chars().take(MESSAGE).collect();
-            let outcome = counting.outcome;
-            self.tally.trouble(LastError { at: SystemTime::now(), asked, outcome, message });
+            self.tally.trouble(LastError { at: SystemTime::now(), asked: asked.word, outcome, message });
         }
         answer
     }
@@ -99,6 +110,26 @@ impl Provider {
             tracing::warn!(provider, digest, ?time, "it only faults: it is set aside, and tried again then");
         }
     }
+
+    /// Begins a question. Where the request is recorded, what the guest does belongs to its span.
+    fn asked(&self, word: &'static str, mut permit: Permit) -> (Asked, Permit) {
+        let span = permit.trace().and_then(|trace| trace.begin(|| format!("provider {word}")));
+        let span = span.map(|mut span| {
+            span.say("larder.team", self.team.as_str());
+            span.say("larder.provider", self.name.as_str());
+            span.say("larder.digest", self.digest.to_string());
+            span.place().into_iter().for_each(|place| permit.put_into(place));
+            Box::new(span)
+        });
+        (Asked { word, span }, permit)
+    }
+}
+
+/// A question under way.
+struct Asked {
+    word: &'static str,
+    /// In a box, as this lies in the future of each request.
+    span: Option<Box<Open>>,
 }
 
 /// Counts one call when it is dropped, however that comes.

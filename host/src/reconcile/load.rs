@@ -17,8 +17,8 @@ use crate::catalog::HeldBack;
 use crate::drain::Drain;
 use crate::metrics;
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::policy::{Approve, Ask, Grant, Ration, import_asks};
-use crate::provider::{LoadError, Probed, Provider};
+use crate::policy::{Approve, Ask, Grant, Ration, granted, import_asks};
+use crate::provider::{LoadError, Probed, Provider, Sides};
 use crate::sandbox::{Outbox, Rejection, Sandbox};
 use crate::source::{Fetched, File};
 
@@ -104,6 +104,7 @@ impl Loaded {
 pub(super) struct Load {
     pub(super) team: TeamName,
     pub(super) sandbox: Arc<Sandbox>,
+    pub(super) counts: Arc<metrics::Loads>,
     pub(super) signals: Outbox,
     pub(super) drain: Drain,
     pub(super) folder: PathBuf,
@@ -126,9 +127,8 @@ impl Load {
             // What is one too many is not served, even if it was before there were so many.
             let covered = !wanted.is_too_many && load.covers(&wanted, &known).await;
             let outcome = or_panicked(load.load(wanted, known)).await;
-            let house = load.sandbox.metrics().house();
-            house.loaded(outcome.counted_as());
-            house.load_times.note(began.elapsed());
+            load.counts.ended(outcome.counted_as());
+            load.counts.times.note(began.elapsed());
             let errand = Errand::Load(ticket);
             // Nobody is there to take it when the house stops.
             let _ = load.done.send(Loaded { stem, errand, outcome, covered, took: began.elapsed() });
@@ -193,7 +193,9 @@ impl Load {
             return Err(LoadError::TooMany(ration.quota().providers));
         }
         let (bytes, digest) = self.read(&wanted.file, &wanted.terms.grant).await?;
-        let cut = wanted.ceiling.cut_ask(self.ask(wanted.beside).await?);
+        let ask = self.ask(wanted.beside).await?;
+        let sides = Sides { asked: ask.lines(), allowed: granted(&wanted.terms.grant) };
+        let cut = wanted.ceiling.cut_ask(ask);
         for line in cut.off {
             tracing::warn!(provider = %name, line, "it asks for what its team may not have, and does not get it");
         }
@@ -234,6 +236,7 @@ impl Load {
             self.signals.clone(),
             self.ration.clone(),
         );
+        let provider = provider.with_sides(sides);
         let probed = provider.probe().await?;
         Ok(Outcome::Offer(Box::new(Offered { provider: Arc::new(provider), probed, revision, asks })))
     }

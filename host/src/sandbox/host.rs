@@ -48,7 +48,7 @@ impl provider_host::Host for State {
     }
 
     fn request_metadata(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
-        Ok(self.lease.permit.call().metadata.clone())
+        Ok(self.lease.permit.metadata())
     }
 
     fn setting(&mut self, name: String) -> wasmtime::Result<Option<String>> {
@@ -108,7 +108,7 @@ impl http_client::Host for State {
     ) -> wasmtime::Result<Result<http_client::Response, http_client::Failure>> {
         let outgoing = self.lease.outgoing.clone();
         let mut headers = request.headers;
-        if let Some(trace) = &self.lease.permit.call().trace
+        if let Some(trace) = self.lease.permit.trace()
             && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
         {
             headers.extend(trace.headers().map(|(name, value)| (name.to_owned(), value.to_owned())));

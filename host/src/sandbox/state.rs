@@ -89,7 +89,7 @@ impl State {
             reports_left: limits.reports,
             lost_one: false,
             wasi: wasi(&lease.grant, &log)?,
-            hooks: Hooks::new(lease.outgoing.clone(), log.clone(), lease.permit.call().trace.clone()),
+            hooks: Hooks::new(lease.outgoing.clone(), log.clone(), lease.permit.trace().cloned()),
             http,
             table,
             log,

@@ -176,3 +176,78 @@ async fn a_full_disk_stops_reads_or_loses_lines_as_its_operator_wants() {
     assert_eq!(counted(&house.metrics, "written"), 0);
     assert!(counted(&house.metrics, "failed") > 100);
 }
+
+#[tokio::test]
+async fn a_hang_up_makes_the_file_anew() {
+    let place = Place::of("echo").file("larder.toml", "[audit]\nfile = \"audit.log\"\n");
+    let (running, url) = place.serve("--config larder.toml");
+    place.larder(&format!("read echo://hello --url {url}")).yes();
+    let size = |name| fs::metadata(place.path(name)).map(|found| found.len()).ok();
+    until("the line is written", async || size("audit.log") > Some(0)).await;
+    fs::rename(place.path("audit.log"), place.path("old")).unwrap();
+    running.signal("HUP");
+    until("the file is made at once, and not only with the next line", async || size("audit.log").is_some())
+        .await;
+    place.larder(&format!("read echo://many --url {url}"));
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
+    let uris = |name: &str| {
+        let all = lines(&fs::read_to_string(place.path(name)).unwrap());
+        all.iter().map(|line| line["uri"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!((uris("old"), uris("audit.log")), (vec!["echo://hello".into()], vec!["echo://many".into()]));
+}
+
+/// A pipe that nobody reads from takes 64 KiB, and then holds whoever writes to it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn lines_for_which_there_is_no_room_are_left_out_and_counted() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("audit.pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    // Open at both ends, as otherwise nobody can open it to write.
+    let mut pipe = fs::File::options().read(true).write(true).open(&path).unwrap();
+    let (house, last) = audited("echo", Target::File(path), OnFull::Drop).await;
+    let (long, mut reads) = (format!("echo://{}", "x".repeat(2_000)), 0);
+    while counted(&house.metrics, "dropped") < 10 {
+        house.text(&long).await;
+        reads += 1;
+        assert!(reads < 10_000, "room for everything");
+    }
+    let reading = std::thread::spawn(move || {
+        let (mut buffer, mut lines) = ([0; 4096], 0);
+        loop {
+            let count = std::io::Read::read(&mut pipe, &mut buffer).unwrap();
+            lines += buffer[..count].iter().filter(|byte| **byte == b'\n').count();
+            if buffer[..count].ends_with(b"end\n") {
+                return lines - 1;
+            }
+        }
+    });
+    assert!(last.finish(Duration::from_secs(60)).await);
+    fs::write(folder.path().join("audit.pipe"), "end\n").unwrap();
+    let (written, dropped) = (counted(&house.metrics, "written"), counted(&house.metrics, "dropped"));
+    assert_eq!((written + dropped, counted(&house.metrics, "failed")), (reads, 0));
+    assert_eq!(reading.join().unwrap() as u64, written);
+}
+
+#[test]
+fn each_line_names_the_team_that_answered() {
+    let config = "[audit]\nfile = \"audit.log\"\n[server]\nteams = [\"alpha\", \"beta\"]\n\
+                  [team.alpha]\nplugins = \"alpha\"\n[team.beta]\nplugins = \"beta\"\n";
+    let place = Place::of("").file("larder.toml", config);
+    for (team, guest) in [("alpha", "echo"), ("beta", "fresh")] {
+        fs::create_dir(place.path(team)).unwrap();
+        fs::copy(crate::house::component(guest), place.path(team).join(format!("{guest}.wasm"))).unwrap();
+    }
+    let (running, url) = place.serve("--config larder.toml");
+    for uri in ["echo://hello", "fresh://everyone/3600000/0/a", "gone://x"] {
+        place.larder(&format!("read {uri} --url {url}"));
+    }
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
+    let all = lines(&fs::read_to_string(place.path("audit.log")).unwrap());
+    let teams: Vec<_> =
+        all.iter().map(|line| (line["team"].as_str().unwrap(), line["outcome"].as_str().unwrap())).collect();
+    assert_eq!(teams, [("alpha", "ok"), ("beta", "ok"), ("alpha,beta", "not-found")]);
+}

@@ -41,4 +41,5 @@ mod resume;
 mod stalled;
 mod stdio;
 mod teams;
+mod telemetry;
 mod trace;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use larder::endpoint::auth::Gate;
 use larder::endpoint::{self, Endpoint};
+use larder::telemetry::Telemetry;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -29,7 +30,7 @@ impl Pipes {
         let house = plan.open().await;
         let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
-        let endpoint = Endpoint::new(config, gate, gateway, drain, metrics);
+        let endpoint = Endpoint::new(config, gate, gateway, drain, (metrics, Telemetry::default()));
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(theirs);
         house.drain.spawn(async move { endpoint.serve_stdio(read, write).await });

@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::house::Plan;
 use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
 
-const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+pub(crate) const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// Answers each request with its own head. It ends with the process.
-fn mirror() -> u16 {
+pub(crate) fn mirror() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {

@@ -7,6 +7,7 @@ use larder::endpoint::auth::{self, Gate};
 use larder::endpoint::{self, Endpoint};
 use larder::name::Teams;
 use larder::resource::Caller;
+use larder::telemetry::Telemetry;
 use serde_json::{Value, json};
 
 use crate::house::{House, Plan};
@@ -86,7 +87,7 @@ impl Wire {
         let config = endpoint::Config { listen: address, ..config };
         let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
-        let endpoint = Endpoint::new(config, gate.clone(), gateway, drain, metrics);
+        let endpoint = Endpoint::new(config, gate.clone(), gateway, drain, (metrics, Telemetry::default()));
         house.drain.spawn(async move { endpoint.serve_http(listener).await });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { house, url: format!("http://{address}/mcp"), address, client, gate }

@@ -20,9 +20,13 @@ fn who_looks_from_elsewhere_shows_a_token_unless_it_is_said_otherwise() {
     assert!(
         !written("") && !written("admin.listen = '127.0.0.1:7879'") && written("admin.listen = '[::1]:1'")
     );
-    for key in
-        ["admin.hosts = ['x']", "admin.listen = '127.0.0.1:1'", "audit.on_full = 'drop'", "audit.file = '-'"]
-    {
+    for key in [
+        "admin.hosts = ['x']",
+        "admin.listen = '127.0.0.1:1'",
+        "audit.on_full = 'drop'",
+        "audit.file = '-'",
+        "telemetry.otlp = 'http://x'",
+    ] {
         let folder = Folder::new();
         assert_ne!(folder.shown(key), folder.shown(""), "{key}");
     }
@@ -39,4 +43,32 @@ fn the_audit_log_needs_a_folder() {
         expect!["larder.toml:1: audit.file: FOLDER/docs is a folder: name a file in it"],
     );
     check("audit.file = 'docs/audit.log'", expect!["no fault"]);
+}
+
+#[test]
+fn traces_need_an_address() {
+    let url = |text: &str| Folder::new().read(text).telemetry.map(|collector| collector.url);
+    assert_eq!(url(""), None);
+    for (written, whole) in [
+        ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
+        ("https://otel.example/base/", "https://otel.example/base/v1/traces"),
+        ("http://[::1]:1/v1/traces", "http://[::1]:1/v1/traces"),
+    ] {
+        assert_eq!(url(&format!("telemetry.otlp = '{written}'")).as_deref(), Some(whole));
+    }
+    for bad in ["collector:4318", "grpc://x:4317", "http://me:key@x", "http://x?key=1", ""] {
+        let at = "larder.toml:1: telemetry.otlp: must be where a collector takes OTLP over HTTP, such as";
+        let text = format!("telemetry.otlp = '{bad}'");
+        let said = Folder::new().read_with(&text, &[], &Overrides::default()).unwrap_err().to_string();
+        assert!(said.starts_with(at), "{bad}: {said}");
+    }
+    check(
+        "[telemetry]\notlp = 'http://x'\nsample = 1.5\nheaders = { 'a b' = 'c', x = \"secret\\u0001\" }",
+        expect![[r#"
+            larder.toml:3: telemetry.sample: must be a part of all requests, from 0.0 to 1.0
+            larder.toml:4: telemetry.headers.a b: is no name of a header
+            larder.toml:4: telemetry.headers.x: has characters that a header cannot carry"#]],
+    );
+    let text = "[telemetry]\notlp = 'http://x'\nheaders = { authorization = 'hunter2' }";
+    assert!(!Folder::new().shown(text).contains("hunter2"), "a key is shown");
 }

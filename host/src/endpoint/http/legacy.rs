@@ -58,7 +58,7 @@ impl Endpoint {
     ) -> Result<Response, Refusal> {
         let session = self.session(headers, who)?;
         check_legacy_header(headers)?;
-        let exchange = self.start(&session, who, request, Some(headers))?;
+        let exchange = self.start(&session, who, request, headers)?;
         Ok(self.legacy_exchange(session, who, request.id.clone(), exchange).await)
     }
 
@@ -100,12 +100,11 @@ impl Endpoint {
         session: &Arc<Session>,
         who: &Who,
         request: &Request<'_>,
-        headers: Option<&HeaderMap>,
+        headers: &HeaderMap,
     ) -> Result<Exchange, Refusal> {
         let method = self.legacy_method(request)?;
         let asking = Asking::read(request, method, who.caller.clone())?;
-        let asking = headers.into_iter().fold(asking, Asking::traced_by);
-        let Asking { id, ask, call, reports } = asking;
+        let Asking { id, ask, call, reports } = asking.traced_by(headers);
         if session.flights.len() >= MOST {
             return Err(Refusal::new(INTERNAL, "too many requests are under way: wait for some to end"));
         }
@@ -166,7 +165,7 @@ impl Endpoint {
         }
         let mut answers = vec![];
         for message in batch {
-            answers.extend(self.of_batch(&session, who, message).await);
+            answers.extend(self.of_batch(&session, who, headers, message).await);
         }
         Ok(match answers.is_empty() {
             true => empty(StatusCode::ACCEPTED),
@@ -174,7 +173,13 @@ impl Endpoint {
         })
     }
 
-    async fn of_batch(&self, session: &Arc<Session>, who: &Who, message: Message<'_>) -> Option<Vec<u8>> {
+    async fn of_batch(
+        &self,
+        session: &Arc<Session>,
+        who: &Who,
+        headers: &HeaderMap,
+        message: Message<'_>,
+    ) -> Option<Vec<u8>> {
         let request = match message {
             Message::Request(request) => request,
             Message::Malformed { id, refusal } => return Some(error(id.as_ref(), &refusal)),
@@ -184,9 +189,12 @@ impl Endpoint {
             }
             Message::Response => return None,
         };
-        let mut exchange = match self.start(session, who, &request, None) {
+        let mut exchange = match self.start(session, who, &request, headers) {
             Ok(exchange) => exchange,
-            Err(refusal) => return Some(error(Some(&request.id), &refusal)),
+            Err(refusal) => {
+                self.count_unknown(&request, &refusal);
+                return Some(error(Some(&request.id), &refusal));
+            }
         };
         loop {
             // An array has no place for reports.

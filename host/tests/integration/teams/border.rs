@@ -8,6 +8,7 @@ use larder::endpoint::auth::Gate;
 use larder::endpoint::{self, Endpoint};
 use larder::gateway::{Error, Filter};
 use larder::resource::{Completing, Scope};
+use larder::telemetry::Telemetry;
 use larder::uri::Uri;
 use serde_json::{Value, json};
 
@@ -143,8 +144,13 @@ async fn no_answer_is_for_whoever_may_ask() {
     let address = listener.local_addr().unwrap();
     let config = endpoint::Config { listen: address, caller: caller("alpha"), ..wire::config() };
     let gate = Gate::new(config.auth.clone(), config.caller.clone(), two.alpha.drain.clone());
-    let endpoint =
-        Endpoint::new(config, gate, two.gateway.clone(), two.alpha.drain.clone(), two.alpha.metrics.clone());
+    let endpoint = Endpoint::new(
+        config,
+        gate,
+        two.gateway.clone(),
+        two.alpha.drain.clone(),
+        (two.alpha.metrics.clone(), Telemetry::default()),
+    );
     two.alpha.drain.spawn(async move { endpoint.serve_http(listener).await });
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     for (method, mut params) in [

@@ -1,0 +1,254 @@
+//! Traces, as a collector gets them from the real server.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use larder::drain::Drain;
+use larder::metrics::{Metrics, Text};
+use larder::policy::Secret;
+use larder::resource::{Call, Caller};
+use larder::telemetry::{Collector, Telemetry};
+use serde_json::{Value, json};
+
+use crate::house::someone;
+use crate::process::{Place, Running};
+use crate::revision::until;
+use crate::trace::{PARENT, mirror};
+use crate::wire::{ACCEPT, JSON, MODERN, meta};
+
+/// Takes what is sent to it, and answers with these words, then `200 OK`. It ends with the process.
+#[derive(Clone)]
+struct Receiver {
+    url: String,
+    heads: Arc<Mutex<Vec<String>>>,
+    spans: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Receiver {
+    fn new(answers: &[&'static str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let receiver = Self { url, heads: Arc::default(), spans: Arc::default() };
+        let (own, mut answers) = (receiver.clone(), VecDeque::from(answers.to_vec()));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let mut input = BufReader::new(&stream);
+                let lines = (&mut input).lines().map_while(Result::ok);
+                let head: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+                let length = head.iter().find_map(|line| line.strip_prefix("content-length: "));
+                let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+                input.read_exact(&mut body).unwrap();
+                let status = answers.pop_front().unwrap_or("200 OK");
+                if status == "200 OK" {
+                    own.spans.lock().unwrap().extend(spans(&serde_json::from_slice(&body).unwrap()));
+                }
+                own.heads.lock().unwrap().push(head.join("\n"));
+                let rest =
+                    "content-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+                _ = (&stream).write_all(format!("HTTP/1.1 {status}\r\n{rest}").as_bytes());
+            }
+        });
+        receiver
+    }
+
+    /// The spans of this name, by the time at which they began.
+    fn named(&self, name: &str) -> Vec<Value> {
+        let mut named: Vec<_> = self.spans.lock().unwrap().clone();
+        named.retain(|span| span["name"] == name);
+        named.sort_by_key(|span| span["startTimeUnixNano"].as_str().unwrap().parse::<u128>().unwrap());
+        named
+    }
+}
+
+/// The spans of one body, each with what its resource is called.
+fn spans(body: &Value) -> Vec<Value> {
+    let all = |json: &Value| json.as_array().unwrap().clone();
+    let of_resource = all(&body["resourceSpans"]).into_iter().flat_map(|resource| {
+        let of = attribute(&resource["resource"], "service.name");
+        let scopes = all(&resource["scopeSpans"]).into_iter().flat_map(|scope| all(&scope["spans"]));
+        scopes.collect::<Vec<_>>().into_iter().map(move |mut span| {
+            span["service"] = of.clone();
+            span
+        })
+    });
+    of_resource.collect()
+}
+
+fn attribute(of: &Value, key: &str) -> Value {
+    let all = of["attributes"].as_array().unwrap();
+    let found = all.iter().find(|attribute| attribute["key"] == key);
+    found.map_or(Value::Null, |found| found["value"]["stringValue"].clone())
+}
+
+/// A server that sends its traces there.
+fn serve(guests: &str, otlp: &str, more: &str) -> (Place, Running, String) {
+    let config = format!("[telemetry]\notlp = \"{otlp}\"\nservice = \"pantry\"\n{more}");
+    let place = Place::of(guests).file("larder.toml", &config);
+    let (running, url) = place.serve("--config larder.toml");
+    (place, running, url)
+}
+
+/// Reads as a client does, with this place in a trace, and gives what it is told.
+async fn read(url: &str, uri: &str, parent: Option<&str>) -> String {
+    let params = json!({ "uri": uri, "_meta": meta() });
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "resources/read", "params": params }).to_string();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut request = client.post(url).body(body).timeout(Duration::from_secs(60));
+    for (name, value) in [JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", uri)] {
+        request = request.header(name, value);
+    }
+    if let Some(parent) = parent {
+        request = request.header("traceparent", parent).header("tracestate", "vendor=1");
+    }
+    request.send().await.unwrap().text().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_request_and_its_call_are_spans_of_the_clients_trace() {
+    let collector = Receiver::new(&[]);
+    let port = mirror();
+    let more = format!(
+        "headers = {{ authorization = \"Bearer key\" }}\n[provider.net]\nhosts = [{{ host = \"http://127.0.0.1:{port}\", private = true }}]\n"
+    );
+    let (_place, running, url) = serve("echo net trap_nth", &collector.url, &more);
+    let said = read(&url, "echo://hello", Some(PARENT)).await;
+    let mirrored = read(&url, &format!("net://http-client/http://127.0.0.1:{port}/"), Some(PARENT)).await;
+    read(&url, "trap://7", Some(PARENT)).await;
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
+
+    // What was recorded last is sent before the end.
+    let (requests, calls) = (collector.named("resources/read"), collector.named("provider read"));
+    assert_eq!((requests.len(), calls.len()), (3, 3), "{requests:#?} {calls:#?}");
+    let (trace, client) = (&PARENT[3..35], &PARENT[36..52]);
+    for (request, call) in requests.iter().zip(&calls) {
+        assert_eq!((request["traceId"].as_str(), call["traceId"].as_str()), (Some(trace), Some(trace)));
+        assert_eq!((request["parentSpanId"].as_str(), request["kind"].as_u64()), (Some(client), Some(2)));
+        assert_eq!((&call["parentSpanId"], call["kind"].as_u64()), (&request["spanId"], Some(1)));
+        assert_ne!(call["spanId"], request["spanId"]);
+        assert_eq!(
+            (request["traceState"].as_str(), request["service"].as_str()),
+            (Some("vendor=1"), Some("pantry"))
+        );
+        let at = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u128>().unwrap();
+        assert!(at(request, "startTimeUnixNano") <= at(call, "startTimeUnixNano"));
+        assert!(at(call, "startTimeUnixNano") < at(call, "endTimeUnixNano"));
+        assert!(at(call, "endTimeUnixNano") <= at(request, "endTimeUnixNano"));
+        assert_eq!(attribute(request, "mcp.method.name"), "resources/read");
+        assert_eq!(attribute(request, "jsonrpc.request.id"), "7");
+    }
+    assert_eq!(attribute(&requests[0], "mcp.resource.uri"), "echo://hello");
+    assert_eq!(attribute(&calls[0], "larder.provider"), "echo");
+    assert_eq!((&requests[0]["status"], attribute(&requests[0], "error.type")), (&json!({}), Value::Null));
+    // The provider, and whom it asks, are below its call.
+    let below = |call: &Value| format!("00-{trace}-{}-01", call["spanId"].as_str().unwrap());
+    assert!(said.contains(&below(&calls[0])), "{said}");
+    assert!(!said.contains(client), "only one place is told: {said}");
+    assert!(mirrored.contains(&format!("traceparent: {}", below(&calls[1]))), "{mirrored}");
+    // What went wrong is said by words of ours.
+    assert_eq!((attribute(&calls[2], "error.type"), &calls[2]["status"]["code"]), ("trap".into(), &json!(2)));
+    assert_eq!(
+        (attribute(&requests[2], "error.type"), &requests[2]["status"]["code"]),
+        ("-32603".into(), &json!(2))
+    );
+    let heads = collector.heads.lock().unwrap();
+    assert!(heads.iter().all(|head| head.starts_with("POST /v1/traces HTTP/1.1\n")), "{heads:?}");
+    assert!(heads.iter().all(|head| head.contains("authorization: Bearer key")), "{heads:?}");
+}
+
+#[tokio::test]
+async fn who_asks_decides_what_is_recorded_and_else_chance_does() {
+    let collector = Receiver::new(&[]);
+    let unsampled = PARENT.replace("-01", "-00");
+    let (_place, running, url) = serve("echo", &collector.url, "");
+    assert!(read(&url, "echo://hello", Some(&unsampled)).await.contains(&unsampled));
+    read(&url, "echo://many", None).await;
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
+    let requests = collector.named("resources/read");
+    let uris: Vec<_> = requests.iter().map(|span| attribute(span, "mcp.resource.uri")).collect();
+    assert_eq!(uris, ["echo://many"]);
+    assert_eq!(requests[0]["parentSpanId"], Value::Null, "a trace of its own");
+
+    let collector = Receiver::new(&[]);
+    let (_place, running, url) = serve("echo", &collector.url, "sample = 0.0\n");
+    assert!(!read(&url, "echo://hello", None).await.contains("traceparent"));
+    read(&url, "echo://many", Some(PARENT)).await;
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
+    let uris: Vec<_> =
+        collector.named("resources/read").iter().map(|span| attribute(span, "mcp.resource.uri")).collect();
+    assert_eq!(uris, ["echo://many"]);
+}
+
+#[tokio::test]
+async fn a_collector_that_is_not_there_costs_no_answer_and_no_end() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nobody takes what stands in the queue of connections.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    for (at, words) in [
+        (gone, "takes no spans; they are tried again, then lost"),
+        (silent.local_addr().unwrap(), "the collector did not take the last spans in time lost="),
+    ] {
+        let (_place, running, url) = serve("echo", &format!("http://{at}"), "");
+        for _ in 0..10 {
+            assert!(read(&url, "echo://hello", Some(PARENT)).await.contains("uri: echo://hello"));
+        }
+        running.signal("TERM");
+        let ended = running.end();
+        assert!(ended.code == Some(0) && ended.err.contains(words), "{}", ended.err);
+        assert!(ended.err.matches("takes no spans").count() <= 1, "{}", ended.err);
+    }
+}
+
+fn counted(metrics: &Metrics, outcome: &str) -> u64 {
+    let mut text = Text::default();
+    metrics.show(&mut text);
+    let text = text.into_string();
+    let key = format!("larder_spans_total{{outcome=\"{outcome}\"}} ");
+    text.lines().find_map(|line| line.strip_prefix(&key)).unwrap().parse().unwrap()
+}
+
+fn open(url: &str) -> (Telemetry, Metrics, Drain) {
+    let headers = vec![("x-key".to_owned(), Secret::new("key"))];
+    let collector = Collector { url: url.into(), headers, service: "pantry".into(), sample: 1.0 };
+    let (metrics, drain) = (Metrics::default(), Drain::new());
+    let telemetry = Telemetry::open(&Some(collector), &metrics, &drain).unwrap();
+    (telemetry, metrics, drain)
+}
+
+fn record(telemetry: &Telemetry) {
+    let caller: Caller = someone().caller.clone().unwrap();
+    telemetry.request(&mut Call::by(caller), "ping").expect("all are recorded").end(None);
+}
+
+#[tokio::test]
+async fn what_became_of_each_span_is_counted() {
+    let collector = Receiver::new(&["503 Service Unavailable", "200 OK", "400 Bad Request"]);
+    let (telemetry, metrics, drain) = open(&collector.url);
+    record(&telemetry);
+    until("it was sent again", async || counted(&metrics, "written") == 1).await;
+    record(&telemetry);
+    until("it was given up", async || counted(&metrics, "failed") == 1).await;
+    record(&telemetry);
+    assert!(drain.finish(Duration::from_secs(60)).await);
+    assert_eq!((counted(&metrics, "written"), collector.named("ping").len()), (2, 2));
+    assert_eq!((counted(&metrics, "failed"), counted(&metrics, "dropped")), (1, 0));
+}
+
+#[tokio::test]
+async fn spans_that_nobody_takes_are_bounded() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (telemetry, metrics, drain) = open(&format!("http://{}", silent.local_addr().unwrap()));
+    for _ in 0..20_000 {
+        record(&telemetry);
+    }
+    assert!(counted(&metrics, "dropped") > 10_000, "{}", counted(&metrics, "dropped"));
+    assert!(drain.finish(Duration::from_secs(60)).await);
+    record(&telemetry);
+    let (dropped, failed) = (counted(&metrics, "dropped"), counted(&metrics, "failed"));
+    assert_eq!((dropped + failed, counted(&metrics, "written")), (20_001, 0));
+}
