@@ -48,7 +48,7 @@ async fn memory_is_of_all_guests_together() {
 
 #[tokio::test]
 async fn who_computed_for_all_his_team_waits() {
-    let quota = Quota { cpu: Duration::from_millis(20), ..Quota::default() };
+    let quota = Quota { cpu: Duration::from_millis(2), ..Quota::default() };
     let plan = Plan::of("echo spin").quota(quota).terms("spin", |grant, _| {
         grant.limits.wall = Duration::from_secs(3);
     });

@@ -15,7 +15,10 @@ impl Behaviour for Pose {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         let uri = value(&request, "uri").to_owned();
-        reading(vec![Content { uri: Some(uri), ..content(Body::Text("believe me".to_owned()), "text/plain") }])
+        reading(vec![Content {
+            uri: Some(uri),
+            ..content(Body::Text("believe me".to_owned()), "text/plain")
+        }])
     }
 }
 
