@@ -77,7 +77,7 @@ fn all(
     }
     fs::create_dir_all(&docs)?;
     fs::write(docs.join("news.md"), "nothing new\n")?;
-    let settings = "page_size = 20\nkeep_alive = \"1s\"\n";
+    let settings = "page_size = 20\nkeep_alive = \"1s\"\ndialects = [\"resources-get\"]\n";
     let config = config(&name, settings, &[(&docs, "/docs")])?;
     let plugins = target("xtask").join(&name).join("plugins");
     for guest in ["echo.wasm", "sleep.wasm"] {
