@@ -7,7 +7,7 @@ mod route;
 mod updates;
 mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -23,7 +23,7 @@ use self::updates::Updates;
 use self::watch::Hub;
 pub use self::watch::{Change, News, Watch};
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::template::Captures;
+use crate::template::{Captures, Effort};
 use crate::uri::Uri;
 
 /// Everything that is offered at one moment, and what was not taken.
@@ -153,15 +153,19 @@ impl Catalog {
         self.index.by_uri(uri).map(|at| &self.offers[at])
     }
 
-    /// Whose templates match this URI: the most specific first.
+    /// Whose templates match this URI: the most specific first. Each provider's take a share of the effort.
     pub fn by_template(&self, uri: &Uri) -> Vec<(&Arc<Offer>, &str, Captures)> {
-        let mut found: Vec<_> = self
-            .index
-            .templates_for(uri.as_str())
-            .filter_map(|(offer, template)| {
-                let offer = &self.offers[offer];
+        let near: Vec<_> = self.index.templates_for(uri.as_str()).collect();
+        let offers: BTreeSet<usize> = near.iter().map(|(offer, _)| *offer).collect();
+        let mut shares: BTreeMap<usize, Effort> =
+            offers.iter().map(|at| (*at, Effort::shared_by(offers.len()))).collect();
+        let mut found: Vec<_> = near
+            .into_iter()
+            .filter_map(|(at, template)| {
+                let offer = &self.offers[at];
                 let pattern = &offer.templates[template].pattern;
-                Some((offer, pattern, pattern.matches(uri.as_str())?))
+                let captures = pattern.matches_within(uri.as_str(), shares.get_mut(&at)?)?;
+                Some((offer, pattern, captures))
             })
             .collect();
         found.sort_by(|(one, a, _), (other, b, _)| {

@@ -7,6 +7,7 @@
 //! `{?x,y}` match in any order; only `{x*}` takes lists; with `{?x}` behind it, `{+y}` ends at the `?`.
 
 mod captures;
+mod effort;
 mod expand;
 mod parse;
 mod program;
@@ -16,6 +17,7 @@ mod stretch;
 mod tests;
 
 pub use captures::{Captures, Reason, Unsafe};
+pub use effort::Effort;
 pub use parse::BadPattern;
 
 use std::cmp::Reverse;
@@ -93,10 +95,15 @@ impl Pattern {
     /// None as well when that would take unreasonably many steps, which only a template that
     /// means to be slow brings about.
     pub fn matches(&self, uri: &str) -> Option<Captures> {
+        self.matches_within(uri, &mut Effort::default())
+    }
+
+    /// The same for one of many templates, as far as the effort goes for all of them.
+    pub fn matches_within(&self, uri: &str, effort: &mut Effort) -> Option<Captures> {
         if uri.len() > LONGEST_URI || !uri.starts_with(self.literal_prefix()) {
             return None;
         }
-        run::run(&self.program, uri)
+        run::run(&self.program, uri, effort)
     }
 
     /// The URI that these values give; several values under one name are a list.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Catalog, Offer};
 use crate::provider::CallError;
 use crate::resource::Match;
-use crate::template::Captures;
+use crate::template::{Captures, Effort};
 use crate::uri::Uri;
 
 /// One way to ask for a URI.
@@ -98,8 +98,9 @@ fn screened<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Ro
 /// that are not fit are no reason to refuse it; they are only not handed over.
 fn own_match(offer: &Offer, uri: &Uri) -> Option<Match> {
     let patterns = offer.templates.iter().map(|template| &template.pattern);
+    let mut effort = Effort::default();
     let best = patterns
-        .filter_map(|pattern| Some((pattern, pattern.matches(uri.as_str())?)))
+        .filter_map(|pattern| Some((pattern, pattern.matches_within(uri.as_str(), &mut effort)?)))
         .max_by_key(|(pattern, _)| pattern.specificity());
     let (pattern, captures) = best.filter(|(_, captures)| captures.screen().is_ok())?;
     Some(Match { template: pattern.as_str().to_owned(), values: captures.values })

@@ -165,7 +165,7 @@ impl Gateway {
                 after = text;
                 match is_wanted {
                     true => page.items.push(template.clone()),
-                    false => page.effort += weight(text, template.description.as_deref()),
+                    false => page.effort += of_template(template),
                 }
             }
         }
@@ -245,7 +245,7 @@ impl Filling<'_, Arc<Entry>> {
             after = entry.uri.as_str();
             match is_wanted {
                 true => self.items.push(entry.clone()),
-                false => self.effort += weight(after, entry.description.as_deref()),
+                false => self.effort += of_entry(entry),
             }
         }
         Some(offer.rest.clone().map(|cursor| Rest { cursor: Some(cursor), hinted: false }))
@@ -255,15 +255,24 @@ impl Filling<'_, Arc<Entry>> {
         for entry in entries {
             match self.sieve.takes(entry) {
                 true => self.items.push(entry.clone()),
-                false => self.effort += weight(entry.uri.as_str(), entry.description.as_deref()),
+                false => self.effort += of_entry(entry),
             }
         }
     }
 }
 
+fn of_entry(entry: &Entry) -> usize {
+    weight(entry.uri.as_str(), [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()])
+}
+
+fn of_template(template: &Template) -> usize {
+    let Template { pattern, name, title, description, .. } = template;
+    weight(pattern.as_str(), [Some(name), title.as_ref(), description.as_ref()])
+}
+
 /// About as much as has to be looked at to refuse something.
-fn weight(uri: &str, description: Option<&str>) -> usize {
-    64 + uri.len() + description.map_or(0, str::len)
+fn weight(uri: &str, texts: [Option<&String>; 3]) -> usize {
+    64 + uri.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
 }
 
 impl Rest {

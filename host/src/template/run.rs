@@ -1,14 +1,15 @@
 //! Reads a URI by the steps of a template, going back where two ways are open.
 //! No way is gone twice, unless a variable repeats; and the number of steps is bounded in any case.
 
+use super::Effort;
 use super::captures::{Captures, Piece};
 use super::program::{Class, Program, Step};
 
-/// An honest template takes some ten steps for each byte of a URI; this many take milliseconds.
-const MOST_STEPS: usize = 1 << 19;
-/// Where a variable repeats, ways may be gone again and again. Whoever offers a thousand such templates must not
-/// hold up a thread with each URI that anybody asks for.
+/// Where a variable repeats, ways may be gone again and again. Without that, each step is made once at each byte.
 const MOST_STEPS_REPEATED: usize = 1 << 13;
+/// What one step costs in bytes of text that is compared, and in words of memory that is cleared.
+const TEXT: usize = 64;
+const WORDS: usize = 16;
 
 /// A way that was left open.
 struct Branch {
@@ -37,36 +38,13 @@ impl Seen {
     }
 }
 
-pub(super) fn run(program: &Program, uri: &str) -> Option<Captures> {
-    // What follows from here on depends on the values so far only if one of them comes again.
-    let mut seen = (!program.repeats).then(|| Seen::new(program.steps.len(), uri.len() + 1));
-    let mut walk = Walk {
-        program,
-        uri,
-        open: vec![],
-        pieces: vec![],
-        left: if program.repeats { MOST_STEPS_REPEATED } else { MOST_STEPS },
-    };
-    walk.leave_open(0, 0)?;
-    while let Some(Branch { step, at, pieces }) = walk.open.pop() {
-        walk.pieces.truncate(pieces as usize);
-        let mut here = Some((step as usize, at as usize));
-        while let Some((step, at)) = here {
-            if seen.as_mut().is_some_and(|seen| seen.again(step, at)) {
-                break;
-            }
-            walk.pay(1)?;
-            if program.steps[step] == Step::Done && at == uri.len() {
-                walk.pay(uri.len() + program.slots.len())?;
-                match Captures::gather(&program.slots, &walk.pieces, uri) {
-                    None if program.repeats => break,
-                    answer => return answer,
-                }
-            }
-            here = walk.advance(step, at)?;
-        }
-    }
-    None
+/// Spends of the effort what it takes. An honest template takes two to four steps for each byte of a URI.
+pub(super) fn run(program: &Program, uri: &str, effort: &mut Effort) -> Option<Captures> {
+    let most = effort.steps(if program.repeats { MOST_STEPS_REPEATED } else { usize::MAX });
+    let mut walk = Walk { program, uri, open: vec![], pieces: vec![], left: most };
+    let found = walk.find();
+    effort.spend(most - walk.left);
+    found
 }
 
 struct Walk<'a> {
@@ -78,10 +56,41 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    fn find(&mut self) -> Option<Captures> {
+        let (program, uri) = (self.program, self.uri);
+        // What follows from here on depends on the values so far only if one of them comes again.
+        let size = if program.repeats { 0 } else { program.steps.len() * (uri.len() + 1) };
+        self.pay(1 + size / 64 / WORDS)?;
+        let mut seen = (!program.repeats).then(|| Seen::new(program.steps.len(), uri.len() + 1));
+        self.leave_open(0, 0)?;
+        while let Some(Branch { step, at, pieces }) = self.open.pop() {
+            self.pieces.truncate(pieces as usize);
+            let mut here = Some((step as usize, at as usize));
+            while let Some((step, at)) = here {
+                if seen.as_mut().is_some_and(|seen| seen.again(step, at)) {
+                    break;
+                }
+                self.pay(1)?;
+                if program.steps[step] == Step::Done && at == uri.len() {
+                    self.pay(uri.len() + program.slots.len())?;
+                    match Captures::gather(&program.slots, &self.pieces, uri) {
+                        None if program.repeats => break,
+                        answer => return answer,
+                    }
+                }
+                here = self.advance(step, at)?;
+            }
+        }
+        None
+    }
+
     /// The next step and byte; none inside if this way ends, none outside if it took too long.
     fn advance(&mut self, step: usize, at: usize) -> Option<Option<(usize, usize)>> {
         let next = match &self.program.steps[step] {
-            Step::Text(text) => self.uri[at..].starts_with(&**text).then(|| (step + 1, at + text.len())),
+            Step::Text(text) => {
+                self.pay(text.len() / TEXT)?;
+                self.uri[at..].starts_with(&**text).then(|| (step + 1, at + text.len()))
+            }
             Step::One(class) => character(self.uri, at, *class).map(|end| (step + 1, end)),
             Step::Many(class) => match character(self.uri, at, *class) {
                 Some(end) => {
@@ -135,9 +144,11 @@ impl Walk<'_> {
         Some(())
     }
 
+    /// Who cannot pay has nothing left.
     fn pay(&mut self, steps: usize) -> Option<()> {
-        self.left = self.left.checked_sub(steps)?;
-        Some(())
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(0);
+        left.map(drop)
     }
 }
 

@@ -10,7 +10,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn pattern(template: &str) -> Pattern {
+pub(super) fn pattern(template: &str) -> Pattern {
     Pattern::parse(template).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -44,6 +44,15 @@ async fn values_are_decoded_once_and_screened() {
 }
 
 #[tokio::test]
+async fn a_provider_with_a_thousand_mazes_hides_nobody_elses_templates() {
+    let house = Plan::of("a@maze b@maze").setting("a", "ways", "1000").open().await;
+    let uri = format!("maze://{}/end", "a".repeat(4_000));
+    assert_eq!(house.text(&uri).await, "4004 bytes");
+    // Nor its own, where the way through one is found.
+    assert_eq!(house.text(&format!("maze://{}!0", "a".repeat(20))).await, "0 bytes");
+}
+
+#[tokio::test]
 async fn the_providers_own_errors_keep_their_kind() {
     let house = Plan::of("echo").open().await;
     let kind = async |kind: &str| house.read(&format!("echo://error/{kind}")).await.unwrap_err();

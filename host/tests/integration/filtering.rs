@@ -165,6 +165,14 @@ async fn a_page_does_not_look_for_ever() {
 }
 
 #[tokio::test]
+async fn long_titles_are_looked_at_too() {
+    let wire = Wire::open(Plan::of("maze").setting("maze", "titles", "600")).await;
+    let pages = walk(&wire, LIST, json!({ "dev.larder/text": "nowhere" })).await;
+    assert!(pages.len() > 1, "9 MB of titles were looked at for one page");
+    assert!(pages.iter().all(|page| items(page).is_empty()));
+}
+
+#[tokio::test]
 async fn one_that_cannot_narrow_today_is_shown_as_it_is_held() {
     let wire = Wire::open(Plan::of("shelf").setting("shelf", "broken", "yes")).await;
     assert_eq!(count(&wire, json!({ "dev.larder/kind": "disc" })).await, 1_000);

@@ -1,0 +1,31 @@
+//! Lists what is laborious to search. With the setting `ways`, as many templates of which each has more ways through a
+//! URI than anybody can go; otherwise a single honest one. With `titles`, as many entries with long titles.
+
+use guests::*;
+
+struct Maze;
+
+impl Behaviour for Maze {
+    fn entries() -> Vec<Entry> {
+        let titled = |n| Entry { title: Some("long ".repeat(3_000)), ..entry(&format!("maze://title/{n}")) };
+        (0..number("titles")).map(titled).collect()
+    }
+
+    fn templates() -> Vec<&'static str> {
+        let variables: String = (0..20).map(|n| format!("{{+v{n}}}")).collect();
+        match number("ways") {
+            0 => vec!["maze://{+path}"],
+            ways => (0..ways).map(|n| &*format!("maze://{variables}!{n}").leak()).collect(),
+        }
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        text(format!("{} bytes", value(&request, "path").len()))
+    }
+}
+
+fn number(setting: &str) -> usize {
+    host::setting(setting).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+guests::export!(Maze);
