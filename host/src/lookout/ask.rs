@@ -52,7 +52,7 @@ pub(super) async fn ask(
             tracing::debug!(provider = %provider.name(), %error, "it does not say whether its resources differ");
             // Never "gone": it was not asked about any one of them.
             let answer = match error {
-                CallError::Busy => Answer::NotNow,
+                CallError::Busy | CallError::UsedUp(_) => Answer::NotNow,
                 _ if jobs.len() > 1 => Answer::TooMuch,
                 _ => Answer::Failed,
             };

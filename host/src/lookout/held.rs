@@ -77,7 +77,7 @@ impl Answer {
         match error {
             CallError::NotModified => Self::Same,
             CallError::NotFound => Self::Gone,
-            CallError::Busy => Self::NotNow,
+            CallError::Busy | CallError::UsedUp(_) => Self::NotNow,
             _ => Self::Failed,
         }
     }
@@ -125,6 +125,7 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::UsedUp;
 
     fn print(version: &str, content: &str) -> Answer {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -153,6 +154,17 @@ mod tests {
             &[false, false, false, true],
         );
         check(&[Answer::Gone, print("1", "")], &[false, true]);
+    }
+
+    #[test]
+    fn what_was_not_asked_tells_nothing() {
+        let used_up = UsedUp { what: "calls", retry: std::time::Duration::from_secs(1) };
+        for error in [CallError::Busy, CallError::UsedUp(used_up)] {
+            let mut held = Held::default();
+            assert!(!held.take(Answer::of_error(&error)) && held == Held::Unknown, "{error}");
+            // The first answer is no news, and the next one is.
+            assert!(!held.take(print("1", "")) && held.take(print("2", "")), "{error}");
+        }
     }
 
     #[test]

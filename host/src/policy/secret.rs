@@ -1,6 +1,7 @@
 //! Secrets: texts that are given to who is granted them, and shown to nobody else.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -64,7 +65,10 @@ impl Secrets {
     /// header: who wants to give a secret away can write it in other ways.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = Cow::Borrowed(text);
-        for piece in self.0.values().flat_map(Secret::pieces) {
+        let mut pieces: Vec<_> = self.0.values().flat_map(Secret::pieces).collect();
+        // Longest first: of one that begins with another, the end must not be left.
+        pieces.sort_unstable_by_key(|piece| Reverse(piece.len()));
+        for piece in pieces {
             if clean.contains(piece) {
                 clean = Cow::Owned(clean.replace(piece, REDACTED));
             }
@@ -100,5 +104,16 @@ mod tests {
             assert_eq!(secrets.redact(text), expected);
         }
         assert!(matches!(secrets.redact("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn of_one_that_begins_with_another_nothing_is_left() {
+        for [short, long] in [["a", "b"], ["b", "a"]] {
+            let secrets: Secrets = [(short, "hush-hush"), (long, "hush-hush-the-rest")]
+                .map(|(name, text)| (name.to_owned(), Secret::new(text)))
+                .into_iter()
+                .collect();
+            assert_eq!(secrets.redact("is hush-hush-the-rest, and hush-hush"), "is [secret], and [secret]");
+        }
     }
 }

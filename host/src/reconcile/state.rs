@@ -160,7 +160,7 @@ impl State {
             Outcome::Offer(offered) => part.serve(*offered, relisted, self.arrivals, round),
             Outcome::Rejected(error, revision) if relisted => {
                 // It will be there again; what fails for good is asked when it says so again.
-                part.relist.again |= matches!(error, LoadError::Probe { error: CallError::Busy, .. });
+                part.relist.again |= is_for_now(&error);
                 let digest = revision.map(|revision| revision.digest.short());
                 tracing::warn!(provider = loaded.stem, digest, %error, "its list changed, but the one from before stays");
             }
@@ -273,6 +273,12 @@ impl Failed {
     fn is_due(&self) -> bool {
         self.retry.is_some_and(|(at, _)| at <= Instant::now())
     }
+}
+
+/// Whether its provider was not asked at all, and will be.
+fn is_for_now(error: &LoadError) -> bool {
+    use CallError::{Busy, SetAside, UsedUp};
+    matches!(error, LoadError::Probe { error: Busy | UsedUp(_) | SetAside(_), .. })
 }
 
 /// What was left out of its lists, or changed, in one sentence.

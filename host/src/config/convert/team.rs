@@ -172,7 +172,7 @@ impl Conversion<'_> {
             Access::Read => policy::Access::Read,
             Access::Write => policy::Access::Write,
         };
-        Some(Dir { host: real(&host), guest: String::new(), access })
+        Some(Dir { host: real(&host), guest: String::new(), access, is_real: true })
     }
 
     fn one_team(&mut self, house: &House<'_>, own: Own, state: &Path) -> Team {
@@ -180,7 +180,12 @@ impl Conversion<'_> {
         let approve = own.approve.or(house.approve).map_or(Approve::Ask, Approve::from);
         let provider = own.provider.into_iter();
         let terms = provider.filter_map(|(name, written)| {
-            self.provider(&name, written, (&own.limits, approve), &house.secrets)
+            let (name, mut terms) = self.provider(&name, written, (&own.limits, approve), &house.secrets)?;
+            if let Some(quota) = &own.quota {
+                let limits = &mut Arc::make_mut(&mut terms.grant).limits;
+                limits.component = limits.component.min(quota.component);
+            }
+            Some((name, terms))
         });
         let reconcile = reconcile::Config {
             terms: terms.collect(),

@@ -36,6 +36,17 @@ fn without_teams_there_is_one_without_bounds_or_quota() {
 }
 
 #[test]
+fn no_provider_may_be_larger_than_its_team_lets_it() {
+    let text = "[team.a]\nplugins = 'plugins'\nquota.component = '2KiB'\n\
+        [team.a.provider.large]\nlimits.component = '4KiB'\n[team.a.provider.small]\nlimits.component = '1KiB'\n";
+    let reconcile = &Folder::new().read(text).teams[&name("a")].reconcile;
+    let size =
+        |provider: &str| reconcile.terms[&ProviderName::parse(provider).unwrap()].grant.limits.component;
+    assert_eq!((size("large"), size("small")), (2 << 10, 1 << 10));
+    assert_eq!(reconcile.default.grant.limits.component, 2 << 10);
+}
+
+#[test]
 fn every_key_of_a_team_counts() {
     let folder = Folder::new();
     let secret = "[secret.s]\nfile = 'docs/key'\n";
