@@ -105,6 +105,8 @@ pub struct Dir {
     pub guest: String,
     /// What the guest may do there.
     pub access: Access,
+    /// Whether `host` is a real path: one that was looked at, and on the way to which no link is followed.
+    pub is_real: bool,
 }
 
 /// What a guest may do in a folder.

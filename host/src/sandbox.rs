@@ -9,6 +9,7 @@ mod compiled;
 mod compiler;
 mod engine;
 mod fault;
+mod folder;
 mod host;
 mod limits;
 mod log;

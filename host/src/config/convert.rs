@@ -135,6 +135,7 @@ pub(super) fn ask(
     for dir in &mut dirs {
         // By its real path: what is approved is that folder, not whatever a link shows one day.
         dir.host = dir.host.canonicalize().unwrap_or_else(|_| dir.host.clone());
+        dir.is_real = true;
     }
     Ask {
         settings: written.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn dir(host: &str, guest: &str) -> Dir {
-        Dir { host: host.into(), guest: guest.into(), access: Access::Read }
+        Dir { host: host.into(), guest: guest.into(), access: Access::Read, is_real: true }
     }
 
     fn rule(host: &str, methods: Option<&[&str]>) -> HostRule {

@@ -36,9 +36,9 @@ pub struct Cut<T> {
 impl Ceiling {
     /// What an operator's grant is below this ceiling.
     pub fn cut(&self, grant: &Grant) -> Cut<Grant> {
-        let mut left = grant.clone();
+        let (mut left, mut dirs) = (grant.clone(), Vec::new());
         if let Some(bounds) = &self.bounds {
-            left.dirs.retain(|dir| bounds.has_dir(dir));
+            left.dirs.retain(|dir| bounds.real_dir(dir).map(|dir| dirs.push(dir)).is_some());
             left.hosts.retain(|rule| bounds.has_host(rule));
             left.env.retain(|name, _| bounds.env.contains(name));
         }
@@ -46,10 +46,8 @@ impl Ceiling {
         left.secrets = kept.map(|(name, secret)| (name.clone(), secret.clone())).collect();
         let off = &granted(grant) - &granted(&left);
         if self.bounds.is_some() {
-            // What was looked at is what is opened, whatever the path leads to by then.
-            for dir in &mut left.dirs {
-                dir.host = dir.host.canonicalize().unwrap_or_else(|_| dir.host.clone());
-            }
+            // What was looked at is what is opened: a link that takes its place later is not followed.
+            left.dirs = dirs;
         }
         Cut { left, off }
     }
@@ -59,7 +57,8 @@ impl Ceiling {
         let all = ask.lines();
         let mut left = ask;
         if let Some(bounds) = &self.bounds {
-            left.dirs.retain(|dir| bounds.has_dir(dir));
+            // Each is a real path already: one that leads elsewhere by now is cut off here, or not opened.
+            left.dirs.retain(|dir| bounds.real_dir(dir).is_some());
             left.hosts.retain(|rule| bounds.has_host(rule));
             left.env.retain(|name, _| bounds.env.contains(name));
         }
@@ -72,13 +71,14 @@ impl Ceiling {
 }
 
 impl Bounds {
-    /// Where a path leads, not what it is called, is what counts.
-    fn has_dir(&self, asked: &Dir) -> bool {
-        let Ok(real) = asked.host.canonicalize() else { return false };
-        self.dirs.iter().any(|dir| {
+    /// A folder that may be had, by its real path: where a path leads, not what it is called, is what counts.
+    fn real_dir(&self, asked: &Dir) -> Option<Dir> {
+        let real = asked.host.canonicalize().ok()?;
+        let covers = |dir: &Dir| {
             let may = dir.access == Access::Write || asked.access == Access::Read;
             may && real.starts_with(&dir.host)
-        })
+        };
+        self.dirs.iter().any(covers).then(|| Dir { host: real.clone(), is_real: true, ..asked.clone() })
     }
 
     fn has_host(&self, asked: &HostRule) -> bool {
@@ -103,7 +103,12 @@ mod tests {
             std::fs::create_dir_all(real.join(name)).unwrap();
         }
         std::os::unix::fs::symlink("../others", real.join("own/link")).unwrap();
-        let dir = |name: &str, access| Dir { host: real.join(name), guest: format!("/{name}"), access };
+        let dir = |name: &str, access| Dir {
+            host: real.join(name),
+            guest: format!("/{name}"),
+            access,
+            is_real: false,
+        };
         let secrets: Secrets = [("ours", "hush"), ("other", "hush")]
             .map(|(name, text)| (name.to_owned(), Secret::new(text)))
             .into_iter()
@@ -141,6 +146,15 @@ mod tests {
         assert_eq!(cut.off.len(), 6, "{:?}", cut.off);
         let writes = Grant { dirs: vec![dir("own/docs", Access::Write)], ..Grant::default() };
         assert!(ceiling.cut(&writes).left.dirs.is_empty());
+        let through = real.join("own/again");
+        std::os::unix::fs::symlink("docs", &through).unwrap();
+        let linked = Dir { host: through, ..dir("own/docs", Access::Read) };
+        let left = ceiling.cut(&Grant { dirs: vec![linked], ..Grant::default() }).left.dirs;
+        assert_eq!(
+            left,
+            [Dir { is_real: true, ..dir("own/docs", Access::Read) }],
+            "what is looked at is opened"
+        );
     }
 
     #[test]

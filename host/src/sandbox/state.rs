@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::folder;
 use super::limits::Meter;
 use super::log::{Level, Log, Stream};
 use super::outbox::Outbox;
@@ -14,7 +15,7 @@ use super::pace::Pace;
 use super::threads::Threads;
 use crate::metrics::Tally;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::{Access, Grant, Permit, Ration};
+use crate::policy::{Grant, Permit, Ration};
 
 /// Handles and resources that one guest may hold. High by default in the engine.
 pub(super) const HANDLES: usize = 1_000;
@@ -107,11 +108,7 @@ fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
         wasi.env(name, value);
     }
     for dir in &grant.dirs {
-        let perms = match dir.access {
-            Access::Read => FsPerms::ReadOnly,
-            Access::Write => FsPerms::ReadWrite,
-        };
-        wasi.preopened_dir(&dir.host, &dir.guest, perms).map_err(|error| {
+        folder::open(&mut wasi, dir).map_err(|error| {
             error.context(format!("cannot open the granted folder {}", dir.host.display()))
         })?;
     }

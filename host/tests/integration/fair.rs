@@ -119,7 +119,7 @@ async fn so_many_of_a_team_listen() {
 async fn moody(mood: &TempDir) -> House {
     let host = mood.path().to_owned();
     let plan = Plan::of("moody echo").terms("moody", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/mood".into(), access: Access::Read });
+        grant.dirs.push(Dir { host, guest: "/mood".into(), access: Access::Read, is_real: false });
     });
     plan.open().await
 }

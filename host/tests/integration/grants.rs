@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use larder::policy::{Access, Dir, HostRule};
+use larder::policy::{Access, Approve, Bounds, Dir, HostRule};
 use tempfile::TempDir;
 
 use crate::house::{House, Plan, component};
@@ -49,7 +49,7 @@ fn folder() -> TempDir {
 async fn with_folder(root: &TempDir, access: Access) -> House {
     let host = root.path().join("inside");
     let plan = Plan::of("dirs").terms("dirs", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/data".into(), access });
+        grant.dirs.push(Dir { host, guest: "/data".into(), access, is_real: false });
     });
     plan.open().await
 }
@@ -112,12 +112,90 @@ async fn a_folder_to_write_is_still_no_way_out() {
     assert_eq!(std::fs::read_to_string(root.path().join("secret")).unwrap(), "secret");
 }
 
+/// Two teams' folders, side by side.
+fn neighbours() -> (TempDir, PathBuf) {
+    let root = TempDir::new().unwrap();
+    let real = root.path().canonicalize().unwrap();
+    for (team, text) in [("own", "ours"), ("others", "theirs")] {
+        std::fs::create_dir_all(real.join(team).join("data")).unwrap();
+        std::fs::write(real.join(team).join("data/file"), text).unwrap();
+    }
+    (root, real)
+}
+
+/// Below a ceiling of the folder of one of them.
+fn own_only(real: &std::path::Path) -> Bounds {
+    let host = real.join("own");
+    Bounds {
+        dirs: vec![Dir { host, guest: String::new(), access: Access::Write, is_real: true }],
+        ..Bounds::default()
+    }
+}
+
+fn swap(real: &std::path::Path) {
+    std::fs::rename(real.join("own/data"), real.join("own/old")).unwrap();
+    std::os::unix::fs::symlink("../others/data", real.join("own/data")).unwrap();
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_granted_folder_is_not_followed() {
+    let (_root, real) = neighbours();
+    let host = real.join("own/data");
+    let granted = Plan::of("dirs").ceiling(own_only(&real)).terms("dirs", |grant, _| {
+        grant.dirs.push(Dir {
+            host: host.clone(),
+            guest: "/data".into(),
+            access: Access::Read,
+            is_real: false,
+        });
+    });
+    let asked = format!("dirs = [{host:?}]");
+    let asked = Plan::of("dirs").file("dirs.toml", asked.as_bytes()).approve("dirs", Approve::Always);
+    // Each look would see it; what is served until then is what was looked at.
+    let houses = [granted.open().await, asked.open().await];
+    for house in &houses {
+        assert_eq!(tries(house, "read?path=%2Fdata%2Ffile").await, "ok: \"ours\"");
+    }
+    swap(&real);
+    for house in &houses {
+        let told = tries(house, "read?path=%2Fdata%2Ffile").await;
+        assert!(told.contains("what it was granted cannot be opened"), "{told}");
+    }
+    std::fs::remove_file(real.join("own/data")).unwrap();
+    std::fs::rename(real.join("own/old"), real.join("own/data")).unwrap();
+    for house in &houses {
+        assert_eq!(tries(house, "read?path=%2Fdata%2Ffile").await, "ok: \"ours\"");
+    }
+}
+
+#[tokio::test]
+async fn who_may_write_around_a_granted_folder_cannot_make_it_another() {
+    let (_root, real) = neighbours();
+    let dir = |host: &str, access| {
+        let guest = format!("/{host}").replace("/own/", "/");
+        Dir { host: real.join(host), guest, access, is_real: false }
+    };
+    let plan = Plan::of("dirs").ceiling(own_only(&real)).terms("dirs", |grant, _| {
+        grant.dirs.extend([dir("own", Access::Write), dir("own/data", Access::Read)]);
+    });
+    let mut house = plan.open().await;
+    assert_eq!(tries(&house, "read?path=%2Fdata%2Ffile").await, "ok: \"ours\"");
+    assert_eq!(tries(&house, "swap?path=..%2Fothers%2Fdata&to=%2Fown%2Fdata").await, "ok: ()");
+    let told = tries(&house, "read?path=%2Fdata%2Ffile").await;
+    assert!(told.contains("what it was granted cannot be opened"), "{told}");
+    // And the next look takes the grant away.
+    house.reconcile().round().await;
+    let told = tries(&house, "read?path=%2Fdata%2Ffile").await;
+    assert!(told.starts_with("refused: "), "{told}");
+    assert_eq!(tries(&house, "read?path=%2Fown%2Fdata.old%2Ffile").await, "ok: \"ours\"");
+}
+
 #[tokio::test]
 async fn who_waits_for_ever_in_his_folder_waits_alone() {
     let root = folder();
     let inside = root.path().join("inside");
     let _pipe = Pipe::at(inside.join("pipe"));
-    let dir = || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read };
+    let dir = || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_real: false };
     let plan = Plan::of("dirs").terms("dirs", |grant, _| {
         grant.dirs.push(dir());
         grant.limits.wall = Duration::from_millis(100);

@@ -11,7 +11,7 @@ use larder::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
 use larder::lookout::{self, Lookout};
 use larder::metrics::Metrics;
 use larder::name::{ProviderName, TeamName, Teams};
-use larder::policy::{Approve, Grant, Quota, Ration};
+use larder::policy::{Approve, Bounds, Ceiling, Grant, Quota, Ration};
 use larder::reconcile::{self, Approvals, Reconcile, Round, Terms};
 use larder::resource::{Body, Call, Caller, Reading};
 use larder::sandbox::{self, CompilerConfig, Sandbox};
@@ -38,6 +38,7 @@ pub(crate) struct Plan {
     instructions: Option<String>,
     cache: CacheConfig,
     quota: Option<Quota>,
+    ceiling: Ceiling,
 }
 
 /// A house with guests in it.
@@ -75,7 +76,14 @@ impl Plan {
             instructions: None,
             cache,
             quota: None,
+            ceiling: Ceiling::default(),
         }
+    }
+
+    /// What its providers may have at most.
+    pub(crate) fn ceiling(mut self, bounds: Bounds) -> Self {
+        self.ceiling.bounds = Some(bounds);
+        self
     }
 
     /// Whose house it is.
@@ -170,7 +178,7 @@ impl Plan {
             team: self.team,
             terms: self.terms,
             default: Terms::default(),
-            ceiling: Arc::default(),
+            ceiling: Arc::new(self.ceiling),
             poll: Duration::from_secs(2),
             read_ask: larder::config::ask,
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),

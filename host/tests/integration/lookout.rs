@@ -27,7 +27,7 @@ pub(crate) fn by_events() -> Config {
 }
 
 fn granted(plan: Plan, provider: &str, folder: &TempDir, access: Access) -> Plan {
-    let dir = Dir { host: folder.path().into(), guest: "/data".into(), access };
+    let dir = Dir { host: folder.path().into(), guest: "/data".into(), access, is_real: false };
     plan.terms(provider, |grant, _| grant.dirs.push(dir))
 }
 
@@ -326,7 +326,7 @@ async fn a_granted_folder_that_was_replaced_is_followed() {
         std::fs::write(inside.join("a.txt"), text).unwrap();
     };
     make("one");
-    let dir = Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read };
+    let dir = Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_real: false };
     let house = Plan::of("files").terms("files", |grant, _| grant.dirs.push(dir)).open().await;
     let config = Config { interval: Duration::from_millis(20), reread: None };
     let watch = watching(&house, config, &["file:///data/a.txt"]).await;

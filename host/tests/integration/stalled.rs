@@ -34,7 +34,7 @@ fn uris() -> Vec<String> {
 
 /// A house whose URIs all change when the file does, and which has places for two who listen.
 async fn open(folder: &Path, stall: Duration) -> Wire {
-    let dir = Dir { host: folder.to_owned(), guest: "/data".into(), access: Access::Write };
+    let dir = Dir { host: folder.to_owned(), guest: "/data".into(), access: Access::Write, is_real: false };
     std::fs::write(folder.join("wave"), "0").unwrap();
     let plan = Plan::of("wave").terms("wave", |grant, _| grant.dirs.push(dir));
     // Nothing but news on the streams: signs of life would fill them as well.

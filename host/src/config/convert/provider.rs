@@ -114,7 +114,7 @@ impl Conversion<'_> {
             value::Access::Read => Access::Read,
             value::Access::Write => Access::Write,
         };
-        Dir { host, guest, access }
+        Dir { host, guest, access, is_real: false }
     }
 }
 

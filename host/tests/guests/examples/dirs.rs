@@ -21,6 +21,7 @@ impl Behaviour for Dirs {
             "dirs://rename{?path,to}",
             "dirs://link{?path,to}",
             "dirs://symlink{?path,to}",
+            "dirs://swap{?path,to}",
             "dirs://follow{?path}",
         ]
     }
@@ -37,6 +38,7 @@ impl Behaviour for Dirs {
             Some("rename") => outcome(fs::rename(path, to)),
             Some("link") => outcome(fs::hard_link(path, to)),
             Some("symlink") => outcome(symlink(path, to)),
+            Some("swap") => outcome(swap(path, to)),
             Some("follow") => outcome(fs::read_link(path)),
             _ => Err(Error::NotFound),
         }
@@ -48,6 +50,12 @@ fn list(path: &str) -> Io<Vec<String>> {
     let mut names: Vec<_> = names.collect::<Io<_>>()?;
     names.sort();
     Ok(names)
+}
+
+/// Puts a link in the place of what is there.
+fn swap(path: &str, to: &str) -> Result<(), String> {
+    fs::rename(to, format!("{to}.old")).map_err(|error| error.to_string())?;
+    symlink(path, to).map_err(|error| error.to_string())
 }
 
 /// The standard library has no stable way. `to` is below one of the granted folders.

@@ -80,7 +80,7 @@ async fn a_request_in_flight_ends_on_the_revision_it_began_with() {
     let gate = tempfile::TempDir::new().unwrap();
     let host = gate.path().canonicalize().unwrap();
     let plan = Plan::of("").file("revision.wasm", &revision(1)).terms("revision", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/gate".into(), access: Access::Write });
+        grant.dirs.push(Dir { host, guest: "/gate".into(), access: Access::Write, is_real: false });
         grant.limits.wall = Duration::from_secs(120);
     });
     let house = running(plan).await;
