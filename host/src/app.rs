@@ -29,7 +29,7 @@ use crate::drain::Drain;
 use crate::endpoint::Endpoint;
 use crate::endpoint::auth::Gate;
 use crate::gateway::Gateway;
-use crate::health::Health;
+use crate::health::{Concerns, Health};
 use crate::sandbox::{Sandbox, SetUpError};
 use crate::telemetry::{Telemetry, TelemetryError};
 
@@ -42,6 +42,8 @@ use team::{Ground, Team};
 const IN_FLIGHT: usize = 64 << 10;
 /// How long it may take to tell and to write down how all else has ended.
 const LAST: Duration = Duration::from_secs(3);
+/// How long those who look may take to hear of it.
+const LAST_LOOK: Duration = Duration::from_millis(500);
 
 /// Everything that runs.
 pub struct App {
@@ -53,9 +55,13 @@ pub struct App {
     keeping: Keeping,
     audit: Audit,
     drain: Drain,
-    /// Of what tells and writes down how all else ends.
+    /// Of what writes down how all else ends.
     last: Drain,
+    /// Of what tells of it, until the end.
+    outlook: Drain,
     grace: Duration,
+    /// From before anybody is told that this serves; none where the system's own way of ending a process is right.
+    stops: Option<Stops>,
 }
 
 /// Sees what is served, and can do nothing else.
@@ -128,12 +134,19 @@ impl App {
     /// For one who asks by himself: nothing is audited, and nobody looks from outside.
     pub async fn build(mut config: Config) -> Result<Self, RunError> {
         (config.audit.to, config.telemetry) = (None, None);
-        Self::build_server(config, None).await
+        Self::wire(config, None).await
     }
 
-    /// The same for a server: who looks from outside sees it from the beginning.
+    /// The same for a server: who looks from outside sees it from the beginning, and a signal that comes once this is
+    /// done stops it as it should.
     pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
-        let (drain, last, health) = (Drain::new(), Drain::new(), Health::default());
+        let app = Self::wire(config, admin).await?;
+        Ok(Self { stops: Some(Stops::new()), ..app })
+    }
+
+    async fn wire(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
+        let (drain, last, outlook) = (Drain::new(), Drain::new(), Drain::new());
+        let health = Health::default();
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         let metrics = sandbox.metrics().clone();
         let (watched_uris, lookout) = (config.watched_uris, config.lookout.clone());
@@ -145,17 +158,19 @@ impl App {
         let orders = keepers.iter().map(|team| (team.reader.team().clone(), team.orders()));
         let reread = Reread::new(&config, &gate, orders, &health);
         let catalogs: Vec<_> = keepers.iter().map(|team| team.reader.clone()).collect();
-        health.wrong("start", "it has not yet looked at all components", true);
+        health.wrong("start", "it has not yet looked at all components", Concerns::Everybody);
         if let Some(listener) = admin {
             let folders = config.teams.values().map(|team| team.reconcile.plugins.clone());
             let teams = folders.zip(catalogs.iter().cloned());
             let teams = teams.map(|(plugins, catalog)| Shown { plugins, catalog }).collect();
-            let (seen, own) = (drain.clone(), last.clone());
+            let (seen, own) = (drain.clone(), outlook.clone());
             let admin = Admin::new(&config.admin, teams, metrics.clone(), health.clone(), seen, own);
-            last.spawn(admin.serve(listener));
+            outlook.spawn(admin.serve(listener));
         }
-        let audit = Audit::open(&config.audit, metrics.clone(), &last).map_err(RunError::Audit)?;
-        let telemetry = Telemetry::open(&config.telemetry, &metrics, &last).map_err(RunError::Telemetry)?;
+        let audit = Audit::open(&config.audit, metrics.clone(), health.clone(), &last);
+        let audit = audit.map_err(RunError::Audit)?;
+        let telemetry = Telemetry::open(&config.telemetry, config.teams.keys().cloned(), &metrics, &last);
+        let telemetry = telemetry.map_err(RunError::Telemetry)?;
         join_all(keepers.iter_mut().map(Team::load)).await;
         let parts = keepers.iter().map(|team| (team.reader.clone(), team.signals.clone()));
         let rations =
@@ -166,7 +181,9 @@ impl App {
         let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), (metrics, telemetry));
         health.right("start");
         let keeping = Keeping::new(drain.clone());
-        Ok(Self { endpoint, catalogs, keepers, reread, keeping, audit, drain, last, grace: config.grace })
+        let grace = config.grace;
+        let stops = None;
+        Ok(Self { endpoint, catalogs, keepers, reread, keeping, audit, drain, last, outlook, grace, stops })
     }
 
     /// Follows the folders and what providers say from now on, without telling `larder approve` what is held
@@ -224,7 +241,10 @@ impl App {
     /// Lets everything come to its end, within the grace time.
     pub async fn finish(self) -> bool {
         let in_time = self.drain.finish(self.grace).await;
-        self.last.finish(LAST).await && in_time
+        let in_time = self.last.finish(LAST).await && in_time;
+        // Who looks may leave a connection open for as long as he likes.
+        self.outlook.finish(LAST_LOOK).await;
+        in_time
     }
 
     async fn run(
@@ -232,7 +252,7 @@ impl App {
         serving: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> Result<(), RunError> {
         self.serve_on();
-        let mut stops = Stops::new();
+        let mut stops = self.stops.take().unwrap_or_else(Stops::new);
         let mut serving = self.drain.spawn(serving);
         let mut broke = false;
         let ended = tokio::select! {
@@ -248,11 +268,16 @@ impl App {
             in_time = self.drain.finish(self.grace) => if !in_time {
                 tracing::warn!("requests were still in flight after the grace time");
             },
-            () = stops.next() => tracing::warn!("ended at once"),
+            () = stops.next() => {
+                tracing::warn!("ended at once");
+                // Nothing is read any more when the logs are closed.
+                self.drain.finish(Duration::ZERO).await;
+            }
         }
         if !self.last.finish(LAST).await {
             tracing::error!("the end of the audit log or of the traces could not be written in time");
         }
+        self.outlook.finish(LAST_LOOK).await;
         match ended {
             // A task that was dropped or that panicked has been logged where it happened.
             Some(Ok(Some(Ok(())))) => Ok(()),

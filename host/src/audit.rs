@@ -4,12 +4,14 @@
 mod file;
 mod writer;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, OwnedPermit};
@@ -17,7 +19,9 @@ use tokio::sync::mpsc::{self, OwnedPermit};
 use self::file::File;
 use self::writer::Writer;
 use crate::drain::Drain;
+use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::name::Digest;
 
 /// Lines that wait to be written.
 const WAITING: usize = 1_024;
@@ -53,22 +57,24 @@ pub enum OnFull {
 #[derive(Debug, Serialize)]
 pub struct Line<'a> {
     /// When it was answered.
-    pub time: String,
+    #[serde(serialize_with = "time")]
+    pub time: SystemTime,
     /// The request's id, as the client wrote it.
     pub request: Option<&'a RawValue>,
     /// The subject of the credential.
     pub subject: Option<&'a str>,
     /// The team of the provider; where none was asked, all teams of the caller, with commas between them.
-    pub team: String,
+    pub team: Cow<'a, str>,
     /// What was asked for.
     pub uri: &'a str,
     /// Whether the URI is longer than what stands here of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub uri_cut: bool,
     /// The provider that answered, or that was asked last.
-    pub provider: Option<String>,
+    pub provider: Option<&'a str>,
     /// The digest of its component.
-    pub digest: Option<String>,
+    #[serde(serialize_with = "digest")]
+    pub digest: Option<Digest>,
     /// How it ended.
     pub outcome: &'static str,
     /// Whether the answer was known, and the provider not asked.
@@ -78,6 +84,22 @@ pub struct Line<'a> {
     /// How long it took, in milliseconds.
     pub ms: f64,
 }
+
+fn time<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&humantime::format_rfc3339_millis(*time))
+}
+
+fn digest<S: Serializer>(digest: &Option<Digest>, to: S) -> Result<S::Ok, S::Error> {
+    match digest {
+        Some(digest) => to.collect_str(digest),
+        None => to.serialize_none(),
+    }
+}
+
+/// The log takes no more lines, and reads are to leave one each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the audit log is closed: the server is ending")]
+pub struct Closed;
 
 /// The way to the log. Clones are the same log.
 #[derive(Debug, Clone, Default)]
@@ -101,8 +123,8 @@ pub struct Place {
 }
 
 impl Audit {
-    /// Opens the log. Its task writes until this drain stops, and then what is left.
-    pub fn open(config: &Config, metrics: Metrics, drain: &Drain) -> io::Result<Self> {
+    /// Opens the log. Its task writes until this drain stops, and then what is left. Where it cannot, `health` tells.
+    pub fn open(config: &Config, metrics: Metrics, health: Health, drain: &Drain) -> io::Result<Self> {
         let Some(target) = &config.to else { return Ok(Self::default()) };
         let file = File::open(target)?;
         let (lines, waiting) = mpsc::channel(WAITING);
@@ -112,6 +134,8 @@ impl Audit {
             waiting,
             on_full: config.on_full,
             metrics: metrics.clone(),
+            health,
+            is_wrong: false,
             dropping: dropping.clone(),
             reopen: reopen.clone(),
             drain: drain.clone(),
@@ -125,14 +149,15 @@ impl Audit {
         self.0.as_ref().map(|audit| audit.reopen.clone())
     }
 
-    /// Takes room for a line, for which it may have to wait. None where nothing is audited.
-    pub async fn place(&self) -> Option<Place> {
-        let audit = self.0.clone()?;
+    /// Takes room for a line, for which it may have to wait. None where nothing is audited. Where reads wait for the
+    /// log, there is none without it: not at the end either.
+    pub async fn place(&self) -> Result<Option<Place>, Closed> {
+        let Some(audit) = self.0.clone() else { return Ok(None) };
         let permit = match audit.on_full {
-            OnFull::Wait => audit.lines.clone().reserve_owned().await.ok(),
+            OnFull::Wait => Some(audit.lines.clone().reserve_owned().await.map_err(|_| Closed)?),
             OnFull::Drop => audit.lines.clone().try_reserve_owned().ok(),
         };
-        Some(Place { permit, audit })
+        Ok(Some(Place { permit, audit }))
     }
 }
 

@@ -20,7 +20,7 @@ pub use self::filter::Filter;
 use self::view::View;
 use crate::audit::Audit;
 use crate::catalog::{self, Reader, Watch};
-use crate::metrics::Metrics;
+use crate::metrics::{Look, Metrics};
 use crate::name::TeamName;
 use crate::policy::{Permit, Ration};
 use crate::resource::{Call, Caller, Completing, Completion, Freshness};
@@ -102,14 +102,14 @@ impl Gateway {
         self
     }
 
-    /// Shows how much is kept, of all teams together.
+    /// Shows how much is kept, by team.
     pub fn show_cache(&self, metrics: &Metrics) {
         let of = |part: fn((u64, u64)) -> u64| {
-            let teams = self.teams.clone();
-            move || teams.values().map(|team| part(team.cache.size())).sum()
+            let look = |team: Arc<Team>| -> Look { Box::new(move || part(team.cache.size())) };
+            self.teams.iter().map(|(name, team)| (name.clone(), look(team.clone()))).collect()
         };
-        metrics.reading("larder_cache_bytes", "Bytes of answers that are kept.", of(|(bytes, _)| bytes));
-        metrics.reading("larder_cache_entries", "Answers that are kept.", of(|(_, entries)| entries));
+        metrics.readings("larder_cache_bytes", "Bytes of answers that are kept.", of(|(bytes, _)| bytes));
+        metrics.readings("larder_cache_entries", "Answers that are kept.", of(|(_, entries)| entries));
     }
 
     /// Has lists asked for anew that have outlived their time; this question is answered with what there is.
@@ -153,7 +153,7 @@ impl Gateway {
             .provider
             .complete(permit, ask)
             .await
-            .map_err(|error| Error::from_call(offer.name(), &template, None, error))
+            .map_err(|error| Error::from_call(offer, &template, None, error))
     }
 
     /// A watch for this caller, with nothing in it yet.

@@ -12,14 +12,25 @@ pub struct Health(Arc<Mutex<BTreeMap<String, Trouble>>>);
 pub struct Trouble {
     /// What it is, in a sentence.
     pub what: String,
-    /// Whether nobody should be sent here because of it.
-    pub is_reason: bool,
+    /// Whose requests it keeps from being answered.
+    pub concerns: Concerns,
+}
+
+/// Whose requests something keeps from being answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concerns {
+    /// All: nobody should be sent here because of it.
+    Everybody,
+    /// Those of one team; others are served. Where nothing is served at all, it is everybody's.
+    OneTeam,
+    /// Nobody's, yet.
+    Operator,
 }
 
 impl Health {
     /// Something is wrong with this part; what was wrong with it before is forgotten.
-    pub fn wrong(&self, part: &str, what: impl Into<String>, is_reason: bool) {
-        let trouble = Trouble { what: what.into(), is_reason };
+    pub fn wrong(&self, part: &str, what: impl Into<String>, concerns: Concerns) {
+        let trouble = Trouble { what: what.into(), concerns };
         self.all().insert(part.to_owned(), trouble);
     }
 

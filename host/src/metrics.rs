@@ -41,10 +41,12 @@ struct Inner {
 struct Reading {
     name: &'static str,
     help: &'static str,
-    look: Look,
+    /// By team, or of the house as a whole.
+    looks: Vec<(Option<TeamName>, Look)>,
 }
 
-type Look = Box<dyn Fn() -> u64 + Send + Sync>;
+/// Looks a number up.
+pub type Look = Box<dyn Fn() -> u64 + Send + Sync>;
 
 impl Default for Inner {
     fn default() -> Self {
@@ -95,7 +97,13 @@ impl Metrics {
         help: &'static str,
         look: impl Fn() -> u64 + Send + Sync + 'static,
     ) {
-        lock(&self.0.readings).push(Reading { name, help, look: Box::new(look) });
+        lock(&self.0.readings).push(Reading { name, help, looks: vec![(None, Box::new(look))] });
+    }
+
+    /// The same for one that each team has.
+    pub fn readings(&self, name: &'static str, help: &'static str, looks: Vec<(TeamName, Look)>) {
+        let looks = looks.into_iter().map(|(team, look)| (Some(team), look)).collect();
+        lock(&self.0.readings).push(Reading { name, help, looks });
     }
 
     /// Shows how often this team was refused something because its quota was used up.
@@ -112,7 +120,10 @@ impl Metrics {
         loads::show(text, &teams);
         for reading in lock(&self.0.readings).iter() {
             text.family(reading.name, Kind::Gauge, reading.help);
-            text.sample(reading.name, &[], (reading.look)());
+            for (team, look) in &reading.looks {
+                let labels: Vec<_> = team.iter().map(|team| ("team", team.as_str())).collect();
+                text.sample(reading.name, &labels, look());
+            }
         }
         let name = "larder_quota_refusals_total";
         text.family(name, Kind::Counter, "What was refused because a team's quota was used up.");

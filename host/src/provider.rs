@@ -10,7 +10,7 @@ mod probe;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
@@ -27,7 +27,9 @@ use crate::policy::{Grant, Permit, Ration};
 use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
 use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
-use crate::sandbox::{Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Pace, Sandbox, State, Threads};
+use crate::sandbox::{
+    Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Pace, Queue, Sandbox, State, Threads,
+};
 use crate::uri::Uri;
 
 /// The most values that one completion may give.
@@ -199,14 +201,12 @@ impl Provider {
         permit: Permit,
         act: impl for<'a> FnOnce(&'a mut Store<State>, &'a Instance) -> BoxFuture<'a, wasmtime::Result<T>> + Send,
     ) -> Result<T, CallError> {
-        let asked = Instant::now();
-        let turn = tokio::time::timeout(self.grant.limits.queue, self.turns.acquire()).await;
-        self.tally.waits.note(asked.elapsed());
-        let Ok(Ok(_turn)) = turn else {
+        let queue = Queue::join(self.tally.clone(), self.grant.limits.queue);
+        let Some(Ok(_turn)) = queue.wait(self.turns.acquire()).await else {
             return Err(CallError::Busy);
         };
         let _team_turn = match &self.ration {
-            Some(ration) => Some(ration.turn(self.grant.limits.queue).await.map_err(CallError::UsedUp)?),
+            Some(ration) => Some(ration.turn(queue.left()).await.map_err(CallError::UsedUp)?),
             None => None,
         };
         let lease = Lease {
@@ -223,7 +223,7 @@ impl Provider {
         };
         // On the heap: all that goes on around a guest is large, and each future that waits for it would hold
         // it in itself, and copy it where it is handed on, until a thread's stack has no room for it.
-        let ran = Box::pin(self.sandbox.run(&self.compiled, lease, act));
+        let ran = Box::pin(self.sandbox.run(&self.compiled, lease, queue, act));
         ran.await.map_err(|fault| self.blame(fault))
     }
 
@@ -257,7 +257,8 @@ impl Provider {
                 })
             })
             .await?;
-        entry_page(page.map_err(|error| self.told(error))?, self.grant.limits.page)
+        let page = page.map_err(|error| self.told(error))?;
+        entry_page(page, self.grant.limits.page, &self.grant.secrets)
     }
 
     async fn templates_once(
@@ -274,7 +275,8 @@ impl Provider {
                 })
             })
             .await?;
-        template_page(page.map_err(|error| self.told(error))?, self.grant.limits.page)
+        let page = page.map_err(|error| self.told(error))?;
+        template_page(page, self.grant.limits.page, &self.grant.secrets)
     }
 
     async fn match_once(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
@@ -310,7 +312,7 @@ impl Provider {
                 })
             })
             .await?;
-        let mut left = Left::default();
+        let mut left = Left::new(&self.grant.secrets);
         let reading = reading(answer.map_err(|error| self.told(error))?, uri, &mut left);
         self.tell(&left);
         reading
@@ -366,11 +368,10 @@ impl Provider {
         })
     }
 
-    fn tell(&self, left: &Left) {
-        let provider = self.name.as_str();
+    fn tell(&self, left: &Left<'_>) {
+        let (team, provider) = (self.team.named(), self.name.as_str());
         for note in left.notes() {
-            let note = self.grant.secrets.redact(&note);
-            tracing::warn!(provider, %note, "left out of an answer");
+            tracing::warn!(team, provider, %note, "left out of an answer");
         }
     }
 }

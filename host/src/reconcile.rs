@@ -29,7 +29,7 @@ use self::state::State;
 use self::wanted::Wants;
 use crate::catalog::Writer;
 use crate::drain::Drain;
-use crate::health::Health;
+use crate::health::{Concerns, Health};
 use crate::name::{ProviderName, TeamName};
 use crate::policy::{Approve, Ask, Ceiling, Grant, Ration};
 use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
@@ -217,13 +217,13 @@ impl Reconcile {
         seen.again
     }
 
-    /// A folder that cannot be read is a reason to send nobody here only where nothing is served from before.
+    /// A folder that cannot be read is a reason to send nobody here only where nothing is served from before, by
+    /// any team: else one could shut the door for all others.
     fn tell_health(&self, unreadable: Option<&str>) {
         let part = format!("folder of {}", self.team);
         match unreadable {
             Some(trouble) => {
-                let is_reason = self.writer.current().offers().is_empty();
-                self.health.wrong(&part, format!("team {}: {trouble}", self.team), is_reason);
+                self.health.wrong(&part, format!("team {}: {trouble}", self.team), Concerns::OneTeam);
             }
             None => self.health.right(&part),
         }
@@ -326,12 +326,20 @@ impl Reconcile {
                     self.writer.updated(&uri);
                 }
                 Ok(uri) => {
-                    tracing::warn!(%provider, ?uri, "it says that a URI was updated which is not its own")
+                    let uri = self.clean(provider, uri.as_str());
+                    tracing::warn!(%provider, uri, "it says that a URI was updated which is not its own")
                 }
                 Err(error) => tracing::warn!(%provider, %error, "it says that something was updated"),
             },
             Signal::ListChanged => self.list_again(provider, true),
             Signal::ListStale => self.list_again(provider, false),
         }
+    }
+
+    /// What a provider said, without what nobody may see; nothing of it where it is not served any more.
+    fn clean(&self, provider: &ProviderName, text: &str) -> Option<String> {
+        let catalog = self.writer.current();
+        let offer = catalog.offers().iter().find(|offer| offer.name() == provider)?;
+        Some(offer.provider.grant().secrets.redact(text).into_owned())
     }
 }

@@ -13,9 +13,11 @@ mod folder;
 mod host;
 mod limits;
 mod log;
+mod lookup;
 mod outbox;
 mod outgoing;
 mod pace;
+mod queue;
 mod state;
 mod threads;
 
@@ -38,6 +40,7 @@ use self::fault::{Seen, classify};
 pub use self::outbox::{Inbox, Outbox, outbox};
 pub use self::outgoing::Outgoing;
 pub use self::pace::Pace;
+pub use self::queue::Queue;
 pub use self::state::{Lease, Signal, State};
 use self::threads::AllThreads;
 pub use self::threads::Threads;
@@ -102,18 +105,19 @@ impl Sandbox {
         &self.metrics
     }
 
-    /// Opens a guest, lets `act` call it, and closes it, all within the limits of the lease.
+    /// Waits for a slot, opens a guest, lets `act` call it, and closes it, all within the limits of the lease.
     pub async fn run<T: Send>(
         &self,
         compiled: &Compiled,
         lease: Lease,
+        queue: Queue,
         act: impl for<'a> FnOnce(&'a mut Store<State>, &'a Instance) -> BoxFuture<'a, wasmtime::Result<T>> + Send,
     ) -> Result<T, Fault> {
         let grant = lease.grant.clone();
-        let wait = tokio::time::timeout(grant.limits.queue, self.slots.acquire());
-        let Ok(Ok(_slot)) = wait.await else {
+        let Some(Ok(_slot)) = queue.wait(self.slots.acquire()).await else {
             return Err(plain(FaultKind::Crowded));
         };
+        drop(queue);
         let _ticking = self.ticker.run();
         let (tally, ration, began) = (lease.tally.clone(), lease.ration.clone(), Instant::now());
         let wall = grant.limits.wall;
@@ -142,6 +146,8 @@ impl Sandbox {
         let error = match answer {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => error,
+            // Its team had used up what it has of processors, and it was made to wait.
+            Err(_) if store.data().meter.stood_still => return Err(plain(FaultKind::Crowded)),
             Err(_) => return Err(Fault { stderr: log.tail(), ..plain(FaultKind::Wall(wall)) }),
         };
         if store.data().meter.crowded {

@@ -25,6 +25,21 @@ pub enum BadUri {
     Malformed(String),
 }
 
+impl BadUri {
+    /// The same, said of this text, in which something may have been taken out.
+    pub fn about(self, text: &str) -> Self {
+        match self {
+            Self::TooLong => self,
+            Self::Malformed(_) => malformed(text),
+        }
+    }
+}
+
+/// Without what could move a cursor, and not all of a long one.
+fn malformed(text: &str) -> BadUri {
+    BadUri::Malformed(text.escape_debug().take(200).collect())
+}
+
 impl Uri {
     /// Reads an absolute URI.
     pub fn parse(text: &str) -> Result<Self, BadUri> {
@@ -33,7 +48,7 @@ impl Uri {
         }
         match fluent_uri::Uri::parse(text) {
             Ok(_) => Ok(Self(text.into())),
-            Err(_) => Err(BadUri::Malformed(text.escape_debug().take(200).collect())),
+            Err(_) => Err(malformed(text)),
         }
     }
 

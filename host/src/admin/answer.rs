@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Admin;
 use super::status::Status;
+use crate::health::{Concerns, Trouble};
 use crate::metrics::{Kind, Text};
 
 type Answer = Response<Full<Bytes>>;
@@ -37,15 +38,22 @@ impl Admin {
         answer
     }
 
-    /// Why nobody should be sent here now.
-    pub(super) fn reasons(&self) -> Vec<String> {
+    /// Why nobody should be sent here now, and what else is wrong.
+    fn troubles(&self) -> (Vec<String>, Vec<String>) {
+        let serves_nothing = || self.0.teams.iter().all(|team| team.catalog.snapshot().offers().is_empty());
+        let (reasons, others): (Vec<_>, Vec<_>) =
+            self.0.health.troubles().into_iter().partition(|trouble| match trouble.concerns {
+                Concerns::Everybody => true,
+                Concerns::OneTeam => serves_nothing(),
+                Concerns::Operator => false,
+            });
         let stopping = self.0.house.is_stopping().then(|| "it is stopping".to_owned());
-        let troubles = self.0.health.troubles().into_iter().filter(|trouble| trouble.is_reason);
-        stopping.into_iter().chain(troubles.map(|trouble| trouble.what)).collect()
+        let what = |troubles: Vec<Trouble>| troubles.into_iter().map(|trouble| trouble.what);
+        (stopping.into_iter().chain(what(reasons)).collect(), what(others).collect())
     }
 
     fn ready(&self, known: bool) -> Answer {
-        let reasons = self.reasons();
+        let (reasons, _) = self.troubles();
         let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         #[derive(Serialize)]
         struct Ready {
@@ -58,7 +66,7 @@ impl Admin {
 
     fn status(&self) -> Status {
         let inner = &self.0;
-        Status::of(&inner.teams, &inner.metrics, self.reasons(), &inner.health.troubles())
+        Status::of(&inner.teams, &inner.metrics, self.troubles())
     }
 
     fn metrics(&self) -> Answer {
@@ -95,6 +103,18 @@ impl Admin {
         family("larder_watchers", "Clients that watch something.", watchers);
         let uris = teams.iter().map(|(_, _, (_, uris))| *uris).collect();
         family("larder_watched_uris", "URIs that are watched.", uris);
+        let name = "larder_set_aside";
+        shown.family(
+            name,
+            Kind::Gauge,
+            "Whether a provider is set aside, because it only faulted: 1 if it is.",
+        );
+        for (team, catalog, _) in &teams {
+            for offer in catalog.offers().iter() {
+                let labels = [("team", team.as_str()), ("provider", offer.name().as_str())];
+                shown.sample(name, &labels, u8::from(offer.provider.set_aside().is_some()));
+            }
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Shown;
 use crate::catalog::{self, Offer};
-use crate::health::Trouble;
 use crate::metrics::{self, Metrics, Outcome};
 use crate::policy::{Access, Dir, Grant, HostRule};
 
@@ -137,14 +136,17 @@ pub struct HeldBack {
 }
 
 impl Status {
-    pub(super) fn of(teams: &[Shown], metrics: &Metrics, reasons: Vec<String>, troubles: &[Trouble]) -> Self {
-        let others = troubles.iter().filter(|trouble| !trouble.is_reason);
+    pub(super) fn of(
+        teams: &[Shown],
+        metrics: &Metrics,
+        (reasons, troubles): (Vec<String>, Vec<String>),
+    ) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             started: time(metrics.started()),
             ready: reasons.is_empty(),
             reasons,
-            troubles: others.map(|trouble| trouble.what.clone()).collect(),
+            troubles,
             teams: teams.iter().map(Team::of).collect(),
         }
     }

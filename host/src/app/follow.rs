@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::drain::Drain;
-use crate::health::Health;
+use crate::health::{Concerns, Health};
 use crate::source::{REST, Stamp, Watch};
 
 /// How long until what failed is tried again; twice as long each time, up to the longest.
@@ -151,7 +151,8 @@ impl Eyes {
         self.pause = (self.pause * 2).min(LONGEST);
         if self.trouble.as_ref() != Some(&trouble) {
             tracing::warn!("{}: {trouble}", self.follow.what);
-            self.follow.health.wrong(self.follow.what, format!("{}: {trouble}", self.follow.what), false);
+            let what = format!("{}: {trouble}", self.follow.what);
+            self.follow.health.wrong(self.follow.what, what, Concerns::Operator);
             self.trouble = Some(trouble);
         }
     }

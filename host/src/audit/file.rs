@@ -49,28 +49,44 @@ fn write(out: &mut dyn io::Write, torn: &mut bool, lines: &mut Vec<u8>) -> io::R
         out.write_all(b"\n")?;
         *torn = false;
     }
-    let mut done = 0;
-    let written = loop {
+    let (mut done, mut written) = (0, Ok(()));
+    while done < lines.len() && written.is_ok() {
         match out.write(&lines[done..]) {
-            _ if done == lines.len() => break Ok(()),
-            Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+            Ok(0) => written = Err(io::ErrorKind::WriteZero.into()),
             Ok(more) => done += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Err(error),
+            Err(error) => written = Err(error),
         }
-    };
+    }
     let whole = lines[..done].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     *torn = whole < done;
     lines.drain(..whole);
     written
 }
 
+/// A pipe that nobody reads would hold whoever opens it, and what is opened here holds up the start.
+#[cfg(unix)]
 fn append(path: &Path) -> io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options.append(true).create(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => {
+            let what = format!("{} is a pipe that nobody reads: start its reader first", path.display());
+            io::Error::new(error.kind(), what)
+        }
+        _ => error,
+    })?;
+    // Where it is full, waiting is what is wanted.
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn append(path: &Path) -> io::Result<fs::File> {
+    OpenOptions::new().append(true).create(true).open(path)
 }
 
 #[cfg(unix)]

@@ -10,12 +10,17 @@ use tokio::sync::{Notify, mpsc};
 use super::OnFull;
 use super::file::File;
 use crate::drain::Drain;
+use crate::health::{Concerns, Health};
 use crate::metrics::Metrics;
 
 /// Lines that are written at once.
 const BATCH: usize = 256;
 /// How long to wait until what could not be written is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
+/// A write that takes longer may never come back: a dead mount, or a pipe that nobody reads.
+const SLOW: Duration = Duration::from_secs(5);
+/// Under what its troubles are told.
+const PART: &str = "audit";
 
 pub(super) struct Writer {
     /// None while it is being written to, on a thread that may wait for a disk.
@@ -23,6 +28,9 @@ pub(super) struct Writer {
     pub(super) waiting: mpsc::Receiver<Vec<u8>>,
     pub(super) on_full: OnFull,
     pub(super) metrics: Metrics,
+    pub(super) health: Health,
+    /// Whether it was said already that it cannot be written.
+    pub(super) is_wrong: bool,
     pub(super) dropping: Arc<AtomicBool>,
     pub(super) reopen: Arc<Notify>,
     pub(super) drain: Drain,
@@ -31,13 +39,13 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) async fn run(mut self) {
         let mut lines = Vec::with_capacity(BATCH);
-        let (mut closing, mut failing) = (false, false);
+        let mut closing = false;
         loop {
             let count = tokio::select! {
                 count = self.waiting.recv_many(&mut lines, BATCH) => count,
                 () = self.reopen.notified() => {
                     let followed = self.with_file(File::follow).await;
-                    self.tell(&followed, &mut failing);
+                    self.tell(&followed);
                     continue;
                 }
                 () = self.drain.stopping(), if !closing => {
@@ -50,7 +58,7 @@ impl Writer {
             if count == 0 {
                 return;
             }
-            self.write(lines.concat(), count, &mut failing).await;
+            self.write(lines.concat(), count).await;
             lines.clear();
             if self.waiting.is_empty() && self.dropping.swap(false, Ordering::Relaxed) {
                 let dropped = self.metrics.house().audit.dropped.get();
@@ -60,7 +68,7 @@ impl Writer {
     }
 
     /// Writes until all is written, or until it is given up.
-    async fn write(&mut self, mut bytes: Vec<u8>, count: usize, failing: &mut bool) {
+    async fn write(&mut self, mut bytes: Vec<u8>, count: usize) {
         let counts = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let mut left = count as u64;
         loop {
@@ -77,7 +85,7 @@ impl Writer {
             let now = counts(&rest);
             self.metrics.house().audit.written.add(left - now);
             left = now;
-            self.tell(&written, failing);
+            self.tell(&written);
             if written.is_ok() {
                 return;
             }
@@ -95,11 +103,18 @@ impl Writer {
 
     async fn with_file<T: Send + 'static>(&mut self, act: impl FnOnce(&mut File) -> T + Send + 'static) -> T {
         let Some(mut file) = self.file.take() else { unreachable!("it is put back below") };
-        let done = self.drain.spawn_blocking(move || {
+        let mut work = self.drain.spawn_blocking(move || {
             let done = act(&mut file);
             (file, done)
         });
-        match done.await {
+        let done = match tokio::time::timeout(SLOW, &mut work).await {
+            Ok(done) => done,
+            Err(_) => {
+                self.wrong(&format!("a write takes longer than {SLOW:?}"));
+                work.await
+            }
+        };
+        match done {
             Ok((file, done)) => {
                 self.file = Some(file);
                 done
@@ -109,18 +124,30 @@ impl Writer {
         }
     }
 
-    /// Says it once when it begins, and once when it is over.
-    fn tell(&self, done: &io::Result<()>, failing: &mut bool) {
+    fn tell(&mut self, done: &io::Result<()>) {
         match done {
-            Err(error) if !*failing => match self.on_full {
-                OnFull::Wait => tracing::error!(%error, "the audit log cannot be written; reads wait for it"),
-                OnFull::Drop => {
-                    tracing::error!(%error, "the audit log cannot be written; its lines are lost")
-                }
-            },
-            Ok(()) if *failing => tracing::warn!("the audit log can be written again"),
-            _ => {}
+            Err(error) => self.wrong(&error.to_string()),
+            Ok(()) => self.right(),
         }
-        *failing = done.is_err();
+    }
+
+    /// Said once in the log, and told until it is right. Where reads wait for the log, nobody is answered any more once
+    /// as many lines wait as there is room for.
+    fn wrong(&mut self, why: &str) {
+        let (then, concerns) = match self.on_full {
+            OnFull::Wait => ("reads wait for it", Concerns::Everybody),
+            OnFull::Drop => ("its lines are lost", Concerns::Operator),
+        };
+        if !std::mem::replace(&mut self.is_wrong, true) {
+            tracing::error!(why, "the audit log cannot be written; {then}");
+        }
+        self.health.wrong(PART, format!("the audit log cannot be written, and {then}: {why}"), concerns);
+    }
+
+    fn right(&mut self) {
+        if std::mem::take(&mut self.is_wrong) {
+            tracing::warn!("the audit log can be written again");
+            self.health.right(PART);
+        }
     }
 }

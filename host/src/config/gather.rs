@@ -1,6 +1,7 @@
 //! Reads the file so that one look finds every fault: what cannot be understood is
 //! noted, taken out, and the rest is read again.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
@@ -62,7 +63,7 @@ fn understand<'a, T: DeserializeOwned + Default>(
             Err(error) => error,
         };
         let at = at(&error);
-        faults.push(source.fault(&at, error.message()));
+        faults.push(source.fault(&at, without_value(error.message())));
         let mut found = false;
         sift(whole.get_mut(), &mut |key, value| {
             let stands_here = value.span() == at || key == Some(&at);
@@ -74,6 +75,18 @@ fn understand<'a, T: DeserializeOwned + Default>(
         }
     }
     None
+}
+
+/// What is said of a value that does not fit, without the value: it may be a secret that a slip put there.
+fn without_value(message: &str) -> Cow<'_, str> {
+    let kinds = ["invalid type: ", "invalid value: "];
+    let Some(kind) = kinds.into_iter().find(|kind| message.starts_with(kind)) else {
+        return message.into();
+    };
+    // The last one is not part of the value.
+    let (given, expected) = message[kind.len()..].rsplit_once(", expected ").unwrap_or_default();
+    let given = given.split(['`', '"']).next().unwrap_or_default().trim_end();
+    format!("{kind}{given}, expected {expected}").into()
 }
 
 fn at(error: &toml::de::Error) -> Range<usize> {

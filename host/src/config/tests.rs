@@ -284,17 +284,17 @@ settings = { list = [1], date = 2020-01-01 }
         expect![[r#"
             larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
-            larder.toml:7: server.page_size: invalid type: string "many", expected a whole number, or a table with `resources` and `templates`
+            larder.toml:7: server.page_size: invalid type: string, expected a whole number, or a table with `resources` and `templates`
             larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
             larder.toml:9: server.body_limit: must be more than 0: there is no "unlimited"
-            larder.toml:10: server.sessions: invalid value: integer `0`, expected a nonzero u32
+            larder.toml:10: server.sessions: invalid value: integer, expected a nonzero u32
             larder.toml:11: server.title: the environment variable NO_SUCH is not set; set it, or write `${NO_SUCH:-default}`
             larder.toml:12: server.log.format: unknown variant `xml`, expected `text` or `json`
             larder.toml:12: server.log.filter: not a filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
             larder.toml:15: limits.memory: `1.5GiB` is not a size: write a whole number and a unit, such as "64MiB", "512KiB" or "1GB"
             larder.toml:16: limits.log: `1TB` is not a size: write a whole number and a unit, such as "64MiB", "512KiB" or "1GB"
             larder.toml:18: provider.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
-            larder.toml:20: provider.wiki.dirs[0]: invalid type: integer `3`, expected a path, or a table with `host`, `guest` and `access`
+            larder.toml:20: provider.wiki.dirs[0]: invalid type: integer, expected a path, or a table with `host`, `guest` and `access`
             larder.toml:20: provider.wiki.dirs[3].acess: unknown field `acess`, expected one of `host`, `guest`, `access`
             larder.toml:20: provider.wiki.dirs[4]: missing field `host`
             larder.toml:20: provider.wiki.dirs[2]: there is no folder FOLDER/gone: create it
@@ -513,4 +513,22 @@ fn compiled_components_are_kept_where_such_things_are_kept() {
     assert_eq!(place("", &[home, ("XDG_CACHE_HOME", "c")]), Cache::Usual("/home/me/.cache/larder".into()));
     let named = place("compiler.cache_dir = 'kept'", &[home]);
     assert_eq!(named, Cache::Named(folder.0.path().join("kept")));
+}
+
+/// A slip may put a secret where something else belongs.
+#[test]
+fn a_value_that_does_not_fit_is_not_shown() {
+    check(
+        r#"
+server = "hush-hush, expected 1"
+[limits]
+memory = ["hush-hush"]
+[provider.x]
+priority = "hush-hush`, `"
+"#,
+        expect![[r#"
+            larder.toml:2: server: invalid type: string, expected struct Server
+            larder.toml:4: limits.memory: invalid type: sequence, expected a text, a number or a boolean
+            larder.toml:6: provider.x.priority: invalid type: string, expected i32"#]],
+    );
 }

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use futures_util::FutureExt as _;
 
 use super::Endpoint;
@@ -11,7 +12,7 @@ use super::dialect::{self, Ear};
 use super::era::{LEGACY, Legacy, MODERN, claims};
 use super::json::{Object, object};
 use super::message::{Id, Request};
-use super::method::Ask;
+use super::method::{self, Ask};
 use super::progress::Waiting;
 use super::refusal::{INTERNAL, METHOD, Refusal};
 use super::show;
@@ -64,19 +65,20 @@ impl Endpoint {
             .request(ask.word(), if modern { Generation::Modern } else { Generation::Legacy });
         // Whatever went wrong below, it went wrong for one request.
         let asked = AssertUnwindSafe(self.ask(&id, ask, &call, &peer)).catch_unwind().await;
-        let refusal = match asked {
+        let (refusal, is_trouble) = match asked {
             Ok(Ok(bytes)) => {
                 span.into_iter().for_each(|span| span.end(None));
                 return bytes;
             }
-            Ok(Err(Unanswered::Said(refusal))) => refusal,
-            Ok(Err(Unanswered::Gateway(failure))) => Refusal::of(failure, modern),
-            Err(_) => Refusal::new(INTERNAL, "the server failed to answer: its log says why"),
+            Ok(Err(Unanswered::Said(refusal))) => (refusal, false),
+            Ok(Err(Unanswered::Gateway(error))) => (Refusal::of(&error, modern), error.is_trouble()),
+            Err(_) => (Refusal::new(INTERNAL, "the server failed to answer: its log says why"), true),
         };
         if let Some(mut span) = span {
             let code = refusal.code.to_string();
             span.say("rpc.response.status_code", code.as_str());
-            span.end(Some(code));
+            // That there is no such thing is an answer, and no error of this server.
+            span.end(is_trouble.then_some(code));
         }
         error(Some(&id), &refusal)
     }
@@ -183,15 +185,36 @@ impl Endpoint {
     }
 
     /// The answer to the legacy handshake.
-    pub(super) fn handshake(&self, id: &Id, version: Legacy, caller: &Caller) -> Vec<u8> {
+    pub(super) fn handshake(
+        &self,
+        request: &Request<'_>,
+        headers: Option<&HeaderMap>,
+        version: Legacy,
+        caller: &Caller,
+    ) -> Vec<u8> {
         self.0.metrics.house().request("initialize", Generation::Legacy);
+        let span = self.recorded(request, headers, caller);
         let about = self.0.gateway.about(caller);
-        self.result(id, false, Hints::default(), |o| {
+        let answer = self.result(&request.id, false, Hints::default(), |o| {
             o.text("protocolVersion", version.as_str());
             capabilities(o);
             o.json("serverInfo", &self.0.server);
             o.maybe("instructions", about.instructions.as_deref());
-        })
+        });
+        if let Some(mut span) = span {
+            span.say("mcp.protocol.version", version.as_str());
+            span.end(None);
+        }
+        answer
+    }
+
+    /// The span of a request that is no question to anybody below.
+    fn recorded(&self, request: &Request<'_>, headers: Option<&HeaderMap>, caller: &Caller) -> Option<Open> {
+        let telemetry = Some(&self.0.telemetry).filter(|telemetry| telemetry.is_on())?;
+        let mut call = method::call(&request.params, caller.clone()).ok()?;
+        call.request = Some(request.id.json().to_owned());
+        headers.into_iter().for_each(|headers| method::trace(&mut call, headers));
+        telemetry.request(&mut call, &request.method)
     }
 
     fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {

@@ -205,7 +205,7 @@ impl Endpoint {
                 Ok(self.modern(asking, who).await)
             }
             Era::Listen => self.listen(headers, who, request).await,
-            Era::Initialize => self.initialize(who, request),
+            Era::Initialize => self.initialize(headers, who, request),
             Era::Legacy => self.in_session(headers, who, request).await,
         }
     }
@@ -242,8 +242,9 @@ impl Endpoint {
             return Err(not_acceptable("text/event-stream"));
         }
         let seat = self.seat(who)?;
-        let call = method::call(&request.params, who.caller.clone())?;
-        let listening = Listening::begin(self, request.id.clone(), filter, &call.into()).await;
+        let mut call = method::call(&request.params, who.caller.clone())?;
+        method::trace(&mut call, headers);
+        let listening = Listening::begin(self, request.id.clone(), filter, call).await;
         Ok(stream::listening(self.clone(), listening, who.clone(), seat))
     }
 

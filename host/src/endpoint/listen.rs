@@ -14,6 +14,7 @@ use crate::metrics::Era;
 use crate::resource::Call;
 use crate::uri::Uri;
 
+const METHOD: &str = "subscriptions/listen";
 /// The most URIs of one listening.
 const MOST: usize = 1024;
 /// Questions for an owner that run at the same time.
@@ -52,7 +53,11 @@ pub(super) struct Listening {
 
 impl Listening {
     /// Begins to watch what can be watched, and leaves out the rest.
-    pub(super) async fn begin(endpoint: &Endpoint, id: Id, filter: Filter, call: &Arc<Call>) -> Self {
+    pub(super) async fn begin(endpoint: &Endpoint, id: Id, filter: Filter, mut call: Call) -> Self {
+        call.request = Some(id.json().to_owned());
+        // Of its beginning: the rest lasts for as long as the client listens.
+        let span = endpoint.0.telemetry.request(&mut call, METHOD);
+        let call = Arc::new(call);
         let gateway = &endpoint.0.gateway;
         let watch = gateway.watch(call.caller.as_ref().unwrap_or(&endpoint.0.config.caller));
         watch.list_changes(filter.list);
@@ -66,6 +71,7 @@ impl Listening {
         let uris: Vec<Uri> = owned.filter_map(std::future::ready).collect().await;
         let uris = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
         endpoint.0.metrics.house().request("listen", Era::Modern);
+        span.into_iter().for_each(|span| span.end(None));
         Self { id, watch, list: filter.list, uris }
     }
 

@@ -140,14 +140,18 @@ impl Asking {
 impl Asking {
     /// Where the request does not say by itself where in a trace it belongs, its headers may.
     pub(super) fn traced_by(mut self, headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         // Nobody else has the call yet.
-        let call = Arc::get_mut(&mut self.call).filter(|call| call.trace.is_none());
-        let trace = text("traceparent").and_then(|parent| Trace::parse(parent, text("tracestate")));
-        if let (Some(call), Some(trace)) = (call, trace) {
-            call.put_into(trace);
-        }
+        Arc::get_mut(&mut self.call).into_iter().for_each(|call| trace(call, headers));
         self
+    }
+}
+
+/// Where the metadata does not say by itself where in a trace the request belongs, these headers may.
+pub(super) fn trace(call: &mut Call, headers: &HeaderMap) {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let trace = || Trace::parse(text("traceparent")?, text("tracestate"));
+    if let Some(trace) = call.trace.is_none().then(trace).flatten() {
+        call.put_into(trace);
     }
 }
 

@@ -83,13 +83,10 @@ impl Refusal {
         })
     }
 
-    /// What the client is told of an error of the gateway; what it was goes to the log.
-    pub(super) fn of(error: Error, modern: bool) -> Self {
-        let refusal = translate(&error, modern);
-        match refusal.code {
-            INTERNAL => tracing::warn!(error = %error, "a provider failed to answer"),
-            code => tracing::debug!(error = %error, code, "refused"),
-        }
+    /// What the client is told of an error of the gateway.
+    pub(super) fn of(error: &Error, modern: bool) -> Self {
+        let refusal = translate(error, modern);
+        tracing::debug!(%error, code = refusal.code, "refused");
         refusal
     }
 }
@@ -150,6 +147,7 @@ fn translate(error: &Error, modern: bool) -> Refusal {
             })
         }
         Error::UsedUp(used_up) => Refusal::used_up(*used_up),
+        Error::Unaudited(closed) => Refusal::new(INTERNAL, closed.to_string()),
     }
 }
 

@@ -235,7 +235,7 @@ impl Client {
         let ear = || Arc::new(Ear::new(self.endpoint.0.gateway.watch(caller), caller.clone()));
         self.ear.get_or_insert_with(ear).watch.list_changes(true);
         self.version = Some(version);
-        Ok(self.endpoint.handshake(&request.id, version, caller))
+        Ok(self.endpoint.handshake(request, None, version, caller))
     }
 
     fn start_legacy(&self, request: &Request<'_>) -> Result<(Exchange, Arc<Flight>), Refusal> {
@@ -293,7 +293,7 @@ impl Client {
 
     fn listen(&self, request: &Request<'_>, sender: &mpsc::Sender<Sent>) -> Result<(), Refusal> {
         let filter = Filter::read(&request.params)?;
-        let call = Arc::new(method::call(&request.params, self.endpoint.0.config.caller.clone())?);
+        let call = method::call(&request.params, self.endpoint.0.config.caller.clone())?;
         let permit = self.endpoint.0.streams.clone().try_acquire_owned();
         let permit =
             permit.map_err(|_| Refusal::new(INTERNAL, "too many clients are listening: end some first"))?;
@@ -302,7 +302,7 @@ impl Client {
             (self.endpoint.clone(), sender.clone(), self.gone.clone(), request.id.clone());
         self.endpoint.0.drain.spawn(async move {
             let listening = async {
-                let listening = Listening::begin(&endpoint, id, filter, &call).await;
+                let listening = Listening::begin(&endpoint, id, filter, call).await;
                 listen(&endpoint, &listening, &flight, &sender).await;
             };
             tokio::select! {

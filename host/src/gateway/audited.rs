@@ -1,5 +1,6 @@
 //! Each read leaves a line in the audit log, whoever answered it and however it ended.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -9,6 +10,8 @@ use super::{Error, Gateway};
 use crate::audit::{Line, Place};
 use crate::catalog::Offer;
 use crate::metrics::Outcome;
+use crate::name::TeamName;
+use crate::provider::Provider;
 use crate::resource::{Body, Call, Reading};
 
 /// Bytes of a URI, and of a request's id, that stand in the log.
@@ -17,8 +20,8 @@ const LONGEST: usize = 4 << 10;
 /// Who was asked on the way to an answer.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
-    /// Team, name and digest of the provider.
-    asked: Option<(String, String, String)>,
+    /// The provider.
+    asked: Option<Arc<Provider>>,
     /// How the last question ended, if without an answer.
     pub(super) error: Option<Outcome>,
     /// Whether the provider was not asked, since its answer was known.
@@ -30,10 +33,7 @@ impl Trail {
     /// This provider is asked now.
     pub(super) fn at(&mut self, offer: &Offer) {
         if self.wanted {
-            let provider = &offer.provider;
-            let names =
-                (provider.team().to_string(), offer.name().to_string(), provider.digest().to_string());
-            self.asked = Some(names);
+            self.asked = Some(offer.provider.clone());
         }
     }
 }
@@ -42,7 +42,7 @@ impl Gateway {
     /// What a URI holds. `held` is the version that the caller has already: if it is still the current one,
     /// the answer is `NotModified`.
     pub async fn read(&self, call: &Arc<Call>, uri: &str, held: Option<&str>) -> Result<Reading, Error> {
-        let Some(place) = self.audit.place().await else {
+        let Some(place) = self.audit.place().await? else {
             return self.find(call, uri, held, &mut Trail::default()).await;
         };
         let mut record = Record {
@@ -94,24 +94,25 @@ impl Drop for Record<'_> {
     fn drop(&mut self) {
         let Some(place) = self.place.take() else { return };
         let caller = self.call.caller.as_ref();
-        let (team, provider, digest) = match self.trail.asked.take() {
-            Some((team, provider, digest)) => (team, Some(provider), Some(digest)),
+        let provider = self.trail.asked.as_deref();
+        let team = match provider {
+            Some(provider) => provider.team().as_str().into(),
             None => {
                 let teams = caller.into_iter().flat_map(|caller| caller.teams.iter());
-                (teams.map(|team| team.as_str()).collect::<Vec<_>>().join(","), None, None)
+                teams.map(TeamName::as_str).collect::<Vec<_>>().join(",").into()
             }
         };
         let uri = &self.uri[..self.uri.floor_char_boundary(LONGEST)];
         let request = self.call.request.as_deref().map(id);
         place.write(&Line {
-            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            time: SystemTime::now(),
             request: request.as_deref(),
             subject: caller.and_then(|caller| caller.subject.as_deref()),
             team,
             uri,
             uri_cut: uri.len() < self.uri.len(),
-            provider,
-            digest,
+            provider: provider.map(|provider| provider.name().as_str()),
+            digest: provider.map(Provider::digest),
             outcome: self.outcome,
             cached: self.trail.cached,
             bytes: self.bytes,
@@ -121,11 +122,14 @@ impl Drop for Record<'_> {
 }
 
 /// The id as it was written; of a very long one, its beginning as a text.
-fn id(json: &str) -> Box<RawValue> {
-    let whole = (json.len() <= LONGEST).then(|| RawValue::from_string(json.to_owned()).ok()).flatten();
-    whole.unwrap_or_else(|| {
-        let begin = &json[..json.floor_char_boundary(LONGEST)];
-        // A text is always valid JSON.
-        serde_json::value::to_raw_value(begin).unwrap_or_default()
-    })
+fn id(json: &str) -> Cow<'_, RawValue> {
+    let whole = (json.len() <= LONGEST).then(|| serde_json::from_str(json).ok()).flatten();
+    whole.map_or_else(
+        || {
+            let begin = &json[..json.floor_char_boundary(LONGEST)];
+            // A text is always valid JSON.
+            Cow::Owned(serde_json::value::to_raw_value(begin).unwrap_or_default())
+        },
+        Cow::Borrowed,
+    )
 }

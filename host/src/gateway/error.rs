@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::audit;
+use crate::catalog::Offer;
 use crate::name::ProviderName;
 use crate::policy::UsedUp;
 use crate::provider::CallError;
@@ -114,16 +116,42 @@ pub enum Error {
     /// The caller's team has used up what it may use.
     #[error(transparent)]
     UsedUp(#[from] UsedUp),
+    /// Nothing could be written down about it, and nothing is read that is not.
+    #[error(transparent)]
+    Unaudited(#[from] audit::Closed),
 }
 
 impl Error {
-    pub(super) fn from_call(
-        provider: &ProviderName,
-        uri: &str,
-        held: Option<&str>,
-        error: CallError,
-    ) -> Self {
-        let provider = provider.clone();
+    /// Whether something is wrong with who was asked, and not with the question.
+    pub fn is_trouble(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::BadUri(_)
+            | Self::BadCursor
+            | Self::OtherFilter
+            | Self::UnknownTemplate { .. }
+            | Self::UnknownVariable { .. }
+            | Self::Refused { .. }
+            | Self::NotModified { .. }
+            | Self::Invalid { .. }
+            | Self::Denied { .. } => false,
+            Self::Unavailable { .. }
+            | Self::Failed { .. }
+            | Self::Fault { .. }
+            | Self::Busy { .. }
+            | Self::SetAside { .. }
+            | Self::UsedUp(_)
+            | Self::Unaudited(_) => true,
+        }
+    }
+
+    /// What the caller is told of it; if something is wrong with the provider, the log is, too.
+    pub(super) fn from_call(offer: &Offer, uri: &str, held: Option<&str>, error: CallError) -> Self {
+        let provider = offer.name().clone();
+        if error.outcome().is_trouble() {
+            let team = offer.provider.team().named();
+            tracing::warn!(team, %provider, %error, "a provider failed to answer");
+        }
         match error {
             CallError::NotFound => Self::NotFound { uri: uri.to_owned() },
             CallError::NotModified => {

@@ -123,8 +123,8 @@ impl Gateway {
                 // The cursor came from the client, and its provider does not know it.
                 Err(CallError::Invalid(_)) if clients && !gave(offer, &rest) => return Err(Error::BadCursor),
                 Err(error) => {
-                    let provider = offer.name();
-                    tracing::warn!(%provider, %error, "the rest of its list is left out of a page");
+                    let (team, provider) = (offer.provider.team().named(), offer.name());
+                    tracing::warn!(team, %provider, %error, "the rest of its list is left out of a page");
                     page.freshness.ttl = Duration::ZERO;
                     // What was passed over for a narrower list is better than nothing.
                     let spare = rest.cursor.is_none() && !offer.is_personal();
@@ -190,7 +190,7 @@ impl Gateway {
         let query = if from.hinted { page.sieve.hint(query) } else { query };
         let listed = offer.provider.list(permit, query).await?;
         for note in &listed.left_out {
-            tracing::warn!(provider = %offer.name(), note, "left out of a list");
+            tracing::warn!(team = offer.provider.team().named(), provider = %offer.name(), note, "left out of a list");
         }
         let entries = listed.items.into_iter().map(Arc::new).collect();
         Ok((entries, listed.next, listed.freshness.unwrap_or(Freshness::UNKNOWN)))

@@ -37,7 +37,7 @@ impl Gateway {
             trail.at(offer);
             match part.ask((call, held), offer, route, &uri, trail).await {
                 Ok(reading) if held.is_some() && reading.version.as_deref() == held => {
-                    return Err(Error::from_call(offer.name(), uri.as_str(), held, CallError::NotModified));
+                    return Err(Error::from_call(offer, uri.as_str(), held, CallError::NotModified));
                 }
                 Ok(reading) => {
                     let freshness = reading.freshness.merge(self.most());
@@ -45,7 +45,7 @@ impl Gateway {
                 }
                 Err(CallError::NotFound) => {}
                 Err(CallError::Refused(why)) => refused = refused.or(Some(why)),
-                Err(error) => return Err(Error::from_call(offer.name(), uri.as_str(), held, error)),
+                Err(error) => return Err(Error::from_call(offer, uri.as_str(), held, error)),
             }
         }
         let uri = uri.to_string();
@@ -131,7 +131,7 @@ fn its_own(catalog: &Catalog, offer: &Offer, asked: &Uri, reading: &Reading) -> 
         None => Ok(()),
         Some(content) => Err(CallError::Failed(format!(
             "it gave a content as {}, which is neither below what was asked for nor one that it lists, matches or claims",
-            content.uri
+            offer.provider.grant().secrets.redact(content.uri.as_str())
         ))),
     }
 }

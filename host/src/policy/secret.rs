@@ -61,6 +61,23 @@ impl Secrets {
         self.0.iter()
     }
 
+    /// Where to cut a text so that none of them is cut in two: at this place or a little before. Behind that place there
+    /// have to be [`Self::longest`] bytes more, or the end of the text.
+    pub fn cut(&self, text: &[u8], at: usize) -> usize {
+        let mut cut = at.min(text.len());
+        let pieces: Vec<_> = self.0.values().flat_map(Secret::pieces).map(str::as_bytes).collect();
+        // One may begin in another.
+        while let Some(begin) = pieces.iter().filter_map(|piece| across(text, piece, cut)).min() {
+            cut = begin;
+        }
+        cut
+    }
+
+    /// Bytes of the longest of them.
+    pub fn longest(&self) -> usize {
+        self.0.values().flat_map(Secret::pieces).map(str::len).max().unwrap_or_default()
+    }
+
     /// A text in which none of them stands any more. This is against accidents, such as an error that quotes a
     /// header: who wants to give a secret away can write it in other ways.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -77,9 +94,29 @@ impl Secrets {
     }
 }
 
+/// Where a piece begins before this place and ends behind it.
+fn across(text: &[u8], piece: &[u8], cut: usize) -> Option<usize> {
+    let first = (cut + 1).saturating_sub(piece.len());
+    (first..cut).find(|begin| text[*begin..].starts_with(piece))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cut_goes_through_none() {
+        let secrets: Secrets = [("a", "hush-hush-hush"), ("b", "the-hush-")]
+            .map(|(name, text)| (name.to_owned(), Secret::new(text)))
+            .into_iter()
+            .collect();
+        assert_eq!((secrets.longest(), Secrets::default().longest()), (14, 0));
+        let text = b"say: the-hush-hush-hush, so";
+        for (at, cut) in [(0, 0), (5, 5), (6, 5), (9, 5), (10, 5), (22, 5), (23, 23), (100, 27)] {
+            assert_eq!(secrets.cut(text, at), cut, "{at}");
+        }
+        assert_eq!(Secrets::default().cut(text, 7), 7);
+    }
 
     #[test]
     fn a_secret_does_not_show() {

@@ -59,11 +59,15 @@ impl Breaker {
 
     /// How long the provider is set aside yet; none if it is not.
     pub(super) fn set_aside(&self) -> Option<Duration> {
+        self.set_aside_at(Instant::now())
+    }
+
+    fn set_aside_at(&self, now: Instant) -> Option<Duration> {
         if !self.is_open.load(Relaxed) {
             return None;
         }
-        let until = self.state().until?;
-        Some(until.saturating_duration_since(Instant::now()))
+        // When the time is over, it is not set aside but tried, and nobody may have asked since.
+        self.state().until?.checked_duration_since(now).filter(|left| !left.is_zero())
     }
 
     fn attempt_at(&self, now: Instant) -> Result<Attempt<'_>, Duration> {
@@ -193,6 +197,8 @@ mod tests {
         let (breaker, now) = (Breaker::default(), Instant::now());
         trip(&breaker, now);
         let later = now + FIRST * 2;
+        assert!(breaker.set_aside_at(now).is_some_and(|left| left >= FIRST));
+        assert_eq!(breaker.set_aside_at(later), None, "it may be tried, and nobody has");
         let trial = breaker.attempt_at(later).unwrap();
         assert!(breaker.attempt_at(later).is_err());
         // Who tried went away: the next may.

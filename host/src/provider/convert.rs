@@ -1,5 +1,6 @@
 //! WIT types to ours. What does not fit is left out and counted, so that one odd entry costs only itself.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,52 +8,82 @@ use serde_json::value::RawValue;
 
 use super::{CallError, Listed};
 use crate::name::Digest;
+use crate::policy::Secrets;
 use crate::resource::{
     Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, Reading, Role, Scope, Template,
 };
 use crate::sandbox::bindings::exports::larder::provider::resource_provider as wit;
 use crate::sandbox::bindings::larder::provider::provider_types as types;
-use crate::template::Pattern;
-use crate::uri::Uri;
+use crate::template::{BadPattern, Pattern};
+use crate::uri::{BadUri, Uri};
 
 /// Bytes of text of one entry or template, its icons and metadata included.
 const HEAVIEST: usize = 64 << 10;
 /// Bytes of a provider's own cursor. Ours has it inside, and clients send it back in a request.
 const LONGEST_CURSOR: usize = 2 << 10;
 
-/// What was left out: a reason, and how often it applied.
+/// What was left out: a reason, and how often it applied. Nothing that is secret stands in one.
 #[derive(Default)]
-pub(super) struct Left(BTreeMap<String, usize>);
+pub(super) struct Left<'a> {
+    reasons: BTreeMap<String, usize>,
+    secrets: Option<&'a Secrets>,
+}
 
-impl Left {
-    fn out(&mut self, reason: impl Into<String>) {
-        let mut reason: String = reason.into();
-        if self.0.len() >= 20 && !self.0.contains_key(&reason) {
+impl<'a> Left<'a> {
+    pub(super) fn new(secrets: &'a Secrets) -> Self {
+        Self { reasons: BTreeMap::new(), secrets: Some(secrets) }
+    }
+
+    pub(super) fn out(&mut self, reason: impl Into<String>) {
+        let mut reason: String = self.clean(&reason.into()).into_owned();
+        if self.reasons.len() >= 20 && !self.reasons.contains_key(&reason) {
             reason = "other reasons".into();
         }
-        *self.0.entry(reason).or_default() += 1;
+        *self.reasons.entry(reason).or_default() += 1;
+    }
+
+    /// A text of the provider's own as it may be repeated.
+    pub(super) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.secrets.map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
+    }
+
+    /// A URI of the provider's own. What is said of a bad one is cut, and what is cut cannot be cleaned.
+    fn uri(&self, text: &str) -> Result<Uri, BadUri> {
+        Uri::parse(text).map_err(|error| error.about(&self.clean(text)))
+    }
+
+    fn pattern(&self, text: &str) -> Result<Pattern, BadPattern> {
+        Pattern::parse(text).map_err(|error| error.about(&self.clean(text)))
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        self.0
+        self.reasons
             .iter()
             .map(|(why, n)| if *n == 1 { why.clone() } else { format!("{why} ({n} times)") })
             .collect()
     }
 }
 
-pub(super) fn entry_page(page: wit::EntryPage, most: u32) -> Result<Listed<Entry>, CallError> {
+pub(super) fn entry_page(
+    page: wit::EntryPage,
+    most: u32,
+    secrets: &Secrets,
+) -> Result<Listed<Entry>, CallError> {
     fits(page.entries.len(), most, "entries")?;
-    let mut left = Left::default();
+    let mut left = Left::new(secrets);
     let sized = page.entries.into_iter().map(|item| (entry_weight(&item), item));
     let (items, bytes) = weigh(sized, "an entry", &mut left, entry);
     let next = page.next_cursor.filter(|cursor| is_short(cursor, &mut left));
     Ok(Listed { items, next, freshness: page.freshness.map(freshness), left_out: left.notes(), bytes })
 }
 
-pub(super) fn template_page(page: wit::TemplatePage, most: u32) -> Result<Listed<Template>, CallError> {
+pub(super) fn template_page(
+    page: wit::TemplatePage,
+    most: u32,
+    secrets: &Secrets,
+) -> Result<Listed<Template>, CallError> {
     fits(page.templates.len(), most, "templates")?;
-    let mut left = Left::default();
+    let mut left = Left::new(secrets);
     let sized = page.templates.into_iter().map(|item| (template_weight(&item), item));
     let (items, bytes) = weigh(sized, "a template", &mut left, template);
     let next = page.next_cursor.filter(|cursor| is_short(cursor, &mut left));
@@ -63,8 +94,8 @@ pub(super) fn template_page(page: wit::TemplatePage, most: u32) -> Result<Listed
 fn weigh<W, T>(
     sized: impl Iterator<Item = (usize, W)>,
     what: &str,
-    left: &mut Left,
-    take: impl Fn(W, &mut Left) -> Option<T>,
+    left: &mut Left<'_>,
+    take: impl Fn(W, &mut Left<'_>) -> Option<T>,
 ) -> (Vec<T>, u64) {
     let mut bytes = 0;
     let mut items = Vec::new();
@@ -79,7 +110,7 @@ fn weigh<W, T>(
     (items, bytes)
 }
 
-fn is_short(cursor: &str, left: &mut Left) -> bool {
+fn is_short(cursor: &str, left: &mut Left<'_>) -> bool {
     let is_short = cursor.len() <= LONGEST_CURSOR;
     if !is_short {
         left.out(format!("the rest of a list: its cursor has more than {LONGEST_CURSOR} bytes"));
@@ -119,8 +150,8 @@ fn fits(count: usize, most: u32, what: &str) -> Result<(), CallError> {
     Err(CallError::Failed(format!("it gave {count} {what} on one page; at most {most} are taken")))
 }
 
-fn entry(item: types::Entry, left: &mut Left) -> Option<Entry> {
-    let uri = Uri::parse(&item.uri).map_err(|error| left.out(format!("an entry: {error}"))).ok()?;
+fn entry(item: types::Entry, left: &mut Left<'_>) -> Option<Entry> {
+    let uri = left.uri(&item.uri).map_err(|error| left.out(format!("an entry: {error}"))).ok()?;
     Some(Entry {
         uri,
         name: item.name,
@@ -133,9 +164,9 @@ fn entry(item: types::Entry, left: &mut Left) -> Option<Entry> {
     })
 }
 
-fn template(item: types::Template, left: &mut Left) -> Option<Template> {
-    let pattern =
-        Pattern::parse(&item.uri_template).map_err(|error| left.out(format!("a template: {error}"))).ok()?;
+fn template(item: types::Template, left: &mut Left<'_>) -> Option<Template> {
+    let pattern = left.pattern(&item.uri_template);
+    let pattern = pattern.map_err(|error| left.out(format!("a template: {error}"))).ok()?;
     Some(Template {
         pattern,
         name: item.name,
@@ -146,7 +177,7 @@ fn template(item: types::Template, left: &mut Left) -> Option<Template> {
     })
 }
 
-fn details(details: Option<types::Details>, left: &mut Left) -> Details {
+fn details(details: Option<types::Details>, left: &mut Left<'_>) -> Details {
     let Some(details) = details else {
         return Details::default();
     };
@@ -167,7 +198,7 @@ fn role(role: types::Role) -> Role {
     }
 }
 
-fn clip(priority: f64, left: &mut Left) -> Option<f64> {
+fn clip(priority: f64, left: &mut Left<'_>) -> Option<f64> {
     if priority.is_nan() {
         left.out("a priority that is not a number");
         return None;
@@ -179,7 +210,7 @@ fn clip(priority: f64, left: &mut Left) -> Option<f64> {
     Some(clipped)
 }
 
-fn icon(icon: types::Icon, left: &mut Left) -> Option<Icon> {
+fn icon(icon: types::Icon, left: &mut Left<'_>) -> Option<Icon> {
     // An icon is something that a client fetches or decodes by itself.
     if !["https:", "http:", "data:"].iter().any(|scheme| icon.src.starts_with(scheme)) {
         left.out("an icon whose `src` is neither http(s) nor data");
@@ -189,7 +220,7 @@ fn icon(icon: types::Icon, left: &mut Left) -> Option<Icon> {
 }
 
 /// Keys and JSON text of a provider: parsed, so that nothing but JSON passes, and written anew.
-fn metadata(pairs: Vec<(String, String)>, left: &mut Left) -> Metadata {
+fn metadata(pairs: Vec<(String, String)>, left: &mut Left<'_>) -> Metadata {
     let mut metadata = Metadata::new();
     for (key, json) in pairs {
         let value = serde_json::from_str::<serde_json::Value>(&json).ok();
@@ -252,7 +283,7 @@ pub(super) fn versions(answer: Vec<Option<String>>, asked: usize) -> Result<Vec<
     Ok(answer.into_iter().map(|version| version.map(bounded)).collect())
 }
 
-pub(super) fn reading(answer: wit::Reading, asked: &Uri, left: &mut Left) -> Result<Reading, CallError> {
+pub(super) fn reading(answer: wit::Reading, asked: &Uri, left: &mut Left<'_>) -> Result<Reading, CallError> {
     if answer.contents.is_empty() {
         return Err(CallError::Failed("it gave no content, and did not say why".into()));
     }
@@ -264,10 +295,11 @@ pub(super) fn reading(answer: wit::Reading, asked: &Uri, left: &mut Left) -> Res
     })
 }
 
-fn content(item: types::Content, asked: &Uri, left: &mut Left) -> Result<Content, CallError> {
+fn content(item: types::Content, asked: &Uri, left: &mut Left<'_>) -> Result<Content, CallError> {
     let uri = match item.uri {
         None => asked.clone(),
-        Some(uri) => Uri::parse(&uri)
+        Some(uri) => left
+            .uri(&uri)
             .map_err(|error| CallError::Failed(format!("it gave a content whose URI is bad: {error}")))?,
     };
     let body = match item.body {

@@ -81,7 +81,13 @@ impl Provider {
         answer: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
         let mut counting = Counting { tally: &self.tally, outcome: Outcome::SetAside };
-        let attempt = self.breaker.attempt().map_err(CallError::SetAside)?;
+        let attempt = match self.breaker.attempt() {
+            Ok(attempt) => attempt,
+            Err(time) => {
+                asked.end(Outcome::SetAside);
+                return Err(CallError::SetAside(time));
+            }
+        };
         counting.outcome = Outcome::Cancelled;
         let answer = answer.await;
         match &answer {
@@ -92,22 +98,29 @@ impl Provider {
         }
         let outcome = answer.as_ref().err().map_or(Outcome::Ok, CallError::outcome);
         counting.outcome = outcome;
-        if let Some(span) = asked.span {
-            span.end((outcome != Outcome::Ok).then(|| outcome.word().to_owned()));
-        }
+        let word = asked.word;
+        asked.end(outcome);
         if let Err(error) = &answer
             && outcome.is_trouble()
+            // That many ask at once says nothing of it, and would hide what does.
+            && outcome != Outcome::Busy
         {
             let message = error.to_string().chars().take(MESSAGE).collect();
-            self.tally.trouble(LastError { at: SystemTime::now(), asked: asked.word, outcome, message });
+            self.tally.trouble(LastError { at: SystemTime::now(), asked: word, outcome, message });
         }
         answer
     }
 
     fn tell_set_aside(&self, set_aside: Option<SetAside>) {
         if let Some(SetAside(time)) = set_aside {
-            let (provider, digest) = (self.name.as_str(), self.digest.short());
-            tracing::warn!(provider, digest, ?time, "it only faults: it is set aside, and tried again then");
+            let (team, provider, digest) = (self.team.named(), self.name.as_str(), self.digest.short());
+            tracing::warn!(
+                team,
+                provider,
+                digest,
+                ?time,
+                "it only faults: it is set aside, and tried again then"
+            );
         }
     }
 
@@ -130,6 +143,16 @@ struct Asked {
     word: &'static str,
     /// In a box, as this lies in the future of each request.
     span: Option<Box<Open>>,
+}
+
+impl Asked {
+    /// Only what is wrong with the provider is an error of its span: that there is no such thing is an answer.
+    fn end(self, outcome: Outcome) {
+        if let Some(mut span) = self.span {
+            span.say("larder.outcome", outcome.word());
+            span.end(outcome.is_trouble().then(|| outcome.word().to_owned()));
+        }
+    }
 }
 
 /// Counts one call when it is dropped, however that comes.

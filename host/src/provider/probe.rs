@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 
+use super::convert::Left;
 use super::{CallError, ListQuery, Listed, Provider};
 use crate::policy::Permit;
 use crate::resource::{Entry, Freshness, Scope, Template};
@@ -13,6 +14,8 @@ use crate::sandbox::{Fault, FaultKind, Rejection};
 const PAGES: usize = 64;
 /// As many of the longest calls may a whole probe take.
 const CALLS: u32 = 3;
+/// Characters of a claim that is none.
+const CLAIM: usize = 200;
 
 /// What a provider said of itself when it was asked.
 #[derive(Debug, Clone)]
@@ -105,11 +108,13 @@ impl Provider {
         let about = self.describe(Permit::host()).await.map_err(failed("its description"))?;
         let entries = self.first_entries().await.map_err(failed("its list"))?;
         let templates = self.all_templates().await.map_err(failed("its templates"))?;
-        let mut left_out = [entries.left_out, templates.left_out].concat();
         let (claims, odd): (Vec<_>, Vec<_>) = about.claims.into_iter().partition(|claim| is_claim(claim));
-        left_out.extend(
-            odd.iter().map(|claim| format!("a claim that is no URI prefix with a scheme: {claim:?}")),
-        );
+        let mut left = Left::new(&self.grant.secrets);
+        for claim in odd {
+            let claim: String = left.clean(&claim).chars().take(CLAIM).collect();
+            left.out(format!("a claim that is no URI prefix with a scheme: {claim:?}"));
+        }
+        let left_out = [entries.left_out, templates.left_out, left.notes()].concat();
         let unsaid = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
         Ok(Probed {
             title: about.title,

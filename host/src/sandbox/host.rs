@@ -16,7 +16,8 @@ impl State {
         let may = self.reports_left > 0;
         self.reports_left = self.reports_left.saturating_sub(1);
         if !may && self.lease.grant.limits.reports > 0 {
-            tracing::debug!(provider = self.lease.provider.as_str(), "a report beyond the limit is left out");
+            let (team, provider) = (self.lease.team.named(), self.lease.provider.as_str());
+            tracing::debug!(team, provider, "a report beyond the limit is left out");
         }
         may
     }
@@ -28,8 +29,8 @@ impl State {
         let taken = self.lease.pace.allows() && self.lease.signals.say(&self.lease.provider, signal);
         if !taken && !self.lost_one {
             self.lost_one = true;
-            let provider = self.lease.provider.as_str();
-            tracing::warn!(provider, "it signals more often than anybody can take; some of it is lost");
+            let (team, provider) = (self.lease.team.named(), self.lease.provider.as_str());
+            tracing::warn!(team, provider, "it signals more often than anybody can take; some of it is lost");
         }
     }
 }
@@ -70,6 +71,7 @@ impl provider_host::Host for State {
 
     fn resource_updated(&mut self, uri: String) -> wasmtime::Result<()> {
         if let Err(error) = Uri::parse(&uri) {
+            let error = error.about(&self.lease.grant.secrets.redact(&uri));
             self.log.line(Level::Warn, &format!("it says that something was updated: {error}"));
             return Ok(());
         }

@@ -30,6 +30,8 @@ pub(super) struct Meter {
     pub(super) refused: bool,
     /// It was not the guest that needs too much, but its team that has no more.
     pub(super) crowded: bool,
+    /// It was made to wait, since its team has used up its time on processors.
+    pub(super) stood_still: bool,
     tally: Arc<Tally>,
     share: Option<Memory>,
 }
@@ -45,6 +47,7 @@ impl Meter {
             instances: limits.instances as usize,
             refused: false,
             crowded: false,
+            stood_still: false,
             share: ration.map(Memory::none),
         }
     }
@@ -122,13 +125,14 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
     let ration = store.data().lease.ration.clone();
     let mut ticks = 0;
     store.set_epoch_deadline(2);
-    store.epoch_deadline_callback(move |_| {
+    store.epoch_deadline_callback(move |mut store| {
         ticks += 1;
         if ticks > budget {
             flag.store(true, Ordering::Relaxed);
             return Ok(UpdateDeadline::Interrupt);
         }
         if ration.as_ref().is_some_and(|ration| ration.over_cpu().is_some()) {
+            store.data_mut().meter.stood_still = true;
             return Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(OVER))));
         }
         if ticks <= FREE_TICKS {

@@ -36,6 +36,8 @@ struct Pages {
     team: TeamName,
     /// What it must not say.
     secrets: Secrets,
+    /// Bytes of the longest of them.
+    longest: usize,
     left: usize,
     silenced: bool,
     tail: Vec<u8>,
@@ -43,8 +45,8 @@ struct Pages {
 
 impl Log {
     pub(super) fn new((provider, team): (ProviderName, TeamName), budget: u32, secrets: Secrets) -> Self {
-        let pages =
-            Pages { provider, team, secrets, left: budget as usize, silenced: false, tail: Vec::new() };
+        let (longest, left) = (secrets.longest(), budget as usize);
+        let pages = Pages { provider, team, secrets, longest, left, silenced: false, tail: Vec::new() };
         Self(Arc::new(Mutex::new(pages)))
     }
 
@@ -59,7 +61,8 @@ impl Log {
     /// The last that was written to stderr.
     pub(super) fn tail(&self) -> String {
         let pages = self.pages();
-        let tail = String::from_utf8_lossy(&pages.tail);
+        let begin = pages.secrets.cut(&pages.tail, pages.tail.len().saturating_sub(TAIL));
+        let tail = String::from_utf8_lossy(&pages.tail[begin..]);
         pages.secrets.redact(tail.trim()).into_owned()
     }
 }
@@ -91,10 +94,30 @@ impl Pages {
         }
     }
 
+    /// With as much more as a secret is long: where one stands at its beginning, it is known by all of it.
     fn keep_tail(&mut self, bytes: &[u8]) {
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
-        let surplus = self.tail.len().saturating_sub(TAIL);
+        let most = TAIL + self.longest;
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(most)..]);
+        let surplus = self.tail.len().saturating_sub(most);
         self.tail.drain(..surplus);
+    }
+
+    /// Tells what is whole of what came, and as much of an unended line as is too long to wait for its end.
+    fn take(&mut self, level: Level, line: &mut Vec<u8>, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n').flat_map(|piece| piece.chunks(LINE)) {
+            line.extend_from_slice(piece);
+            if line.ends_with(b"\n") {
+                self.line(level, String::from_utf8_lossy(line).trim_end());
+                line.clear();
+            }
+            let most = LINE.max(self.longest);
+            while line.len() >= most + self.longest {
+                // Where one begins in another all the way, it is told as it is.
+                let cut = Some(self.secrets.cut(line, most)).filter(|cut| *cut > 0).unwrap_or(line.len());
+                self.line(level, &String::from_utf8_lossy(&line[..cut]));
+                line.drain(..cut);
+            }
+        }
     }
 }
 
@@ -117,13 +140,7 @@ impl Stream {
         if self.level == Level::Warn {
             pages.keep_tail(bytes);
         }
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n').flat_map(|piece| piece.chunks(LINE)) {
-            line.extend_from_slice(piece);
-            if piece.ends_with(b"\n") || line.len() >= LINE {
-                pages.line(self.level, String::from_utf8_lossy(&line).trim_end());
-                line.clear();
-            }
-        }
+        pages.take(self.level, &mut line, bytes);
     }
 }
 

@@ -2,7 +2,7 @@
 //! A request is checked by method, scheme, host and port, the name is resolved once, every address is
 //! checked, and only a checked address is connected to. Redirects are handed to the guest, which has to ask again.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use http_body_util::{BodyExt, Limited};
@@ -11,6 +11,7 @@ use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpH
 
 use super::address;
 use super::log::{Level, Log};
+use super::lookup::Lookups;
 use crate::policy::{Grant, HostRule};
 use crate::trace::Trace;
 
@@ -19,6 +20,7 @@ pub struct Outgoing {
     rules: Arc<[HostRule]>,
     timeout: std::time::Duration,
     body_limit: u64,
+    lookups: Arc<Lookups>,
     /// Only to the public network, and also into this one: never a connection of the one for a request of the other.
     clients: [OnceLock<Result<reqwest::Client, String>>; 2],
 }
@@ -49,6 +51,7 @@ impl Outgoing {
             rules: grant.hosts.clone().into(),
             timeout: grant.limits.wall,
             body_limit: grant.limits.http_body,
+            lookups: Arc::new(Lookups::new()),
             clients: [OnceLock::new(), OnceLock::new()],
         }
     }
@@ -100,7 +103,7 @@ impl Outgoing {
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .timeout(self.timeout)
-            .dns_resolver(Arc::new(Resolver(reach)))
+            .dns_resolver(Arc::new(Resolver { reach, lookups: self.lookups.clone() }))
             .build()
             .map_err(|error| format!("cannot set up TLS: {error}"))
     }
@@ -157,7 +160,10 @@ fn failure(error: &reqwest::Error) -> Refusal {
 }
 
 /// Resolves names, and leaves out addresses inside this network unless the request may go there.
-struct Resolver(Reach);
+struct Resolver {
+    reach: Reach,
+    lookups: Arc<Lookups>,
+}
 
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -171,10 +177,10 @@ struct Inside {
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
-        let private = self.0 == Reach::Private;
+        let (private, lookups) = (self.reach == Reach::Private, self.lookups.clone());
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let inside = found.iter().map(SocketAddr::ip).find(|address| !address::is_public(*address));
+            let found = lookups.addresses(name.clone()).await?;
+            let inside = found.iter().map(|found| found.ip()).find(|address| !address::is_public(*address));
             let usable: Vec<_> =
                 found.into_iter().filter(|found| private || address::is_public(found.ip())).collect();
             match inside {

@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::{Collector, otlp};
+use super::{Collector, Waiting, otlp};
 use crate::drain::Drain;
 use crate::metrics::Metrics;
 use crate::trace::Span;
@@ -32,7 +32,7 @@ pub(super) struct Export {
     client: reqwest::Client,
     url: String,
     service: String,
-    waiting: mpsc::Receiver<Span>,
+    waiting: mpsc::Receiver<Waiting>,
     metrics: Metrics,
     dropping: Arc<AtomicBool>,
     drain: Drain,
@@ -76,7 +76,7 @@ struct Partial {
 impl Export {
     pub(super) fn new(
         collector: &Collector,
-        waiting: mpsc::Receiver<Span>,
+        waiting: mpsc::Receiver<Waiting>,
         metrics: Metrics,
         dropping: Arc<AtomicBool>,
         drain: Drain,
@@ -155,6 +155,7 @@ impl Export {
                 self.waiting.recv_many(&mut spans, room).await;
             }
         }
+        let spans: Vec<_> = spans.into_iter().map(|waiting: Waiting| waiting.span).collect();
         (!spans.is_empty()).then_some(spans)
     }
 

@@ -13,6 +13,13 @@ pub struct BadPattern {
     why: &'static str,
 }
 
+impl BadPattern {
+    /// The same, said of this text, in which something may have been taken out.
+    pub fn about(self, text: &str) -> Self {
+        bad(text, (self.at, self.why))
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// As URIs have it: what is not ASCII is percent-encoded.

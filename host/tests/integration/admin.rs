@@ -4,18 +4,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use larder::metrics::{Outcome, Text};
+use larder::policy::Quota;
 use serde_json::Value;
 
 use crate::house::{House, Plan, component};
-use crate::process::{Place, Running};
+use crate::process::{Place, Running, http_client};
 use crate::revision::until;
 use crate::wire::{ACCEPT, JSON, Wire};
 
 const CONFIG: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n";
 
 /// A server that runs, and who looks at it.
-struct Seen {
-    running: Running,
+pub(crate) struct Seen {
+    pub(crate) running: Running,
     admin: String,
     client: reqwest::Client,
 }
@@ -26,18 +27,18 @@ impl Seen {
         let mut running = place.start("serve --listen 127.0.0.1:0 --config larder.toml");
         let line = running.told("/status are at http://");
         let admin = line.trim().rsplit(' ').next().unwrap().to_owned();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = http_client();
         Self { running, admin, client }
     }
 
     /// Started, and waited for.
-    fn open(place: &Place) -> (Self, String) {
+    pub(crate) fn open(place: &Place) -> (Self, String) {
         let mut seen = Self::begin(place);
         let line = seen.running.told("serves http://");
         (seen, line.trim().rsplit(' ').next().unwrap().to_owned())
     }
 
-    async fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) async fn get(&self, path: &str) -> (u16, String) {
         self.get_with(path, &[]).await
     }
 
@@ -175,6 +176,31 @@ async fn a_call_that_gets_no_turn_in_time_is_busy() {
     told.sort();
     assert!(told[0].contains("busy") && told[1] == "slept", "{told:?}");
     assert_eq!(calls(&house, "sleep", "busy"), 1.0);
+    let last = house.reader.snapshot().offers()[0].provider.tally().last_error();
+    assert_eq!(last, None, "that many ask at once is no error of its own");
+}
+
+#[tokio::test]
+async fn whatever_a_call_waits_for_is_one_wait() {
+    let house = Plan::of("sleep").quota(Quota { calls: 1, ..Quota::default() });
+    let house = house.terms("sleep", |grant, _| grant.limits.queue = Duration::from_secs(60)).open().await;
+    let waited = || number(&shown(&house), r#"larder_queue_seconds_sum{team="default",provider="sleep"}"#);
+    let before = waited();
+    tokio::join!(house.text("sleep://ms/1000"), house.text("sleep://ms/1001"));
+    // The provider had a turn for each; its team had not.
+    assert!(waited() - before > 0.5, "{} {before}", waited());
+}
+
+#[tokio::test]
+async fn who_keeps_a_connection_open_makes_no_untrue_message_at_the_end() {
+    let (seen, _) = Seen::open(&Place::of("echo").file("larder.toml", CONFIG));
+    let mut half = std::net::TcpStream::connect(seen.admin.trim_start_matches("http://")).unwrap();
+    std::io::Write::write_all(&mut half, b"GET /livez HTTP/1.1\r\n").unwrap();
+    // Answered after it, so the half of a request is there as well.
+    assert_eq!(seen.get("/livez").await.0, 200);
+    seen.running.signal("TERM");
+    let said = seen.running.end().no(0);
+    assert!(!said.contains("could not be written"), "{said}");
 }
 
 #[tokio::test]
@@ -390,15 +416,20 @@ async fn each_team_is_seen_with_what_was_asked_and_given() {
     assert_eq!(echo["grants"]["secrets"], serde_json::json!(["key"]));
     assert_eq!(echo["grants"]["env"], serde_json::json!(["HOME"]));
     assert!(!text.contains("hush"), "{text}");
-    // Each team's health is told.
-    let why = status["reasons"].to_string();
+    // Each team's health is told, and is no reason to turn others away.
+    let why = status["troubles"].to_string();
     assert!(why.contains("team beta: cannot look into") && !why.contains("team alpha"), "{why}");
+    assert_eq!((&status["ready"], &status["reasons"]), (&true.into(), &serde_json::json!([])));
+    assert_eq!(seen.get("/readyz").await.0, 200);
     let samples = parse(&seen.get("/metrics").await.1);
     for (key, expected) in [
         (r#"larder_loads_total{team="alpha",outcome="served"}"#, 1.0),
         (r#"larder_loads_total{team="beta",outcome="served"}"#, 0.0),
         (r#"larder_providers{team="alpha"}"#, 1.0),
         (r#"larder_providers{team="beta"}"#, 0.0),
+        (r#"larder_set_aside{team="alpha",provider="echo"}"#, 0.0),
+        (r#"larder_cache_entries{team="alpha"}"#, 0.0),
+        (r#"larder_cache_bytes{team="beta"}"#, 0.0),
     ] {
         assert_eq!(number(&samples, key), expected, "{key}");
     }

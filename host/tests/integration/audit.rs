@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use larder::audit::{self, Audit, OnFull, Target};
 use larder::drain::Drain;
+use larder::gateway::Error;
+use larder::health::Health;
 use larder::metrics::{Metrics, Text};
 use serde_json::Value;
 
+use crate::admin::Seen;
 use crate::house::{Plan, someone};
 use crate::process::Place;
 use crate::revision::until;
@@ -89,7 +92,7 @@ async fn audited(guests: &str, to: Target, on_full: OnFull) -> (crate::house::Ho
     let mut house = Plan::of(guests).open().await;
     let last = Drain::new();
     let config = audit::Config { to: Some(to), on_full };
-    let audit = Audit::open(&config, house.metrics.clone(), &last).unwrap();
+    let audit = Audit::open(&config, house.metrics.clone(), Health::default(), &last).unwrap();
     house.gateway = house.gateway.with_audit(audit);
     (house, last)
 }
@@ -250,4 +253,77 @@ fn each_line_names_the_team_that_answered() {
     let teams: Vec<_> =
         all.iter().map(|line| (line["team"].as_str().unwrap(), line["outcome"].as_str().unwrap())).collect();
     assert_eq!(teams, [("alpha", "ok"), ("beta", "ok"), ("alpha,beta", "not-found")]);
+}
+
+/// A folder where the file should be stands for what cannot be written, and can be again.
+#[tokio::test]
+async fn that_reads_wait_for_the_log_is_told_by_readiness() {
+    for (on_full, status, words) in [
+        ("wait", 503, "the audit log cannot be written, and reads wait for it: "),
+        ("drop", 200, "the audit log cannot be written, and its lines are lost: "),
+    ] {
+        let config = format!(
+            "[admin]\nlisten = \"127.0.0.1:0\"\n[audit]\nfile = \"audit.log\"\non_full = \"{on_full}\"\n"
+        );
+        let place = Place::of("echo").file("larder.toml", &config);
+        let (seen, url) = Seen::open(&place);
+        assert_eq!(seen.get("/readyz").await.0, 200);
+        fs::remove_file(place.path("audit.log")).unwrap();
+        fs::create_dir(place.path("audit.log")).unwrap();
+        place.larder(&format!("read echo://hello --url {url}")).yes();
+        until("it is told", async || seen.get("/status").await.1.contains(words)).await;
+        assert_eq!(seen.get("/readyz").await.0, status, "{on_full}");
+        fs::remove_dir(place.path("audit.log")).unwrap();
+        place.larder(&format!("read echo://many --url {url}")).yes();
+        until("it is over", async || !seen.get("/status").await.1.contains(words)).await;
+        assert_eq!(seen.get("/readyz").await.0, 200, "{on_full}");
+    }
+}
+
+#[tokio::test]
+async fn what_can_not_be_written_down_any_more_is_not_read_where_reads_wait() {
+    let folder = tempfile::TempDir::new().unwrap();
+    for on_full in [OnFull::Wait, OnFull::Drop] {
+        let (house, last) = audited("echo", Target::File(folder.path().join("audit.log")), on_full).await;
+        assert!(last.finish(Duration::from_secs(60)).await);
+        let calls = || {
+            let catalog = house.reader.snapshot();
+            catalog.offers()[0].provider.tally().calls(larder::metrics::Outcome::Ok)
+        };
+        let before = calls();
+        let answer = house.gateway.read(&someone(), "echo://hello", None).await;
+        match on_full {
+            OnFull::Wait => assert!(matches!(answer, Err(Error::Unaudited(_))), "{answer:?}"),
+            OnFull::Drop => assert!(answer.is_ok() && counted(&house.metrics, "dropped") == 1),
+        }
+        assert_eq!(calls() - before, u64::from(on_full == OnFull::Drop));
+    }
+}
+
+#[test]
+fn who_is_read_when_all_ends_at_once_has_a_line() {
+    let place = Place::of("sleep").file("larder.toml", "[audit]\nfile = \"audit.log\"\n");
+    let (mut running, url) = place.serve("--config larder.toml");
+    let reading = place.start(&format!("read sleep://hour --url {url}"));
+    running.told("sleeping");
+    running.signal("TERM");
+    running.told("once more ends at once");
+    running.signal("TERM");
+    let said = running.end().no(0);
+    assert!(!said.contains("could not be written in time"), "{said}");
+    drop(reading);
+    let all = lines(&fs::read_to_string(place.path("audit.log")).unwrap());
+    assert_eq!(
+        all.iter().map(short).collect::<Vec<_>>(),
+        ["default sleep sleep://hour cancelled cached=false bytes=0"]
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_that_nobody_reads_is_refused_at_once() {
+    let place = Place::of("echo").file("larder.toml", "[audit]\nfile = \"pipe\"\n");
+    assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    let said = place.larder("serve --listen 127.0.0.1:0 --config larder.toml").no(1);
+    assert!(said.contains("is a pipe that nobody reads: start its reader first"), "{said}");
 }

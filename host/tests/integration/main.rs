@@ -38,6 +38,7 @@ mod misbehaviour;
 mod modern;
 mod reload;
 mod resume;
+mod secrets;
 mod stalled;
 mod stdio;
 mod teams;

@@ -35,6 +35,13 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
+/// A client over HTTP. Its TLS has to be there before any of it is built, whichever test of this process comes first.
+pub(crate) fn http_client() -> reqwest::Client {
+    // An error says that another test has installed it.
+    _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
 impl Place {
     /// With these guests, as in `house::Plan::of`.
     pub(crate) fn of(guests: &str) -> Self {

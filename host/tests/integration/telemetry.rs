@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use larder::drain::Drain;
 use larder::metrics::{Metrics, Text};
+use larder::name::{TeamName, Teams};
 use larder::policy::Secret;
 use larder::resource::{Call, Caller};
 use larder::telemetry::{Collector, Telemetry};
 use serde_json::{Value, json};
 
 use crate::house::someone;
-use crate::process::{Place, Running};
+use crate::process::{Place, Running, http_client};
 use crate::revision::until;
 use crate::trace::{PARENT, mirror};
 use crate::wire::{ACCEPT, JSON, MODERN, meta};
@@ -95,7 +96,7 @@ fn serve(guests: &str, otlp: &str, more: &str) -> (Place, Running, String) {
 async fn read(url: &str, uri: &str, parent: Option<&str>) -> String {
     let params = json!({ "uri": uri, "_meta": meta() });
     let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "resources/read", "params": params }).to_string();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     let mut request = client.post(url).body(body).timeout(Duration::from_secs(60));
     for (name, value) in [JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", uri)] {
         request = request.header(name, value);
@@ -212,23 +213,29 @@ fn counted(metrics: &Metrics, outcome: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(&key)).unwrap().parse().unwrap()
 }
 
-fn open(url: &str) -> (Telemetry, Metrics, Drain) {
+fn open(url: &str, teams: &[TeamName]) -> (Telemetry, Metrics, Drain) {
     let headers = vec![("x-key".to_owned(), Secret::new("key"))];
     let collector = Collector { url: url.into(), headers, service: "pantry".into(), sample: 1.0 };
     let (metrics, drain) = (Metrics::default(), Drain::new());
-    let telemetry = Telemetry::open(&Some(collector), &metrics, &drain).unwrap();
+    let teams = teams.iter().cloned();
+    let telemetry = Telemetry::open(&Some(collector), teams, &metrics, &drain).unwrap();
     (telemetry, metrics, drain)
 }
 
 fn record(telemetry: &Telemetry) {
+    record_for(telemetry, &TeamName::sole());
+}
+
+fn record_for(telemetry: &Telemetry, team: &TeamName) {
     let caller: Caller = someone().caller.clone().unwrap();
+    let caller = Caller { teams: Teams::from(team.clone()), ..caller };
     telemetry.request(&mut Call::by(caller), "ping").expect("all are recorded").end(None);
 }
 
 #[tokio::test]
 async fn what_became_of_each_span_is_counted() {
     let collector = Receiver::new(&["503 Service Unavailable", "200 OK", "400 Bad Request"]);
-    let (telemetry, metrics, drain) = open(&collector.url);
+    let (telemetry, metrics, drain) = open(&collector.url, &[TeamName::sole()]);
     record(&telemetry);
     until("it was sent again", async || counted(&metrics, "written") == 1).await;
     record(&telemetry);
@@ -242,7 +249,8 @@ async fn what_became_of_each_span_is_counted() {
 #[tokio::test]
 async fn spans_that_nobody_takes_are_bounded() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (telemetry, metrics, drain) = open(&format!("http://{}", silent.local_addr().unwrap()));
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let (telemetry, metrics, drain) = open(&url, &[TeamName::sole()]);
     for _ in 0..20_000 {
         record(&telemetry);
     }
@@ -251,4 +259,63 @@ async fn spans_that_nobody_takes_are_bounded() {
     record(&telemetry);
     let (dropped, failed) = (counted(&metrics, "dropped"), counted(&metrics, "failed"));
     assert_eq!((dropped + failed, counted(&metrics, "written")), (20_001, 0));
+}
+
+#[tokio::test]
+async fn a_team_that_has_everything_recorded_leaves_room_for_the_others() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let [loud, quiet] = ["alpha", "beta"].map(|name| TeamName::parse(name).unwrap());
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let (telemetry, metrics, drain) = open(&url, &[loud.clone(), quiet.clone()]);
+    (0..10_000).for_each(|_| record_for(&telemetry, &loud));
+    let dropped = counted(&metrics, "dropped");
+    assert!(dropped > 5_000, "{dropped}");
+    (0..1_000).for_each(|_| record_for(&telemetry, &quiet));
+    assert_eq!(counted(&metrics, "dropped"), dropped);
+    drain.finish(Duration::from_secs(60)).await;
+}
+
+#[tokio::test]
+async fn what_is_no_trouble_is_no_error() {
+    let collector = Receiver::new(&[]);
+    let more = "[provider.moody]\ndirs = [{ host = \"mood\", guest = \"/mood\" }]\n";
+    let config = format!("[telemetry]\notlp = \"{}\"\n{more}", collector.url);
+    let place = Place::of("echo moody").file("larder.toml", &config);
+    std::fs::create_dir(place.path("mood")).unwrap();
+    let (running, url) = place.serve("--config larder.toml");
+    read(&url, "echo://error/not-found", Some(PARENT)).await;
+    for n in 0..6 {
+        read(&url, &format!("moody://{n}"), Some(PARENT)).await;
+    }
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
+    let outcome = |span: &Value| {
+        let text = |key| attribute(span, key).as_str().unwrap_or("-").to_owned();
+        format!("{} {} {}", text("larder.outcome"), text("error.type"), span["status"])
+    };
+    let calls: Vec<_> = collector.named("provider read").iter().map(outcome).collect();
+    assert_eq!(calls[0], "not-found - {}");
+    assert_eq!(calls[5], r#"trap trap {"code":2}"#);
+    assert_eq!(calls[6], r#"set-aside set-aside {"code":2}"#, "nobody went away");
+    let request = &collector.named("resources/read")[0];
+    assert_eq!((&request["status"], attribute(request, "error.type")), (&json!({}), Value::Null));
+    assert_eq!(attribute(request, "rpc.response.status_code"), "-32602");
+}
+
+#[tokio::test]
+async fn who_opens_a_session_or_listens_is_recorded_too() {
+    let collector = Receiver::new(&[]);
+    let (place, running, url) = serve("echo", &collector.url, "");
+    place.larder(&format!("read echo://hello --protocol 2025-06-18 --url {url}")).yes();
+    let watch = place.start(&format!("watch echo://hello --url {url}"));
+    until("both are recorded", async || {
+        ["initialize", "subscriptions/listen"].iter().all(|name| collector.named(name).len() == 1)
+    })
+    .await;
+    let opened = &collector.named("initialize")[0];
+    assert_eq!(attribute(opened, "mcp.protocol.version"), "2025-06-18");
+    assert_eq!((&opened["status"], &opened["kind"]), (&json!({}), &json!(2)));
+    drop(watch);
+    running.signal("TERM");
+    assert_eq!(running.end().code, Some(0));
 }

@@ -11,6 +11,7 @@ use larder::telemetry::Telemetry;
 use serde_json::{Value, json};
 
 use crate::house::{House, Plan};
+use crate::process::http_client;
 
 /// What came back.
 pub(crate) struct Answer {
@@ -89,7 +90,7 @@ impl Wire {
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
         let endpoint = Endpoint::new(config, gate.clone(), gateway, drain, (metrics, Telemetry::default()));
         house.drain.spawn(async move { endpoint.serve_http(listener).await });
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = http_client();
         Self { house, url: format!("http://{address}/mcp"), address, client, gate }
     }
 

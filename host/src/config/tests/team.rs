@@ -181,7 +181,7 @@ both = { file = "docs/key", env = "UNSET" }
             larder.toml:12: team.a.ceiling.dirs[0]: there is no folder FOLDER/gone: create it
             larder.toml:12: team.a.ceiling.dirs[1]: `guest` says nothing in a ceiling: take it out
             larder.toml:12: team.a.ceiling.secrets[0]: there is no secret `none`: write [secret.none]
-            larder.toml:13: team.a.quota.calls: invalid value: integer `0`, expected a nonzero u32
+            larder.toml:13: team.a.quota.calls: invalid value: integer, expected a nonzero u32
             larder.toml:15: team.a.provider.p.secrets[1]: there is no secret `none`: write [secret.none]
             larder.toml:15: team.a.provider.p.secrets[0]: `key` is a setting, too: take one of them out
             larder.toml:19: secret.lost.file: cannot read FOLDER/gone: No such file or directory (os error 2)

@@ -30,12 +30,17 @@ const MOST: usize = 64;
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 impl Endpoint {
-    pub(super) fn initialize(&self, who: &Who, request: &Request<'_>) -> Result<Response, Refusal> {
+    pub(super) fn initialize(
+        &self,
+        headers: &HeaderMap,
+        who: &Who,
+        request: &Request<'_>,
+    ) -> Result<Response, Refusal> {
         let version = Legacy::requested(request)?;
         let caller = who.caller.clone();
         let watch = self.0.gateway.watch(&caller);
         watch.list_changes(true);
-        let handshake = self.handshake(&request.id, version, &caller);
+        let handshake = self.handshake(request, Some(headers), version, &caller);
         let ear = Ear::new(watch, caller.clone());
         let session = self.0.sessions.open(version, caller, ear)?;
         let id = HeaderValue::from_str(&session.id)

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Two, by, caller, text};
 use crate::house::Plan;
+use crate::process::http_client;
 use crate::wire::{self, ACCEPT, JSON, MODERN};
 
 /// A long time, and one call a name.
@@ -152,7 +153,7 @@ async fn no_answer_is_for_whoever_may_ask() {
         (two.alpha.metrics.clone(), Telemetry::default()),
     );
     two.alpha.drain.spawn(async move { endpoint.serve_http(listener).await });
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     for (method, mut params) in [
         ("server/discover", json!({})),
         ("resources/list", json!({})),
