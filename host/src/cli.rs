@@ -24,6 +24,7 @@ mod table;
 mod team;
 mod templates;
 mod token;
+mod walk;
 mod watch;
 
 use std::io;

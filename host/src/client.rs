@@ -12,7 +12,7 @@
 //! let mut cursor = None;
 //! loop {
 //!     let page = client.resources(&Filter::default(), cursor.as_deref()).await?;
-//!     for resource in &page.resources {
+//!     for resource in &page.items {
 //!         println!("{} ({})", resource.uri, resource.name);
 //!     }
 //!     cursor = page.next_cursor;
@@ -88,9 +88,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
 pub use admin::status;
-pub use answer::{
-    Completion, Content, NotBase64, Progress, Reading, Resource, ResourcePage, ResourceTemplate, TemplatePage,
-};
+pub use answer::{Completion, Content, NotBase64, Page, Progress, Reading, Resource, ResourceTemplate};
 pub use connect::Connect;
 pub use error::{ClientError, Refusal};
 pub use filter::Filter;
@@ -171,7 +169,7 @@ impl Client {
         &mut self,
         filter: &Filter,
         cursor: Option<&str>,
-    ) -> Result<ResourcePage, ClientError> {
+    ) -> Result<Page<Resource>, ClientError> {
         self.ask("resources/list", page(filter, cursor), None).await
     }
 
@@ -180,7 +178,7 @@ impl Client {
         &mut self,
         filter: &Filter,
         cursor: Option<&str>,
-    ) -> Result<TemplatePage, ClientError> {
+    ) -> Result<Page<ResourceTemplate>, ClientError> {
         self.ask("resources/templates/list", page(filter, cursor), None).await
     }
 

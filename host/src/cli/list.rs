@@ -1,7 +1,5 @@
 //! `larder list`: the resources, page after page.
 
-use std::collections::HashSet;
-
 use clap::Args;
 use serde_json::{Number, json};
 
@@ -9,8 +7,9 @@ use super::failure::Failure;
 use super::narrow::Narrow;
 use super::reach::Reach;
 use super::table::{self, Table};
+use super::walk::walk;
 use super::{Answer, out};
-use crate::client::{Client, Filter, Resource};
+use crate::client::{Filter, Resource};
 
 /// Lists the resources of a server, or of a folder of components
 #[derive(Debug, Args)]
@@ -33,8 +32,8 @@ pub(super) struct List {
 impl List {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let mut reached = self.reach.of_team_listed(self.narrow.team.as_deref()).connect().await?;
-        let resources =
-            walk(&mut reached.client, &self.narrow.into(), self.limit.unwrap_or(usize::MAX)).await;
+        let (filter, limit) = (Filter::from(self.narrow), self.limit.unwrap_or(usize::MAX));
+        let resources = walk(limit, async |from| reached.client.resources(&filter, from).await).await;
         reached.end().await;
         let resources = resources?;
         match self.json {
@@ -43,25 +42,6 @@ impl List {
             false => out::text(&show(&resources).show(out::colour()))?,
         }
         Ok(Answer::Yes)
-    }
-}
-
-async fn walk(client: &mut Client, filter: &Filter, limit: usize) -> Result<Vec<Resource>, Failure> {
-    let mut found = Vec::new();
-    let mut seen = HashSet::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let page = client.resources(filter, cursor.as_deref()).await?;
-        found.extend(page.resources);
-        if found.len() >= limit {
-            found.truncate(limit);
-            return Ok(found);
-        }
-        let Some(next) = page.next_cursor else { return Ok(found) };
-        if !seen.insert(next.clone()) {
-            return Err(Failure::Circle);
-        }
-        cursor = Some(next);
     }
 }
 

@@ -1,7 +1,5 @@
 //! `larder templates`: the families of resources.
 
-use std::collections::HashSet;
-
 use clap::Args;
 use serde_json::json;
 
@@ -9,8 +7,9 @@ use super::failure::Failure;
 use super::narrow::Narrow;
 use super::reach::Reach;
 use super::table::Table;
+use super::walk::walk;
 use super::{Answer, out};
-use crate::client::{Client, Filter, ResourceTemplate};
+use crate::client::{Filter, ResourceTemplate};
 
 /// Lists the templates of a server, or of a folder of components
 #[derive(Debug, Args)]
@@ -27,7 +26,8 @@ pub(super) struct Templates {
 impl Templates {
     pub(super) async fn run(self) -> Result<Answer, Failure> {
         let mut reached = self.reach.of_team_listed(self.narrow.team.as_deref()).connect().await?;
-        let templates = walk(&mut reached.client, &self.narrow.into()).await;
+        let filter = Filter::from(self.narrow);
+        let templates = walk(usize::MAX, async |from| reached.client.templates(&filter, from).await).await;
         reached.end().await;
         let templates = templates?;
         match self.json {
@@ -36,21 +36,6 @@ impl Templates {
             false => out::text(&show(&templates).show(out::colour()))?,
         }
         Ok(Answer::Yes)
-    }
-}
-
-async fn walk(client: &mut Client, filter: &Filter) -> Result<Vec<ResourceTemplate>, Failure> {
-    let mut found = Vec::new();
-    let mut seen = HashSet::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let page = client.templates(filter, cursor.as_deref()).await?;
-        found.extend(page.resource_templates);
-        let Some(next) = page.next_cursor else { return Ok(found) };
-        if !seen.insert(next.clone()) {
-            return Err(Failure::Circle);
-        }
-        cursor = Some(next);
     }
 }
 

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// A part of the list of resources.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A part of a list: of resources, or of templates.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ResourcePage {
-    /// The resources of this page.
-    pub resources: Vec<Resource>,
+pub struct Page<T> {
+    /// What is listed, under the name that it has in the one list or in the other.
+    #[serde(alias = "resources", alias = "resourceTemplates")]
+    pub items: Vec<T>,
     /// Where the next page begins; none at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Everything else.
     #[serde(flatten)]
@@ -34,20 +34,6 @@ pub struct Resource {
     /// Its size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Number>,
-    /// Everything else.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
-}
-
-/// A part of the list of templates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TemplatePage {
-    /// The templates of this page.
-    pub resource_templates: Vec<ResourceTemplate>,
-    /// Where the next page begins; none at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
     /// Everything else.
     #[serde(flatten)]
     pub rest: Map<String, Value>,

@@ -80,9 +80,9 @@ async fn next(listening: &mut larder::client::Listening) -> Option<News> {
 /// All that a client can ask.
 async fn asks_everything(client: &mut Client) {
     let page = client.resources(&Filter::default(), None).await.unwrap();
-    assert_eq!(page.resources.len(), 4);
+    assert_eq!(page.items.len(), 4);
     let page = client.templates(&Filter::default(), None).await.unwrap();
-    assert_eq!(page.resource_templates.len(), 4);
+    assert_eq!(page.items.len(), 4);
     let blob = client.read("echo://blob").await.unwrap();
     assert_eq!(blob.contents[0].bytes().unwrap(), [0, 159, 146, 150]);
     let filled = [("lang".to_owned(), "en".to_owned())];
