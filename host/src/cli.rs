@@ -18,6 +18,7 @@ mod out;
 mod pack;
 mod reach;
 mod read;
+mod request;
 mod serve;
 mod status;
 mod table;
@@ -58,6 +59,7 @@ enum Command {
     Read(read::Read),
     Complete(complete::Complete),
     Watch(watch::Watch),
+    Request(request::Request),
     Approve(approve::Approve),
     Token(token::Token),
     New(new::New),
@@ -128,6 +130,7 @@ impl Command {
             Self::Read(read) => read.run().await,
             Self::Complete(complete) => complete.run().await,
             Self::Watch(watch) => watch.run().await,
+            Self::Request(request) => request.run().await,
             Self::Approve(approve) => approve.run().await,
             Self::Token(token) => token.run(),
             Self::New(new) => new.run(),

@@ -1,5 +1,6 @@
-//! An MCP client for resources: lists, templates, reads, completion, listening. It speaks the era of requests that
-//! stand for themselves (2026-07-28) and falls back to `initialize` where the server is older.
+//! An MCP client for resources: lists, templates, reads, completion, listening, and other methods by their names. It
+//! speaks the era of requests that stand for themselves (2026-07-28) and falls back to `initialize` where the server is
+//! older.
 //! Over HTTP, or over lines of JSON. Besides the endpoint the only room that knows MCP.
 //!
 //! Answers are small typed structs; what they do not name is kept in `rest`, so that nothing gets lost.
@@ -92,7 +93,7 @@ pub use answer::{Completion, Content, NotBase64, Page, Progress, Reading, Resour
 pub use connect::Connect;
 pub use error::{ClientError, Refusal};
 pub use filter::Filter;
-pub use listen::{Listening, News, Wanted};
+pub use listen::{Listening, News, Notification, Wanted};
 pub use revision::{Revision, UnknownRevision};
 pub use watch::{Event, watch};
 
@@ -244,6 +245,25 @@ impl Client {
         }
         let answer: answer::Completed = self.ask("completion/complete", params, None).await?;
         Ok(answer.completion)
+    }
+
+    /// Asks by the name of a method, for what there is no function for. The result is read as it is wanted.
+    ///
+    /// ```no_run
+    /// # async fn get(client: &mut larder::client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let params = serde_json::from_str(r#"{ "uri": "file:///docs/hello.md" }"#)?;
+    /// let got: serde_json::Value = client.request("resources/get", params).await?;
+    /// println!("{}", got["contents"]["content"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn request<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: Map<String, Value>,
+    ) -> Result<T, ClientError> {
+        let name = message::name(method, &params);
+        self.ask(method, params.into(), name.as_deref()).await
     }
 
     /// Listens from now on. What a server does not let this client watch is left out: see [`Listening::honoured`].

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::app::RunError;
 use crate::author::{BindingsError, DiskError, PackError, ScaffoldError};
-use crate::client::ClientError;
+use crate::client::{ClientError, Revision};
 use crate::config::ConfigError;
 use crate::reconcile::ApprovalsError;
 
@@ -25,6 +25,8 @@ pub(super) enum Failure {
     Input { path: PathBuf, error: io::Error },
     #[error("the server gives the same page again and again; its list cannot be walked")]
     Circle,
+    #[error("{0} has no sessions: say `--protocol {newest}`, or an older one", newest = Revision::LEGACY)]
+    NoSession(Revision),
     #[error(transparent)]
     Approvals(#[from] ApprovalsError),
     #[error(transparent)]
@@ -54,6 +56,7 @@ impl Failure {
             | Self::Input { .. }
             | Self::NoToken(_)
             | Self::NoModule(_)
+            | Self::NoSession(_)
             | Self::Crowded { .. } => true,
             Self::New(error) => error.is_usage(),
             Self::Client(error) => error.is_usage(),

@@ -69,6 +69,14 @@ impl Reach {
         Self { team, ..self }
     }
 
+    /// In a session, of the newest revision that has them where none is said.
+    pub(super) fn in_session(self) -> Result<Self, Failure> {
+        match self.protocol.unwrap_or(Revision::LEGACY) {
+            modern if modern.is_modern() => Err(Failure::NoSession(modern)),
+            revision => Ok(Self { protocol: Some(revision), ..self }),
+        }
+    }
+
     pub(super) async fn connect(self) -> Result<Reached, Failure> {
         let door = self.door().await?;
         let client = door.client().await?;

@@ -34,6 +34,9 @@ fn command_lines_that_can_be_run() {
         "completions fish",
         "watch a:b c:d --list --json --count 2 --for 10s --url http://x/mcp",
         "watch --list --plugins p",
+        "request ping",
+        "request resources/get {\"uri\":\"a:b\"} --url http://x/mcp --token t",
+        "request a/b {} --listen --count 2 --then a/c --protocol 2025-06-18",
         "approve",
         "status",
         "status --admin http://x:1 --token t --json",
@@ -77,6 +80,13 @@ fn command_lines_that_cannot() {
         "watch a:b --count 0",
         expect!["error: invalid value '0' for '--count <N>': 0 is not in 1..18446744073709551615"],
     );
+    check(
+        "request ping []",
+        expect![
+            "error: invalid value '[]' for '[PARAMS]': it is not an object of JSON: invalid type: sequence, expected a map at line 1 column 0"
+        ],
+    );
+    check("request a/b --count 1", expect!["error: the following required arguments were not provided:"]);
     check("approve --yes", expect!["error: the following required arguments were not provided:"]);
     check(
         "list --token t --token-file f",

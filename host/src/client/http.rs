@@ -112,7 +112,7 @@ impl Http {
     async fn post(&self, message: &Outgoing<'_>, era: Era) -> Result<Response, ClientError> {
         let mut post = self.with_headers(self.client.post(self.url.clone()), era);
         if era == Era::Modern {
-            post = post.header("mcp-method", message.method);
+            post = post.header("mcp-method", header_text(message.method));
             if let Some(name) = message.name {
                 post = post.header("mcp-name", header_text(name));
             }

@@ -4,16 +4,18 @@
 use std::collections::VecDeque;
 
 use futures_util::stream::{self, Stream};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
 use super::error::ClientError;
 use super::greeting::Era;
 use super::http::{Http, Messages};
 use super::lines::Lines;
-use super::message::{Incoming, Outgoing};
+use super::message::{self, Incoming, Outgoing};
 use super::{Client, Transport, unheard};
 
-/// News that are kept while answers are waited for.
+/// What is kept while answers are waited for.
 const EARLY: usize = 1_000;
 
 /// What to hear of.
@@ -34,15 +36,27 @@ pub enum News {
     ListChanged,
 }
 
+/// What a server says without being asked, in its own words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Notification {
+    /// Of what it tells.
+    pub method: String,
+    /// What it tells; null if that is nothing.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub params: Value,
+}
+
 /// A client that listens.
 #[derive(Debug)]
 pub struct Listening {
     feed: Feed,
     era: Era,
+    /// The request that listens, where requests stand for themselves.
     id: u64,
+    asked: u64,
     honoured: Wanted,
     /// What was heard while other answers were waited for, each once.
-    early: VecDeque<News>,
+    early: VecDeque<Notification>,
 }
 
 #[derive(Debug)]
@@ -67,18 +81,55 @@ impl Listening {
     /// The next news; none when the server ends it in order. What is dropped before its answer may have taken
     /// news along: then begin anew.
     pub async fn next(&mut self) -> Result<Option<News>, ClientError> {
-        if let Some(news) = self.early.pop_front() {
-            return Ok(Some(news));
-        }
-        loop {
-            let Some(message) = self.message().await? else { return Ok(None) };
-            if self.era == Era::Modern && message.answers(Some(self.id)) {
-                return message.result::<Value>("subscriptions/listen").map(|_| None);
-            }
-            if let Some(news) = self.news(&message) {
+        while let Some(said) = self.said().await? {
+            if let Some(news) = said.news(self.honoured.list) {
                 return Ok(Some(news));
             }
         }
+        Ok(None)
+    }
+
+    /// The next thing that is said without being asked, whatever it is; none as with [`Listening::next`]. What is
+    /// said of a request, such as its progress, is not among it.
+    pub async fn said(&mut self) -> Result<Option<Notification>, ClientError> {
+        if let Some(early) = self.early.pop_front() {
+            return Ok(Some(early));
+        }
+        loop {
+            let Some(message) = self.message().await? else { return Ok(None) };
+            if self.is_the_end(&message) {
+                return message.result::<Value>("subscriptions/listen").map(|_| None);
+            }
+            if let Some(said) = message.notification() {
+                return Ok(Some(said));
+            }
+        }
+    }
+
+    /// Asks by the name of a method, as [`Client::request`] does, and goes on listening: so one subscribes to what no
+    /// revision of the protocol knows.
+    ///
+    /// ```no_run
+    /// # async fn subscribe() -> Result<(), Box<dyn std::error::Error>> {
+    /// use larder::client::{Client, Revision, Wanted};
+    /// use serde_json::{Value, from_str};
+    ///
+    /// let client = Client::connect().revision(Revision::LEGACY).http("http://127.0.0.1:7878/mcp").await?;
+    /// let mut listening = client.listen(&Wanted::default()).await?;
+    /// let both = from_str(r#"{ "uris": ["file:///docs/a.md", "file:///docs/b.md"] }"#)?;
+    /// listening.request::<Value>("resources/subscribe", both).await?;
+    /// while let Some(said) = listening.said().await? {
+    ///     println!("{} {}", said.method, said.params);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn request<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: Map<String, Value>,
+    ) -> Result<T, ClientError> {
+        self.ask(method, params, |_| true).await
     }
 
     /// The same as a stream, which ends when the server ends it in order, or after the first error.
@@ -135,7 +186,8 @@ impl Listening {
                 Feed::Lines(lines)
             }
         };
-        let mut listening = Self { feed, era, id, honoured: Wanted::default(), early: VecDeque::new() };
+        let honoured = Wanted::default();
+        let mut listening = Self { feed, era, id, asked: id, honoured, early: VecDeque::new() };
         listening.acknowledgement().await?;
         Ok(listening)
     }
@@ -178,10 +230,12 @@ impl Listening {
             }
         };
         let honoured = Wanted { uris: Vec::new(), list: wanted.list };
-        let mut listening = Self { feed, era, id: asked, honoured, early: VecDeque::new() };
+        let mut listening = Self { feed, era, id: asked, asked, honoured, early: VecDeque::new() };
         for uri in &wanted.uris {
-            match listening.subscribe(uri).await {
-                Ok(()) => listening.honoured.uris.push(uri.clone()),
+            let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+            let is_news = |said: &Notification| said.news(wanted.list).is_some();
+            match listening.ask::<Value>("resources/subscribe", params, is_news).await {
+                Ok(_) => listening.honoured.uris.push(uri.clone()),
                 Err(ClientError::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -189,34 +243,50 @@ impl Listening {
         Ok(listening)
     }
 
-    async fn subscribe(&mut self, uri: &str) -> Result<(), ClientError> {
-        self.id += 1;
-        let params = json!({ "uri": uri });
-        let request = Outgoing::request(self.id, self.era, "resources/subscribe", params, Some(uri));
-        if let Feed::Http { http, .. } = &mut self.feed {
-            let answer = http.exchange(&request, self.era, &mut unheard).await?;
-            return answer.result::<Value>("resources/subscribe").map(|_| ());
+    /// Over HTTP, what is said meanwhile waits in the stream. On a pipe it comes first, and is kept if it is worth it.
+    async fn ask<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: Map<String, Value>,
+        is_kept: impl Fn(&Notification) -> bool,
+    ) -> Result<T, ClientError> {
+        self.asked += 1;
+        let name = message::name(method, &params);
+        let request = Outgoing::request(self.asked, self.era, method, params.into(), name.as_deref());
+        match &mut self.feed {
+            Feed::Http { http, .. } => {
+                return http.exchange(&request, self.era, &mut unheard).await?.result(method);
+            }
+            Feed::Lines(lines) => lines.send(&request.body).await?,
         }
-        if let Feed::Lines(lines) = &mut self.feed {
-            lines.send(&request.body).await?;
-        }
-        let answer = loop {
+        loop {
             let message = self.message().await?.ok_or(ClientError::Closed)?;
             if message.answers(request.id) {
-                break message;
+                return message.result(method);
             }
-            self.keep_for_later(&message)?;
-        };
-        answer.result::<Value>("resources/subscribe").map(|_| ())
+            if self.is_the_end(&message) {
+                return Err(ClientError::Closed);
+            }
+            if let Some(said) = message.notification().filter(&is_kept) {
+                self.keep_for_later(said)?;
+            }
+        }
     }
 
-    fn keep_for_later(&mut self, message: &Incoming) -> Result<(), ClientError> {
-        let Some(news) = self.news(message).filter(|news| !self.early.contains(news)) else { return Ok(()) };
+    fn keep_for_later(&mut self, said: Notification) -> Result<(), ClientError> {
+        if self.early.contains(&said) {
+            return Ok(());
+        }
         if self.early.len() >= EARLY {
             return Err(ClientError::NotMcp("it tells of more and more, and does not answer".into()));
         }
-        self.early.push_back(news);
+        self.early.push_back(said);
         Ok(())
+    }
+
+    /// Whether this answers the request that listens. In a session there is none.
+    fn is_the_end(&self, message: &Incoming) -> bool {
+        self.era == Era::Modern && message.answers(Some(self.id))
     }
 
     /// The next message that is not to be answered.
@@ -236,119 +306,20 @@ impl Listening {
             }
         }
     }
+}
 
-    fn news(&self, message: &Incoming) -> Option<News> {
-        match message.method.as_deref()? {
+impl Notification {
+    /// Those of the lists come in a session whether they were asked for or not.
+    fn news(&self, list: bool) -> Option<News> {
+        match &*self.method {
             "notifications/resources/updated" => {
-                message.params["uri"].as_str().map(|uri| News::Updated(uri.to_owned()))
+                self.params["uri"].as_str().map(|uri| News::Updated(uri.to_owned()))
             }
-            // In a session it comes whether it was asked for or not.
-            "notifications/resources/list_changed" => self.honoured.list.then_some(News::ListChanged),
+            "notifications/resources/list_changed" => list.then_some(News::ListChanged),
             _ => None,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    use super::*;
-
-    /// Listens to a peer that has these answers; gives what is honoured, what is heard, and what the peer was told.
-    async fn hear(answers: &[&str]) -> (Wanted, Vec<News>, String) {
-        let (near, mut far) = tokio::io::duplex(64 << 10);
-        for answer in answers {
-            far.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
-        }
-        far.shutdown().await.unwrap();
-        let (input, output) = tokio::io::split(near);
-        let client = Client::lines(input, output).await.unwrap();
-        let wanted = Wanted { uris: vec!["x:1".into(), "x:2".into()], list: true };
-        let mut listening = client.listen(&wanted).await.unwrap();
-        let mut heard = Vec::new();
-        while let Some(news) = listening.next().await.unwrap() {
-            heard.push(news);
-        }
-        let honoured = listening.honoured().clone();
-        listening.close().await;
-        let mut told = String::new();
-        far.read_to_string(&mut told).await.unwrap();
-        (honoured, heard, told)
-    }
-
-    #[tokio::test]
-    async fn a_modern_server_says_what_it_honours_and_when_it_ends() {
-        let (honoured, heard, told) = hear(&[
-            r#"{"id":1,"result":{"supportedVersions":["2026-07-28"]}}"#,
-            r#"{"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["x:1"]}}}"#,
-            r#"{"method":"notifications/resources/updated","params":{"uri":"x:1"}}"#,
-            r#"{"id":2,"result":{"resultType":"complete"}}"#,
-            r#"{"method":"notifications/resources/updated","params":{"uri":"x:late"}}"#,
-        ])
-        .await;
-        assert_eq!(honoured, Wanted { uris: vec!["x:1".into()], list: false });
-        assert_eq!(heard, [News::Updated("x:1".into())]);
-        assert!(told.contains("subscriptions/listen") && !told.contains("resources/subscribe"), "{told}");
-    }
-
-    #[tokio::test]
-    async fn what_belongs_to_a_read_that_was_given_up_is_passed_over() {
-        let (near, mut far) = tokio::io::duplex(64 << 10);
-        let mut say = async |answer: &str| far.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
-        say(r#"{"id":1,"result":{"supportedVersions":["2026-07-28"]}}"#).await;
-        let (input, output) = tokio::io::split(near);
-        let mut client = Client::lines(input, output).await.unwrap();
-        let left = tokio::time::timeout(std::time::Duration::from_millis(10), client.read("x:1")).await;
-        assert!(left.is_err());
-        say(r#"{"method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#).await;
-        say(r#"{"id":2,"result":{"contents":[]}}"#).await;
-        say(r#"{"method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}"#).await;
-        let listening = client.listen(&Wanted::default()).await.unwrap();
-        listening.close().await;
-        let mut told = String::new();
-        far.read_to_string(&mut told).await.unwrap();
-        let methods = ["notifications/cancelled", "subscriptions/listen"].map(|method| told.find(method));
-        assert!(methods[0].is_some() && methods[0] < methods[1], "{told}");
-    }
-
-    #[tokio::test]
-    async fn who_talks_instead_of_answering_is_not_listened_to_for_ever() {
-        let (near, mut far) = tokio::io::duplex(1 << 20);
-        let mut lines = String::from(
-            "{\"id\":1,\"error\":{\"code\":-32601,\"message\":\"unknown\"}}\n\
-             {\"id\":2,\"result\":{\"protocolVersion\":\"2025-11-25\"}}\n",
-        );
-        for n in 0..=EARLY {
-            let params = format!("{{\"uri\":\"x:{n}\"}}");
-            lines += &format!("{{\"method\":\"notifications/resources/updated\",\"params\":{params}}}\n")
-                .repeat(2);
-        }
-        far.write_all(lines.as_bytes()).await.unwrap();
-        let (input, output) = tokio::io::split(near);
-        let client = Client::lines(input, output).await.unwrap();
-        let wanted = Wanted { uris: vec!["x:1".into()], list: false };
-        let error = client.listen(&wanted).await.unwrap_err().to_string();
-        assert!(error.contains("more and more"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn an_older_server_is_subscribed_to_and_nothing_said_meanwhile_is_lost() {
-        let (honoured, heard, told) = hear(&[
-            r#"{"id":1,"error":{"code":-32601,"message":"unknown"}}"#,
-            r#"{"id":2,"result":{"protocolVersion":"2025-11-25"}}"#,
-            r#"{"id":8,"method":"ping"}"#,
-            r#"{"id":3,"result":{}}"#,
-            r#"{"method":"notifications/resources/updated","params":{"uri":"x:1"}}"#,
-            r#"{"id":4,"error":{"code":-32002,"message":"not found"}}"#,
-            r#"{"id":9,"method":"ping"}"#,
-            r#"{"method":"notifications/resources/list_changed"}"#,
-        ])
-        .await;
-        assert_eq!(honoured, Wanted { uris: vec!["x:1".into()], list: true });
-        assert_eq!(heard, [News::Updated("x:1".into()), News::ListChanged]);
-        for id in [8, 9] {
-            assert!(told.contains(&format!(r#""id":{id},"jsonrpc":"2.0","result":{{}}"#)), "{told}");
-        }
-    }
-}
+mod tests;

@@ -3,16 +3,27 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer::Progress;
 use super::error::{ClientError, Refusal};
 use super::greeting::Era;
+use super::listen::Notification;
 
 /// In the metadata of a read: the version that is held. In that of its answer: the version that there is.
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
 /// The error of a server of ours that says that the version held is the current one.
 pub(super) const NOT_MODIFIED: i64 = -31001;
+
+/// What HTTP's headers repeat of the parameters of some methods.
+pub(super) fn name(method: &str, params: &Map<String, Value>) -> Option<String> {
+    let key = match method {
+        "resources/read" => "uri",
+        "prompts/get" | "tools/call" => "name",
+        _ => return None,
+    };
+    params.get(key)?.as_str().map(str::to_owned)
+}
 
 /// A message to the server. Its method and name stand in HTTP headers as well.
 #[derive(Debug)]
@@ -83,6 +94,12 @@ impl Incoming {
     /// Whether this answers some request, or tells how far one is.
     pub(super) fn is_of_another_request(&self) -> bool {
         self.method.as_deref().is_none_or(|method| method == "notifications/progress")
+    }
+
+    /// What the server says without being asked, and of no request.
+    pub(super) fn notification(self) -> Option<Notification> {
+        let method = self.method.filter(|method| self.id.is_none() && method != "notifications/progress")?;
+        Some(Notification { method, params: self.params })
     }
 
     /// What the server says instead of an answer.

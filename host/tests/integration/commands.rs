@@ -224,6 +224,40 @@ fn watch_works_on_a_folder() {
 }
 
 #[test]
+fn what_no_command_knows_is_asked_by_its_name() {
+    let place = Place::of("echo").file("larder.toml", "[server]\ndialects = ['resources-get']\n");
+    let (_server, url) = place.serve("");
+    let get = |uri: &str| place.larder(&format!("request resources/get {{\"uri\":\"{uri}\"}} --url {url}"));
+    let got = get("echo://blob");
+    assert_eq!((got.json()["contents"]["blob"].clone(), got.out.lines().count()), (json!("AJ+Slg=="), 1));
+    let refused: Value = serde_json::from_str(&get("nobody:x").no(1)).unwrap();
+    assert_eq!((&refused["code"], &refused["data"]), (&json!(-32602), &json!({ "uri": "nobody:x" })));
+    // The names that HTTP's headers repeat are there.
+    let read = place.larder(&format!("request resources/read {{\"uri\":\"echo://blob\"}} --url {url}"));
+    assert_eq!(read.json()["contents"][0]["blob"], "AJ+Slg==");
+    assert_eq!(place.larder("request ping --protocol 2025-11-25 --plugins plugins").yes(), "{}\n");
+
+    let uris = "{\"uris\":[\"echo://hello\"]}";
+    let words =
+        format!("request resources/subscribe {uris} --listen --then resources/unsubscribe --url {url}");
+    let mut listening = place.start(&format!("{words} --count 1"));
+    assert_eq!(listening.next(), "{}\n");
+    place.larder(&format!("read echo://touch/echo://hello --url {url}")).yes();
+    let said: Value = serde_json::from_str(&listening.next()).unwrap();
+    assert_eq!(said["method"], "notifications/resources/content_changed");
+    assert_eq!(said["params"]["resource"]["uri"], "echo://hello");
+    assert_eq!(listening.end().yes(), "{}\n");
+    // Who ends it earlier leaves as orderly.
+    let mut listening = place.start(&words);
+    assert_eq!(listening.next(), "{}\n");
+    listening.signal("INT");
+    assert_eq!(listening.end().yes(), "{}\n");
+    let nowhere = place.larder(&words.replace("echo://hello", "nobody:x")).no(1);
+    assert!(nowhere.contains("-32002"), "{nowhere}");
+    assert!(place.larder(&format!("{words} --protocol 2026-07-28")).no(64).contains("has no sessions"));
+}
+
+#[test]
 fn approve_shows_and_records_what_is_held_back() {
     let place = Place::of("echo");
     assert!(place.larder("approve").no(0).contains("nothing is held back"));
