@@ -108,7 +108,7 @@ fn examples(language: &str, ending: &str) -> Result<Vec<Example>> {
         }
     }
     found.sort_by(|a, b| a.script.cmp(&b.script));
-    ensure!(found.len() >= 8, "{language} has only {} examples", found.len());
+    ensure!(found.len() >= 9, "{language} has only {} examples", found.len());
     Ok(found)
 }
 
