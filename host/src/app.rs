@@ -45,6 +45,9 @@ const LAST: Duration = Duration::from_secs(3);
 /// How long those who look may take to hear of it.
 const LAST_LOOK: Duration = Duration::from_millis(500);
 
+/// How long teams wait for one another at the start.
+const START: Duration = Duration::from_secs(10);
+
 /// Everything that runs.
 pub struct App {
     endpoint: Endpoint,
@@ -134,17 +137,22 @@ impl App {
     /// For one who asks by himself: nothing is audited, and nobody looks from outside.
     pub async fn build(mut config: Config) -> Result<Self, RunError> {
         (config.audit.to, config.telemetry) = (None, None);
-        Self::wire(config, None).await
+        Self::wire(config, None, None).await
     }
 
     /// The same for a server: who looks from outside sees it from the beginning, and a signal that comes once this is
-    /// done stops it as it should.
+    /// done stops it as it should. Of several teams none waits long for what another brings.
     pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
-        let app = Self::wire(config, admin).await?;
+        let most = (config.teams.len() > 1).then_some(START);
+        let app = Self::wire(config, admin, most).await?;
         Ok(Self { stops: Some(Stops::new()), ..app })
     }
 
-    async fn wire(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
+    async fn wire(
+        config: Config,
+        admin: Option<TcpListener>,
+        most: Option<Duration>,
+    ) -> Result<Self, RunError> {
         let (drain, last, outlook) = (Drain::new(), Drain::new(), Drain::new());
         let health = Health::default();
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
@@ -167,11 +175,11 @@ impl App {
             let admin = Admin::new(&config.admin, teams, metrics.clone(), health.clone(), seen, own);
             outlook.spawn(admin.serve(listener));
         }
-        let audit = Audit::open(&config.audit, metrics.clone(), health.clone(), &last);
+        let audit = Audit::open(&config.audit, config.teams.keys(), (metrics.clone(), health.clone()), &last);
         let audit = audit.map_err(RunError::Audit)?;
         let telemetry = Telemetry::open(&config.telemetry, config.teams.keys().cloned(), &metrics, &last);
         let telemetry = telemetry.map_err(RunError::Telemetry)?;
-        join_all(keepers.iter_mut().map(Team::load)).await;
+        join_all(keepers.iter_mut().map(|team| team.load(most))).await;
         let parts = keepers.iter().map(|team| (team.reader.clone(), team.signals.clone()));
         let rations =
             keepers.iter().filter_map(|team| Some((team.reader.team().clone(), team.ration.clone()?)));

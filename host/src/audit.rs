@@ -5,6 +5,7 @@ mod file;
 mod writer;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,15 +14,15 @@ use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, OwnedPermit};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use self::file::File;
 use self::writer::Writer;
 use crate::drain::Drain;
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::name::Digest;
+use crate::name::{Digest, TeamName, Teams};
 
 /// Lines that wait to be written.
 const WAITING: usize = 1_024;
@@ -107,7 +108,9 @@ pub struct Audit(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    lines: mpsc::Sender<Vec<u8>>,
+    lines: mpsc::Sender<Waiting>,
+    /// What each team may have of the places; empty where nobody is there to share with.
+    shares: BTreeMap<TeamName, Arc<Semaphore>>,
     on_full: OnFull,
     metrics: Metrics,
     /// Whether it was said already that lines are left out.
@@ -115,16 +118,30 @@ struct Inner {
     reopen: Arc<Notify>,
 }
 
+/// A line on its way, and what it takes of its team's share until it is taken out.
+#[derive(Debug)]
+struct Waiting {
+    bytes: Vec<u8>,
+    _share: Option<OwnedSemaphorePermit>,
+}
+
 /// Room for one line.
 #[derive(Debug)]
 pub struct Place {
-    permit: Option<OwnedPermit<Vec<u8>>>,
+    permit: Option<OwnedPermit<Waiting>>,
+    share: Option<OwnedSemaphorePermit>,
     audit: Arc<Inner>,
 }
 
 impl Audit {
-    /// Opens the log. Its task writes until this drain stops, and then what is left. Where it cannot, `health` tells.
-    pub fn open(config: &Config, metrics: Metrics, health: Health, drain: &Drain) -> io::Result<Self> {
+    /// Opens the log. Its task writes until this drain stops, and then what is left. Where it cannot, health tells. Of
+    /// several teams each has a share of the room, so that the reads of one never wait for those of another.
+    pub fn open<'a>(
+        config: &Config,
+        teams: impl IntoIterator<Item = &'a TeamName>,
+        (metrics, health): (Metrics, Health),
+        drain: &Drain,
+    ) -> io::Result<Self> {
         let Some(target) = &config.to else { return Ok(Self::default()) };
         let file = File::open(target)?;
         let (lines, waiting) = mpsc::channel(WAITING);
@@ -141,7 +158,8 @@ impl Audit {
             drain: drain.clone(),
         };
         drain.spawn(writer.run());
-        Ok(Self(Some(Arc::new(Inner { lines, on_full: config.on_full, metrics, dropping, reopen }))))
+        let (shares, on_full) = (shares(teams), config.on_full);
+        Ok(Self(Some(Arc::new(Inner { lines, shares, on_full, metrics, dropping, reopen }))))
     }
 
     /// Opens the file anew, at once: for one who has moved it.
@@ -149,16 +167,52 @@ impl Audit {
         self.0.as_ref().map(|audit| audit.reopen.clone())
     }
 
-    /// Takes room for a line, for which it may have to wait. None where nothing is audited. Where reads wait for the
-    /// log, there is none without it: not at the end either.
-    pub async fn place(&self) -> Result<Option<Place>, Closed> {
+    /// Takes room for a line about a caller of these teams, for which it may have to wait. None where nothing is
+    /// audited. Where reads wait for the log, there is none without it: not at the end either.
+    pub async fn place(&self, teams: Option<&Teams>) -> Result<Option<Place>, Closed> {
         let Some(audit) = self.0.clone() else { return Ok(None) };
-        let permit = match audit.on_full {
-            OnFull::Wait => Some(audit.lines.clone().reserve_owned().await.map_err(|_| Closed)?),
-            OnFull::Drop => audit.lines.clone().try_reserve_owned().ok(),
+        let room = match audit.on_full {
+            OnFull::Wait => Some(audit.wait(teams).await?),
+            OnFull::Drop => audit.at_once(teams),
         };
-        Ok(Some(Place { permit, audit }))
+        let (permit, share) = room.map_or((None, None), |(permit, share)| (Some(permit), share));
+        Ok(Some(Place { permit, share, audit }))
     }
+}
+
+type Room = (OwnedPermit<Waiting>, Option<OwnedSemaphorePermit>);
+
+impl Inner {
+    /// Of the caller's teams that have a share, with the shares.
+    fn shares<'a>(&'a self, teams: Option<&'a Teams>) -> impl Iterator<Item = &'a Arc<Semaphore>> {
+        teams.into_iter().flat_map(Teams::iter).filter_map(|team| self.shares.get(team))
+    }
+
+    async fn wait(&self, teams: Option<&Teams>) -> Result<Room, Closed> {
+        let free = self.shares(teams).find_map(|share| share.clone().try_acquire_owned().ok());
+        let share = match (free, self.shares(teams).next()) {
+            (None, Some(first)) => Some(first.clone().acquire_owned().await.map_err(|_| Closed)?),
+            (free, _) => free,
+        };
+        Ok((self.lines.clone().reserve_owned().await.map_err(|_| Closed)?, share))
+    }
+
+    fn at_once(&self, teams: Option<&Teams>) -> Option<Room> {
+        let share = match self.shares(teams).next() {
+            Some(_) => Some(self.shares(teams).find_map(|share| share.clone().try_acquire_owned().ok())?),
+            None => None,
+        };
+        Some((self.lines.clone().try_reserve_owned().ok()?, share))
+    }
+}
+
+fn shares<'a>(teams: impl IntoIterator<Item = &'a TeamName>) -> BTreeMap<TeamName, Arc<Semaphore>> {
+    let teams: Vec<_> = teams.into_iter().collect();
+    if teams.len() < 2 {
+        return BTreeMap::new();
+    }
+    let each = (WAITING / teams.len()).max(1);
+    teams.into_iter().map(|team| (team.clone(), Arc::new(Semaphore::new(each)))).collect()
 }
 
 impl Place {
@@ -170,7 +224,7 @@ impl Place {
         });
         match (self.permit, bytes) {
             (Some(permit), Ok(bytes)) => {
-                permit.send(bytes);
+                permit.send(Waiting { bytes, _share: self.share });
             }
             (_, Err(error)) => {
                 self.audit.metrics.house().audit.failed.one();
@@ -185,5 +239,49 @@ impl Place {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::task::unconstrained;
+
+    use super::*;
+
+    async fn check(on_full: OnFull) {
+        let names = ["a", "b", "c"].map(|name| TeamName::parse(name).unwrap());
+        let [a, b, c] = names.clone().map(Teams::from);
+        let both = Teams::of(names[..2].iter().cloned()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let to = Some(Target::File(folder.path().join("log")));
+        let drain = Drain::new();
+        let seen = (Metrics::default(), Health::default());
+        let audit = Audit::open(&Config { to, on_full }, &names, seen, &drain).unwrap();
+        // Whether there is room now, which is kept.
+        let mut kept = Vec::new();
+        let mut has_room = |teams: &Teams| {
+            let place = unconstrained(audit.place(Some(teams))).now_or_never();
+            let place = place.and_then(Result::ok).flatten();
+            let has = place.as_ref().is_some_and(|place| place.permit.is_some());
+            kept.extend(place);
+            has
+        };
+        let mine = (0..WAITING).take_while(|_| has_room(&a)).count();
+        assert_eq!(mine, WAITING / 3);
+        assert!(has_room(&b) && has_room(&c), "who has used up his share leaves the others theirs");
+        // Who belongs to both has room where either has.
+        assert_eq!((0..WAITING).take_while(|_| has_room(&both)).count(), WAITING / 3 - 1);
+        assert!(!has_room(&b) && has_room(&c));
+        kept.clear();
+        let place = unconstrained(audit.place(Some(&a))).now_or_never();
+        let place = place.and_then(Result::ok).flatten();
+        assert!(place.is_some_and(|place| place.permit.is_some()));
+    }
+
+    #[tokio::test]
+    async fn each_team_has_a_share_of_the_room() {
+        check(OnFull::Wait).await;
+        check(OnFull::Drop).await;
     }
 }

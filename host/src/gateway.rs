@@ -22,7 +22,7 @@ use crate::audit::Audit;
 use crate::catalog::{self, Reader, Watch};
 use crate::metrics::{Look, Metrics};
 use crate::name::TeamName;
-use crate::policy::{Permit, Ration};
+use crate::policy::{Permit, Quota, Ration};
 use crate::resource::{Call, Caller, Completing, Completion, Freshness};
 use crate::sandbox::{Outbox, Signal};
 
@@ -55,6 +55,8 @@ pub struct Gateway {
     teams: Arc<BTreeMap<TeamName, Arc<Team>>>,
     audit: Audit,
     rations: Arc<BTreeMap<TeamName, Arc<Ration>>>,
+    /// Of callers whose teams have none.
+    others: Arc<Ration>,
 }
 
 /// What the gateway has of one team, and shares with no other.
@@ -87,7 +89,9 @@ impl Gateway {
             (reader.team().clone(), Arc::new(Team { reader, cache, signals }))
         };
         let teams = Arc::new(teams.into_iter().map(team).collect());
-        Self { config: Arc::new(config), teams, audit: Audit::default(), rations: Arc::default() }
+        let others = Arc::new(Ration::new(Quota::default()));
+        let (config, audit) = (Arc::new(config), Audit::default());
+        Self { config, teams, audit, rations: Arc::default(), others }
     }
 
     /// Writes down here who read what.
@@ -149,11 +153,10 @@ impl Gateway {
             return Err(Error::UnknownVariable { template: ask.template, variable: ask.variable });
         }
         let template = ask.template.clone();
-        offer
-            .provider
-            .complete(permit, ask)
-            .await
-            .map_err(|error| Error::from_call(offer, &template, None, error))
+        let answer = offer.provider.complete(permit, ask).await;
+        let answer = answer.map_err(|error| Error::from_call(offer, &template, None, error))?;
+        offer.provider.gave(answer.values.iter().map(String::len).sum());
+        Ok(answer)
     }
 
     /// A watch for this caller, with nothing in it yet.

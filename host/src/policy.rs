@@ -17,7 +17,7 @@ pub use self::ask::{Approve, Ask, granted, import_asks};
 pub use self::bucket::Bucket;
 pub use self::ceiling::{Bounds, Ceiling, Cut};
 pub use self::quota::Quota;
-pub use self::ration::{Admission, Memory, Ration, UsedUp};
+pub use self::ration::{Memory, Ration, UsedUp};
 pub use self::secret::{Secret, Secrets};
 use crate::name::TeamName;
 use crate::resource::{Call, Caller};

@@ -5,6 +5,7 @@ mod breaker;
 mod convert;
 mod counted;
 mod error;
+mod paid;
 mod probe;
 
 use std::collections::BTreeSet;

@@ -101,6 +101,8 @@ pub struct Reconcile {
     inbox: Inbox,
     orders: Orders,
     announces: bool,
+    /// Until all is loaded that was there at the start: it came at the same time, whenever it is loaded.
+    starting: bool,
     health: Health,
     drain: Drain,
 }
@@ -150,6 +152,7 @@ impl Reconcile {
             inbox,
             orders,
             announces: true,
+            starting: true,
             health: Health::default(),
             drain,
         }
@@ -184,24 +187,45 @@ impl Reconcile {
 
     /// One pass to its end: look, compare, load all, publish once. What a house does before it serves.
     pub async fn round(&mut self) -> Round {
+        self.round_within(None).await
+    }
+
+    /// The same, but not longer than this: what is not loaded by then comes when it is.
+    pub async fn round_within(&mut self, most: Option<Duration>) -> Round {
         let began = Instant::now();
         let mut round = Round::default();
         // Who comes in one round came at the same time, whichever was loaded first.
         self.state.arrival();
-        loop {
-            self.sight.look();
-            let looked = self.sight.seen().await;
-            let Some(rest) = self.compare(looked, &mut round) else { break };
-            tokio::time::sleep(rest).await;
+        let pass = self.pass(&mut round);
+        let ended = match most {
+            Some(most) => tokio::time::timeout(most, pass).await.is_ok(),
+            None => {
+                pass.await;
+                true
+            }
+        };
+        if !ended {
+            tracing::warn!("not all of its components were loaded in time: each comes when it is");
         }
-        while self.state.is_loading() {
-            let Some(loaded) = self.loaded.recv().await else { break };
-            self.state.take(loaded, &mut round);
-        }
+        self.starting = !ended;
         self.publish();
         round.collisions = self.writer.current().collisions().to_vec();
         round.took = began.elapsed();
         round
+    }
+
+    /// May be dropped without loss: what looks and loads goes on.
+    async fn pass(&mut self, round: &mut Round) {
+        loop {
+            self.sight.look();
+            let looked = self.sight.seen().await;
+            let Some(rest) = self.compare(looked, round) else { break };
+            tokio::time::sleep(rest).await;
+        }
+        while self.state.is_loading() {
+            let Some(loaded) = self.loaded.recv().await else { break };
+            self.state.take(loaded, round);
+        }
     }
 
     /// Compares what is seen with what is served, starts to load what differs, and lets go what is gone.
@@ -275,6 +299,7 @@ impl Reconcile {
     fn seen(&mut self, looked: Looked) -> Duration {
         let mut round = Round::default();
         let again = self.compare(looked, &mut round);
+        self.starting &= self.state.is_loading();
         for provider in self.relists.due() {
             self.state.list_again(&provider, false, &self.load);
         }
@@ -292,8 +317,11 @@ impl Reconcile {
     fn arrived(&mut self, loaded: Loaded) {
         let mut round = Round { took: loaded.took, ..Round::default() };
         let before = self.writer.current();
-        self.state.arrival();
+        if !self.starting {
+            self.state.arrival();
+        }
         self.state.take(loaded, &mut round);
+        self.starting &= self.state.is_loading();
         for provider in self.state.stale() {
             if self.relists.want(&provider) {
                 self.state.list_again(&provider, false, &self.load);

@@ -153,6 +153,22 @@ pub struct Reading {
     pub freshness: Freshness,
 }
 
+impl Reading {
+    /// About as many bytes as it takes to tell it.
+    pub fn weight(&self) -> usize {
+        let contents = self.contents.iter().map(|content| {
+            let body = match &content.body {
+                Body::Text(text) => text.len(),
+                Body::Blob(blob) => blob.len().div_ceil(3) * 4,
+            };
+            let metadata: usize =
+                content.metadata.iter().map(|(key, json)| key.len() + json.get().len()).sum();
+            128 + content.uri.as_str().len() + body + metadata
+        });
+        contents.sum()
+    }
+}
+
 /// A part of a list.
 #[derive(Debug, Clone)]
 pub struct Page<T> {

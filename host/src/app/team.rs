@@ -1,6 +1,7 @@
 //! All that one team has of its own, and shares with no other: its folder, its catalog, what keeps that up to date.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tracing::Instrument as _;
@@ -56,9 +57,9 @@ impl Team {
         Self { reader, signals, ration, reconcile, lookout, span }
     }
 
-    /// Loads what is in its folder.
-    pub(super) async fn load(&mut self) {
-        let round = self.reconcile.round().instrument(self.span.clone()).await;
+    /// Loads what is in its folder, or as much of it as there is time for.
+    pub(super) async fn load(&mut self, most: Option<Duration>) {
+        let round = self.reconcile.round_within(most).instrument(self.span.clone()).await;
         self.span.in_scope(|| tracing::debug!(%round, "loaded"));
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
-use super::OnFull;
 use super::file::File;
+use super::{OnFull, Waiting};
 use crate::drain::Drain;
 use crate::health::{Concerns, Health};
 use crate::metrics::Metrics;
@@ -25,7 +25,7 @@ const PART: &str = "audit";
 pub(super) struct Writer {
     /// None while it is being written to, on a thread that may wait for a disk.
     pub(super) file: Option<File>,
-    pub(super) waiting: mpsc::Receiver<Vec<u8>>,
+    pub(super) waiting: mpsc::Receiver<Waiting>,
     pub(super) on_full: OnFull,
     pub(super) metrics: Metrics,
     pub(super) health: Health,
@@ -58,8 +58,9 @@ impl Writer {
             if count == 0 {
                 return;
             }
-            self.write(lines.concat(), count).await;
-            lines.clear();
+            let mut bytes = Vec::new();
+            lines.drain(..).for_each(|line: Waiting| bytes.extend_from_slice(&line.bytes));
+            self.write(bytes, count).await;
             if self.waiting.is_empty() && self.dropping.swap(false, Ordering::Relaxed) {
                 let dropped = self.metrics.house().audit.dropped.get();
                 tracing::warn!(dropped, "the audit log keeps up again; so many lines were left out in all");

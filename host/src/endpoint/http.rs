@@ -15,7 +15,6 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::Body as _;
 
 use super::Endpoint;
 use tokio::sync::OwnedSemaphorePermit;
@@ -31,8 +30,6 @@ use super::method::{self, Asking};
 use super::progress::{Exchange, Said};
 use super::refusal::{INTERNAL, REQUEST, Refusal};
 use super::stream;
-
-use crate::policy::UsedUp;
 
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -109,6 +106,10 @@ fn nothing_here() -> Response {
 
 impl Endpoint {
     async fn serve(&self, head: &Parts, who: &Arc<Who>, body: Body) -> Response {
+        // Before anything else is looked at: what is refused costs next to nothing.
+        if let Err(used_up) = self.0.gateway.admit(&who.caller) {
+            return refused(None, &Refusal::used_up(used_up));
+        }
         let headers = &head.headers;
         let answer = match head.method {
             Verb::GET => self.open_stream(headers, who),
@@ -125,20 +126,7 @@ impl Endpoint {
         response
     }
 
-    /// Before the body is looked at: what is refused costs next to nothing.
     async fn post(&self, headers: &HeaderMap, who: &Arc<Who>, body: Body) -> Response {
-        let admission = match self.0.gateway.admit(&who.caller) {
-            Ok(admission) => admission,
-            Err(used_up) => return too_many(used_up),
-        };
-        let response = self.posted(headers, who, body).await;
-        if let Some(admission) = admission {
-            admission.answered(response.body().size_hint().lower());
-        }
-        response
-    }
-
-    async fn posted(&self, headers: &HeaderMap, who: &Arc<Who>, body: Body) -> Response {
         let bytes = match self.body(headers, body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refused(None, &refusal),
@@ -202,7 +190,7 @@ impl Endpoint {
                 let unknown = |refusal: Refusal| refusal.with_status(StatusCode::NOT_FOUND);
                 let method = self.spoken(method, request).map_err(unknown)?;
                 let asking = Asking::read(request, method, who.caller.clone())?.traced_by(headers);
-                Ok(self.modern(asking, who).await)
+                self.modern(asking, who).await
             }
             Era::Listen => self.listen(headers, who, request).await,
             Era::Initialize => self.initialize(headers, who, request),
@@ -211,14 +199,21 @@ impl Endpoint {
     }
 
     /// The call runs in the connection's own future: when the client goes away, the guest is dropped with it.
-    async fn modern(&self, asking: Asking, who: &Arc<Who>) -> Response {
+    async fn modern(&self, asking: Asking, who: &Arc<Who>) -> Result<Response, Refusal> {
         let Asking { id, ask, call, reports } = asking;
         let wanted = reports.are_wanted();
+        let place = self.0.gateway.place(&who.caller).map_err(Refusal::used_up)?;
         let answer = self.clone().answer(id, ask, call, Peer::Modern);
         if !wanted {
-            return json(StatusCode::OK, answer.await);
+            let answer = json(StatusCode::OK, answer.await);
+            drop(place);
+            return Ok(answer);
         }
-        self.exchange(Exchange::new(reports, answer.map(Some).boxed()), who).await
+        let answer = async move {
+            let _place = place;
+            Some(answer.await)
+        };
+        Ok(self.exchange(Exchange::new(reports, answer.boxed()), who).await)
     }
 
     /// JSON, unless a report comes before the answer.
@@ -263,14 +258,6 @@ impl Endpoint {
 pub(super) struct Seat {
     _house: OwnedSemaphorePermit,
     _team: Option<OwnedSemaphorePermit>,
-}
-
-fn too_many(used_up: UsedUp) -> Response {
-    let mut response = refused(None, &Refusal::used_up(used_up));
-    // In whole seconds, and never at once.
-    let seconds = used_up.retry.as_secs() + 1;
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    response
 }
 
 fn speaks_modern(headers: &HeaderMap) -> bool {
@@ -328,7 +315,11 @@ fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
 }
 
 fn refused(id: Option<&Id>, refusal: &Refusal) -> Response {
-    json(refusal.status, error(id, refusal))
+    let mut response = json(refusal.status, error(id, refusal));
+    if let Some(seconds) = refusal.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
 fn empty(status: StatusCode) -> Response {

@@ -30,12 +30,14 @@ pub(super) struct Refusal {
     pub(super) code: i32,
     pub(super) message: Cow<'static, str>,
     pub(super) data: Option<String>,
+    /// When another try is worth it, in whole seconds, and never at once.
+    pub(super) retry_after: Option<u64>,
 }
 
 impl Refusal {
     /// The method's own answer: HTTP is content with it.
     pub(super) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { status: StatusCode::OK, code, message: message.into(), data: None }
+        Self { status: StatusCode::OK, code, message: message.into(), data: None, retry_after: None }
     }
 
     /// The request did not get as far as its method.
@@ -68,12 +70,12 @@ impl Refusal {
     /// The caller's team has used up what it may use: HTTP says it as well.
     pub(super) fn used_up(used_up: UsedUp) -> Self {
         let retry = u64::try_from(used_up.retry.as_millis()).unwrap_or(u64::MAX);
-        Self::new(INTERNAL, used_up.to_string()).with_status(StatusCode::TOO_MANY_REQUESTS).with_data(
-            |data| {
-                data.text("kind", "quota");
-                data.integer("retryAfterMs", retry);
-            },
-        )
+        let mut refusal = Self::new(INTERNAL, used_up.to_string());
+        refusal.retry_after = Some(used_up.retry.as_secs() + 1);
+        refusal.with_status(StatusCode::TOO_MANY_REQUESTS).with_data(|data| {
+            data.text("kind", "quota");
+            data.integer("retryAfterMs", retry);
+        })
     }
 
     pub(super) fn version(requested: &str) -> Self {

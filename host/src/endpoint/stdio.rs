@@ -294,6 +294,7 @@ impl Client {
     fn listen(&self, request: &Request<'_>, sender: &mpsc::Sender<Sent>) -> Result<(), Refusal> {
         let filter = Filter::read(&request.params)?;
         let call = method::call(&request.params, self.endpoint.0.config.caller.clone())?;
+        let seat = self.endpoint.0.gateway.seat(&self.endpoint.0.config.caller).map_err(Refusal::used_up)?;
         let permit = self.endpoint.0.streams.clone().try_acquire_owned();
         let permit =
             permit.map_err(|_| Refusal::new(INTERNAL, "too many clients are listening: end some first"))?;
@@ -310,7 +311,7 @@ impl Client {
                 () = gone.cancelled() => {}
                 () = listening => {}
             }
-            drop(permit);
+            drop((permit, seat));
         });
         Ok(())
     }

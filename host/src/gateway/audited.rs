@@ -42,7 +42,8 @@ impl Gateway {
     /// What a URI holds. `held` is the version that the caller has already: if it is still the current one,
     /// the answer is `NotModified`.
     pub async fn read(&self, call: &Arc<Call>, uri: &str, held: Option<&str>) -> Result<Reading, Error> {
-        let Some(place) = self.audit.place().await? else {
+        let teams = call.caller.as_ref().map(|caller| &caller.teams);
+        let Some(place) = self.audit.place(teams).await? else {
             return self.find(call, uri, held, &mut Trail::default()).await;
         };
         let mut record = Record {

@@ -1,23 +1,30 @@
 //! What a caller may ask for now, by what his teams have left of their quotas. Where there are no teams nothing is
-//! counted here: nobody is there to be fair to.
+//! counted here: nobody is there to be fair to. What an answer costs is charged to the team of who gave it.
 
 use std::sync::Arc;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::Gateway;
 use crate::metrics::Metrics;
-use crate::policy::{Admission, Ration, UsedUp};
+use crate::policy::{Ration, UsedUp};
 use crate::resource::Caller;
 
 impl Gateway {
     /// Lets a request in, or says at once why not. Who belongs to several teams asks for the first of them that has
     /// something left: another that floods is no reason to turn him away.
-    pub fn admit(&self, caller: &Caller) -> Result<Option<Admission>, UsedUp> {
-        first_of(self.rations(caller), Ration::admit)
+    pub fn admit(&self, caller: &Caller) -> Result<(), UsedUp> {
+        self.first_of(caller, Ration::request).map(drop)
+    }
+
+    /// A place among the requests that are under way, for as long as it is held.
+    pub fn place(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, UsedUp> {
+        self.first_of(caller, Ration::place)
     }
 
     /// Lets somebody listen, or says why not.
-    pub fn seat(&self, caller: &Caller) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, UsedUp> {
-        first_of(self.rations(caller), |ration| ration.listener())
+    pub fn seat(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, UsedUp> {
+        self.first_of(caller, Ration::listener)
     }
 
     /// Shows how often something was refused, by team.
@@ -28,21 +35,28 @@ impl Gateway {
         }
     }
 
-    fn rations(&self, caller: &Caller) -> impl Iterator<Item = &Arc<Ration>> {
-        caller.teams.iter().filter_map(|team| self.rations.get(team))
-    }
-}
-
-fn first_of<'a, T>(
-    rations: impl Iterator<Item = &'a Arc<Ration>>,
-    take: impl Fn(&'a Arc<Ration>) -> Result<T, UsedUp>,
-) -> Result<Option<T>, UsedUp> {
-    let mut refused = None;
-    for ration in rations {
-        match take(ration) {
-            Ok(taken) => return Ok(Some(taken)),
-            Err(used_up) => refused = refused.or(Some(used_up)),
+    fn first_of<T>(
+        &self,
+        caller: &Caller,
+        take: impl Fn(&Ration) -> Result<T, UsedUp>,
+    ) -> Result<Option<T>, UsedUp> {
+        let mut refused = None;
+        for ration in self.rations_of(caller) {
+            match take(ration) {
+                Ok(taken) => return Ok(Some(taken)),
+                Err(used_up) => refused = refused.or(Some((ration, used_up))),
+            }
         }
+        let Some((ration, used_up)) = refused else { return Ok(None) };
+        ration.refused();
+        Err(used_up)
     }
-    refused.map_or(Ok(None), Err)
+
+    /// Those whose teams are not served share one: nobody asks without a bound where others have one.
+    fn rations_of(&self, caller: &Caller) -> impl Iterator<Item = &Arc<Ration>> {
+        let own = caller.teams.iter().filter_map(|team| self.rations.get(team));
+        let is_nobodys =
+            !self.rations.is_empty() && !caller.teams.iter().any(|team| self.rations.contains_key(team));
+        own.chain(is_nobodys.then_some(&self.others))
+    }
 }

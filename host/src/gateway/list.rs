@@ -111,7 +111,7 @@ impl Gateway {
             match answer {
                 Ok((entries, next, fresh)) => {
                     page.freshness.ttl = page.freshness.ttl.min(fresh.ttl);
-                    page.take(shown(view, offer, &entries));
+                    page.take(view, offer, &entries);
                     let next = next.map(|cursor| Rest { cursor: Some(cursor), hinted: rest.hinted });
                     let Some(next) = next.filter(|next| *next != rest) else { return Ok(false) };
                     if page.sieve.is_open() {
@@ -149,6 +149,7 @@ impl Gateway {
         for offer in offers.filter(|offer| sieve.takes_from(offer)) {
             let after = from.as_ref().filter(|from| from.is_in(offer));
             let mut after = after.map_or("", |from| text_of(&from.place));
+            let mut bill = Bill { offer, bytes: 0 };
             for (place, template) in offer.templates.iter().enumerate() {
                 let text = template.pattern.as_str();
                 let is_kept = view
@@ -164,7 +165,10 @@ impl Gateway {
                 }
                 after = text;
                 match is_wanted {
-                    true => page.items.push(template.clone()),
+                    true => {
+                        bill.bytes += of_template(template);
+                        page.items.push(template.clone());
+                    }
                     false => page.effort += of_template(template),
                 }
             }
@@ -234,6 +238,7 @@ impl Filling<'_, Arc<Entry>> {
         offer: &'a Arc<Offer>,
         mut after: &'a str,
     ) -> Option<Option<Rest>> {
+        let mut bill = Bill { offer, bytes: 0 };
         let begin = offer.entries.partition_point(|entry| entry.uri.as_str() <= after);
         let entries = &offer.entries[begin..];
         for entry in shown(view, offer, entries) {
@@ -244,19 +249,40 @@ impl Filling<'_, Arc<Entry>> {
             }
             after = entry.uri.as_str();
             match is_wanted {
-                true => self.items.push(entry.clone()),
+                true => {
+                    bill.bytes += of_entry(entry);
+                    self.items.push(entry.clone());
+                }
                 false => self.effort += of_entry(entry),
             }
         }
         Some(offer.rest.clone().map(|cursor| Rest { cursor: Some(cursor), hinted: false }))
     }
 
-    fn take<'a>(&mut self, entries: impl Iterator<Item = &'a Arc<Entry>>) {
-        for entry in entries {
+    fn take(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
+        let mut bill = Bill { offer, bytes: 0 };
+        for entry in shown(view, offer, entries) {
             match self.sieve.takes(entry) {
-                true => self.items.push(entry.clone()),
+                true => {
+                    bill.bytes += of_entry(entry);
+                    self.items.push(entry.clone());
+                }
                 false => self.effort += of_entry(entry),
             }
+        }
+    }
+}
+
+/// What of a page comes from one provider. It is charged when this is dropped.
+struct Bill<'a> {
+    offer: &'a Offer,
+    bytes: usize,
+}
+
+impl Drop for Bill<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.offer.provider.gave(self.bytes);
         }
     }
 }

@@ -40,6 +40,7 @@ impl Gateway {
                     return Err(Error::from_call(offer, uri.as_str(), held, CallError::NotModified));
                 }
                 Ok(reading) => {
+                    offer.provider.gave(reading.weight());
                     let freshness = reading.freshness.merge(self.most());
                     return Ok(Reading { freshness, ..reading });
                 }
@@ -102,6 +103,10 @@ impl Part {
         let (Ok(permit), Some(caller)) = (Permit::ask(call, offer.provider.team()), &call.caller) else {
             return Err(CallError::NotFound);
         };
+        if let Err(used_up) = offer.provider.affords_bytes() {
+            trail.error = Some(used_up.outcome());
+            return Err(used_up);
+        }
         let question = Question { revision: offer.provider.revision(), caller, uri };
         let held_by_it = held.map(ToOwned::to_owned);
         let asked = AtomicBool::new(false);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 const SECOND: u128 = 1_000_000_000;
 
-/// Who used more than his share waits until it is paid off, but never longer than this.
+/// Who used more than his share waits until it is paid off, but never longer than this, if nothing else is said.
 const LONGEST_DEBT: Duration = Duration::from_secs(10);
 
 /// Fills at an even rate and holds what fills it in one second. One take may go beyond what is in it, since what
@@ -16,12 +16,24 @@ pub struct Bucket {
     per_second: u64,
     /// The nanosecond since `began` at which everything that was taken will have been filled in again.
     full_at: AtomicU64,
+    longest_debt: Duration,
 }
 
 impl Bucket {
     /// A full one. A rate of nothing would be a bucket that nobody ever gets anything from.
     pub fn new(per_second: u64) -> Self {
-        Self { began: Instant::now(), per_second: per_second.max(1), full_at: AtomicU64::new(0) }
+        Self {
+            began: Instant::now(),
+            per_second: per_second.max(1),
+            full_at: AtomicU64::new(0),
+            longest_debt: LONGEST_DEBT,
+        }
+    }
+
+    /// Debts are remembered for so long.
+    pub fn with_longest_debt(mut self, longest: Duration) -> Self {
+        self.longest_debt = longest;
+        self
     }
 
     /// Takes that much if anything is left; else says how long it takes until something is.
@@ -56,7 +68,7 @@ impl Bucket {
     fn after(&self, full_at: u64, now: u64, much: u64) -> u64 {
         let time = u128::from(much) * SECOND / u128::from(self.per_second);
         let time = u64::try_from(time).unwrap_or(u64::MAX);
-        let most = now.saturating_add(nanoseconds(Duration::from_secs(1) + LONGEST_DEBT));
+        let most = now.saturating_add(nanoseconds(Duration::from_secs(1) + self.longest_debt));
         full_at.max(now).saturating_add(time).min(most)
     }
 
@@ -111,5 +123,8 @@ mod tests {
         let later = nanoseconds(LONGEST_DEBT);
         assert!(bucket.take_at(later - 1, 1).is_err());
         assert!(bucket.take_at(later, 1).is_ok());
+        let strict = Bucket::new(10).with_longest_debt(Duration::from_secs(60));
+        strict.charge_at(0, 10 + 300);
+        assert_eq!(strict.take_at(0, 1), Err(Duration::from_secs(30)));
     }
 }

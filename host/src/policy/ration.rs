@@ -36,22 +36,11 @@ pub struct UsedUp {
     pub retry: Duration,
 }
 
+/// How long time on processors is owed at most: many guests of a team can use up much of it before they notice.
+const CPU_DEBT: Duration = Duration::from_secs(600);
+
 /// Where nobody can say when there will be some again.
 const SOON: Duration = Duration::from_secs(1);
-
-/// A request that was let in. Its place is free again when this is dropped.
-#[derive(Debug)]
-pub struct Admission {
-    ration: Arc<Ration>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Admission {
-    /// It was answered with that many bytes.
-    pub fn answered(&self, bytes: u64) {
-        self.ration.bytes.charge(bytes);
-    }
-}
 
 /// Memory that a guest of the team has. It is free again when this is dropped.
 #[derive(Debug)]
@@ -91,7 +80,8 @@ impl Ration {
         Self {
             requests: Bucket::new(quota.requests.into()),
             bytes: Bucket::new(quota.bytes),
-            cpu: Bucket::new(u64::try_from(quota.cpu.as_nanos()).unwrap_or(u64::MAX)),
+            cpu: Bucket::new(u64::try_from(quota.cpu.as_nanos()).unwrap_or(u64::MAX))
+                .with_longest_debt(CPU_DEBT),
             memory: AtomicU64::new(0),
             under_way: Arc::new(Semaphore::new(calls.saturating_mul(WAITING).min(Semaphore::MAX_PERMITS))),
             calls: Arc::new(Semaphore::new(calls)),
@@ -111,32 +101,37 @@ impl Ration {
         self.refusals.load(Relaxed)
     }
 
-    /// Lets a request in, or says at once why not.
-    pub fn admit(self: &Arc<Self>) -> Result<Admission, UsedUp> {
-        self.counted(self.place())
+    /// Something was refused, and nobody else let it in.
+    pub fn refused(&self) {
+        self.refusals.fetch_add(1, Relaxed);
     }
 
-    fn counted<T>(&self, taken: Result<T, UsedUp>) -> Result<T, UsedUp> {
-        if taken.is_err() {
-            self.refusals.fetch_add(1, Relaxed);
-        }
-        taken
+    /// Lets a request in, or says at once why not: before anything of it is looked at.
+    pub fn request(&self) -> Result<(), UsedUp> {
+        self.affords_bytes()?;
+        self.requests.take(1).map_err(|retry| UsedUp { what: "requests", retry })
     }
 
-    fn place(self: &Arc<Self>) -> Result<Admission, UsedUp> {
-        if let Some(retry) = self.bytes.empty_for() {
-            return Err(UsedUp { what: "bytes of answers", retry });
-        }
+    /// A place for a request that is known, for as long as somebody works for it.
+    pub fn place(&self) -> Result<OwnedSemaphorePermit, UsedUp> {
         let full = |_| UsedUp { what: "places for requests", retry: SOON };
-        let place = self.under_way.clone().try_acquire_owned().map_err(full)?;
-        self.requests.take(1).map_err(|retry| UsedUp { what: "requests", retry })?;
-        Ok(Admission { ration: self.clone(), _place: place })
+        self.under_way.clone().try_acquire_owned().map_err(full)
     }
 
     /// Lets somebody listen, or says why not.
     pub fn listener(&self) -> Result<OwnedSemaphorePermit, UsedUp> {
         let full = |_| UsedUp { what: "places for those who listen", retry: SOON };
-        self.counted(self.watchers.clone().try_acquire_owned().map_err(full))
+        self.watchers.clone().try_acquire_owned().map_err(full)
+    }
+
+    /// Whether its providers may give more.
+    pub fn affords_bytes(&self) -> Result<(), UsedUp> {
+        self.bytes.empty_for().map_or(Ok(()), |retry| Err(UsedUp { what: "bytes of answers", retry }))
+    }
+
+    /// One of its providers gave that many bytes.
+    pub fn gave(&self, bytes: u64) {
+        self.bytes.charge(bytes);
     }
 
     /// Waits until the team may make one more call and has time on a processor left, but not longer than `most`.
@@ -152,7 +147,7 @@ impl Ration {
             }
             Ok(turn)
         };
-        self.counted(tokio::time::timeout(most, turn).await.unwrap_or(Err(late)))
+        tokio::time::timeout(most, turn).await.unwrap_or(Err(late)).inspect_err(|_| self.refused())
     }
 
     /// That much time on a processor was used.
@@ -177,21 +172,22 @@ mod tests {
     #[test]
     fn a_place_comes_back_with_the_answer() {
         let ration = ration(Quota { calls: 1, ..Quota::default() });
-        let mut inside: Vec<_> = (0..WAITING).map(|_| ration.admit().unwrap()).collect();
-        assert_eq!(ration.admit().unwrap_err().what, "places for requests");
+        let mut inside: Vec<_> = (0..WAITING).map(|_| ration.place().unwrap()).collect();
+        assert_eq!(ration.place().unwrap_err().what, "places for requests");
         inside.pop();
-        assert!(ration.admit().is_ok());
+        assert!(ration.place().is_ok());
     }
 
     #[test]
     fn requests_and_bytes_are_used_up_each_by_itself() {
         let few = ration(Quota { requests: 2, ..Quota::default() });
-        let refused = (0..10).find_map(|_| few.admit().err()).unwrap();
+        let refused = (0..10).find_map(|_| few.request().err()).unwrap();
         assert_eq!(refused.what, "requests");
         assert!(refused.retry > Duration::ZERO && refused.retry < Duration::from_secs(2), "{refused}");
         let small = ration(Quota { bytes: 1_000, ..Quota::default() });
-        small.admit().unwrap().answered(5_000);
-        assert_eq!(small.admit().unwrap_err().what, "bytes of answers");
+        small.gave(5_000);
+        assert_eq!(small.request().unwrap_err().what, "bytes of answers");
+        assert_eq!(small.affords_bytes().unwrap_err().what, "bytes of answers");
     }
 
     #[test]

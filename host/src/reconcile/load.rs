@@ -211,7 +211,7 @@ impl Load {
         if known.serving.as_ref() == Some(&revision) || known.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Same(revision));
         }
-        let compiled = self.sandbox.compile(bytes).await?;
+        let compiled = self.sandbox.compile(&self.team, bytes).await?;
         let imports = import_asks(&compiled.imports, &grant);
         let before = match known.asks {
             Some(serving) => Some(serving),

@@ -10,7 +10,7 @@ use super::Sandbox;
 use super::bindings::exports::larder::provider::{completion_provider, resource_provider, version_provider};
 use super::cache::Kept;
 use super::state::State;
-use crate::name::Digest;
+use crate::name::{Digest, TeamName};
 
 /// The contract's package, and the line of versions that this host speaks.
 const PACKAGE: &str = "larder:provider/";
@@ -79,9 +79,9 @@ pub struct Compiled {
 impl Sandbox {
     /// Checks, compiles in a process of its own unless the cache has it, and links. Dropping the future ends
     /// that process.
-    pub async fn compile(&self, bytes: Bytes) -> Result<Compiled, Rejection> {
+    pub async fn compile(&self, team: &TeamName, bytes: Bytes) -> Result<Compiled, Rejection> {
         look_at(&bytes)?;
-        let (digest, Kept { component, hold }) = self.compiler.component(bytes).await?;
+        let (digest, Kept { component, hold }) = self.compiler.component(team, bytes).await?;
         let (imports, exports) = names(&component, &self.engine);
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));

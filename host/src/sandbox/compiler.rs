@@ -4,8 +4,9 @@
 
 mod process;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use wasmtime::Engine;
 use super::cache::{self, Cache, CacheError, Kept};
 use super::compiled::Rejection;
 use crate::drain::Drain;
-use crate::name::Digest;
+use crate::name::{Digest, TeamName};
 
 /// How components are compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,24 +39,46 @@ pub struct Config {
 pub(super) struct Compiler {
     config: Config,
     cache: Arc<Cache>,
-    /// Whose turn it is, in the order of asking. It also makes one compilation of many for one component.
+    /// Whose turn it is. It also makes one compilation of many for one component.
     turn: Mutex<()>,
+    /// Of each team one waits for that turn, in the order of asking, and its others for the one: so all teams come in
+    /// turn, however much one of them brings.
+    teams: Lanes,
     drain: Drain,
+}
+
+/// One for each team.
+#[derive(Default)]
+struct Lanes(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
+
+impl Lanes {
+    fn of(&self, team: &TeamName) -> Arc<Mutex<()>> {
+        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.entry(team.clone()).or_default().clone()
+    }
 }
 
 impl Compiler {
     pub(super) fn new(config: &Config, engine: &Engine, drain: &Drain) -> Result<Self, CacheError> {
         let cache = Arc::new(Cache::open(&config.cache, engine)?);
-        Ok(Self { config: config.clone(), cache, turn: Mutex::new(()), drain: drain.clone() })
+        Ok(Self {
+            config: config.clone(),
+            cache,
+            turn: Mutex::new(()),
+            teams: Lanes::default(),
+            drain: drain.clone(),
+        })
     }
 
-    /// The component that these bytes are, compiled.
-    pub(super) async fn component(&self, bytes: Bytes) -> Result<(Digest, Kept), Rejection> {
+    /// The component that these bytes of this team's are, compiled.
+    pub(super) async fn component(&self, team: &TeamName, bytes: Bytes) -> Result<(Digest, Kept), Rejection> {
         let hashed = bytes.clone();
         let digest = self.aside(move |_| Digest::of(&hashed)).await?;
         if let Some(kept) = self.find(digest).await? {
             return Ok((digest, kept));
         }
+        let lane = self.teams.of(team);
+        let _first = lane.lock().await;
         let _turn = self.turn.lock().await;
         // Somebody may have waited for the same one.
         if let Some(kept) = self.find(digest).await? {

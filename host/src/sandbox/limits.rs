@@ -112,7 +112,8 @@ pub(super) async fn counted<T>(tally: &Tally, ration: Option<&Ration>, work: imp
     .await
 }
 
-/// How long a guest stands still at a time while its team has no time on processors left.
+/// How long a guest stands still at least where its team has no time on processors left: else until it is paid off,
+/// as otherwise many guests would take turns at using what is not there.
 const OVER: Duration = Duration::from_millis(50);
 
 /// Arms a store: after `cpu` on the processor the guest is interrupted, and long before it is slowed down.
@@ -131,9 +132,9 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
             flag.store(true, Ordering::Relaxed);
             return Ok(UpdateDeadline::Interrupt);
         }
-        if ration.as_ref().is_some_and(|ration| ration.over_cpu().is_some()) {
+        if let Some(owed) = ration.as_ref().and_then(|ration| ration.over_cpu()) {
             store.data_mut().meter.stood_still = true;
-            return Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(OVER))));
+            return Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(owed.max(OVER)))));
         }
         if ticks <= FREE_TICKS {
             return Ok(UpdateDeadline::Yield(1));

@@ -92,7 +92,8 @@ async fn audited(guests: &str, to: Target, on_full: OnFull) -> (crate::house::Ho
     let mut house = Plan::of(guests).open().await;
     let last = Drain::new();
     let config = audit::Config { to: Some(to), on_full };
-    let audit = Audit::open(&config, house.metrics.clone(), Health::default(), &last).unwrap();
+    let seen = (house.metrics.clone(), Health::default());
+    let audit = Audit::open(&config, [], seen, &last).unwrap();
     house.gateway = house.gateway.with_audit(audit);
     (house, last)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use larder::drain::Drain;
+use larder::name::TeamName;
 use larder::sandbox::{CompilerConfig, Place, Rejection, Sandbox, SetUpError};
 use tempfile::TempDir;
 
@@ -70,7 +71,8 @@ fn echo() -> Bytes {
 
 /// Why `echo` was not compiled. Longer than any limit here: what never ends is a failure, not a hang.
 async fn refusal(sandbox: &Sandbox) -> String {
-    let compiled = tokio::time::timeout(Duration::from_secs(60), sandbox.compile(echo()));
+    let team = TeamName::sole();
+    let compiled = tokio::time::timeout(Duration::from_secs(60), sandbox.compile(&team, echo()));
     match compiled.await.expect("no end within a minute") {
         Ok(_) => "it was compiled".into(),
         Err(Rejection::Compiler(why)) => why,
@@ -82,15 +84,16 @@ async fn refusal(sandbox: &Sandbox) -> String {
 async fn what_was_compiled_once_is_only_loaded() {
     let bench = Bench::new();
     let first = bench.sandbox(|config| config.program = bench.compiler("counts"));
-    let compiled = first.compile(echo()).await.unwrap();
-    assert!(first.compile(echo()).await.is_ok() && bench.runs() == 1);
+    let compiled = first.compile(&TeamName::sole(), echo()).await.unwrap();
+    assert!(first.compile(&TeamName::sole(), echo()).await.is_ok() && bench.runs() == 1);
     drop(first);
     // A sandbox that cannot compile anything at all.
     let second = bench.sandbox(|config| config.program = "/nowhere/larder".into());
-    let again = second.compile(echo()).await.unwrap();
+    let again = second.compile(&TeamName::sole(), echo()).await.unwrap();
     assert_eq!((again.digest, &again.exports), (compiled.digest, &compiled.exports));
     let other = std::fs::read(component("many")).unwrap().into();
-    let why = second.compile(other).await.err().map(|why| why.to_string()).unwrap_or_default();
+    let why =
+        second.compile(&TeamName::sole(), other).await.err().map(|why| why.to_string()).unwrap_or_default();
     assert!(why.contains("cannot start /nowhere/larder"), "{why}");
 }
 
@@ -98,16 +101,39 @@ async fn what_was_compiled_once_is_only_loaded() {
 async fn many_who_ask_at_once_cause_one_compilation() {
     let bench = Bench::new();
     let sandbox = bench.sandbox(|config| config.program = bench.compiler("counts"));
-    let all = futures_util::future::join_all((0..8).map(|_| sandbox.compile(echo()))).await;
+    let team = TeamName::sole();
+    let all = futures_util::future::join_all((0..8).map(|_| sandbox.compile(&team, echo()))).await;
     assert!(all.iter().all(Result::is_ok));
     assert_eq!(bench.runs(), 1);
+}
+
+#[tokio::test]
+async fn teams_come_in_turn_however_much_one_of_them_brings() {
+    let bench = Bench::new();
+    let sandbox = Arc::new(bench.sandbox(|config| config.program = bench.compiler("counts")));
+    let team = |name: &str| TeamName::parse(name).unwrap();
+    let ask = |team: TeamName, guest: &str| {
+        let (sandbox, bytes) = (sandbox.clone(), std::fs::read(component(guest)).unwrap());
+        bench.drain.spawn(async move { sandbox.compile(&team, bytes.into()).await.is_ok() })
+    };
+    let mut asked: Vec<_> =
+        ["full", "dirs", "many", "net", "fresh"].map(|guest| ask(team("alpha"), guest)).into();
+    until("the first one is compiled", || bench.runs() > 0).await;
+    asked.push(ask(team("beta"), "echo"));
+    let all = futures_util::future::join_all(asked).await;
+    assert!(all.into_iter().all(|ended| ended.unwrap() == Some(true)));
+    let runs = std::fs::read_to_string(bench.folder.path().join("runs")).unwrap();
+    let size = format!("--size {} ", echo().len());
+    let at = runs.lines().position(|run| run.contains(&size)).unwrap();
+    // The first was under way, and the second may have been.
+    assert!(at <= 2, "{at} others went before:\n{runs}");
 }
 
 #[tokio::test]
 async fn a_spoilt_entry_is_compiled_again() {
     let bench = Bench::new();
     let whole = bench.sandbox(|_| {});
-    whole.compile(echo()).await.unwrap();
+    whole.compile(&TeamName::sole(), echo()).await.unwrap();
     let sound = std::fs::read(bench.entry()).unwrap();
     let spoilt = [&sound[..sound.len() / 2], b"", b"\x7fELF".as_slice()];
     for code in spoilt {
@@ -118,7 +144,7 @@ async fn a_spoilt_entry_is_compiled_again() {
         std::fs::write(seal.with_extension("cwasm"), code).unwrap();
         let broken = bench.sandbox(|config| config.program = "/nowhere/larder".into());
         assert!(refusal(&broken).await.contains("cannot start"), "it was used");
-        whole.compile(echo()).await.unwrap();
+        whole.compile(&TeamName::sole(), echo()).await.unwrap();
         assert_eq!(std::fs::read(bench.entry()).unwrap(), sound);
     }
 }
@@ -159,7 +185,7 @@ async fn a_compiler_that_nobody_waits_for_is_ended() {
     let bench = Bench::new();
     let hangs = Arc::new(bench.sandbox(|config| config.program = bench.compiler("hangs")));
     let waiting = hangs.clone();
-    let asked = bench.drain.spawn(async move { waiting.compile(echo()).await.is_ok() });
+    let asked = bench.drain.spawn(async move { waiting.compile(&TeamName::sole(), echo()).await.is_ok() });
     let pid = pid(&bench).await;
     // As it is when the house stops while something is compiled.
     assert!(!bench.drain.finish(Duration::from_millis(10)).await);
@@ -233,7 +259,8 @@ fn long() -> Bytes {
 async fn a_component_that_takes_too_long_is_a_rejection() {
     let bench = Bench::new();
     let brief = bench.sandbox(|config| config.cpu = Duration::from_secs(1));
-    let why = brief.compile(long()).await.err().map(|why| why.to_string()).unwrap_or_default();
+    let why =
+        brief.compile(&TeamName::sole(), long()).await.err().map(|why| why.to_string()).unwrap_or_default();
     assert!(why.contains("it takes more than 1s on a processor"), "{why}");
     bench.is_clean();
 }
@@ -265,7 +292,7 @@ async fn the_true_compiler_says_what_is_wrong_with_a_component() {
     let sandbox = bench.sandbox(|_| {});
     let whole = echo();
     for broken in [whole.slice(..whole.len() / 2), Bytes::from_static(b"\0asm\x0d\0\x01\0\xff")] {
-        match sandbox.compile(broken).await.err() {
+        match sandbox.compile(&TeamName::sole(), broken).await.err() {
             Some(Rejection::Invalid(why)) => assert!(!why.is_empty()),
             other => panic!("{other:?}"),
         }
@@ -302,7 +329,7 @@ async fn a_cache_that_others_can_write_is_refused() {
 #[tokio::test]
 async fn compiled_code_in_the_plugins_folder_is_rejected() {
     let bench = Bench::new();
-    bench.sandbox(|_| {}).compile(echo()).await.unwrap();
+    bench.sandbox(|_| {}).compile(&TeamName::sole(), echo()).await.unwrap();
     let code = std::fs::read(bench.entry()).unwrap();
     let house = Plan::of("echo").file("code.wasm", &code).file("echo.cwasm", &code).open().await;
     assert!(

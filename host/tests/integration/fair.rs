@@ -1,5 +1,7 @@
 //! What a team may use up in all, and a provider that is left alone while it only faults.
 
+mod charged;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +50,7 @@ async fn memory_is_of_all_guests_together() {
 
 #[tokio::test]
 async fn who_computed_for_all_his_team_waits() {
-    let quota = Quota { cpu: Duration::from_millis(2), ..Quota::default() };
+    let quota = Quota { cpu: Duration::from_millis(5), ..Quota::default() };
     let plan = Plan::of("echo spin").quota(quota).terms("spin", |grant, _| {
         grant.limits.wall = Duration::from_millis(500);
     });
@@ -62,6 +64,28 @@ async fn who_computed_for_all_his_team_waits() {
     assert!(matches!(spun, Error::Busy { .. }), "{spun}");
     let refused = house.read("echo://hello").await.unwrap_err();
     assert!(refused.to_string().contains("time on processors"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_who_compute_have_no_more_than_one_has() {
+    let quota = Quota { cpu: Duration::from_millis(40), ..Quota::default() };
+    let plan = Plan::of("spin").quota(quota).terms("spin", |grant, _| {
+        grant.limits.wall = Duration::from_secs(3);
+        grant.limits.cpu = Duration::from_secs(60);
+        grant.limits.queue = Duration::from_millis(10);
+    });
+    let house = plan.open().await;
+    let ration = house.ration.clone().unwrap();
+    while ration.over_cpu().is_some() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let spent = || house.reader.snapshot().offers()[0].provider.tally().cpu_seconds();
+    let before = spent();
+    // As many as there are slots.
+    let calls = futures_util::future::join_all((0..16).map(|_| house.read("spin://forever"))).await;
+    assert!(calls.iter().all(Result::is_err));
+    let spent = spent() - before;
+    assert!(spent < 0.5, "{spent:.2} s on a processor in 3 s, and 40 ms in each second are allowed");
 }
 
 #[tokio::test]

@@ -50,6 +50,7 @@ pub(crate) struct House {
     reconcile: Option<Reconcile>,
     herald: Herald,
     signals: sandbox::Outbox,
+    pub(crate) ration: Option<Arc<Ration>>,
     pub(crate) folder: TempDir,
     /// Where the components are: the folder, or something in it.
     pub(crate) plugins: PathBuf,
@@ -198,7 +199,7 @@ impl Plan {
         let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_rations(rations);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconcile = Some(reconcile);
-        House { gateway, reader, round, metrics, reconcile, herald, signals, folder, plugins, drain }
+        House { gateway, reader, round, metrics, reconcile, herald, signals, ration, folder, plugins, drain }
     }
 }
 
@@ -224,7 +225,10 @@ pub(crate) fn sandbox() -> sandbox::Config {
 pub(crate) fn gateway(houses: &[&House], page_size: u32) -> Gateway {
     let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
     let config = gateway::Config { page_size: both(page_size), instructions: None, cache, private: true };
+    let rations =
+        houses.iter().filter_map(|house| Some((house.reader.team().clone(), house.ration.clone()?)));
     Gateway::new(config, houses.iter().map(|house| (house.reader.clone(), house.signals.clone())))
+        .with_rations(rations)
 }
 
 /// Somebody of the only team.

@@ -113,8 +113,10 @@ impl Endpoint {
         if session.flights.len() >= MOST {
             return Err(Refusal::new(INTERNAL, "too many requests are under way: wait for some to end"));
         }
-        let flight = session.flights.depart(&id).ok_or_else(Refusal::id_taken)?;
         let quick = matches!(ask, Ask::Ping);
+        // As long as the work, which goes on when the connection breaks.
+        let place = if quick { None } else { self.0.gateway.place(&who.caller).map_err(Refusal::used_up)? };
+        let flight = session.flights.depart(&id).ok_or_else(Refusal::id_taken)?;
         let answer = self.clone().answer(id, ask, call, Peer::Legacy(session.watch.clone())).boxed();
         if quick {
             return Ok(Exchange::new(reports, answer.map(Some).boxed()));
@@ -122,6 +124,7 @@ impl Endpoint {
         let session = session.clone();
         let task = self.0.drain.spawn(async move {
             let answer = flight.until_cancelled(pin!(answer)).await;
+            drop(place);
             session.touch();
             answer
         });
@@ -169,8 +172,11 @@ impl Endpoint {
             return Err(Refusal::early(REQUEST, "the session's version of the protocol has no batches"));
         }
         let mut answers = vec![];
+        // The first one is let in with the batch.
+        let mut let_in = true;
         for message in batch {
-            answers.extend(self.of_batch(&session, who, headers, message).await);
+            answers.extend(self.of_batch(&session, who, (headers, let_in), message).await);
+            let_in = false;
         }
         Ok(match answers.is_empty() {
             true => empty(StatusCode::ACCEPTED),
@@ -182,7 +188,7 @@ impl Endpoint {
         &self,
         session: &Arc<Session>,
         who: &Who,
-        headers: &HeaderMap,
+        (headers, let_in): (&HeaderMap, bool),
         message: Message<'_>,
     ) -> Option<Vec<u8>> {
         let request = match message {
@@ -194,7 +200,10 @@ impl Endpoint {
             }
             Message::Response => return None,
         };
-        let mut exchange = match self.start(session, who, &request, headers) {
+        let admitted = if let_in { Ok(()) } else { self.0.gateway.admit(&who.caller) };
+        let started =
+            admitted.map_err(Refusal::used_up).and_then(|()| self.start(session, who, &request, headers));
+        let mut exchange = match started {
             Ok(exchange) => exchange,
             Err(refusal) => {
                 self.count_unknown(&request, &refusal);

@@ -52,6 +52,24 @@ fn a_command_asks_as_a_team() {
 }
 
 #[test]
+fn what_one_team_brings_keeps_nobody_else_waiting() {
+    let slow = "[server]\nteams = ['beta']\n[team.alpha.provider.wiki]\n\
+                settings = { in = 'describe' }\nlimits = { wall = '1h' }\n[team.alpha]\nplugins = 'alpha'\n\
+                [team.beta]\nplugins = 'beta'\n";
+    let place = place();
+    fs::write(place.path("two.toml"), slow).unwrap();
+    fs::copy(component("echo"), place.path("alpha/quick.wasm")).unwrap();
+    fs::copy(component("sleep"), place.path("alpha/wiki.wasm")).unwrap();
+    // It never ends, and so would the start.
+    let (mut server, url) = place.serve("--config two.toml");
+    assert!(place.larder(&format!("read echo://hello --url {url}")).yes().contains("of beta"));
+    // And what alpha had by then is served, too.
+    let line = server.has_told("not all of its components");
+    assert!(line.contains("alpha"), "{line}");
+    server.signal("KILL");
+}
+
+#[test]
 fn a_secret_reaches_who_was_granted_it_and_no_other_place() {
     let place = place();
     let read = |words: &str| place.larder(&format!("read --config two.toml {words}"));
