@@ -25,7 +25,7 @@ use crate::admin::{Admin, Shown};
 use crate::audit::Audit;
 use crate::catalog::Reader;
 use crate::config::Config;
-use crate::drain::Drain;
+use crate::drain::{Drain, Leash};
 use crate::endpoint::Endpoint;
 use crate::endpoint::auth::Gate;
 use crate::gateway::Gateway;
@@ -62,9 +62,13 @@ pub struct App {
     last: Drain,
     /// Of what tells of it, until the end.
     outlook: Drain,
+    /// An app that is given up, even while it is built, leaves nothing that works on.
+    _leashes: [Leash; 3],
     grace: Duration,
     /// From before anybody is told that this serves; none where the system's own way of ending a process is right.
     stops: Option<Stops>,
+    /// Whether SIGHUP is one of them, as it is to what runs in a terminal.
+    ends_with_terminal: bool,
 }
 
 /// Sees what is served, and can do nothing else.
@@ -148,12 +152,18 @@ impl App {
         Ok(Self { stops: Some(Stops::new()), ..app })
     }
 
+    /// The same for one who works at a terminal: without it there is nobody to serve.
+    pub(crate) fn of_terminal(self) -> Self {
+        Self { stops: Some(Stops::of_terminal()), ends_with_terminal: true, ..self }
+    }
+
     async fn wire(
         config: Config,
         admin: Option<TcpListener>,
         most: Option<Duration>,
     ) -> Result<Self, RunError> {
         let (drain, last, outlook) = (Drain::new(), Drain::new(), Drain::new());
+        let leashes = [&drain, &last, &outlook].map(Drain::leash);
         let health = Health::default();
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         let metrics = sandbox.metrics().clone();
@@ -189,9 +199,21 @@ impl App {
         let endpoint = Endpoint::new(config.endpoint, gate, gateway, drain.clone(), (metrics, telemetry));
         health.right("start");
         let keeping = Keeping::new(drain.clone());
-        let grace = config.grace;
-        let stops = None;
-        Ok(Self { endpoint, catalogs, keepers, reread, keeping, audit, drain, last, outlook, grace, stops })
+        Ok(Self {
+            endpoint,
+            catalogs,
+            keepers,
+            reread,
+            keeping,
+            audit,
+            drain,
+            last,
+            outlook,
+            _leashes: leashes,
+            grace: config.grace,
+            stops: None,
+            ends_with_terminal: false,
+        })
     }
 
     /// Follows the folders and what providers say from now on, without telling `larder approve` what is held
@@ -206,7 +228,9 @@ impl App {
         let teams = self.keepers.iter().map(Team::wake);
         let reread = self.reread.iter().flat_map(Reread::wakes);
         let wakes = teams.chain(reread).chain(self.audit.reopen()).collect();
-        self.drain.spawn(signal::hang_up(wakes, self.drain.clone()));
+        if !self.ends_with_terminal {
+            self.drain.spawn(signal::hang_up(wakes, self.drain.clone()));
+        }
         self.follow(true);
     }
 

@@ -131,7 +131,7 @@ impl Config {
 /// What is logged, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// Which events: `info`, or `larder=debug,wiki=off`.
+    /// Which events: `info`, or `info,larder::sandbox::log=off`, which is what providers say.
     pub filter: String,
     /// How they look.
     pub format: LogFormat,

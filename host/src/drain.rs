@@ -51,6 +51,11 @@ impl Drain {
         self.stopping.cancel();
     }
 
+    /// Binds all tasks to whoever has this.
+    pub fn leash(&self) -> Leash {
+        Leash(self.clone())
+    }
+
     /// Whether it is.
     pub fn is_stopping(&self) -> bool {
         self.stopping.is_cancelled()
@@ -76,6 +81,17 @@ impl Drain {
     }
 }
 
+/// While this is there, what was spawned goes on. With it goes everything, as nobody waits for it any more.
+#[derive(Debug)]
+pub struct Leash(Drain);
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.0.stop();
+        self.0.giving_up.cancel();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +113,15 @@ mod tests {
         let drain = Drain::new();
         let task = drain.spawn(std::future::pending::<()>());
         assert!(!drain.finish(Duration::from_millis(10)).await);
+        assert_eq!(task.await.ok(), Some(None));
+    }
+
+    #[tokio::test]
+    async fn a_task_on_a_leash_goes_with_whoever_held_it() {
+        let drain = Drain::new();
+        let leash = drain.leash();
+        let task = drain.spawn(std::future::pending::<()>());
+        drop(leash);
         assert_eq!(task.await.ok(), Some(None));
     }
 

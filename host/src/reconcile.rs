@@ -55,8 +55,10 @@ pub struct Config {
     pub ceiling: Arc<Ceiling>,
     /// How often the folder is looked at when nothing says that it changed.
     pub poll: Duration,
-    /// Reads what stands beside a component, in this folder.
+    /// Reads what stands beside a component; folders in it are relative to the given one.
     pub read_ask: fn(&str, &Path) -> Result<Ask, String>,
+    /// That folder: the one with the components, unless they are copied there from where they are written.
+    pub relative_to: PathBuf,
     /// What was approved beyond the grants.
     pub approvals: Approvals,
 }
@@ -130,7 +132,7 @@ impl Reconcile {
             sandbox,
             signals,
             drain: drain.clone(),
-            folder: config.plugins.clone(),
+            folder: config.relative_to.clone(),
             read_ask: config.read_ask,
             approvals: config.approvals.clone(),
             turns: Semaphore::new(LOADS),

@@ -119,13 +119,16 @@ impl Provider {
         full_name(self.team.as_deref(), &self.name)
     }
 
-    /// How much it offers: `12 resources, 1 template`.
+    /// How much it offers: `12 resources, 1 template`; its claims, if that is all.
     pub fn counts(&self) -> String {
         let more = if self.more { "+" } else { "" };
         let resources = number(self.resources.len(), more, "resource");
-        match self.templates.len() {
-            0 => resources,
-            templates => format!("{resources}, {}", number(templates, "", "template")),
+        match (self.templates.len(), self.claims.len()) {
+            (0, claims) if self.resources.is_empty() && claims > 0 => {
+                format!("{resources}, {}", number(claims, "", "claim"))
+            }
+            (0, _) => resources,
+            (templates, _) => format!("{resources}, {}", number(templates, "", "template")),
         }
     }
 }
@@ -160,5 +163,7 @@ mod tests {
         assert_eq!(provider(1, 0, false), "1 resource");
         assert_eq!(provider(0, 1, false), "0 resources, 1 template");
         assert_eq!(provider(100, 2, true), "100+ resources, 2 templates");
+        let claims = Provider { claims: texts(2), ..Provider::default() };
+        assert_eq!(claims.counts(), "0 resources, 2 claims");
     }
 }

@@ -13,21 +13,34 @@ use crate::drain::Drain;
 /// Listens from the moment it is made: what comes while nobody waits is not lost.
 /// Where signals cannot be had, the system's own way of ending a process is left.
 #[cfg(unix)]
-pub(crate) struct Stops(Option<(Signal, Signal)>);
+pub(crate) struct Stops(Option<(Signal, Signal, Option<Signal>)>);
 
 #[cfg(unix)]
 impl Stops {
     pub(crate) fn new() -> Self {
         let both = signal(SignalKind::terminate()).ok().zip(signal(SignalKind::interrupt()).ok());
-        Self(both)
+        Self(both.map(|(terminate, interrupt)| (terminate, interrupt, None)))
+    }
+
+    /// The same, and the end of the terminal is one as well: for what nobody else would end.
+    pub(crate) fn of_terminal() -> Self {
+        let hang_up = signal(SignalKind::hangup()).ok();
+        Self(Self::new().0.map(|(terminate, interrupt, _)| (terminate, interrupt, hang_up)))
     }
 
     /// Completes when the next such signal comes.
     pub(crate) async fn next(&mut self) {
-        let Some((terminate, interrupt)) = &mut self.0 else { return pending().await };
+        let Some((terminate, interrupt, hang_up)) = &mut self.0 else { return pending().await };
+        let hung_up = async {
+            match hang_up {
+                Some(signal) => signal.recv().await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hung_up => {}
         }
     }
 }
@@ -55,6 +68,11 @@ pub(crate) struct Stops;
 #[cfg(not(unix))]
 impl Stops {
     pub(crate) fn new() -> Self {
+        Self
+    }
+
+    /// The same: a terminal's end is not told.
+    pub(crate) fn of_terminal() -> Self {
         Self
     }
 

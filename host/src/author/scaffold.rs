@@ -34,9 +34,9 @@ pub enum ScaffoldError {
          letter, such as `my-notes`"
     )]
     Name(String),
-    /// The SDK is a package of that name.
-    #[error("`larder-provider` is what the SDK is called; choose another name")]
-    Taken,
+    /// The SDK is a package of that name, or its NAME.toml would be another file.
+    #[error("`{0}` is what the SDK or a file of ours is called; choose another name")]
+    Taken(String),
     /// Something is there.
     #[error("{} is there already; choose another name, or another folder with `--path`", .0.display())]
     Exists(PathBuf),
@@ -52,7 +52,7 @@ impl ScaffoldError {
     /// Whether another command line would do.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Name(_) | Self::Taken | Self::Exists(_) => true,
+            Self::Name(_) | Self::Taken(_) | Self::Exists(_) => true,
             Self::Disk(_) | Self::Bindings(_) => false,
         }
     }
@@ -75,7 +75,7 @@ fn check(name: &str) -> Result<(), ScaffoldError> {
         && name.chars().all(plain)
         && !name.ends_with('-');
     match name {
-        "larder-provider" => Err(ScaffoldError::Taken),
+        "larder" | "larder-dev" | "larder-provider" => Err(ScaffoldError::Taken(name.to_owned())),
         _ if fits => Ok(()),
         _ => Err(ScaffoldError::Name(name.escape_debug().take(80).collect())),
     }
@@ -121,10 +121,11 @@ mod tests {
         for good in ["a", "my-notes", "x2"] {
             assert!(check(good).is_ok(), "{good}");
         }
-        for bad in
-            ["", "My", "2x", "a b", "a/b", "../a", "-a", "a-", "ä", "a_b", "larder-provider", &"x".repeat(65)]
-        {
-            assert!(check(bad).is_err(), "{bad:?}");
+        for bad in ["", "My", "2x", "a b", "a/b", "../a", "-a", "a-", "ä", "a_b", &"x".repeat(65)] {
+            assert!(matches!(check(bad), Err(ScaffoldError::Name(_))), "{bad:?}");
+        }
+        for taken in ["larder", "larder-dev", "larder-provider"] {
+            assert!(matches!(check(taken), Err(ScaffoldError::Taken(_))), "{taken}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! `larder bindings`: the contract in the words of a language, written into a folder.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -85,8 +86,7 @@ fn advise(folder: &Path) {
 
 /// The import path of a folder, which may not be there yet.
 fn package(folder: &Path) -> Result<String, Failure> {
-    let full =
-        std::path::absolute(folder).map_err(|error| Failure::Input { path: folder.to_owned(), error })?;
+    let full = real(folder).map_err(|error| Failure::Input { path: folder.to_owned(), error })?;
     for root in full.ancestors() {
         let Ok(text) = std::fs::read_to_string(root.join("go.mod")) else { continue };
         let named = text.lines().find_map(module);
@@ -98,6 +98,22 @@ fn package(folder: &Path) -> Result<String, Failure> {
         };
     }
     Err(Failure::NoModule(folder.to_owned()))
+}
+
+/// Where a path leads, though its end may not be there yet.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let full = std::path::absolute(path)?;
+    let there = full.ancestors().find(|above| above.exists()).unwrap_or(&full);
+    let rest = full.strip_prefix(there).unwrap_or(Path::new(""));
+    let mut real = there.canonicalize()?;
+    for word in rest {
+        if word == ".." {
+            real.pop();
+        } else {
+            real.push(word);
+        }
+    }
+    Ok(real)
 }
 
 /// The path that such a line of a go.mod names. Go takes it with quotes, and with a comment behind it.

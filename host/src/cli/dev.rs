@@ -32,7 +32,8 @@ const ENOUGH: u32 = 10;
 #[derive(Debug, Args)]
 #[command(
     after_help = "A larder.toml in the project, or --config, grants what the provider needs; it is read once. \
-What a NAME.toml of the project asks for is given."
+What a NAME.toml of the project asks for is given; its folders are relative to the project, or with --plugins \
+to the folder it is dropped into."
 )]
 pub(super) struct Dev {
     /// The project
@@ -63,7 +64,7 @@ impl Dev {
             (true, _) => once(&project, given).await,
             (false, Some(plugins)) => {
                 let mut stage = Stage::elsewhere(&project, plugins, given)?;
-                let mut stops = Stops::new();
+                let mut stops = Stops::of_terminal();
                 tokio::select! {
                     ended = follow(&project, &mut stage) => ended,
                     () = stops.next() => Ok(Answer::Yes),
@@ -83,7 +84,7 @@ impl Dev {
 }
 
 async fn once(project: &Project, given: Overrides) -> Result<Answer, Failure> {
-    let mut stops = Stops::new();
+    let mut stops = Stops::of_terminal();
     let round = async {
         let mut stage = Stage::alone(project, given)?;
         Ok(Answer::yes_if(round(project, &mut stage).await?))

@@ -64,10 +64,11 @@ fn team(team: &Team, lines: &mut Vec<String>) {
 
 fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
     let Provider { name, digest, resources, templates, since, .. } = provider;
-    let more = if provider.more { "+" } else { "" };
+    let (resources, templates) =
+        (count(*resources, provider.more, "resource"), count(*templates, false, "template"));
     let digest = digest.get(..12).unwrap_or(digest);
     lines.push(line(&format!(
-        "  {name:width$}  {digest}  since {since}  {resources}{more} resources, {templates} templates; calls: {}",
+        "  {name:width$}  {digest}  since {since}  {resources}, {templates}; calls: {}",
         calls(&provider.calls)
     )));
     lines.extend(given(provider));
@@ -91,6 +92,14 @@ fn given(provider: &Provider) -> Option<String> {
         [named("folders", dirs), named("http", hosts), named("variables", env), named("secrets", secrets)];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("    given: {}", parts.join("; ")))
+}
+
+fn count(count: usize, more: bool, what: &str) -> String {
+    match (count, more) {
+        (1, false) => format!("1 {what}"),
+        (_, false) => format!("{count} {what}s"),
+        (_, true) => format!("{count}+ {what}s"),
+    }
 }
 
 fn calls(calls: &BTreeMap<String, u64>) -> String {
@@ -149,7 +158,7 @@ mod tests {
               not ready: it is stopping
               trouble: team default: cannot look into /plugins
             team default in /srv/plugins
-              wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 templates; calls: 4 ok, 1 trap
+              wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 template; calls: 4 ok, 1 trap
                 given: folders /a as /b (read); secrets key
                 last error, 2026-01-02T03:05:00Z: trap of a read: it trapped
                 left out: an\u001b[2Jentry

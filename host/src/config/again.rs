@@ -96,6 +96,7 @@ fn differs_in_state(old: &Team, new: &Team) -> bool {
 fn update(old: &Team, new: &Team) -> reconcile::Config {
     reconcile::Config {
         plugins: old.reconcile.plugins.clone(),
+        relative_to: old.reconcile.relative_to.clone(),
         approvals: old.reconcile.approvals.clone(),
         poll: old.reconcile.poll,
         ..new.reconcile.clone()

@@ -13,6 +13,9 @@ use crate::name::ProviderName;
 /// What a project's file is called.
 pub const PROJECT: &str = "larder-dev.toml";
 
+/// Names that no provider of a project may have: its NAME.toml is another file there.
+const OURS: [&str; 2] = ["larder", "larder-dev"];
+
 /// A folder in which a provider is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -42,13 +45,23 @@ pub fn project(folder: &Path) -> Result<Project, ConfigError> {
     let unreadable = |path: &Path, error| ConfigError::Unreadable { path: path.to_owned(), error };
     let folder = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
     let path = folder.join(PROJECT);
-    match std::fs::read_to_string(&path) {
+    let project = match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &folder).map_err(|faults| refuse(&path, faults)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             by_cargo(&folder).ok_or_else(|| unknown(&folder))
         }
         Err(error) => Err(unreadable(&path, error)),
+    };
+    project.and_then(named)
+}
+
+fn named(project: Project) -> Result<Project, ConfigError> {
+    let name = project.name.as_str();
+    if !OURS.contains(&name) {
+        return Ok(project);
     }
+    let what = format!("{name}.toml would be what it asks for, and is a file of ours; choose another name");
+    Err(ConfigError::Faults { file: None, faults: vec![Fault { line: None, place: "name".into(), what }] })
 }
 
 fn refuse(path: &Path, mut faults: Vec<Fault>) -> ConfigError {
@@ -108,7 +121,8 @@ fn by_cargo(folder: &Path) -> Option<Project> {
     let package = manifest.package.get("name")?.as_str()?;
     let lib = manifest.lib.get("name").and_then(toml::Value::as_str).unwrap_or(package);
     let component = format!("target/wasm32-wasip2/release/{}.wasm", lib.replace('-', "_"));
-    let build = ["cargo", "build", "--release", "--target", "wasm32-wasip2"];
+    // Wherever this machine or the workspace around it would put what is built.
+    let build = ["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"];
     Some(Project {
         folder: folder.to_owned(),
         name: ProviderName::parse(package).ok()?,
@@ -158,13 +172,19 @@ mod tests {
         check(
             &[("Cargo.toml", "[package]\nname = 'x-y'\n[lib]\ncrate-type = ['cdylib']")],
             expect![[
-                r#"x-y: [["cargo", "build", "--release", "--target", "wasm32-wasip2"]] FOLDER/target/wasm32-wasip2/release/x_y.wasm []"#
+                r#"x-y: [["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"]] FOLDER/target/wasm32-wasip2/release/x_y.wasm []"#
             ]],
         );
     }
 
     #[test]
     fn what_is_wrong_with_it_is_named() {
+        check(
+            &[(PROJECT, "name = 'larder'\nbuild = [['make']]\ncomponent = 'a.wasm'")],
+            expect![
+                "name: larder.toml would be what it asks for, and is a file of ours; choose another name"
+            ],
+        );
         check(
             &[(PROJECT, "name = 'a b'\nbuild = [[]]\nbild = 1")],
             expect![[r#"

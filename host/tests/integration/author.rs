@@ -13,6 +13,7 @@ fn a_new_project_is_refused_before_anything_is_written() {
         ("new My.Notes --lang rust", "`My.Notes` cannot be the name: use up to 64 lower-case letters"),
         ("new ../notes --lang c", "cannot be the name"),
         ("new larder-provider --lang rust", "choose another name"),
+        ("new larder-dev --lang python", "choose another name"),
         ("new taken --lang go", "taken is there already"),
         ("new notes --lang go --path plugins", "plugins is there already"),
         ("new notes --lang cobol", "[possible values: rust, python, javascript, go, c]"),
@@ -51,6 +52,18 @@ fn bindings_are_written_and_nothing_else_is_touched() {
     place.larder("bindings go -o in/ner").yes();
     let exports = std::fs::read_to_string(place.path("in/ner/wit_exports/wit_exports.go")).unwrap();
     assert!(exports.contains("\"example.dev/notes/in/ner/larder_provider_resource_provider\""), "{exports}");
+    std::fs::create_dir_all(place.path("one/two")).unwrap();
+    let place = place.file("one/two/go.mod", "module example.dev/two\n");
+    let there = place.path("one/two");
+    for (folder, path) in [("one/two/../x", "notes/one/x"), ("one/two/a/../x", "two/x")] {
+        place.larder(&format!("bindings go -o {folder}")).yes();
+        let exports = there.join("../..").join(folder).join("wit_exports/wit_exports.go");
+        let exports = std::fs::read_to_string(exports).unwrap();
+        assert!(
+            exports.contains(&format!("\"example.dev/{path}/larder_provider_resource_provider\"")),
+            "{path}"
+        );
+    }
     place.larder("bindings wit -o wit").yes();
     for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit")).unwrap() {
         let file = file.unwrap();
@@ -205,13 +218,27 @@ fn dev_ends_a_build_that_a_save_made_useless_and_all_its_processes() {
     for file in ["child", "parent"] {
         ends(&place, file);
     }
-    // And whoever stops it stops its build.
-    let place = place.file("project/build.sh", hangs);
-    dev.told("waiting");
-    dev.signal("INT");
-    dev.end();
-    for file in ["child", "parent"] {
-        ends(&place, file);
+    // And whoever stops it stops its build; so does the end of the terminal.
+    let mut place = place.file("project/build.sh", hangs);
+    drop(dev);
+    for (words, signal) in [
+        ("--listen 127.0.0.1:0", "INT"),
+        ("--listen 127.0.0.1:0", "HUP"),
+        ("--plugins plugins", "HUP"),
+        ("--once", "TERM"),
+        ("--once", "HUP"),
+    ] {
+        for file in ["child", "parent"] {
+            place = place.file(file, "");
+        }
+        let mut dev = place.start(&format!("dev project {words}"));
+        dev.told("waiting");
+        dev.signal(signal);
+        let code = dev.end().code;
+        assert_eq!(code, Some(i32::from(words == "--once")), "{words} {signal}");
+        for file in ["child", "parent"] {
+            ends(&place, file);
+        }
     }
 }
 

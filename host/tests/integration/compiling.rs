@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use larder::app::App;
+use larder::config::Overrides;
 use larder::drain::Drain;
 use larder::name::TeamName;
 use larder::sandbox::{CompilerConfig, Place, Rejection, Sandbox, SetUpError};
@@ -192,6 +194,23 @@ async fn a_compiler_that_nobody_waits_for_is_ended() {
     assert_eq!(asked.await.unwrap(), None);
     is_gone(&pid).await;
     bench.is_clean();
+}
+
+#[tokio::test]
+async fn a_house_that_is_given_up_while_it_is_built_leaves_no_compiler() {
+    let bench = Bench::new();
+    let plugins = bench.folder.path().join("plugins");
+    std::fs::create_dir(&plugins).unwrap();
+    std::fs::copy(component("echo"), plugins.join("echo.wasm")).unwrap();
+    let given = Overrides { plugins: Some(plugins), ..Overrides::default() };
+    let mut config = larder::config::load(&given).unwrap();
+    config.sandbox.compiler.program = bench.compiler("hangs");
+    config.sandbox.compiler.cache.place = Place::Named(bench.cache());
+    let pid = tokio::select! {
+        _ = App::build(config) => panic!("built, with a compiler that never ends"),
+        pid = pid(&bench) => pid,
+    };
+    is_gone(&pid).await;
 }
 
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -45,6 +45,32 @@ fn what_a_component_asks_for_counts_as_much_as_the_component() {
 }
 
 #[test]
+fn a_folder_that_a_project_asks_for_is_its_own() {
+    let asks = "project/project.toml";
+    let place = project(BUILDS).file(asks, "dirs = ['docs']\n");
+    let said = place.larder("dev project --once").no(1);
+    let docs = place.path("project").canonicalize().unwrap().join("docs");
+    assert!(said.contains(&format!("there is no folder {}: create it", docs.display())), "{said}");
+    std::fs::create_dir(&docs).unwrap();
+    place.larder("dev project --once").yes();
+    let (mut dev, _) = serving(&place, "");
+    dev.told("loaded after");
+    // In a folder of others it is one of that folder, as it will be there.
+    let said = place.start("dev project --plugins plugins").told("is rejected");
+    let there = place.path("plugins").canonicalize().unwrap().join("docs");
+    assert!(said.contains(&format!("there is no folder {}", there.display())), "{said}");
+}
+
+#[test]
+fn what_a_component_says_is_shown() {
+    let place = project(BUILDS);
+    let (mut dev, url) = serving(&place, "");
+    dev.told("loaded after");
+    place.larder(&format!("read echo://hello --url {url}")).yes();
+    dev.told("says=\"read echo://hello\"");
+}
+
+#[test]
 fn what_is_taken_out_of_a_project_is_taken_out_of_the_other_folder_where_it_is_ours() {
     let asks = "project/project.toml";
     let place = project(BUILDS).file("plugins/project.toml", "settings.greeting = 'theirs'\n");

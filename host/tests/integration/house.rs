@@ -182,6 +182,7 @@ impl Plan {
             ceiling: Arc::new(self.ceiling),
             poll: Duration::from_secs(2),
             read_ask: larder::config::ask,
+            relative_to: self.plugins.clone(),
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
         };
         let herald = writer.herald();

@@ -57,7 +57,8 @@ pub(in crate::cli) fn of_file(config: &Config, path: &Path) -> Result<Option<Ask
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => ".".into(),
     };
-    let config = Config { plugins: folder.canonicalize().unwrap_or(folder), ..config.clone() };
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let config = Config { plugins: folder.clone(), relative_to: folder, ..config.clone() };
     let seen = Folder::new(config.plugins.clone()).look().unwrap_or_default();
     let own = seen.components.iter().find(|(file, _)| Some(file.name.as_ref()) == path.file_name());
     let Some((file, beside)) = own else { return Ok(None) };
@@ -83,7 +84,7 @@ fn of_one(config: &Config, name: &ProviderName, beside: Option<&File>) -> Result
         Ok(Fetched::TooLarge(size)) => Err(format!("it has {size} bytes; {LARGEST_ASK} are enough")),
         Err(error) => Err(format!("cannot be read: {error}")),
     };
-    match text.and_then(|text| (config.read_ask)(&text, &config.plugins)) {
+    match text.and_then(|text| (config.read_ask)(&text, &config.relative_to)) {
         Err(fault) => asks.fault = Some(fault),
         Ok(ask) => {
             asks.asked = ask.beyond(&cut.left);

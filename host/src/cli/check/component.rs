@@ -81,7 +81,7 @@ async fn ask(app: &App) -> Vec<Asked> {
         .extend(provider.left_out.iter().map(|why| Asked::no("list", format!("left out or changed: {why}"))));
     answers.push(match provider.resources.first() {
         Some(uri) => read(app, uri).await,
-        None => Asked::yes("read", "nothing is listed, so nothing was read"),
+        None => Asked::yes("read", unread(&provider)),
     });
     answers
 }
@@ -90,6 +90,17 @@ fn described(provider: &Provider) -> String {
     let words = [&provider.title, &provider.version, &provider.summary].into_iter().flatten();
     let text = words.map(String::as_str).collect::<Vec<_>>().join(", ");
     if text.is_empty() { "it says nothing of itself".into() } else { text }
+}
+
+/// Nothing is listed, so there is nothing that could be read without knowing it.
+fn unread(provider: &Provider) -> String {
+    let known = provider.templates.first().or(provider.claims.first());
+    match known {
+        Some(known) => format!(
+            "nothing is listed, so nothing was read; try one of {known} with `larder read URI --plugins DIR`"
+        ),
+        None => "no URI leads here: it lists nothing now, has no templates, and claims no prefix".into(),
+    }
 }
 
 async fn read(app: &App, uri: &str) -> Asked {

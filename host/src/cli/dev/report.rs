@@ -28,7 +28,8 @@ pub(super) fn say(
 
 fn list(provider: &Provider) -> String {
     let mut text = String::new();
-    for uris in [&provider.resources, &provider.templates] {
+    let claims: Vec<_> = provider.claims.iter().map(|claim| format!("all below {claim}")).collect();
+    for uris in [&provider.resources, &provider.templates, &claims] {
         uris.iter().take(SHOWN).for_each(|uri| text += &format!("  {}\n", clean::line(uri)));
         if uris.len() > SHOWN {
             text += &format!("  … and {} more\n", uris.len() - SHOWN);

@@ -1,7 +1,7 @@
 //! The files that a build depends on. They are looked at, again and again: that is right on every file system,
 //! and what an editor does on the way (new files, renames, writing twice) does not matter.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -45,13 +45,19 @@ impl Sources {
     pub(super) fn look(&mut self) -> Result<Snapshot, Failure> {
         let mut snapshot = Snapshot::new();
         let mut folders = vec![self.root.clone()];
+        // A link may lead to a folder above itself, or two to the same.
+        let mut seen = HashSet::new();
         while let Some(folder) = folders.pop() {
             // A folder that vanished meanwhile is not there.
+            if !folder.canonicalize().is_ok_and(|real| seen.insert(real)) {
+                continue;
+            }
             let Ok(items) = std::fs::read_dir(&folder) else { continue };
-            for item in items.flatten() {
-                let path = item.path();
-                let Ok(kind) = item.file_type() else { continue };
-                match kind.is_dir() {
+            let mut items: Vec<_> = items.flatten().map(|item| item.path()).collect();
+            // Of two ways to a folder it is the same one each time.
+            items.sort();
+            for path in items {
+                match path.is_dir() {
                     _ if self.is_ignored(&path) => {}
                     true => folders.push(path),
                     false => self.add(path, &mut snapshot),
@@ -185,6 +191,22 @@ mod tests {
         let seen = sources(folder.path()).look().unwrap();
         let seen: Vec<_> = seen.keys().map(|path| path.display().to_string()).collect();
         assert_eq!(seen, ["a", "own", "sub/b"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_link_leads_to_is_seen_and_no_walk_is_endless() {
+        use std::os::unix::fs::symlink;
+        let (folder, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(shared.path().join("a"), "one").unwrap();
+        symlink(shared.path(), folder.path().join("shared")).unwrap();
+        symlink(".", folder.path().join("again")).unwrap();
+        symlink("gone", folder.path().join("nowhere")).unwrap();
+        let mut sources = sources(folder.path());
+        let base = sources.look().unwrap();
+        assert_eq!(base.keys().collect::<Vec<_>>(), [Path::new("shared/a")]);
+        fs::write(shared.path().join("a"), "two").unwrap();
+        assert_ne!(sources.look().unwrap(), base);
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use crate::app::{self, App, Provider, Rejected, View};
 use crate::cli::failure::Failure;
 use crate::cli::log;
 use crate::config::{self, Config, Log, Overrides, Project};
-use crate::policy::{Approve, Grant};
+use crate::policy::Approve;
 use crate::reconcile::Approvals;
 
 /// Compiling takes ten seconds for the largest; what is not there by then never comes.
@@ -38,12 +38,20 @@ impl Stage {
     pub(super) fn alone(project: &Project, given: Overrides) -> Result<Self, Failure> {
         let room = tempfile::tempdir()?;
         let trial = shelf(&room, "trial")?;
-        let config = configuration(project, given, &trial, room.path())?;
+        let mut config = configuration(project, given, &trial, room.path())?;
+        // That is where the NAME.toml was written.
+        config.teams.values_mut().for_each(|team| team.reconcile.relative_to.clone_from(&project.folder));
         Ok(Self { room, trial, config, here: None, elsewhere: None })
     }
 
     pub(super) fn elsewhere(project: &Project, plugins: PathBuf, given: Overrides) -> Result<Self, Failure> {
-        Ok(Self { elsewhere: Some(Shelf::new(plugins)), ..Self::alone(project, given)? })
+        let mut stage = Self::alone(project, given)?;
+        // And that is where it will be read.
+        if let Ok(folder) = plugins.canonicalize() {
+            let teams = stage.config.teams.values_mut();
+            teams.for_each(|team| team.reconcile.relative_to.clone_from(&folder));
+        }
+        Ok(Self { elsewhere: Some(Shelf::new(plugins)), ..stage })
     }
 
     pub(super) async fn here(
@@ -57,7 +65,7 @@ impl Stage {
         let listener = app::bind(config.endpoint.listen).await?;
         let app = App::build(config).await?;
         let here = Some((served, app.view()));
-        Ok((Self { here, ..stage }, app, listener))
+        Ok((Self { here, ..stage }, app.of_terminal(), listener))
     }
 
     /// Loads what was built. What does not work goes nowhere: whatever is served goes on.
@@ -69,8 +77,7 @@ impl Stage {
         if let Some((shelf, view)) = &mut self.here {
             let before = view.served().rejected;
             shelf.put(&made)?;
-            let terms = terms(&tried, self.trial.folder());
-            let is_it = |one: &Provider| one.digest == digest && terms == self::terms(one, shelf.folder());
+            let is_it = |one: &Provider| one.digest == digest && one.grant == tried.grant;
             return published(view, &digest, &before, is_it).await;
         }
         if let Some(shelf) = &mut self.elsewhere {
@@ -119,24 +126,14 @@ fn configuration(project: &Project, given: Overrides, trial: &Shelf, room: &Path
     // Reading it again would take that back.
     config.file = None;
     // An author wants to see what the component says, and of the host only what is wrong.
-    let filter = format!("warn,{}=debug", project.name);
+    // What came of a load is told by us, in its place.
+    let filter = "warn,larder::sandbox::log=debug,larder::reconcile::round=error".to_owned();
     log::start(&if config.log.filter == "info" {
         Log { filter, ..config.log.clone() }
     } else {
         config.log.clone()
     });
     Ok(config)
-}
-
-/// What it is given, whichever of our folders it was loaded from.
-fn terms(provider: &Provider, folder: &Path) -> Grant {
-    let mut grant = Grant::clone(&provider.grant);
-    for dir in &mut grant.dirs {
-        if let Ok(below) = dir.host.strip_prefix(folder) {
-            dir.host = below.to_owned();
-        }
-    }
-    grant
 }
 
 /// Waits until the server has loaded just this. What it rejected `before` says nothing of it.

@@ -193,6 +193,7 @@ impl Conversion<'_> {
             ceiling: Arc::new(own.ceiling),
             poll: house.poll,
             read_ask: crate::config::ask::parse,
+            relative_to: own.plugins.clone(),
             approvals: Approvals::new(state, &own.plugins),
             plugins: own.plugins,
             team: own.name,
