@@ -44,7 +44,7 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 
 pub(crate) fn curl(output: &Output) -> Result<Outcome> {
     if !tools::works(command("curl").arg("--version")) {
-        return tools::missing("curl is not installed");
+        return tools::missing("curl is not installed; get it from your system's packages");
     }
     all(output, "curl", "sh", shell)
 }

@@ -13,7 +13,9 @@ use crate::tools::{self, author, missing, works};
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let new_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
     if !works(command("python3").args(["-c", new_enough])) {
-        return missing("Python 3.11 or newer is not installed: https://python.org");
+        return missing(
+            "Python 3.11 or newer is not installed; get it from your system's packages, or from https://python.org",
+        );
     }
     let tests = ["-B", "-m", "unittest", "discover", "-s", "tests"];
     output.run(command("python3").args(tests).current_dir(root().join("sdk/python")))?;
@@ -30,6 +32,9 @@ pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
+    if let Some(without) = tools::go(output)? {
+        return Ok(without);
+    }
     for made in generated(output)? {
         let kept = root().join(GO).join(&made);
         let same =

@@ -48,18 +48,21 @@ pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
+    if let Some(without) = tools::made_by(tools::go, output)? {
+        return Ok(without);
+    }
     make(output, "go")
 }
 
 pub(crate) fn c(output: &Output) -> Result<Outcome> {
+    if let Some(without) = tools::made_by(tools::cc, output)? {
+        return Ok(without);
+    }
     make(output, "c")
 }
 
 /// With the compiler that was installed for the authors, and our own program for the rest.
 fn make(output: &Output, language: &str) -> Result<Outcome> {
-    if !works(command("make").arg("--version")) {
-        return missing("make is not installed; get it from your system's packages");
-    }
     let here = copy::fresh(&format!("changelog-{language}"))?;
     let mut make = with_tools(command("make"))?;
     output.run(make.arg(format!("LARDER={}", larder().display())).current_dir(&here))?;
@@ -69,11 +72,16 @@ fn make(output: &Output, language: &str) -> Result<Outcome> {
 /// A command that finds our program and the authors' tools first, and whose caches are ours.
 #[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
 pub(crate) fn with_tools(mut command: Command) -> Result<Command> {
-    let ours = tools::author("python").parent().context("a program is in a folder")?.to_owned();
+    let ours = target("authors/venv/bin");
     let theirs = std::env::var_os("PATH").unwrap_or_default();
     let path = [target("debug"), ours].into_iter().chain(std::env::split_paths(&theirs));
     let path = std::env::join_paths(path)?;
+    if let Some(flags) = tools::make_flags() {
+        command.env("MAKEFLAGS", flags);
+    }
     command.env("PATH", path).env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
+    // As on a machine where all builds go to one place; projects do not depend on it.
+    command.env("CARGO_TARGET_DIR", target("examples/elsewhere"));
     command.env("GOCACHE", target("examples/go")).env("ZIG_GLOBAL_CACHE_DIR", target("examples/zig"));
     Ok(command)
 }

@@ -36,11 +36,11 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         chosen.iter().for_each(|step| println!("{:<26} {}", step.name, step.about));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut ended: Vec<(&str, End)> = Vec::new();
+    let mut ended: Vec<Ended> = Vec::new();
     for step in &chosen {
         let end = one(step, &ended);
-        let stop = matches!(end, End::Failed) && flags.contains(&"--fail-fast");
-        ended.push((step.name, end));
+        let stop = matches!(end.end, End::Failed) && flags.contains(&"--fail-fast");
+        ended.push(end);
         if stop {
             break;
         }
@@ -54,12 +54,29 @@ enum End {
     Failed,
 }
 
+/// How a step ended, and what there is to tell.
+struct Ended {
+    step: &'static str,
+    end: End,
+    note: String,
+}
+
+impl Ended {
+    /// What one that needs this says; who was told of a failure knows where to look.
+    fn unmet(&self) -> String {
+        match self.end {
+            End::Failed => format!("needs {}, which failed", self.step),
+            _ => format!("needs {}: {}", self.step, self.note.trim_start_matches("needs ")),
+        }
+    }
+}
+
 /// Runs a step, and says how it went.
-fn one(step: &Step, ended: &[(&str, End)]) -> End {
-    let unmet = |need: &&&str| ended.iter().any(|(name, end)| name == *need && !matches!(end, End::Passed));
+fn one(step: &'static Step, ended: &[Ended]) -> Ended {
+    let unmet = |one: &&Ended| step.needs.contains(&one.step) && !matches!(one.end, End::Passed);
     let start = Instant::now();
-    let (end, note) = match step.needs.iter().find(unmet) {
-        Some(need) => (End::Skipped, format!("needs {need}")),
+    let (end, note) = match ended.iter().find(unmet) {
+        Some(need) => (End::Skipped, need.unmet()),
         None => logged(step),
     };
     let word = match end {
@@ -68,7 +85,7 @@ fn one(step: &Step, ended: &[(&str, End)]) -> End {
         End::Failed => "FAILED",
     };
     println!("{:<26} {word:<8} {:>7}  {note}", step.name, seconds(start.elapsed()));
-    end
+    Ended { step: step.name, end, note }
 }
 
 fn logged(step: &Step) -> (End, String) {
@@ -94,8 +111,8 @@ fn tail(log: &str) -> String {
     lines[lines.len().saturating_sub(LINES)..].iter().map(|line| format!("  | {line}\n")).collect()
 }
 
-fn summary(ended: &[(&str, End)]) -> ExitCode {
-    let count = |is: fn(&End) -> bool| ended.iter().filter(|(_, end)| is(end)).count();
+fn summary(ended: &[Ended]) -> ExitCode {
+    let count = |is: fn(&End) -> bool| ended.iter().filter(|one| is(&one.end)).count();
     let failed = count(|end| matches!(end, End::Failed));
     let (passed, skipped) = (count(|e| matches!(e, End::Passed)), count(|e| matches!(e, End::Skipped)));
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
@@ -158,8 +175,15 @@ mod tests {
 
     #[test]
     fn a_step_whose_need_did_not_pass_is_skipped() {
-        let step = Step { name: "x", about: "", needs: &["node"], run: |_| bail!("it must not run") };
-        assert!(matches!(one(&step, &[("node", End::Skipped)]), End::Skipped));
-        assert!(matches!(one(&step, &[("node", End::Failed)]), End::Skipped));
+        static STEP: Step =
+            Step { name: "x", about: "", needs: &["node"], run: |_| bail!("it must not run") };
+        let check = |end, note: &str, expected: &str| {
+            let met = one(&STEP, &[Ended { step: "node", end, note: note.into() }]);
+            assert!(matches!(met.end, End::Skipped));
+            assert_eq!(met.note, expected);
+        };
+        check(End::Skipped, "Node is not installed: get it", "needs node: Node is not installed: get it");
+        check(End::Skipped, "needs y: no y", "needs node: y: no y");
+        check(End::Failed, "long (in a log)", "needs node, which failed");
     }
 }
