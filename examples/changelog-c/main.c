@@ -11,6 +11,9 @@
 
 // Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
 #define FOLDER "/changelog"
+// As many as MCP lets an answer have.
+#define SUGGESTIONS 100
+
 #define RELEASES "changelog://releases/"
 #define RELEASE "changelog://releases/{version}"
 #define AS_JSON "changelog://releases/{version}/json"
@@ -88,6 +91,7 @@ static bool answer(const larder_request *request, const release *found, larder_r
     if (!found) return larder_fail(error, LARDER_NOT_FOUND, "no such release");
     if (larder_known(request, found->digest)) return larder_fail(error, LARDER_NOT_MODIFIED, "still the same");
     larder_text text = {0};
+    *reading = (larder_reading){0};
     bool json = larder_equal(&request->matched.val.uri_template, AS_JSON);
     if (json) {
         as_json(found, &text);
@@ -123,16 +127,16 @@ bool larder_complete(exports_larder_provider_completion_provider_completion_requ
     if (!larder_equal(&request->variable, "version")) return larder_fail(error, LARDER_NOT_FOUND, "no such variable");
     if (!load(&text, error)) return false;
     release_list all = releases(text.ptr, text.len);
+    *completion = (exports_larder_provider_completion_provider_completion_t){.total = {.is_some = true}};
     completion->values.ptr = larder_new(all.len, sizeof(provider_string_t));
-    completion->values.len = 0;
     for (size_t at = 0; at < all.len; at++) {
         slice version = all.ptr[at].version;
         bool begins = version.len >= request->prefix.len && !memcmp(version.ptr, request->prefix.ptr, request->prefix.len);
-        if (begins) completion->values.ptr[completion->values.len++] = larder_bytes(version.ptr, version.len);
+        if (!begins) continue;
+        // No more than an answer may have, but all are counted.
+        if (completion->total.val++ == SUGGESTIONS) completion->more = true;
+        if (!completion->more) completion->values.ptr[completion->values.len++] = larder_bytes(version.ptr, version.len);
     }
-    completion->total.is_some = true;
-    completion->total.val = completion->values.len;
-    completion->more = false;
     free(all.ptr);
     free(text.ptr);
     exports_larder_provider_completion_provider_completion_request_free(request);

@@ -48,12 +48,52 @@ static provider_string_t formatted(const char *format, va_list arguments) {
     return text;
 }
 
+// How many bytes follow this one; -1 if it begins nothing.
+static int following(unsigned char first) {
+    if (first < 0x80) return 0;
+    if (first >= 0xc2 && first <= 0xdf) return 1;
+    if ((first & 0xf0) == 0xe0) return 2;
+    if (first >= 0xf0 && first <= 0xf4) return 3;
+    return -1;
+}
+
+// The length of the character that these bytes begin with; 0 if it is none.
+static size_t character(const unsigned char *from, size_t length) {
+    unsigned char first = from[0];
+    int more = following(first);
+    if (more < 0 || (size_t)more >= length) return 0;
+    unsigned char second = more ? from[1] : 0;
+    // Too long a form, surrogates, and what lies beyond the last character.
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
+    if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
+    for (int next = 1; next <= more; next++)
+        if ((from[next] & 0xc0) != 0x80) return 0;
+    return (size_t)more + 1;
+}
+
+bool larder_is_utf8(const void *bytes, size_t length) {
+    const unsigned char *from = bytes;
+    for (size_t at = 0, size; at < length; at += size)
+        if (!(size = character(from + at, length - at))) return false;
+    return true;
+}
+
+// What is told to people is told in any case; what is not UTF-8 in it would end the guest.
+static provider_string_t told(const char *format, va_list arguments) {
+    provider_string_t text = formatted(format, arguments);
+    for (size_t at = 0, size; at < text.len; at += size) {
+        size = character(text.ptr + at, text.len - at);
+        if (!size) text.ptr[at] = '?', size = 1;
+    }
+    return text;
+}
+
 bool larder_fail(larder_error *error, int kind, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     error->tag = (uint8_t)kind;
     // All cases with a text have it in the same place.
-    error->val.failed = formatted(format, arguments);
+    error->val.failed = told(format, arguments);
     va_end(arguments);
     return false;
 }
@@ -61,7 +101,7 @@ bool larder_fail(larder_error *error, int kind, const char *format, ...) {
 void larder_log(int level, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    provider_string_t message = formatted(format, arguments);
+    provider_string_t message = told(format, arguments);
     va_end(arguments);
     larder_provider_provider_host_log((uint8_t)level, &message);
     provider_string_free(&message);
@@ -87,6 +127,75 @@ const provider_string_t *larder_variable(const larder_request *request, const ch
 
 bool larder_known(const larder_request *request, const char *version) {
     return request->known_version.is_some && larder_equal(&request->known_version.val, version);
+}
+
+void larder_claim(larder_description *about, const char *template) {
+    size_t length = strcspn(template, "{"), known = about->claims.len;
+    provider_string_t *claims = larder_new(known + 1, sizeof *claims);
+    if (known) memcpy(claims, about->claims.ptr, known * sizeof *claims);
+    free(about->claims.ptr);
+    claims[known] = larder_bytes(template, length);
+    about->claims.ptr = claims;
+    about->claims.len = known + 1;
+}
+
+// One digit of a byte that is written as `%2f`; -1 if it is none.
+static int digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static provider_string_t decoded(const char *from, size_t length) {
+    provider_string_t text = larder_bytes(from, length);
+    size_t kept = 0;
+    for (size_t at = 0; at < length; at++) {
+        bool escaped = from[at] == '%' && length - at > 2 && digit(from[at + 1]) >= 0 && digit(from[at + 2]) >= 0;
+        text.ptr[kept++] = escaped ? (uint8_t)(digit(from[at + 1]) << 4 | digit(from[at + 2])) : (uint8_t)from[at];
+        if (escaped) at += 2;
+    }
+    text.len = kept;
+    return text;
+}
+
+// The values of the variables that this end of a template begins with: `{a}/{b}`. What was found is at its place.
+static bool fill(const char *template, const char *rest, size_t length, provider_tuple2_string_string_t *found) {
+    const char *end = strchr(template, '}');
+    if (!end || end == template + 1 || strpbrk(template + 1, "+#./;?&,*:") == template + 1) return false;
+    if (memchr(template, ',', (size_t)(end - template)) || memchr(template, '*', (size_t)(end - template))) return false;
+    size_t literal = strcspn(end + 1, "{"), most = length;
+    bool last = end[1 + literal] == 0;
+    // The last one takes the rest; an earlier one as much as it can, up to a slash.
+    if (last) most = length >= literal ? length - literal : 0;
+    else if (length && memchr(rest, '/', length)) most = (size_t)((const char *)memchr(rest, '/', length) - rest);
+    for (size_t size = most; size > 0; size -= 1) {
+        const char *behind = rest + size;
+        size_t left = length - size;
+        bool fits = left >= literal && memcmp(behind, end + 1, literal) == 0;
+        if (fits && !last) fits = fill(end + 1 + literal, behind + literal, left - literal, found + 1);
+        if (fits) {
+            found->f0 = larder_bytes(template + 1, (size_t)(end - template - 1));
+            found->f1 = decoded(rest, size);
+            return true;
+        }
+        if (last) break;
+    }
+    return false;
+}
+
+bool larder_match_greedy(const char *template, const provider_string_t *uri, larder_match *match) {
+    size_t before = strcspn(template, "{"), variables = 0;
+    if (uri->len < before || memcmp(uri->ptr, template, before) != 0) return false;
+    for (const char *at = template; (at = strchr(at, '{')); at++) variables++;
+    if (!variables) return false;
+    match->variables.ptr = larder_new(variables, sizeof *match->variables.ptr);
+    match->variables.len = variables;
+    match->uri_template = larder_string(template);
+    bool fits = fill(template + before, (const char *)uri->ptr + before, uri->len - before, match->variables.ptr);
+    for (size_t at = 0; fits && at < variables; at++)
+        fits = larder_is_utf8(match->variables.ptr[at].f1.ptr, match->variables.ptr[at].f1.len);
+    if (!fits) exports_larder_provider_resource_provider_template_match_free(match);
+    return fits;
 }
 
 void larder_add(larder_text *text, const void *bytes, size_t length) {
@@ -135,32 +244,6 @@ void larder_answer_text(larder_reading *answer, const char *text, size_t length,
     answer->contents.len = 1;
     answer->version = larder_some(version);
     answer->freshness.is_some = false;
-}
-
-// How many bytes follow this one; -1 if it begins nothing.
-static int following(unsigned char first) {
-    if (first < 0x80) return 0;
-    if (first >= 0xc2 && first <= 0xdf) return 1;
-    if ((first & 0xf0) == 0xe0) return 2;
-    if (first >= 0xf0 && first <= 0xf4) return 3;
-    return -1;
-}
-
-bool larder_is_utf8(const void *bytes, size_t length) {
-    const unsigned char *from = bytes;
-    for (size_t at = 0; at < length;) {
-        unsigned char first = from[at];
-        int more = following(first);
-        if (more < 0 || at + (size_t)more >= length) return false;
-        unsigned char second = more ? from[at + 1] : 0;
-        // Too long a form, surrogates, and what lies beyond the last character.
-        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return false;
-        if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return false;
-        for (int next = 1; next <= more; next++)
-            if ((from[at + (size_t)next] & 0xc0) != 0x80) return false;
-        at += (size_t)more + 1;
-    }
-    return true;
 }
 
 bool larder_read_file(const char *path, larder_text *into) {

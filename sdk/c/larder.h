@@ -2,7 +2,8 @@
 // anyway for strings, lists, errors, settings, files and HTTP. Compile larder.c along with it.
 //
 // Who owns what: arguments of your functions are yours to free (the generated `…_free` functions do it), and what you
-// answer has to come from malloc, since the host frees it. Everything below that returns a string copies it.
+// answer has to come from malloc, since the host frees it. Everything below that returns a string copies it. What you
+// are to fill holds anything at first: begin with zero, which is "none", as in `*answer = (larder_reading){0};`.
 #ifndef LARDER_H
 #define LARDER_H
 
@@ -55,7 +56,7 @@ provider_option_string_t larder_some(const char *text);
 
 bool larder_equal(const provider_string_t *string, const char *text);
 
-// An error, and false: `return larder_fail(error, LARDER_FAILED, "cannot read %s", path);`
+// An error, and false. What is not UTF-8 in its text is replaced. `return larder_fail(error, LARDER_FAILED, "cannot read %s", path);`
 bool larder_fail(larder_error *error, int kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // Writes a line into the host's log.
@@ -66,6 +67,11 @@ char *larder_setting(const char *name, const char *otherwise);
 
 // A variable of the template that the request's URI belongs to; NULL where there is none.
 const provider_string_t *larder_variable(const larder_request *request, const char *name);
+
+// A template whose last variable takes slashes as well, so that `file:///{path}` reads `file:///a/b/c`: claim it in
+// `larder_describe`, and match it in `larder_match_uri`. Its expressions are plain ones: `{name}`.
+void larder_claim(larder_description *about, const char *template);
+bool larder_match_greedy(const char *template, const provider_string_t *uri, larder_match *match);
 
 // Whether the caller already holds this version.
 bool larder_known(const larder_request *request, const char *version);

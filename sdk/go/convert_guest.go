@@ -2,12 +2,10 @@
 
 package provider
 
-// Our values in the contract's words, and back. What is empty in ours is absent there. Texts of the host are copied,
-// since their memory is given free after the call.
+// Our values in the contract's words, and back. What is empty in ours is absent there, and texts are made valid, since
+// any other ends the guest. Texts of the host are in memory of ours, which is there for as long as somebody has them.
 
 import (
-	"strings"
-
 	types "larder.dev/provider/internal/bindings/larder_provider_provider_types"
 	wit "larder.dev/provider/internal/wit/types"
 )
@@ -16,10 +14,8 @@ func option(text string) wit.Option[string] {
 	if text == "" {
 		return wit.None[string]()
 	}
-	return wit.Some(text)
+	return wit.Some(valid(text))
 }
-
-func own(text wit.Option[string]) string { return strings.Clone(text.SomeOr("")) }
 
 func pointed[T any](value *T) wit.Option[T] {
 	if value == nil {
@@ -38,20 +34,20 @@ func each[A, B any](values []A, turn func(A) B) []B {
 
 func pairs(tuples []wit.Tuple2[string, string]) []Pair {
 	return each(tuples, func(tuple wit.Tuple2[string, string]) Pair {
-		return Pair{strings.Clone(tuple.F0), strings.Clone(tuple.F1)}
+		return Pair{tuple.F0, tuple.F1}
 	})
 }
 
 func tuples(pairs []Pair) []wit.Tuple2[string, string] {
 	return each(pairs, func(pair Pair) wit.Tuple2[string, string] {
-		return wit.Tuple2[string, string]{F0: pair.Key, F1: pair.Value}
+		return wit.Tuple2[string, string]{F0: valid(pair.Key), F1: valid(pair.Value)}
 	})
 }
 
 func contractEntry(entry Entry) types.Entry {
 	return types.Entry{
 		Uri:         entry.URI,
-		Name:        entry.Name,
+		Name:        valid(entry.Name),
 		Title:       option(entry.Title),
 		Description: option(entry.Description),
 		MimeType:    option(entry.MimeType),
@@ -64,7 +60,7 @@ func contractEntry(entry Entry) types.Entry {
 func contractTemplate(template Template) types.Template {
 	return types.Template{
 		UriTemplate: template.URITemplate,
-		Name:        template.Name,
+		Name:        valid(template.Name),
 		Title:       option(template.Title),
 		Description: option(template.Description),
 		MimeType:    option(template.MimeType),
@@ -77,7 +73,7 @@ func contractDetails(details *Details) wit.Option[types.Details] {
 		return wit.None[types.Details]()
 	}
 	icon := func(icon Icon) types.Icon {
-		return types.Icon{Src: icon.Src, MimeType: option(icon.MimeType), Sizes: icon.Sizes}
+		return types.Icon{Src: valid(icon.Src), MimeType: option(icon.MimeType), Sizes: each(icon.Sizes, valid)}
 	}
 	return wit.Some(types.Details{
 		Kind:         option(details.Kind),
@@ -92,7 +88,7 @@ func contractDetails(details *Details) wit.Option[types.Details] {
 func contractContent(content Content) types.Content {
 	body := types.MakeBodyBlob(content.Bytes)
 	if content.IsText {
-		body = types.MakeBodyText(strings.ToValidUTF8(string(content.Bytes), "\uFFFD"))
+		body = types.MakeBodyText(valid(string(content.Bytes)))
 	}
 	return types.Content{
 		Uri:      option(content.URI),
@@ -114,18 +110,19 @@ func freshness(given *Freshness) wit.Option[types.Freshness] {
 }
 
 func contractError(err *Error) types.Error {
+	reason := valid(err.reason)
 	switch err.kind {
 	case notFound:
 		return types.MakeErrorNotFound()
 	case notModified:
 		return types.MakeErrorNotModified()
 	case invalid:
-		return types.MakeErrorInvalid(err.reason)
+		return types.MakeErrorInvalid(reason)
 	case denied:
-		return types.MakeErrorDenied(err.reason)
+		return types.MakeErrorDenied(reason)
 	case unavailable:
-		return types.MakeErrorUnavailable(err.reason)
+		return types.MakeErrorUnavailable(reason)
 	default:
-		return types.MakeErrorFailed(err.reason)
+		return types.MakeErrorFailed(reason)
 	}
 }

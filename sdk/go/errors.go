@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 type kind uint8
@@ -53,8 +54,9 @@ func explained(err error) *Error {
 	var own *Error
 	switch {
 	case errors.As(err, &own):
-		return own
-	case errors.Is(err, fs.ErrNotExist):
+		// With what was said around it.
+		return &Error{own.kind, err.Error()}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return &Error{notFound, err.Error()}
 	case errors.Is(err, fs.ErrPermission):
 		return &Error{denied, err.Error()}

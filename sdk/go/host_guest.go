@@ -22,13 +22,19 @@ func hostCaller() (Caller, bool) {
 func hostMetadata() []Pair { return pairs(host.RequestMetadata()) }
 
 func hostSetting(name string) (string, bool) {
-	value := host.Setting(name)
+	value := host.Setting(valid(name))
 	return value.SomeOr(""), value.IsSome()
 }
 
-func hostLog(level uint8, message string) { host.Log(level, message) }
+func hostLog(level uint8, message string) { host.Log(level, valid(message)) }
 
-func hostUpdated(uri string) { host.ResourceUpdated(uri) }
+func hostUpdated(uri string) {
+	if err := named(uri); err != nil {
+		LogError("nobody is told of an update: %v", err)
+		return
+	}
+	host.ResourceUpdated(uri)
+}
 
 func hostChanged() { host.ResourcesChanged() }
 
@@ -43,6 +49,9 @@ func hostProgress(done, total float64, message string) {
 func hostCancelled() bool { return host.Cancelled() }
 
 func send(request HTTPRequest) (HTTPResponse, error) {
+	if err := named(request.Method, request.URL); err != nil {
+		return HTTPResponse{}, err
+	}
 	answer := client.Send(client.Request{
 		Method: request.Method, Url: request.URL, Headers: tuples(request.Headers), Body: request.Body,
 	})

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"reflect"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -41,7 +42,9 @@ func TestAnErrorBecomesWhatItMeans(t *testing.T) {
 			t.Errorf("%v: %d %q", err, met.kind, met.reason)
 		}
 	}
-	check(fmt.Errorf("while reading: %w", NotFound), notFound, "not found")
+	check(fmt.Errorf("while reading: %w", NotFound), notFound, "while reading: not found")
+	check(fmt.Errorf("page 3: %w", Invalid("no %s", "value")), invalid, "page 3: no value")
+	check(&fs.PathError{Op: "open", Path: "a/b", Err: syscall.ENOTDIR}, notFound, "open a/b: not a directory")
 	check(Invalid("no %s", "value"), invalid, "no value")
 	check(fs.ErrNotExist, notFound, "file does not exist")
 	check(fs.ErrPermission, denied, "permission denied")
@@ -79,6 +82,50 @@ func TestAnAnswerHasNoMoreThanAHundredSuggestions(t *testing.T) {
 	found := Matching(candidates, "")
 	if len(found.Values) != 100 || *found.Total != 150 || !found.More {
 		t.Errorf("%d of %d", len(found.Values), *found.Total)
+	}
+}
+
+func TestATextIsMadeValidAndANameIsNot(t *testing.T) {
+	if text := valid("caf\xe9"); text != "caf\uFFFD" {
+		t.Errorf("%q", text)
+	}
+	err := namedIn([]Entry{{URI: "n:1"}, {URI: "n:\xff"}}, func(entry Entry) string { return entry.URI })
+	if met := explained(err); met.kind != failed || met.reason != `"n:\xff" is not UTF-8` {
+		t.Error(err)
+	}
+}
+
+func TestAGreedyTemplateTakesTheRest(t *testing.T) {
+	check := func(template, uri string, expected []Pair) {
+		if match, found := MatchGreedy(template, uri); found != (expected != nil) || !reflect.DeepEqual(match.Variables, expected) {
+			t.Errorf("%s %s: %v", template, uri, match)
+		}
+	}
+	check("file:///{path}", "file:///a/b/c", []Pair{{"path", "a/b/c"}})
+	check("file:///{path}", "file:///a%20b/%e2%82%ac%", []Pair{{"path", "a b/€%"}})
+	check("git://{repo}/{path}", "git://r/a/b", []Pair{{"repo", "r"}, {"path", "a/b"}})
+	check("x:{a}-{b}.md", "x:1-2-3/4.md", []Pair{{"a", "1-2"}, {"b", "3/4"}})
+	for template, uri := range map[string]string{
+		"file:///{path}": "file:///", "n:///{path}": "n:///%ff", "git://{repo}/{path}": "git://r",
+		"x:{a}/{+b}": "x:1/2", "x:{a,b}": "x:1/2", "x:y": "x:y",
+	} {
+		check(template, uri, nil)
+	}
+}
+
+type greedy struct{ silent }
+
+func (greedy) Greedy() []string { return []string{"n:///{path}", "n:///{a}/{b}"} }
+
+func TestAGreedyProviderClaimsAndMatches(t *testing.T) {
+	if about := aboutOf(greedy{}); !reflect.DeepEqual(about.Claims, []string{"n:///"}) {
+		t.Error(about)
+	}
+	if match, found := matchOf(greedy{}, "n:///a/b"); !found || match.URITemplate != "n:///{path}" {
+		t.Error(match, found)
+	}
+	if _, found := matchOf(silent{}, "n:///a/b"); found {
+		t.Error("nobody said so")
 	}
 }
 

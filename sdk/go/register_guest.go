@@ -5,7 +5,7 @@ package provider
 // From the functions of a component to the methods of a provider.
 
 import (
-	"strings"
+	"cmp"
 
 	"larder.dev/provider/internal/asked"
 	completions "larder.dev/provider/internal/bindings/larder_provider_completion_provider"
@@ -44,13 +44,12 @@ func answer[T any](name string, ask func() (T, error)) wit.Result[T, types.Error
 }
 
 func describe(provider Reader) resources.Description {
-	describer, can := provider.(Describer)
-	if !can {
-		return resources.Description{}
+	about, err := guarded("Describe", func() (Description, error) { return aboutOf(provider), nil })
+	if err == nil {
+		err = named(about.Claims...)
 	}
-	about, err := guarded("Describe", func() (Description, error) { return describer.Describe(), nil })
 	if err != nil {
-		about.Summary = "cannot describe itself: " + err.Error()
+		about = Description{Summary: "cannot describe itself: " + err.Error()}
 	}
 	return resources.Description{
 		Title:        option(about.Title),
@@ -67,16 +66,20 @@ func list(provider Reader, query resources.ListQuery) (resources.EntryPage, erro
 		return resources.EntryPage{}, nil
 	}
 	page, err := lister.List(Query{
-		Cursor:    own(query.Cursor),
+		Cursor:    query.Cursor.SomeOr(""),
 		Limit:     query.Limit,
-		URIPrefix: own(query.UriPrefix),
-		Kind:      own(query.Kind),
+		URIPrefix: query.UriPrefix.SomeOr(""),
+		Kind:      query.Kind.SomeOr(""),
 	})
+	uris := namedIn(page.Entries, func(entry Entry) string { return entry.URI })
+	if err := cmp.Or(err, uris, named(page.NextCursor)); err != nil {
+		return resources.EntryPage{}, err
+	}
 	return resources.EntryPage{
 		Entries:    each(page.Entries, contractEntry),
 		NextCursor: option(page.NextCursor),
 		Freshness:  freshness(page.Freshness),
-	}, err
+	}, nil
 }
 
 func templates(provider Reader, cursor wit.Option[string]) (resources.TemplatePage, error) {
@@ -84,23 +87,23 @@ func templates(provider Reader, cursor wit.Option[string]) (resources.TemplatePa
 	if !can {
 		return resources.TemplatePage{}, nil
 	}
-	page, err := templater.Templates(own(cursor))
+	page, err := templater.Templates(cursor.SomeOr(""))
+	uris := namedIn(page.Templates, func(template Template) string { return template.URITemplate })
+	if err := cmp.Or(err, uris, named(page.NextCursor)); err != nil {
+		return resources.TemplatePage{}, err
+	}
 	return resources.TemplatePage{
 		Templates:  each(page.Templates, contractTemplate),
 		NextCursor: option(page.NextCursor),
 		Freshness:  freshness(page.Freshness),
-	}, err
+	}, nil
 }
 
 func matchURI(provider Reader, uri string) wit.Option[resources.TemplateMatch] {
-	matcher, can := provider.(Matcher)
-	if !can {
-		return wit.None[resources.TemplateMatch]()
-	}
 	found := false
 	match, err := guarded("MatchURI", func() (match Match, err error) {
-		match, found = matcher.MatchURI(strings.Clone(uri))
-		return match, nil
+		match, found = matchOf(provider, uri)
+		return match, named(match.URITemplate)
 	})
 	// There is no other way to say that it went wrong: nobody matched.
 	if err != nil || !found {
@@ -110,17 +113,21 @@ func matchURI(provider Reader, uri string) wit.Option[resources.TemplateMatch] {
 }
 
 func read(provider Reader, asked resources.ReadRequest) (resources.Reading, error) {
-	request := Request{URI: strings.Clone(asked.Uri), KnownVersion: own(asked.KnownVersion)}
+	request := Request{URI: asked.Uri, KnownVersion: asked.KnownVersion.SomeOr("")}
 	if asked.Matched.IsSome() {
 		match := asked.Matched.Some()
-		request.Matched = &Match{strings.Clone(match.UriTemplate), pairs(match.Variables)}
+		request.Matched = &Match{match.UriTemplate, pairs(match.Variables)}
 	}
 	reading, err := provider.Read(request)
+	uris := namedIn(reading.Contents, func(content Content) string { return content.URI })
+	if err := cmp.Or(err, uris); err != nil {
+		return resources.Reading{}, err
+	}
 	return resources.Reading{
 		Contents:  each(reading.Contents, contractContent),
 		Version:   option(reading.Version),
 		Freshness: freshness(reading.Freshness),
-	}, err
+	}, nil
 }
 
 func complete(provider Reader, asked completions.CompletionRequest) (completions.Completion, error) {
@@ -129,15 +136,15 @@ func complete(provider Reader, asked completions.CompletionRequest) (completions
 		return completions.Completion{}, nil
 	}
 	found, err := completer.Complete(CompletionRequest{
-		URITemplate: strings.Clone(asked.UriTemplate),
-		Variable:    strings.Clone(asked.Variable),
-		Prefix:      strings.Clone(asked.Prefix),
+		URITemplate: asked.UriTemplate,
+		Variable:    asked.Variable,
+		Prefix:      asked.Prefix,
 		Filled:      pairs(asked.Filled),
 	})
-	return completions.Completion{Values: found.Values, Total: pointed(found.Total), More: found.More}, err
+	return completions.Completion{Values: each(found.Values, valid), Total: pointed(found.Total), More: found.More}, err
 }
 
 func versions(provider Reader, asked []string) ([]wit.Option[string], error) {
-	found, err := versionsOf(provider, each(asked, strings.Clone))
+	found, err := versionsOf(provider, asked)
 	return each(found, option), err
 }

@@ -12,7 +12,7 @@ use crate::plugins::add_target;
 use crate::run::{Output, command, larder, root, target};
 use crate::server::Serving;
 use crate::test::Outcome;
-use crate::tools::{missing, works};
+use crate::tools::{self, missing, works};
 
 const NAME: &str = "my-notes";
 const HELLO: &str = "Hello, world!\n";
@@ -53,18 +53,33 @@ pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
-    made("go", "main.go", output)
+    if let Some(without) = tools::made_by(tools::go, output)? {
+        return Ok(without);
+    }
+    named_like_a_package(output)?;
+    made("go", "main.go").use_it(output)
 }
 
 pub(crate) fn c(output: &Output) -> Result<Outcome> {
-    made("c", "app.c", output)
+    if let Some(without) = tools::made_by(tools::cc, output)? {
+        return Ok(without);
+    }
+    made("c", "app.c").use_it(output)
 }
 
-fn made(language: &'static str, source: &'static str, output: &Output) -> Result<Outcome> {
-    if !works(command("make").arg("--version")) {
-        return missing("make is not installed; get it from your system's packages");
+fn made(language: &'static str, source: &'static str) -> Kit {
+    Kit { language, source, test: "make test", kept: None, quick: true }
+}
+
+/// A name that Go has for a package of its own, which the SDK imports.
+fn named_like_a_package(output: &Output) -> Result<()> {
+    let here = target("new/go-log");
+    if here.exists() {
+        fs::remove_dir_all(&here)?;
     }
-    Kit { language, source, test: "make test", kept: None, quick: true }.use_it(output)
+    fs::create_dir_all(target("new"))?;
+    output.run(command(larder()).args(["new", "log", "--lang", "go", "--path"]).arg(&here))?;
+    shell(output, &here, "make")
 }
 
 impl Kit {
@@ -74,8 +89,9 @@ impl Kit {
         let [tools, build, drop_in] = commands(&readme)?;
         ensure!(readme.contains(&format!("`{}`", self.test)), "the README does not name `{}`", self.test);
         is_ours(tools)?;
-        // A Rust that did not come with rustup has its targets from elsewhere.
-        if !tools.starts_with("rustup") || works(command("rustup").arg("--version")) {
+        // Where there is no rustup, or no pip, the tools are from elsewhere.
+        let installer = tools.split_whitespace().next().unwrap_or_default();
+        if works(with_tools(command(installer))?.arg("--version")) {
             shell(output, &here, tools)?;
         }
         shell(output, &here, build)?;

@@ -6,8 +6,11 @@
 
 #include "larder.h"
 
+#define PATH "trial:///{path}"
+
 void larder_describe(larder_description *about) {
   *about = (larder_description){0};
+  larder_claim(about, PATH);
 }
 
 bool larder_list(larder_query *query, larder_entry_page *page, larder_error *error) {
@@ -16,15 +19,17 @@ bool larder_list(larder_query *query, larder_entry_page *page, larder_error *err
 }
 
 bool larder_templates(provider_string_t *cursor, larder_template_page *page, larder_error *error) {
-  larder_template *template = larder_new(1, sizeof *template);
-  template->uri_template = larder_string("trial://{what}");
-  template->name = larder_string("what it is to do");
-  *page = (larder_template_page){.templates = {template, 1}};
+  larder_template *templates = larder_new(2, sizeof *templates);
+  templates[0].uri_template = larder_string("trial://{what}");
+  templates[0].name = larder_string("what it is to do");
+  templates[1].uri_template = larder_string(PATH);
+  templates[1].name = larder_string("a path");
+  *page = (larder_template_page){.templates = {templates, 2}};
   return true;
 }
 
 bool larder_match_uri(provider_string_t *uri, larder_match *match) {
-  return false;
+  return larder_match_greedy(PATH, uri, match);
 }
 
 static bool get(const char *setting, larder_text *text, larder_error *error) {
@@ -34,7 +39,15 @@ static bool get(const char *setting, larder_text *text, larder_error *error) {
 bool larder_read(larder_request *request, larder_reading *answer, larder_error *error) {
   const provider_string_t *what = larder_variable(request, "what");
   larder_text text = {0};
-  if (larder_equal(what, "revision")) {
+  *answer = (larder_reading){0};
+  if (!what) {
+    const provider_string_t *path = larder_variable(request, "path");
+    larder_add(&text, path->ptr, path->len);
+  } else if (larder_equal(what, "long")) {
+    if (!larder_read_file("/folder/long.txt", &text)) return larder_fail(error, LARDER_FAILED, "cannot read it");
+  } else if (larder_equal(what, "garbled")) {
+    return larder_fail(error, LARDER_FAILED, "no caf\xe9");
+  } else if (larder_equal(what, "revision")) {
     larder_addf(&text, "first");
   } else if (larder_equal(what, "http")) {
     if (!get("granted", &text, error)) return false;

@@ -2,11 +2,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
 	"larder.dev/provider"
 )
+
+const path = "trial:///{path}"
 
 type trial struct{}
 
@@ -15,14 +18,28 @@ func init() { provider.Register(trial{}) }
 func main() {}
 
 func (trial) Templates(string) (provider.TemplatePage, error) {
-	one := provider.Template{URITemplate: "trial://{what}", Name: "what it is to do"}
-	return provider.TemplatePage{Templates: []provider.Template{one}}, nil
+	what := provider.Template{URITemplate: "trial://{what}", Name: "what it is to do"}
+	path := provider.Template{URITemplate: path, Name: "a path"}
+	return provider.TemplatePage{Templates: []provider.Template{what, path}}, nil
 }
+
+func (trial) Greedy() []string { return []string{path} }
 
 func (trial) Read(request provider.Request) (provider.Reading, error) {
 	text := ""
 	what, err := request.Var("what")
+	if request.Template() == path {
+		what = "path"
+	}
 	switch what {
+	case "path":
+		text, err = request.Var("path")
+	case "long":
+		var file []byte
+		file, err = os.ReadFile("/folder/long.txt")
+		text = string(file)
+	case "garbled":
+		err = errors.New("no caf\xe9")
 	case "revision":
 		text = "first"
 	case "http":

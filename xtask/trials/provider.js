@@ -1,11 +1,15 @@
 // Does what it is asked to do, good or bad: one of the same five, each in another language.
 
-import { defineProvider, http, NotFound, setting } from "larder-provider";
+import { defineProvider, Failed, http, NotFound, readText, setting } from "larder-provider";
 
 const answers = {
   revision: () => "first",
   http: () => http.get(setting("granted")).accepted().text(),
   elsewhere: () => http.get(setting("elsewhere")).accepted().text(),
+  long: () => readText("/folder/long.txt"),
+  garbled() {
+    throw new Failed("no caf\udce9");
+  },
   raises() {
     throw new RangeError("no such luck");
   },
@@ -16,8 +20,13 @@ const answers = {
 };
 
 export const { resourceProvider } = defineProvider({
-  templates: () => [{ uriTemplate: "trial://{what}", name: "what it is to do" }],
+  templates: () => [
+    { uriTemplate: "trial://{what}", name: "what it is to do" },
+    { uriTemplate: "trial:///{path}", name: "a path" },
+  ],
+  greedy: () => ["trial:///{path}"],
   read(request) {
+    if (request.template === "trial:///{path}") return { body: request.var("path") };
     const what = request.var("what");
     // What is of the wrong type gets as far as the bindings, which end the guest.
     if (what === "ends") return { uri: { last: "words" }, body: "" };

@@ -129,6 +129,7 @@ const JAVASCRIPT_SDK: Texts = copies! { "../sdk/javascript/":
     "src/define.js",
     "src/errors.js",
     "src/files.js",
+    "src/greedy.js",
     "src/host.js",
     "src/http.js",
     "src/index.d.ts",
@@ -177,6 +178,7 @@ const GO_SDK: Texts = copies! { "../sdk/go/":
     "internal/wit/types/unit.go",
     "provider.go",
     "register_guest.go",
+    "text.go",
     "values.go",
 };
 

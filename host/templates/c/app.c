@@ -1,8 +1,8 @@
 /* @NAME@: a provider of greetings. Put your own resources in their place.
  *
  * What a function gets is its own. What it gives back comes from malloc(), as the functions of larder.h do it, and is
- * freed by the bindings. Each call has a guest of its own, so what is forgotten is gone after it. What is not set is
- * zero, which is "none".
+ * freed by the bindings. Each call has a guest of its own, so what is forgotten is gone after it. What a function is to
+ * fill holds anything at first: it begins with zero, which is "none".
  */
 
 #include <stdlib.h>
@@ -55,6 +55,7 @@ bool larder_read(larder_request *request, larder_reading *answer, larder_error *
   char *greeting = larder_setting("greeting", "Hello");
   larder_text text = {0};
   larder_addf(&text, "%s, %.*s!\n", greeting, (int)who->len, (const char *)who->ptr);
+  *answer = (larder_reading){0};
   larder_answer_text(answer, text.ptr, text.len, "text/plain", NULL);
   return true;
 }

@@ -1,13 +1,16 @@
 """Builds the component and asks it as its users will: through `larder read`."""
 
 import os
+import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BUILD = "componentize-py -w provider componentize app -o".split()
+# How it is built, and what comes of it.
+PROJECT = tomllib.loads((HERE / "larder-dev.toml").read_text())
 
 
 class Greetings(unittest.TestCase):
@@ -15,7 +18,9 @@ class Greetings(unittest.TestCase):
     def setUpClass(cls):
         cls.plugins = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.plugins.cleanup)
-        subprocess.run([*BUILD, f"{cls.plugins.name}/@NAME@.wasm"], cwd=HERE, check=True)
+        for words in PROJECT["build"]:
+            subprocess.run(words, cwd=HERE, check=True)
+        shutil.copy(HERE / PROJECT["component"], cls.plugins.name)
 
     def read(self, uri):
         """What a URI holds; None if nobody has it."""

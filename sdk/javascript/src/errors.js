@@ -1,5 +1,7 @@
 // Answers other than success: throw one. The text reaches the caller, so say what can be done.
 
+import { whole } from './values.js';
+
 export class LarderError extends Error {
   // What the contract calls it.
   tag = 'failed';
@@ -42,10 +44,11 @@ const WITHOUT_TEXT = ['not-found', 'not-modified'];
 // What was thrown, as the contract says it. What means nothing there is a failure, and its stack goes to the log.
 export function explained(thrown, name, log) {
   if (thrown instanceof LarderError) {
-    return WITHOUT_TEXT.includes(thrown.tag) ? { tag: thrown.tag } : { tag: thrown.tag, val: thrown.message };
+    const { tag, message } = thrown;
+    return WITHOUT_TEXT.includes(tag) ? { tag } : { tag, val: whole(message) };
   }
   const isError = thrown instanceof Error;
-  const text = isError ? `${thrown.name}: ${thrown.message}` : String(thrown);
+  const text = whole(isError ? `${thrown.name}: ${thrown.message}` : String(thrown));
   log(`uncaught in ${name}: ${text}\n${(isError && thrown.stack) || ''}`);
   return { tag: 'failed', val: text };
 }

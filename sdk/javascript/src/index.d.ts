@@ -6,7 +6,15 @@ export interface Provider {
   list?(query: Query): EntryPage | Entry[];
   /** Families of resources, by RFC 6570 template. */
   templates?(cursor?: string): TemplatePage | Template[];
-  /** Whose template a URI inside our claims belongs to, where matching by RFC 6570 found nothing. */
+  /**
+   * Those of the templates whose last variable takes slashes as well, so that `file:///{path}` reads `file:///a/b/c`.
+   * They need no claims, and no `matchUri`.
+   */
+  greedy?(): string[];
+  /**
+   * Whose template a URI inside our claims belongs to, where matching by RFC 6570 found nothing. Unless written, that of
+   * `greedy`.
+   */
   matchUri?(uri: string): Match | null | undefined;
   /** What a URI holds. Throw `NotFound` to let another provider try. */
   read(request: Request): Reading | Content | Content[];
@@ -149,6 +157,12 @@ export interface Completion {
 export function paginate(entries: Iterable<Entry>, query: Query): EntryPage;
 /** Those of the candidates that begin with what has been typed. */
 export function matching(candidates: Iterable<string>, prefix: string): Completion;
+
+/**
+ * What a template makes of a URI if its last variable takes the rest of the path, slashes included. For an own
+ * `matchUri`; where there is none, `greedy` is enough. Its expressions are plain ones: `{name}`.
+ */
+export function matchGreedy(template: string, uri: string): Match | undefined;
 
 /** Answers other than success: throw one. Anything else that is thrown becomes a failure, with its stack in the log. */
 export class LarderError extends Error {}

@@ -3,6 +3,7 @@
 export { defineProvider } from './define.js';
 export { Denied, Failed, Invalid, LarderError, NotFound, NotModified, Unavailable } from './errors.js';
 export { granted, readFile, readText } from './files.js';
+export { matchGreedy } from './greedy.js';
 export * from './host.js';
 export * as http from './http.js';
 export { matching, paginate } from './page.js';

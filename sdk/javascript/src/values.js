@@ -1,5 +1,19 @@
 // From what providers give to what the contract wants, where everything that may be left out has a default.
 
+// An answer that is there: of one that comes later nothing would be left.
+export function settled(given, name) {
+  if (typeof given?.then === 'function') throw new TypeError(`\`${name}\` must not be async: nobody would wait for it`);
+  return given;
+}
+
+// Half a character, which names of files may have, would end the guest.
+export function whole(given) {
+  if (typeof given === 'string') return given.toWellFormed();
+  if (Array.isArray(given)) return given.map(whole);
+  if (given === null || typeof given !== 'object' || given instanceof Uint8Array) return given;
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, whole(value)]));
+}
+
 export function description(given = {}) {
   return { ...given, claims: given.claims ?? [] };
 }
@@ -26,7 +40,6 @@ function body(given) {
 }
 
 export function reading(given) {
-  if (typeof given?.then === 'function') throw new TypeError('`read` must not be async: nobody would wait for it');
   const { contents = given, version, freshness } = given;
   const all = Array.isArray(contents) ? contents : [contents];
   return { contents: all.map(content), version, freshness: fresh(freshness) };

@@ -12,8 +12,10 @@ except ImportError:
 
 
 def export(provider: type[Provider]) -> None:
-    """Makes a component out of a provider, once, in the module that componentize-py is given."""
+    """Makes a component out of a provider, once, in the module that componentize-py is given. The provider itself may
+    be of any module."""
     if not (isinstance(provider, type) and issubclass(provider, Provider)):
         raise TypeError("export a class that extends Provider")
     if guest:
-        vars(sys.modules[provider.__module__]).update(guest.classes(provider()))
+        # Of whoever calls: componentize-py looks there.
+        sys._getframe(1).f_globals.update(guest.classes(provider()))

@@ -13,6 +13,7 @@ except ImportError:
     completion_provider = None  # a world need not have it
 
 from . import errors, host
+from .provider import about
 from .values import CompletionRequest, Content, EntryPage, Match, Query, Reading, Request, TemplatePage
 
 
@@ -30,9 +31,9 @@ def _resources(provider) -> type:
     class ResourceProvider(exports.ResourceProvider):
         def describe(self):
             try:
-                return _same(out.Description, provider.describe())
+                return _same(out.Description, about(provider))
             except Exception as error:
-                reason = errors.explained(error, "describe", host.error)
+                reason = _told(errors.explained(error, "describe", host.error))
                 return out.Description(None, None, f"cannot describe itself: {reason}", None, [])
 
         @_guarded
@@ -82,7 +83,7 @@ def _versions(provider) -> type:
     class VersionProvider(exports.VersionProvider):
         @_guarded
         def versions(self, uris):
-            return list(provider.versions(uris))
+            return host.unicode(list(provider.versions(uris)))
 
     return VersionProvider
 
@@ -106,18 +107,22 @@ def _error(error: errors.Error):
         case errors.NotModified():
             return types.Error_NotModified()
         case errors.Invalid():
-            return types.Error_Invalid(str(error))
+            return types.Error_Invalid(_told(error))
         case errors.Denied():
-            return types.Error_Denied(str(error))
+            return types.Error_Denied(_told(error))
         case errors.Unavailable():
-            return types.Error_Unavailable(str(error))
+            return types.Error_Unavailable(_told(error))
         case _:
-            return types.Error_Failed(str(error))
+            return types.Error_Failed(_told(error))
+
+
+def _told(error) -> str:
+    return host.unicode(str(error))
 
 
 def _same(wanted: type, value):
     """The same record in the other world's words: its fields have the same names."""
-    return wanted(**{field.name: getattr(value, field.name) for field in fields(wanted)})
+    return wanted(**{field.name: host.unicode(getattr(value, field.name)) for field in fields(wanted)})
 
 
 def _listed(wanted: type, value):
@@ -131,8 +136,8 @@ def _listed(wanted: type, value):
 
 def _content(content: Content):
     body = content.body
-    body = types.Body_Text(body) if isinstance(body, str) else types.Body_Blob(bytes(memoryview(body)))
-    return types.Content(content.uri, content.mime_type, body, content.metadata)
+    body = types.Body_Text(host.unicode(body)) if isinstance(body, str) else types.Body_Blob(bytes(memoryview(body)))
+    return types.Content(*map(host.unicode, (content.uri, content.mime_type, body, content.metadata)))
 
 
 def _freshness(answer):

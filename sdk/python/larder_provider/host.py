@@ -63,9 +63,21 @@ def error(message: str) -> None:
     _log("ERROR", message)
 
 
+def unicode(value):
+    """A text, or one in a list, without the halves of characters that names of files may have: they would end the
+    guest."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode(errors="replace").decode()
+        case list() | tuple():
+            return type(value)(map(unicode, value))
+        case _:
+            return value
+
+
 def _log(level: str, message: str) -> None:
     if _host:
-        _host.log(_host.Level[level], message)
+        _host.log(_host.Level[level], unicode(message))
     else:
         print(f"{level}: {message}", file=sys.stderr)
 

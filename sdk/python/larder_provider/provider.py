@@ -1,6 +1,7 @@
 """What a provider is: a class of which only `read` has to be written."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from .errors import NotFound
 from .values import (
@@ -35,9 +36,15 @@ class Provider:
         """Families of resources, by RFC 6570 template."""
         return []
 
+    def greedy(self) -> Sequence[str]:
+        """Those of the templates whose last variable takes slashes as well, so that `file:///{path}` reads
+        `file:///a/b/c`. They need no claims, and no `match_uri`."""
+        return []
+
     def match_uri(self, uri: str) -> Match | None:
-        """Whose template a URI inside our claims belongs to, where matching by RFC 6570 found nothing."""
-        return None
+        """Whose template a URI inside our claims belongs to, where matching by RFC 6570 found nothing. Unless written,
+        that of `greedy`."""
+        return next(filter(None, (Match.greedy(template, uri) for template in self.greedy())), None)
 
     def read(self, request: Request) -> Reading | Content | Sequence[Content]:
         """What a URI holds. `NotFound` lets another provider try."""
@@ -52,6 +59,13 @@ class Provider:
         the host reads those. Asked only in the world `full-provider`. Write it where there is a cheaper way than
         reading; unless written, it knows none."""
         return [None for _ in uris]
+
+
+def about(provider: Provider) -> Description:
+    """What a provider says of itself, with what its greedy templates claim: it is asked only for what it claims."""
+    said = provider.describe()
+    claims = [template.split("{")[0] for template in provider.greedy()]
+    return replace(said, claims=list(dict.fromkeys([*said.claims, *claims])))
 
 
 def paginate(entries: Iterable[Entry], query: Query) -> EntryPage:

@@ -1,8 +1,10 @@
 """What providers are asked, and what they answer. What may be left out has a default."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import unquote
 
 from .errors import Invalid, NotFound, NotModified
 
@@ -125,6 +127,22 @@ class Match:
 
     uri_template: str
     variables: Pairs = field(default_factory=list)
+
+    @classmethod
+    def greedy(cls, uri_template: str, uri: str) -> "Match | None":
+        """What a template makes of a URI if its last variable takes the rest of the path, slashes included. For an own
+        `match_uri`; where there is none, `Provider.greedy` is enough. Its expressions are plain ones: `{name}`."""
+        literals, names = re.split(r"{\w+}", uri_template), re.findall(r"{(\w+)}", uri_template)
+        if not names or any(character in "".join(literals) for character in "{}"):
+            return None
+        # An earlier variable takes as much as it can, up to a slash.
+        values = ["([^/]+)"] * (len(names) - 1) + ["(.+)"]
+        pattern = "".join(re.escape(text) + value for text, value in zip(literals, [*values, ""]))
+        found = re.fullmatch(pattern, uri, re.DOTALL)
+        try:
+            return found and cls(uri_template, [(n, unquote(v, errors="strict")) for n, v in zip(names, found.groups())])
+        except UnicodeDecodeError:
+            return None
 
 
 @dataclass

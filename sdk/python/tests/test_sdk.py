@@ -1,6 +1,9 @@
 """The SDK by itself, with any Python: `python -m unittest discover -s tests`."""
 
+import sys
 import unittest
+from types import SimpleNamespace
+from unittest.mock import patch
 
 from larder_provider import (
     Completion,
@@ -16,10 +19,12 @@ from larder_provider import (
     Reading,
     Request,
     export,
+    host,
     http,
     paginate,
 )
 from larder_provider.errors import explained
+from larder_provider.provider import about
 
 
 class Pages(unittest.TestCase):
@@ -60,6 +65,33 @@ class Answers(unittest.TestCase):
         self.assertEqual(Provider().versions(["n:1", "n:2"]), [None, None])
 
 
+class Greedy(unittest.TestCase):
+    def check(self, template, uri, expected):
+        found = Match.greedy(template, uri)
+        self.assertEqual(found and found.variables, expected, (template, uri))
+
+    def test_the_last_variable_takes_the_rest(self):
+        self.check("file:///{path}", "file:///a/b/c", [("path", "a/b/c")])
+        self.check("file:///{path}", "file:///a%20b/%e2%82%ac%", [("path", "a b/€%")])
+        self.check("git://{repo}/{path}", "git://r/a/b", [("repo", "r"), ("path", "a/b")])
+        self.check("x:{a}-{b}.md", "x:1-2-3/4.md", [("a", "1-2"), ("b", "3/4")])
+        self.check("file:///{path}", "file:///", None)
+        self.check("n:///{path}", "n:///%ff", None)
+        self.check("git://{repo}/{path}", "git://r", None)
+        self.check("x:{a}/{+b}", "x:1/2", None)
+        self.check("x:{a,b}", "x:1/2", None)
+        self.check("x:y", "x:y", None)
+
+    def test_a_greedy_provider_claims_and_matches(self):
+        class Files(Provider):
+            def greedy(self):
+                return ["n:///{path}", "n:///{a}/{b}"]
+
+        self.assertEqual(about(Files()).claims, ["n:///"])
+        self.assertEqual(Files().match_uri("n:///a/b").uri_template, "n:///{path}")
+        self.assertIsNone(Provider().match_uri("n:///a/b"))
+
+
 class Errors(unittest.TestCase):
     def check(self, error, name, text, logged=False):
         log = []
@@ -82,6 +114,16 @@ class Errors(unittest.TestCase):
             with self.assertRaises(Exception) as met:
                 http.Response(status).accepted()
             self.assertEqual(type(met.exception).__name__, name)
+
+    def test_half_a_character_is_not_told(self):
+        self.assertEqual(host.unicode([("é", "caf\udce9"), None]), [("é", "caf?"), None])
+
+    def test_a_component_is_made_in_the_module_that_exports_it(self):
+        made = SimpleNamespace(classes=lambda provider: {"ResourceProvider": type(provider)})
+        module = {"export": export, "Provider": Provider}
+        with patch.object(sys.modules["larder_provider.export"], "guest", made):
+            exec("export(Provider)", module)
+        self.assertIs(module["ResourceProvider"], Provider)
 
     def test_only_a_provider_can_be_exported(self):
         self.assertRaises(TypeError, export, object)

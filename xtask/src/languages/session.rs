@@ -33,7 +33,21 @@ pub(super) fn hold(output: &Output, at: &Path) -> Result<usize> {
     }
     output.say(&wrong)?;
     ensure!(wrong.is_empty(), "not what examples/session.md expects:\n{wrong}");
+    completed(at)?;
     Ok(questions.len())
+}
+
+/// More suggestions than an answer may have: as many as it may, and how many there are.
+fn completed(at: &Path) -> Result<()> {
+    let config = "[provider.changelog]\ndirs = [{ host = \"FOLDER\", guest = \"/changelog\" }]\n\
+                  settings = { file = \"many.md\" }";
+    let words = "complete changelog://releases/{version} version 1. --json";
+    let met = asked(at, &Question { config, words, answer: String::new() })?;
+    let found = parsed(&met)?;
+    let values = found["values"].as_array().map_or(0, Vec::len);
+    let as_said = values == 100 && found["total"] == 150 && found["hasMore"] == true;
+    ensure!(as_said, "of 150 suggestions an answer has 100, and says so: {met}");
+    Ok(())
 }
 
 fn asked(at: &Path, question: &Question<'_>) -> Result<String> {
@@ -58,6 +72,8 @@ fn folder(at: &Path) -> Result<()> {
     fs::write(folder.join("windows.md"), changelog.replace('\n', "\r\n"))?;
     fs::write(folder.join("latin1.md"), b"## 1.0.0\n\nSch\xf6n\n")?;
     fs::write(folder.join("empty.md"), b"")?;
+    let many: String = (0..150).map(|minor| format!("## 1.{minor}.0\n\nWords.\n\n")).collect();
+    fs::write(folder.join("many.md"), many)?;
     Ok(())
 }
 

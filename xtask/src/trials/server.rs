@@ -19,11 +19,17 @@ use crate::server::Serving;
 /// Above what the slowest component takes to be compiled on a loaded machine.
 const GIVE_UP: Duration = Duration::from_secs(300);
 
+/// The last of a text of two megabytes, which is read within the limits.
+const THE_END: &str = "grüße zum schluss";
+
 /// What is asked, whether there is an answer, and what is in it or in the error.
-const QUESTIONS: [(&str, bool, &str); 8] = [
+const QUESTIONS: [(&str, bool, &str); 11] = [
     ("revision", true, "first"),
     ("http", true, web::ANSWER),
     ("elsewhere", false, "is not granted; its operator can allow it with `hosts = "),
+    ("long", true, THE_END),
+    ("/a/b%20c", true, "a/b c"),
+    ("garbled", false, "no caf"),
     ("raises", false, "no such luck"),
     ("ends", false, "the provider `trial` failed: it "),
     ("eats", false, "memory"),
@@ -36,11 +42,15 @@ pub(super) fn hold(output: &Output, at: &Path, builds: &[PathBuf; 2], language: 
     let (web, elsewhere) = (Web::open()?, Web::open()?);
     let plugins = at.join("plugins");
     fs::create_dir_all(&plugins)?;
+    fs::create_dir_all(at.join("folder"))?;
+    let lines = (0..).map(|line| format!("{line}: schöne Grüße\n")).take(95_000);
+    fs::write(at.join("folder/long.txt"), lines.collect::<String>() + THE_END)?;
     let config = at.join("larder.toml");
     // Of the limits, only the one that takes long to be reached is another one.
     let text = format!(
         "plugins = \"plugins\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = \"cache\"\n\
-         [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu = \"300ms\" }}\n\
+         [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu = \"600ms\" }}\n\
+         dirs = [{{ host = \"folder\", guest = \"/folder\" }}]\n\
          settings = {{ granted = \"{web}/\", elsewhere = \"{elsewhere}/\" }}\n",
         web = web.url(),
         elsewhere = elsewhere.url(),
@@ -73,6 +83,7 @@ fn meet(
     for (what, good, says) in QUESTIONS {
         let (answered, text) = ask(serving, what)?;
         let as_said = answered == good && text.to_lowercase().contains(&says.to_lowercase());
+        let text: String = text.chars().take(1_000).collect();
         ensure!(as_said, "trial://{what}: {text:?}, where `{says}` is expected");
         ensure!(answers(serving, "first")?, "after trial://{what} it does not answer any more");
     }

@@ -5,7 +5,8 @@ use std::process::Command;
 
 fn plugins() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let build = ["build", "--release", "--target", "wasm32-wasip2"];
+    // Wherever this machine would put it.
+    let build = ["build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"];
     assert!(Command::new(env!("CARGO")).args(build).current_dir(root).status().unwrap().success());
     let plugins = root.join("target/plugins");
     std::fs::create_dir_all(&plugins).unwrap();
