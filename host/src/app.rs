@@ -148,8 +148,9 @@ impl App {
     /// done stops it as it should. Of several teams none waits long for what another brings.
     pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
         let most = (config.teams.len() > 1).then_some(START);
-        let app = Self::wire(config, admin, most).await?;
-        Ok(Self { stops: Some(Stops::new()), ..app })
+        let mut app = Self::wire(config, admin, most).await?;
+        app.stops = Some(Stops::new());
+        Ok(app)
     }
 
     /// The same for one who works at a terminal: without it there is nobody to serve.

@@ -69,21 +69,23 @@ fn each_read_is_a_line() {
 
 /// A pipe that is full and that nobody reads is to who writes what a dead mount is.
 #[cfg(target_os = "linux")]
-#[test]
-fn a_write_that_never_ends_does_not_keep_the_process_from_ending() {
+#[tokio::test]
+async fn a_write_that_never_ends_is_told_and_does_not_keep_the_process_from_ending() {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
-    let place = Place::of("echo").file("larder.toml", "[audit]\nfile = \"pipe\"\n");
+    let config = "[admin]\nlisten = \"127.0.0.1:0\"\n[audit]\nfile = \"pipe\"\n";
+    let place = Place::of("echo").file("larder.toml", config);
     let made = std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     assert!(made.success());
     let mut options = fs::OpenOptions::new();
     options.read(true).write(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     let mut full = options.open(place.path("pipe")).unwrap();
     while full.write(&[0; 4096]).is_ok() {}
-    let (running, url) = place.serve("--config larder.toml");
+    let (seen, url) = Seen::open(&place);
     place.larder(&format!("read echo://hello --url {url}")).yes();
-    running.signal("TERM");
-    let said = running.end().no(0);
+    until("it is told", async || seen.get("/readyz").await.1.contains("a write takes longer than")).await;
+    seen.running.signal("TERM");
+    let said = seen.running.end().no(0);
     assert!(said.contains("work on a disk does not come back"), "{said}");
 }
 

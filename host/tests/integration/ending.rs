@@ -6,6 +6,7 @@ use larder::client::Client;
 use serde_json::json;
 
 use crate::house::Plan;
+use crate::process::Place;
 use crate::wire::{ACCEPT, JSON, Wire};
 
 /// `sleep` may be called once at a time and take an hour.
@@ -87,4 +88,28 @@ async fn what_takes_longer_than_the_grace_time_is_dropped() {
     let request = request.header("mcp-session-id", session).body(body.to_string()).send();
     let (_, in_time) = tokio::join!(tokio::time::timeout(Duration::from_secs(30), request), stop);
     assert!(!in_time && began.elapsed() < Duration::from_secs(30));
+}
+
+/// The announcement is longer than a pipe, so the server waits in the middle of it for who reads.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_during_the_announcement_stops_it_as_any_other() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    let place = Place::of("echo");
+    for n in 0..1_500 {
+        std::fs::write(place.path(&format!("plugins/{n:060}.wasm")), "").unwrap();
+    }
+    let mut child = place.command(&[], "serve --listen 127.0.0.1:0").spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("serves http://") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended by itself");
+    }
+    let sent = std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert!(rest.len() > 64 << 10, "{} bytes are no more than a pipe holds", rest.len());
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", rest.lines().last().unwrap_or_default());
 }

@@ -72,15 +72,20 @@ impl Place {
 
     /// The same with these variables besides.
     pub(crate) fn start_with(&self, env: &[(&str, &str)], words: &str) -> Running {
+        let mut child = self.command(env, words).spawn().unwrap();
+        let (out, err) = (follow(child.stdout.take().unwrap()), follow(child.stderr.take().unwrap()));
+        Running { stdin: child.stdin.take(), child, out, err, said: String::new() }
+    }
+
+    /// The same, not yet started.
+    pub(crate) fn command(&self, env: &[(&str, &str)], words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
         command.args(words.split_whitespace()).current_dir(self.0.path());
         command.env_clear();
         command.env("HOME", self.0.path()).env("XDG_STATE_HOME", self.path("state"));
         command.env("XDG_CACHE_HOME", self.path("cache")).envs(env.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let (out, err) = (follow(child.stdout.take().unwrap()), follow(child.stderr.take().unwrap()));
-        Running { stdin: child.stdin.take(), child, out, err, said: String::new() }
+        command
     }
 
     /// Runs `larder` to its end.
