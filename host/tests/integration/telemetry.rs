@@ -284,8 +284,11 @@ async fn what_is_no_trouble_is_no_error() {
     std::fs::create_dir(place.path("mood")).unwrap();
     let (running, url) = place.serve("--config larder.toml");
     read(&url, "echo://error/not-found", Some(PARENT)).await;
-    for n in 0..6 {
-        read(&url, &format!("moody://{n}"), Some(PARENT)).await;
+    // On a slow machine it is tried again in between, and set aside for twice as long.
+    let mut n = 0;
+    while !read(&url, &format!("moody://{n}"), Some(PARENT)).await.contains("set-aside") {
+        n += 1;
+        assert!(n < 50, "it is asked for ever");
     }
     running.signal("TERM");
     assert_eq!(running.end().code, Some(0));
@@ -295,8 +298,8 @@ async fn what_is_no_trouble_is_no_error() {
     };
     let calls: Vec<_> = collector.named("provider read").iter().map(outcome).collect();
     assert_eq!(calls[0], "not-found - {}");
-    assert_eq!(calls[5], r#"trap trap {"code":2}"#);
-    assert_eq!(calls[6], r#"set-aside set-aside {"code":2}"#, "nobody went away");
+    assert_eq!(calls[1], r#"trap trap {"code":2}"#);
+    assert_eq!(calls[n + 1], r#"set-aside set-aside {"code":2}"#, "nobody went away");
     let request = &collector.named("resources/read")[0];
     assert_eq!((&request["status"], attribute(request, "error.type")), (&json!({}), Value::Null));
     assert_eq!(attribute(request, "rpc.response.status_code"), "-32602");
