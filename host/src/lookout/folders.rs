@@ -2,16 +2,18 @@
 //! the provider's answers and its list worth asking for again.
 
 mod bell;
+mod errands;
 mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use self::bell::{Bell, Changes};
+use self::errands::Errands;
 use self::watching::{Place, Watching};
 use crate::catalog::{Catalog, Reader};
 use crate::drain::Drain;
@@ -38,29 +40,59 @@ pub(super) struct Folders {
 /// Folders, and who may read them.
 type Granted = BTreeMap<PathBuf, BTreeSet<ProviderName>>;
 
+/// What is followed, and what is being found out about it.
+struct Followed {
+    granted: Granted,
+    watched: BTreeMap<PathBuf, Watching>,
+    errands: Errands<Found>,
+    bell: Arc<Bell>,
+}
+
+/// What a look at a folder finds.
+enum Found {
+    /// The folder that is watched already.
+    Same,
+    /// None.
+    Nothing,
+    /// Another one, which is watched from now on.
+    Another(Watching),
+}
+
 impl Folders {
     /// Looks until the house stops.
     pub(super) async fn run(self) {
         let mut published = self.reader.published();
         let bell = Arc::new(Bell::default());
-        let mut watching = Watching::default();
+        let errands = Errands::new(self.drain.clone());
+        let mut followed =
+            Followed { granted: Granted::new(), watched: BTreeMap::new(), errands, bell: bell.clone() };
+        let mut look = super::every(self.look);
         loop {
-            let granted = granted(&self.reader.snapshot());
-            watching = self.follow(watching, &granted, &bell).await;
             tokio::select! {
                 () = self.drain.stopping() => return,
+                (path, found, again) = followed.errands.back() => {
+                    followed.take(&path, found);
+                    if again && followed.granted.contains_key(&path) {
+                        followed.look(&path, self.poll);
+                    }
+                    continue;
+                }
                 Ok(()) = published.changed() => {}
-                () = tokio::time::sleep(self.look) => {}
+                _ = look.tick() => {}
                 () = bell.rung() => {
                     if !self.pause(SETTLE).await {
                         return;
                     }
-                    self.tell(&granted, &watching, &bell.take()).await;
+                    // Whoever came meanwhile may have looked before it happened.
+                    followed.granted = self.granted(&followed);
+                    self.tell(followed.touched(&bell.take())).await;
                     if !self.pause(PAUSE).await {
                         return;
                     }
                 }
             }
+            followed.granted = self.granted(&followed);
+            followed.look_at_all(self.poll);
         }
     }
 
@@ -72,37 +104,73 @@ impl Folders {
         }
     }
 
-    /// Watches what is granted now. Folders come, go and are replaced, and a system's watch stays with the old one.
-    async fn follow(&self, old: Watching, granted: &Granted, bell: &Arc<Bell>) -> Watching {
-        let paths: Vec<PathBuf> = granted.keys().cloned().collect();
-        let (bell, poll) = (bell.clone(), self.poll);
-        let work = move || {
-            let places: BTreeMap<_, _> =
-                paths.into_iter().filter_map(|path| Some((path.clone(), Place::at(&path)?))).collect();
-            if places == old.places {
-                return old;
+    /// Who may read what now. What happened between the answer of one who is new and this moment nobody told him.
+    fn granted(&self, followed: &Followed) -> Granted {
+        let granted = granted(&self.reader.snapshot());
+        for (path, providers) in &granted {
+            let before = followed.granted.get(path);
+            if before.is_some_and(|before| !providers.is_subset(before)) {
+                followed.bell.changed(path.clone());
             }
-            let differs = |path: &&PathBuf| old.places.get(*path) != places.get(*path);
-            let differing: Vec<_> = places.keys().chain(old.places.keys()).filter(differs).cloned().collect();
-            drop(old);
-            let watching = Watching::begin(places, poll, &bell);
-            // What happened between the provider's answer and this moment nobody saw; and all were unwatched for
-            // a moment, not only those that differ.
-            differing.into_iter().chain(watching.places.keys().cloned()).for_each(|path| bell.changed(path));
-            watching
-        };
-        self.drain.spawn_blocking(work).await.unwrap_or_default()
+        }
+        granted
     }
 
-    async fn tell(&self, granted: &Granted, watching: &Watching, changes: &Changes) {
-        let touched = granted.iter().filter(|(path, _)| {
-            changes.touch(path) || watching.places.get(*path).is_some_and(|place| changes.touch(&place.path))
-        });
-        let providers: BTreeSet<_> = touched.flat_map(|(_, providers)| providers).collect();
+    async fn tell(&self, providers: BTreeSet<ProviderName>) {
         for provider in providers {
             tracing::debug!(%provider, "something changed in a folder that it may read");
-            let _ = self.hints.send(provider.clone()).await;
-            self.signals.say(provider, Signal::ListChanged);
+            self.signals.say(&provider, Signal::ListChanged);
+            let _ = self.hints.send(provider).await;
+        }
+    }
+}
+
+impl Followed {
+    /// Who may read where something happened.
+    fn touched(&self, changes: &Changes) -> BTreeSet<ProviderName> {
+        let touched = self.granted.iter().filter(|(path, _)| {
+            let watched = self.watched.get(*path);
+            changes.touch(path) || watched.is_some_and(|watching| changes.touch(&watching.place.path))
+        });
+        touched.flat_map(|(_, providers)| providers).cloned().collect()
+    }
+
+    /// Looks at each folder that is granted now. Folders come, go and are replaced, and a system's watch stays with the
+    /// old one.
+    fn look_at_all(&mut self, poll: Duration) {
+        self.watched.retain(|path, _| self.granted.contains_key(path));
+        let paths: Vec<_> = self.granted.keys().cloned().collect();
+        for path in paths {
+            self.look(&path, poll);
+        }
+    }
+
+    fn look(&mut self, path: &Path, poll: Duration) {
+        let before = self.watched.get(path).map(|watching| watching.place.clone());
+        let (granted, bell) = (path.to_owned(), self.bell.clone());
+        self.errands.send(path, move || match Place::at(&granted) {
+            None => Found::Nothing,
+            now if now == before => Found::Same,
+            Some(place) => Found::Another(Watching::begin(place, poll, &bell)),
+        });
+    }
+
+    /// Takes what came of a look. What is watched until then goes on being watched.
+    fn take(&mut self, path: &Path, found: Option<Found>) {
+        let differs = match found {
+            None | Some(Found::Same) => false,
+            Some(Found::Nothing) => self.watched.remove(path).is_some(),
+            Some(Found::Another(watching)) => {
+                let is_granted = self.granted.contains_key(path);
+                if is_granted {
+                    self.watched.insert(path.to_owned(), watching);
+                }
+                is_granted
+            }
+        };
+        if differs {
+            // What happened between the provider's answer and this moment nobody saw.
+            self.bell.changed(path.to_owned());
         }
     }
 }

@@ -18,6 +18,9 @@ use crate::uri::Uri;
 /// of a change that the first answer shows already, and that nobody was told of: told once too often costs a
 /// reading, once too few leaves somebody with what is old.
 const DOUBT: Duration = Duration::from_secs(3);
+/// What a provider said covers what it is asked right after. What is asked later may show a later change as well.
+const COVERED: Duration = Duration::from_secs(1);
+
 /// Everything that is watched.
 #[derive(Debug, Default)]
 pub(super) struct Posts {
@@ -33,13 +36,13 @@ struct Post {
     held: Held,
     /// Whom a reader's question would reach, in order.
     owners: Vec<Owner>,
-    /// Those who watch were told by the provider itself what the next answer shows.
-    quiet: bool,
+    /// When those who watch were told by the provider itself what the next answer shows.
+    said: Option<Instant>,
     began: Instant,
     /// What is known may be from before or after a change of which a hint came late: the next answer is told.
     doubt: bool,
-    /// A question is under way that was not answered yet, and whether it was to be a quiet one.
-    asked: Option<bool>,
+    /// A question is under way that was not answered yet, and what the provider had said before it.
+    asked: Option<Option<Instant>>,
 }
 
 /// A revision of a provider. It does not keep the revision alive.
@@ -80,13 +83,13 @@ impl Posts {
         let owners = owners(catalog, &watched);
         self.desk(owners.first()).due.insert(watched.clone());
         let (held, began) = (Held::Unknown, Instant::now());
-        self.all.insert(watched, Post { held, owners, quiet: false, began, doubt: false, asked: None });
+        self.all.insert(watched, Post { held, owners, said: None, began, doubt: false, asked: None });
     }
 
     /// Its provider told those who watch: the next answer is what they know.
     pub(super) fn said(&mut self, watched: &Uri) {
         if let Some(post) = self.all.get_mut(watched) {
-            post.quiet = true;
+            post.said = Some(Instant::now());
             let owner = post.owners.first().cloned();
             self.desk(owner.as_ref()).due.insert(watched.clone());
         }
@@ -122,7 +125,9 @@ impl Posts {
         let mut due = Vec::new();
         for (watched, post) in &mut self.all {
             if post.owners.iter().any(|owner| owner.name == *provider) {
-                post.doubt |= post.held == Held::Unknown || post.began.elapsed() < DOUBT;
+                // What the provider said may be of an earlier change, and would hide this one.
+                let hidden = post.said.is_some() || matches!(post.asked, Some(Some(_)));
+                post.doubt |= hidden || post.held == Held::Unknown || post.began.elapsed() < DOUBT;
                 due.push((post.owners.first().cloned(), watched.clone()));
             }
         }
@@ -168,8 +173,9 @@ impl Posts {
                     continue;
                 }
                 batch.provider = first.and_then(|owner| owner.provider.upgrade());
-                let (version, quiet) = (post.held.version(), std::mem::take(&mut post.quiet));
-                post.asked = Some(quiet);
+                let (version, said) = (post.held.version(), post.said.take());
+                let quiet = said.is_some_and(|at| at.elapsed() < COVERED);
+                post.asked = Some(said);
                 batch.jobs.push(Job { uri: watched, version, quiet });
             }
             // Without its provider there is a newer catalog, which makes all of it due again.
@@ -187,21 +193,23 @@ impl Posts {
             return false;
         };
         let (unknown, failure) = (post.held == Held::Unknown, answer.is_failure());
-        if !failure && answer != Answer::NotNow {
-            post.asked = None;
-        }
         if answer == Answer::TooMuch {
             // Asked again soon, and whoever watches still knows what he knew.
-            post.quiet |= job.quiet;
+            post.put_off();
             let owner = post.owners.first().cloned();
             let desk = self.desk(owner.as_ref());
             desk.too_much = true;
             desk.due.insert(job.uri.clone());
             return false;
         }
-        let news = post.held.take(answer) | (!failure && std::mem::take(&mut post.doubt));
+        let is_answer = !failure && answer != Answer::NotNow;
+        if is_answer {
+            post.asked = None;
+        }
+        let news = post.held.take(answer) && !job.quiet && post.said.is_none();
+        let tell = news | (is_answer && std::mem::take(&mut post.doubt));
         self.known += usize::from(unknown && post.held != Held::Unknown);
-        let (tell, owner) = (news && !job.quiet && !post.quiet, post.owners.first().cloned());
+        let owner = post.owners.first().cloned();
         let desk = self.desk(owner.as_ref());
         *(if failure { &mut desk.failed } else { &mut desk.answered }) = true;
         tell
@@ -218,8 +226,9 @@ impl Posts {
         let desk = self.desks.entry(provider.cloned()).or_default();
         for watched in asked {
             let Some(post) = self.all.get_mut(watched) else { continue };
-            let Some(quiet) = post.asked.take() else { continue };
-            post.quiet |= quiet;
+            if !post.put_off() {
+                continue;
+            }
             // What went to another provider meanwhile is due there.
             if post.owners.first().map(|owner| &owner.name) == provider {
                 desk.left.insert(watched.clone());
@@ -249,6 +258,15 @@ impl Posts {
 
     fn desk(&mut self, owner: Option<&Owner>) -> &mut Desk {
         self.desks.entry(owner.map(|owner| owner.name.clone())).or_default()
+    }
+}
+
+impl Post {
+    /// The question that is under way was not answered; what was said before it is still said. False if there is none.
+    fn put_off(&mut self) -> bool {
+        let Some(said) = self.asked.take() else { return false };
+        self.said = self.said.or(said);
+        true
     }
 }
 

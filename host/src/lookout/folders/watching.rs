@@ -1,7 +1,6 @@
-//! A watch over some folders: by the system where it can, by going through them where it cannot, and not
+//! A watch over a folder: by the system where it can, by going through them where it cannot, and not
 //! at all where that would be without end.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,13 +14,11 @@ const FOLDERS: usize = 8_192;
 /// Names within one folder that are gone through again and again.
 const NAMES: usize = 100_000;
 
-/// The watch. Dropping it ends it.
-#[derive(Default)]
+/// The watch, with a thread of its own: where one of several folders does not answer, the system's watch over all of
+/// them would stand still. Dropping it ends it.
 pub(super) struct Watching {
-    /// What is watched, by the path under which it was granted.
-    pub(super) places: BTreeMap<PathBuf, Place>,
-    by_system: Option<RecommendedWatcher>,
-    by_poll: Option<PollWatcher>,
+    pub(super) place: Place,
+    _watcher: Option<Box<dyn Watcher + Send>>,
 }
 
 /// A folder as it is now. Another one in its place differs.
@@ -62,60 +59,47 @@ fn identity(_: &std::fs::Metadata) -> Option<(u64, u64)> {
 }
 
 impl Watching {
-    /// Begins to watch. Holds its thread for as long as it takes to go through the folders.
-    pub(super) fn begin(places: BTreeMap<PathBuf, Place>, poll: Duration, bell: &Arc<Bell>) -> Self {
-        let mut watching = Self::default();
-        for path in outermost(&places) {
-            match size(path, FOLDERS, NAMES) {
-                Size::Watchable if watching.ask_system(path, bell) => {}
-                Size::Watchable | Size::Pollable => watching.go_through(path, poll, bell),
-                Size::Endless => {
-                    tracing::warn!(folder = %path.display(), "a granted folder holds too much to be watched");
-                }
+    /// Begins to watch. Holds its thread for as long as it takes to go through the folder.
+    pub(super) fn begin(place: Place, poll: Duration, bell: &Arc<Bell>) -> Self {
+        let path = place.path.as_path();
+        let watcher = match size(path, FOLDERS, NAMES) {
+            Size::Watchable => by_system(path, bell).or_else(|| by_going_through(path, poll, bell)),
+            Size::Pollable => by_going_through(path, poll, bell),
+            Size::Endless => {
+                tracing::warn!(folder = %path.display(), "a granted folder holds too much to be watched");
+                None
             }
-        }
-        Self { places, ..watching }
-    }
-
-    /// False where the system does not do it, or has no more to give.
-    fn ask_system(&mut self, path: &Path, bell: &Arc<Bell>) -> bool {
-        let config = notify::Config::default().with_follow_symlinks(false);
-        if self.by_system.is_none() {
-            let bell = bell.clone();
-            self.by_system = RecommendedWatcher::new(move |event| bell.heard(event), config).ok();
-        }
-        let Some(watcher) = &mut self.by_system else {
-            return false;
         };
-        let Err(error) = watcher.watch(path, RecursiveMode::Recursive) else {
-            return true;
-        };
-        tracing::warn!(folder = %path.display(), %error, "the system does not watch a granted folder; it is gone through instead");
-        // A part of it may be watched already.
-        let _ = watcher.unwatch(path);
-        false
-    }
-
-    fn go_through(&mut self, path: &Path, poll: Duration, bell: &Arc<Bell>) {
-        let config = notify::Config::default().with_follow_symlinks(false).with_poll_interval(poll);
-        if self.by_poll.is_none() {
-            let bell = bell.clone();
-            self.by_poll = PollWatcher::new(move |event| bell.heard(event), config).ok();
-        }
-        let watched = self.by_poll.as_mut().map(|watcher| watcher.watch(path, RecursiveMode::Recursive));
-        if !matches!(watched, Some(Ok(()))) {
-            tracing::warn!(folder = %path.display(), "a granted folder cannot be watched");
-        }
+        Self { place, _watcher: watcher }
     }
 }
 
-/// Folders that are in none of the others: a watch over those has them all.
-fn outermost(places: &BTreeMap<PathBuf, Place>) -> Vec<&Path> {
-    let mut paths: Vec<&Path> = places.values().map(|place| place.path.as_path()).collect();
-    // A folder comes before what is in it.
-    paths.sort();
-    paths.dedup_by(|inner, outer| inner.starts_with(outer));
-    paths
+/// None where the system does not do it, or has no more to give.
+fn by_system(path: &Path, bell: &Arc<Bell>) -> Option<Box<dyn Watcher + Send>> {
+    let watcher = watcher::<RecommendedWatcher>(path, notify::Config::default(), bell);
+    let warn = |error: &notify::Error| {
+        tracing::warn!(folder = %path.display(), %error, "the system does not watch a granted folder; it is gone through instead");
+    };
+    watcher.inspect_err(warn).ok()
+}
+
+fn by_going_through(path: &Path, poll: Duration, bell: &Arc<Bell>) -> Option<Box<dyn Watcher + Send>> {
+    let config = notify::Config::default().with_poll_interval(poll);
+    let warn = |error: &notify::Error| {
+        tracing::warn!(folder = %path.display(), %error, "a granted folder cannot be watched");
+    };
+    watcher::<PollWatcher>(path, config, bell).inspect_err(warn).ok()
+}
+
+fn watcher<W: Watcher + Send + 'static>(
+    path: &Path,
+    config: notify::Config,
+    bell: &Arc<Bell>,
+) -> notify::Result<Box<dyn Watcher + Send>> {
+    let bell = bell.clone();
+    let mut watcher = W::new(move |event| bell.heard(event), config.with_follow_symlinks(false))?;
+    watcher.watch(path, RecursiveMode::Recursive)?;
+    Ok(Box::new(watcher))
 }
 
 /// Goes through a folder no further than it takes to know.
@@ -142,13 +126,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_inside_another_is_watched_with_it() {
-        let place = |path: &str| (path.into(), Place { path: path.into(), identity: None, born: None });
-        let places = BTreeMap::from(["/a/b", "/a", "/ab", "/a/c/d", "/c/d"].map(place));
-        assert_eq!(outermost(&places), ["/a", "/ab", "/c/d"].map(Path::new));
-    }
-
-    #[test]
     fn a_folder_is_measured_no_further_than_needed() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a/b", "c"] {
@@ -166,8 +143,7 @@ mod tests {
     fn going_through_a_folder_finds_what_changed() {
         let folder = tempfile::tempdir().unwrap();
         let bell = Arc::new(Bell::default());
-        let mut watching = Watching::default();
-        watching.go_through(folder.path(), Duration::from_millis(10), &bell);
+        let _watcher = by_going_through(folder.path(), Duration::from_millis(10), &bell).unwrap();
         std::fs::write(folder.path().join("new"), "").unwrap();
         let until = std::time::Instant::now() + Duration::from_secs(30);
         while !bell.take().touch(folder.path()) {

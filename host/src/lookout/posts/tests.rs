@@ -54,6 +54,47 @@ fn a_hint_that_comes_soon_is_told_whatever_the_answer() {
     assert_eq!(round(&mut posts, &version("2")), (1, 0));
 }
 
+/// A hint of a change, of one who has been watched for long.
+fn hint(posts: &mut Posts) {
+    let provider = ProviderName::parse("p").unwrap();
+    let post = posts.all.get_mut(&watched(0)).unwrap();
+    post.began = Instant::now().checked_sub(2 * DOUBT).unwrap();
+    post.owners = vec![Owner { name: provider.clone(), provider: Weak::new() }];
+    posts.hint(&provider);
+    posts.all.get_mut(&watched(0)).unwrap().owners = vec![];
+    posts.desk(None).due.insert(watched(0));
+}
+
+#[test]
+fn a_hint_after_what_the_provider_said_is_of_another_change() {
+    let mut posts = Posts::default();
+    posts.begin(watched(0), &Catalog::default());
+    assert_eq!(round(&mut posts, &version("1")), (1, 0));
+    posts.said(&watched(0));
+    hint(&mut posts);
+    assert_eq!(round(&mut posts, &version("3")), (1, 1));
+    // The same while it is being asked because of what it said.
+    posts.said(&watched(0));
+    let jobs = posts.dispatch().remove(0).jobs;
+    hint(&mut posts);
+    assert!(posts.settle(&jobs[0], version("5")));
+    posts.finish(None, &asked(&jobs), Duration::ZERO, Instant::now());
+    // And a hint alone is a reason to ask, no more.
+    assert_eq!(round(&mut posts, &version("5")), (1, 0));
+    hint(&mut posts);
+    assert_eq!(round(&mut posts, &version("5")), (1, 0));
+}
+
+#[test]
+fn what_the_provider_said_covers_no_answer_that_comes_much_later() {
+    let mut posts = Posts::default();
+    posts.begin(watched(0), &Catalog::default());
+    assert_eq!(round(&mut posts, &version("1")), (1, 0));
+    posts.said(&watched(0));
+    posts.all.get_mut(&watched(0)).unwrap().said = Instant::now().checked_sub(2 * COVERED);
+    assert_eq!(round(&mut posts, &version("3")), (1, 1));
+}
+
 #[test]
 fn what_the_provider_said_is_not_told_again() {
     let mut posts = Posts::default();
