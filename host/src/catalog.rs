@@ -215,10 +215,29 @@ impl Catalog {
 
     /// Whether two catalogs show a client the same lists.
     fn lists_like(&self, other: &Self) -> bool {
-        let shown = |catalog: &Self| -> Vec<_> {
-            catalog.offers.iter().map(|offer| (offer.name().clone(), offer.shown)).collect()
-        };
-        self.collisions == other.collisions && shown(self) == shown(other)
+        self.lists() == other.lists()
+    }
+
+    /// Stands for what clients are shown: of each offer of which they see something, all that it lists, and what of that
+    /// they do not see.
+    fn lists(&self) -> Vec<(&ProviderName, Digest, Vec<&str>)> {
+        let mut lost: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for Collision { what, loses, .. } in &self.collisions {
+            lost.entry(loses).or_default().push(what.as_str());
+        }
+        let seen = self.offers.iter().filter(|offer| self.is_seen(offer));
+        seen.map(|offer| (offer.name(), offer.shown, lost.remove(offer.name()).unwrap_or_default())).collect()
+    }
+
+    fn is_seen(&self, offer: &Arc<Offer>) -> bool {
+        let is_kept = |keeper: Option<&Arc<Offer>>| keeper.is_some_and(|keeper| Arc::ptr_eq(keeper, offer));
+        offer.rest.is_some()
+            || offer.is_personal()
+            || offer.entries.iter().any(|entry| is_kept(self.by_uri(entry.uri.as_str())))
+            || offer
+                .templates
+                .iter()
+                .any(|template| is_kept(self.template(template.pattern.as_str()).map(|(keeper, _)| keeper)))
     }
 }
 

@@ -5,6 +5,7 @@
 mod approvals;
 mod load;
 mod notes;
+mod pace;
 mod relist;
 mod round;
 mod sight;
@@ -22,6 +23,7 @@ pub use self::approvals::{Approvals, ApprovalsError, Held, Imports};
 pub use self::load::LARGEST_ASK;
 use self::load::{Load, Loaded};
 use self::notes::{Note, Notes};
+use self::pace::Pace;
 use self::relist::Relists;
 pub use self::round::{Arrival, Round};
 use self::sight::{Looked, Sight};
@@ -37,8 +39,6 @@ use crate::uri::Uri;
 
 /// Components that are loaded at the same time: one that takes long leaves room for the others.
 const LOADS: usize = 4;
-/// Events come in flocks; this is how long a look waits for the rest of one.
-const FLOCK: Duration = Duration::from_millis(20);
 
 /// What the operator decides about loading.
 #[derive(Debug, Clone)]
@@ -210,7 +210,7 @@ impl Reconcile {
             tracing::warn!("not all of its components were loaded in time: each comes when it is");
         }
         self.starting = !ended;
-        self.publish();
+        self.publish(&round);
         round.collisions = self.writer.current().collisions().to_vec();
         round.took = began.elapsed();
         round
@@ -233,7 +233,7 @@ impl Reconcile {
     /// Compares what is seen with what is served, starts to load what differs, and lets go what is gone.
     fn compare(&mut self, looked: Looked, round: &mut Round) -> Option<Duration> {
         self.load.counts.rounds.one();
-        self.tell_health(looked.unreadable.as_deref());
+        self.tell_health(&looked);
         round.troubles.extend(looked.troubles);
         let seen = looked.found?;
         self.state.keep_only(&seen.wanted, round);
@@ -245,18 +245,24 @@ impl Reconcile {
 
     /// A folder that cannot be read is a reason to send nobody here only where nothing is served from before, by
     /// any team: else one could shut the door for all others.
-    fn tell_health(&self, unreadable: Option<&str>) {
-        let part = format!("folder of {}", self.team);
-        match unreadable {
-            Some(trouble) => {
-                self.health.wrong(&part, format!("team {}: {trouble}", self.team), Concerns::OneTeam);
+    fn tell_health(&self, looked: &Looked) {
+        let (folder, files) = (&looked.unreadable, &looked.unclear);
+        for (part, trouble, concerns) in
+            [("folder", folder, Concerns::OneTeam), ("files", files, Concerns::Operator)]
+        {
+            let part = format!("{part} of {}", self.team);
+            match trouble {
+                Some(trouble) => self.health.wrong(&part, format!("team {}: {trouble}", self.team), concerns),
+                None => self.health.right(&part),
             }
-            None => self.health.right(&part),
         }
     }
 
-    fn publish(&mut self) {
+    fn publish(&mut self, round: &Round) {
         self.writer.publish(self.state.catalog());
+        if round.unseen {
+            self.writer.list_changed();
+        }
     }
 
     /// Tells `larder approve`, which is another process, what is held back, and the next start what was served.
@@ -274,21 +280,23 @@ impl Reconcile {
     pub async fn run(mut self) {
         let (drain, wake) = (self.drain.clone(), self.wake());
         self.sight.watch(&wake);
-        let mut next = Instant::now();
+        let mut pace = Pace::new(self.poll);
         self.write_down();
         loop {
-            let due = next.min(Instant::now() + self.state.next_retry().min(self.relists.next()));
+            let due = pace.due(self.state.next_retry());
+            let lists = Instant::now() + self.relists.next().min(self.state.next_list());
             tokio::select! {
                 biased;
                 () = drain.stopping() => break,
                 (provider, signal) = self.inbox.next() => self.hear(&provider, signal),
                 Some(loaded) = self.loaded.recv() => self.arrived(loaded),
                 () = self.notes.written() => {}
-                looked = self.sight.seen() => next = next.min(Instant::now() + self.seen(looked)),
-                () = wake.notified() => next = next.min(Instant::now() + FLOCK),
+                // Not after a look: a folder that does not answer is no reason not to ask providers.
+                () = tokio::time::sleep_until(lists.into()) => self.ask_for_lists(),
+                looked = self.sight.seen() => self.seen(looked, &mut pace),
+                () = wake.notified() => pace.wake(),
                 () = tokio::time::sleep_until(due.into()), if !self.sight.is_looking() => {
-                    // What wakes from now on may be of after this look.
-                    next = Instant::now() + self.poll;
+                    pace.begin();
                     self.sight.look();
                 }
             }
@@ -297,22 +305,18 @@ impl Reconcile {
         self.notes.finish().await;
     }
 
-    /// Does what is due, and says in what time to look again.
-    fn seen(&mut self, looked: Looked) -> Duration {
-        let mut round = Round::default();
+    fn seen(&mut self, looked: Looked, pace: &mut Pace) {
+        let (mut round, saw) = (Round::default(), looked.found.is_some());
         let again = self.compare(looked, &mut round);
         self.starting &= self.state.is_loading();
-        for provider in self.relists.due() {
-            self.state.list_again(&provider, false, &self.load);
-        }
+        pace.end(saw, again);
         // What could not be written before is tried again.
         self.notes.write();
         if !round.is_quiet() {
-            self.publish();
+            self.publish(&round);
             self.write_down();
             round.tell();
         }
-        again.unwrap_or(self.poll).min(self.poll)
     }
 
     /// A load came to its end.
@@ -325,17 +329,12 @@ impl Reconcile {
         self.state.take(loaded, &mut round);
         self.starting &= self.state.is_loading();
         for provider in self.state.stale() {
-            if self.relists.want(&provider) {
-                self.state.list_again(&provider, false, &self.load);
-            }
+            self.list_again(&provider);
         }
         if round.is_quiet() && !round.relisted {
             return;
         }
-        self.publish();
-        if round.unseen {
-            self.writer.list_changed();
-        }
+        self.publish(&round);
         self.write_down();
         let now = self.writer.current();
         round.collisions =
@@ -343,9 +342,20 @@ impl Reconcile {
         round.tell();
     }
 
-    fn list_again(&mut self, provider: &ProviderName, said: bool) {
+    /// Asks a provider anew for its lists, now or after the pause.
+    fn list_again(&mut self, provider: &ProviderName) {
         if self.relists.want(provider) {
-            self.state.list_again(provider, said, &self.load);
+            self.state.list_again(provider, &self.load);
+        }
+    }
+
+    /// Asks those whose pause is over, and those that could not answer before.
+    fn ask_for_lists(&mut self) {
+        for provider in self.relists.due() {
+            self.state.list_again(&provider, &self.load);
+        }
+        for provider in self.state.lists_due() {
+            self.list_again(&provider);
         }
     }
 
@@ -361,8 +371,11 @@ impl Reconcile {
                 }
                 Err(error) => tracing::warn!(%provider, %error, "it says that something was updated"),
             },
-            Signal::ListChanged => self.list_again(provider, true),
-            Signal::ListStale => self.list_again(provider, false),
+            Signal::ListChanged => {
+                self.state.list_differs(provider);
+                self.list_again(provider);
+            }
+            Signal::ListStale => self.list_again(provider),
         }
     }
 

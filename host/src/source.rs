@@ -5,6 +5,7 @@ mod settle;
 mod stamp;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -53,18 +54,20 @@ impl Folder {
     }
 
     /// The components in it that are at rest, each with its `.toml`. A folder that is not there is empty:
-    /// it may come later. In any other trouble nothing is known, and what was known stays.
+    /// it may come later. In any other trouble nothing is known, and what was known stays; the same for each file.
     pub fn look(&mut self) -> io::Result<Seen> {
-        let files = match self.files() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        let (files, unclear) = match self.files() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Default::default(),
             files => files?,
         };
-        Ok(self.settling.take(files, Instant::now()))
+        let mut seen = self.settling.take(files, &unclear, Instant::now());
+        seen.unclear = unclear;
+        Ok(seen)
     }
 
     /// Components and their companions. Hidden files and what editors leave behind are neither.
-    fn files(&self) -> io::Result<Vec<File>> {
-        let mut files = Vec::new();
+    fn files(&self) -> io::Result<(Vec<File>, BTreeMap<String, io::Error>)> {
+        let (mut files, mut unclear) = (Vec::new(), BTreeMap::new());
         for item in std::fs::read_dir(&self.path)? {
             let path = item?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -72,12 +75,13 @@ impl Folder {
             if name.starts_with('.') || !fits {
                 continue;
             }
-            // A file that vanished since, or a link to nothing, is not there.
-            if let Ok(stamp) = Stamp::of_file(&path) {
-                files.push(File { name, path, stamp });
+            match Stamp::of_file(&path) {
+                Ok(Some(stamp)) => files.push(File { name, path, stamp }),
+                Ok(None) => {}
+                Err(error) => _ = unclear.insert(name, error),
             }
         }
-        Ok(files)
+        Ok((files, unclear))
     }
 }
 
@@ -120,6 +124,36 @@ mod tests {
         let names = |file: &File| file.name.clone();
         let seen: Vec<_> = seen.components.iter().map(|(a, b)| (names(a), b.as_ref().map(names))).collect();
         assert_eq!(seen, [("a.wasm".into(), Some("a.toml".into())), ("b.wasm".into(), None)]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_looked_at_stays_what_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("a.wasm"), "a").unwrap();
+        let mut folder = Folder::new(dir.path().into());
+        folder.look().unwrap();
+        std::fs::write(path("b.wasm"), "b").unwrap();
+        std::fs::remove_file(path("a.wasm")).unwrap();
+        // A link that leads to itself.
+        std::os::unix::fs::symlink("a.wasm", path("a.wasm")).unwrap();
+        let mut look_until = |expected: &[&str], unclear: usize| {
+            let until = Instant::now() + std::time::Duration::from_secs(30);
+            loop {
+                let seen = folder.look().unwrap();
+                assert_eq!(seen.unclear.len(), unclear);
+                let names: Vec<_> = seen.components.iter().map(|(file, _)| file.name.clone()).collect();
+                if names == expected {
+                    return;
+                }
+                assert!(Instant::now() < until, "{names:?}");
+                std::thread::yield_now();
+            }
+        };
+        // What else is there goes on, and when the new one counts, the other has been so for as long.
+        look_until(&["a.wasm", "b.wasm"], 1);
+        std::fs::remove_file(path("a.wasm")).unwrap();
+        look_until(&["b.wasm"], 0);
     }
 
     #[test]

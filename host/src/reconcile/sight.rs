@@ -34,6 +34,8 @@ pub(super) struct Looked {
     pub(super) troubles: Vec<String>,
     /// Why the folder cannot be looked at, for as long as it cannot.
     pub(super) unreadable: Option<String>,
+    /// What is wrong with single files, for as long as it is.
+    pub(super) unclear: Option<String>,
 }
 
 impl Sight {
@@ -89,6 +91,7 @@ impl Eyes {
         let mut troubles = Vec::new();
         let found = self.wants.look(&mut troubles);
         let unreadable = self.wants.trouble().map(ToOwned::to_owned);
-        Looked { found, troubles, unreadable }
+        let unclear = self.wants.unclear().map(ToOwned::to_owned);
+        Looked { found, troubles, unreadable, unclear }
     }
 }

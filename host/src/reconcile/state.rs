@@ -12,12 +12,14 @@ use super::round::{Arrival, Round};
 use super::wanted::Wanted;
 use crate::catalog::{Catalog, HeldBack, Offer, Rejected};
 use crate::name::ProviderName;
-use crate::provider::{CallError, LoadError};
+use crate::provider::LoadError;
 use crate::sandbox::Rejection;
 
 /// After what time a component is asked again that loaded but did not answer; twice as long each time.
 const RETRY: Duration = Duration::from_secs(15);
 const LONGEST_RETRY: Duration = Duration::from_secs(600);
+/// The same for its lists, of which older ones serve meanwhile.
+const LIST_RETRY: Duration = Duration::from_millis(500);
 /// Notes about one provider in a line of the log; `larder status` has them all.
 const NOTES: usize = 10;
 /// Far enough away.
@@ -48,8 +50,11 @@ struct Part {
 struct Relist {
     running: Option<u64>,
     again: bool,
-    /// The provider says that its lists differ, and not only that they might.
+    /// The provider says that its lists differ, and not only that they might. It holds until a newer list is there,
+    /// however often and late it is asked for.
     said: bool,
+    /// When it is asked again, as it could not answer, and after what time.
+    retry: Option<(Instant, Duration)>,
 }
 
 struct Serving {
@@ -108,10 +113,16 @@ impl State {
         part.loading = Some((self.tickets, load.start(self.tickets, wanted, known)));
     }
 
+    /// A provider says that its lists differ.
+    pub(super) fn list_differs(&mut self, provider: &ProviderName) {
+        if let Some(part) = self.parts.get_mut(provider.as_str()) {
+            part.relist.said = true;
+        }
+    }
+
     /// Asks a provider anew what it offers; its component stays as it is.
-    pub(super) fn list_again(&mut self, provider: &ProviderName, said: bool, load: &Arc<Load>) {
+    pub(super) fn list_again(&mut self, provider: &ProviderName, load: &Arc<Load>) {
         let Some(part) = self.parts.get_mut(provider.as_str()) else { return };
-        part.relist.said |= said;
         match &part.serving {
             // What is being loaded may have listed before the change.
             Some(serving) if part.loading.is_none() && part.relist.running.is_none() => {
@@ -133,6 +144,27 @@ impl State {
             part.serving.as_ref().map(|serving| serving.offer.name().clone())
         });
         stale.collect()
+    }
+
+    /// Those that could not say what they list, and are asked again now.
+    pub(super) fn lists_due(&mut self) -> Vec<ProviderName> {
+        let (now, mut due) = (Instant::now(), Vec::new());
+        for part in self.parts.values_mut().filter(|part| part.awaits_list()) {
+            if let (Some((at, wait)), Some(serving)) = (&mut part.relist.retry, &part.serving)
+                && *at <= now
+            {
+                // Once, even if it is not asked at once.
+                *at = now + *wait;
+                due.push(serving.offer.name().clone());
+            }
+        }
+        due
+    }
+
+    /// How long until the next of them is due.
+    pub(super) fn next_list(&self) -> Duration {
+        let waiting = self.parts.values().filter(|part| part.awaits_list());
+        soonest(waiting.filter_map(|part| part.relist.retry))
     }
 
     /// Takes what came of a load. What was overtaken by a newer one is left alone.
@@ -159,8 +191,9 @@ impl State {
             Outcome::Same(revision) => round.over.extend(part.is_same(&revision).then_some(loaded.stem)),
             Outcome::Offer(offered) => part.serve(*offered, relisted, self.arrivals, round),
             Outcome::Rejected(error, revision) if relisted => {
-                // It will be there again; what fails for good is asked when it says so again.
-                part.relist.again |= is_for_now(&error);
+                // Whatever kept it from answering may pass. What is not its contract's is so for good.
+                let is_passing = matches!(error, LoadError::Probe { .. });
+                part.relist.retry = is_passing.then(|| later(part.relist.retry, LIST_RETRY));
                 let digest = revision.map(|revision| revision.digest.short());
                 tracing::warn!(provider = loaded.stem, digest, %error, "its list changed, but the one from before stays");
             }
@@ -188,9 +221,7 @@ impl State {
     /// When something that did not answer is asked again.
     pub(super) fn next_retry(&self) -> Duration {
         let waiting = self.parts.values().filter(|part| part.loading.is_none());
-        let retries = waiting.filter_map(|part| part.failed.as_ref()?.retry);
-        let now = Instant::now();
-        retries.map(|(at, _)| at.saturating_duration_since(now)).min().unwrap_or(NEVER)
+        soonest(waiting.filter_map(|part| part.failed.as_ref()?.retry))
     }
 
     pub(super) fn catalog(&self) -> Catalog {
@@ -207,6 +238,11 @@ impl Part {
         if let Some((_, load)) = self.loading.take() {
             load.abort();
         }
+    }
+
+    /// It serves what it listed before, and nobody is asking it.
+    fn awaits_list(&self) -> bool {
+        self.serving.is_some() && self.loading.is_none() && self.relist.running.is_none()
     }
 
     fn is_wrong(&self) -> bool {
@@ -241,12 +277,14 @@ impl Part {
         if before.is_none_or(|before| *before != offer.left_out) {
             round.left_out.extend(left_out(&offer));
         }
+        self.relist.retry = None;
+        // What the host is not shown, it cannot compare: it believes who says so, and takes another revision for a reason.
+        let is_unseen = offer.rest.is_some() || offer.is_personal();
         if again {
             round.relisted = true;
-            // What the host is not shown, it cannot compare.
-            round.unseen |=
-                std::mem::take(&mut self.relist.said) && (offer.rest.is_some() || offer.is_personal());
+            round.unseen |= std::mem::take(&mut self.relist.said) && is_unseen;
         } else {
+            round.unseen |= self.serving.is_some() && is_unseen;
             let told = if self.serving.is_some() { &mut round.replaced } else { &mut round.loaded };
             told.push(Arrival::of(&offer));
             (self.failed, self.held_back) = (None, None);
@@ -275,12 +313,6 @@ impl Failed {
     }
 }
 
-/// Whether its provider was not asked at all, and will be.
-fn is_for_now(error: &LoadError) -> bool {
-    use CallError::{Busy, SetAside, UsedUp};
-    matches!(error, LoadError::Probe { error: Busy | UsedUp(_) | SetAside(_), .. })
-}
-
 /// What was left out of its lists, or changed, in one sentence.
 fn left_out(offer: &Offer) -> Option<String> {
     let (secrets, notes) = (&offer.provider.grant().secrets, offer.left_out.iter().take(NOTES));
@@ -305,7 +337,16 @@ fn retry(before: Option<&Failed>, error: &LoadError) -> Option<(Instant, Duratio
     if !is_passing {
         return None;
     }
-    let last = before.and_then(|failed| failed.retry);
-    let wait = last.map_or(RETRY, |(_, wait)| (wait * 2).min(LONGEST_RETRY));
-    Some((Instant::now() + wait, wait))
+    Some(later(before.and_then(|failed| failed.retry), RETRY))
+}
+
+/// When to try again, and after what time that is: twice as long as before.
+fn later(before: Option<(Instant, Duration)>, first: Duration) -> (Instant, Duration) {
+    let wait = before.map_or(first, |(_, wait)| (wait * 2).min(LONGEST_RETRY));
+    (Instant::now() + wait, wait)
+}
+
+fn soonest(retries: impl Iterator<Item = (Instant, Duration)>) -> Duration {
+    let now = Instant::now();
+    retries.map(|(at, _)| at.saturating_duration_since(now)).min().unwrap_or(NEVER)
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::{Config, Terms};
 use crate::name::ProviderName;
 use crate::policy::Ceiling;
-use crate::source::{File, Folder, Stamp};
+use crate::source::{File, Folder, Seen, Stamp};
 
 /// A component that should be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub(super) struct Wants {
     folder: Folder,
     orders: watch::Receiver<Config>,
     trouble: Option<String>,
+    unclear: Option<String>,
     most: usize,
 }
 
@@ -43,7 +44,8 @@ impl Wants {
     pub(super) fn new(orders: watch::Receiver<Config>) -> Self {
         let config = orders.borrow().clone();
         warn_of_cuts(&config);
-        Self { folder: Folder::new(config.plugins.clone()), config, orders, trouble: None, most: usize::MAX }
+        let folder = Folder::new(config.plugins.clone());
+        Self { folder, config, orders, trouble: None, unclear: None, most: usize::MAX }
     }
 
     /// Wants no more components than this; the first by name.
@@ -54,6 +56,11 @@ impl Wants {
     /// Why the folder cannot be looked at, if it cannot.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
+    }
+
+    /// What is wrong with single files, if anything is.
+    pub(super) fn unclear(&self) -> Option<&str> {
+        self.unclear.as_deref()
     }
 
     /// The folders in which something may change.
@@ -68,6 +75,7 @@ impl Wants {
         match self.folder.look() {
             Ok(seen) => {
                 self.trouble = None;
+                note(&mut self.unclear, unclear(&seen), troubles);
                 let approvals = Stamp::of(&self.config.approvals.file()).ok();
                 let wanted = seen.components.into_iter().enumerate();
                 let wanted = wanted
@@ -82,11 +90,7 @@ impl Wants {
             }
             Err(error) => {
                 let trouble = format!("cannot look into {}: {error}", self.folder.path().display());
-                // Told once, not at every look.
-                if self.trouble.as_ref() != Some(&trouble) {
-                    self.trouble = Some(trouble.clone());
-                    troubles.push(trouble);
-                }
+                note(&mut self.trouble, Some(trouble), troubles);
                 None
             }
         }
@@ -105,6 +109,24 @@ impl Wants {
         let terms = named.unwrap_or(&self.config.default).clone();
         Terms { grant: Arc::new(self.config.ceiling.cut(&terms.grant).left), ..terms }
     }
+}
+
+/// What is wrong now. Told once, not at every look.
+fn note(before: &mut Option<String>, now: Option<String>, troubles: &mut Vec<String>) {
+    if *before != now {
+        troubles.extend(now.clone());
+        *before = now;
+    }
+}
+
+/// Files that cannot be looked at, in one sentence.
+fn unclear(seen: &Seen) -> Option<String> {
+    let (name, error) = seen.unclear.first_key_value()?;
+    let others = match seen.unclear.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    Some(format!("cannot look at {name} ({error}){others}: what was served before stays"))
 }
 
 /// An operator who lowers a ceiling means it, also where a grant below it still says otherwise.

@@ -2,6 +2,7 @@
 //! shown as it was. What vanished counts the same way, so that "removed and made again" is one change.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, Instant};
 
 use super::File;
@@ -17,6 +18,8 @@ pub struct Seen {
     pub components: Vec<(File, Option<File>)>,
     /// When to look again, where something is not at rest yet.
     pub again: Option<Duration>,
+    /// Files of which it cannot be told whether they are there, by name, and why. They are shown as they were.
+    pub unclear: BTreeMap<String, io::Error>,
 }
 
 /// Files as they were when they were last at rest, and as they are.
@@ -35,10 +38,15 @@ struct Settle {
 
 impl Settling {
     /// Takes what is there now. The very first look is taken as it is: whoever starts wants to be served.
-    pub(super) fn take(&mut self, files: Vec<File>, now: Instant) -> Seen {
+    pub(super) fn take(
+        &mut self,
+        files: Vec<File>,
+        unclear: &BTreeMap<String, io::Error>,
+        now: Instant,
+    ) -> Seen {
         let first = !std::mem::replace(&mut self.looked, true);
         let mut there: BTreeMap<_, _> = files.into_iter().map(|file| (file.name.clone(), file)).collect();
-        for (name, settle) in &mut self.files {
+        for (name, settle) in self.files.iter_mut().filter(|(name, _)| !unclear.contains_key(*name)) {
             settle.look(there.remove(name), now);
         }
         for (name, file) in there {
@@ -46,7 +54,7 @@ impl Settling {
             self.files.insert(name, Settle { shown, latest: Some(file), since: now });
         }
         self.files.retain(|_, settle| settle.shown.is_some() || settle.latest.is_some());
-        Seen { components: self.components(), again: self.again(now) }
+        Seen { components: self.components(), again: self.again(unclear, now), unclear: BTreeMap::new() }
     }
 
     fn components(&self) -> Vec<(File, Option<File>)> {
@@ -61,10 +69,12 @@ impl Settling {
             .collect()
     }
 
-    fn again(&self, now: Instant) -> Option<Duration> {
-        let restless = self.files.values().filter(|settle| settle.shown != settle.latest);
+    fn again(&self, unclear: &BTreeMap<String, io::Error>, now: Instant) -> Option<Duration> {
+        // What cannot be looked at will not come to rest by being looked at.
+        let clear = self.files.iter().filter(|(name, _)| !unclear.contains_key(*name));
+        let restless = clear.filter(|(_, settle)| settle.shown != settle.latest);
         // A little later than that, for a timer may be early.
-        restless.map(|settle| (REST + EARLY).saturating_sub(now - settle.since)).min()
+        restless.map(|(_, settle)| (REST + EARLY).saturating_sub(now - settle.since)).min()
     }
 }
 
@@ -97,8 +107,11 @@ mod tests {
                 let stamp = crate::source::Stamp::of(&path).unwrap();
                 File { name: (*name).to_owned(), path, stamp }
             });
-            let seen = settling
-                .take(files.collect(), begin + Duration::from_millis(60) * u32::try_from(at).unwrap());
+            let seen = settling.take(
+                files.collect(),
+                &BTreeMap::new(),
+                begin + Duration::from_millis(60) * u32::try_from(at).unwrap(),
+            );
             let shown: Vec<_> = seen
                 .components
                 .iter()

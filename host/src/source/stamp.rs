@@ -1,6 +1,6 @@
 //! By what a file is known to be the same as before, without reading it.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -19,10 +19,13 @@ impl Stamp {
         std::fs::metadata(path).map(|metadata| Self::from(&metadata))
     }
 
-    /// The same, for a file only: a folder, a pipe or a device is none.
-    pub(super) fn of_file(path: &Path) -> io::Result<Self> {
-        let metadata = std::fs::metadata(path)?;
-        if metadata.is_file() { Ok(Self::from(&metadata)) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    /// The same, for a file only: a folder, a pipe or a device is none, nor is what vanished or a link to nothing.
+    pub(super) fn of_file(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) => Ok(metadata.is_file().then(|| Self::from(&metadata))),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

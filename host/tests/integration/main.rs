@@ -32,6 +32,7 @@ mod greedy;
 mod hostile;
 mod legacy;
 mod listening;
+mod lists;
 mod live;
 mod lookout;
 mod misbehaviour;
