@@ -299,7 +299,7 @@ impl Provider {
         matched: Option<Match>,
         known_version: Option<String>,
     ) -> Result<Reading, CallError> {
-        let resources = self.compiled.resources.clone();
+        let (resources, holds_one) = (self.compiled.resources.clone(), known_version.is_some());
         let request = wit::ReadRequest {
             uri: uri.to_string(),
             matched: matched
@@ -314,7 +314,11 @@ impl Provider {
             })
             .await?;
         let mut left = Left::new(&self.grant.secrets);
-        let reading = reading(answer.map_err(|error| self.told(error))?, uri, &mut left);
+        let answer = answer.map_err(|error| match error {
+            WitError::NotModified if holds_one => CallError::NotModified,
+            error => self.told(error),
+        });
+        let reading = reading(answer?, uri, &mut left);
         self.tell(&left);
         reading
     }
@@ -361,7 +365,11 @@ impl Provider {
     fn told(&self, error: WitError) -> CallError {
         let clean = |why: String| self.grant.secrets.redact(&why).into_owned();
         CallError::from(match error {
-            WitError::NotFound | WitError::NotModified => error,
+            WitError::NotFound => error,
+            // Of what? A client that holds nothing would not know what to make of it either.
+            WitError::NotModified => {
+                WitError::Failed("it says `not-modified` of something of which no version is held".into())
+            }
             WitError::Invalid(why) => WitError::Invalid(clean(why)),
             WitError::Denied(why) => WitError::Denied(clean(why)),
             WitError::Unavailable(why) => WitError::Unavailable(clean(why)),

@@ -49,7 +49,7 @@ async fn errors_by_kind_and_era() {
         -32602 -32002 echo://error/not-found {"uri":"echo://error/not-found"}
         -32602 -32002 nobody:x {"uri":"nobody:x"}
         -32602 -32602 not a uri null
-        -31001 -31001 echo://error/not-modified {"uri":"echo://error/not-modified"}
+        -32603 -32603 echo://error/not-modified {"kind":"failed","provider":"echo"}
         -32602 -32602 echo://error/invalid null
         -32603 -32603 echo://error/denied {"kind":"denied","provider":"echo"}
         -32603 -32603 echo://error/unavailable {"kind":"unavailable","provider":"echo"}
