@@ -164,6 +164,11 @@ impl Watch {
         true
     }
 
+    /// Whether it wants to hear of this URI.
+    pub fn wants(&self, uri: &Uri) -> bool {
+        lock(&self.wanted).contains(uri)
+    }
+
     /// Does not want to hear of this URI any more.
     pub fn remove(&self, uri: &str) {
         let mut wanted = lock(&self.wanted);

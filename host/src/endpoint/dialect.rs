@@ -2,17 +2,19 @@
 //! subscriptions to several URIs, and updates that carry the resource. Off unless the operator turns it on; then
 //! a standard client sees what it always sees.
 
+mod carried;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub(super) use self::carried::Carried;
 use super::answer::Unanswered;
 use super::json::{Object, object};
-use super::listen::notification;
 use super::message::Request;
 use super::method::Method;
 use super::refusal::Refusal;
 use super::{Dialect, Endpoint};
-use crate::catalog::{Change, Watch};
+use crate::catalog::Watch;
 use crate::resource::{Body, Call, Caller, Content, Entry, Reading};
 use crate::uri::Uri;
 
@@ -64,11 +66,6 @@ impl Ear {
         self.wanted().get(uri.as_str()).is_some_and(|in_dialect| *in_dialect)
     }
 
-    /// Whether all of this can be told without asking anybody.
-    pub(super) fn is_plain(&self, changes: &[Change]) -> bool {
-        !changes.iter().any(|change| matches!(change, Change::Updated(uri) if self.speaks_of(uri)))
-    }
-
     fn wanted(&self) -> MutexGuard<'_, HashMap<String, bool>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,15 +109,6 @@ impl Endpoint {
         match ear.add_all(&parsed) {
             true => Ok(()),
             false => Err(Refusal::too_many_subscriptions().into()),
-        }
-    }
-
-    /// What changed, in the words in which it was asked for.
-    pub(super) async fn tell(&self, ear: &Ear, change: &Change) -> Vec<u8> {
-        match change {
-            // Boxed, as all of a read is in it: who only passes on news should stay small.
-            Change::Updated(uri) if ear.speaks_of(uri) => Box::pin(self.content_changed(ear, uri)).await,
-            change => notification(change, None),
         }
     }
 

@@ -2,6 +2,7 @@
 //! (`Last-Event-ID`), and hears what came after that. Everything here is bounded; where more was said than is
 //! kept, what is left out is said again as a whole, or said to be gone.
 
+mod remains;
 mod strand;
 mod told;
 
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::message::Id;
 use super::refusal::{REQUEST, Refusal};
 use crate::resource::Caller;
+pub(super) use remains::Remains;
 pub(super) use strand::{Heard, Strand};
 pub(super) use told::{Place, Told};
 
@@ -25,6 +27,7 @@ pub(super) struct Replay {
     tag: String,
     told: Told,
     strands: Mutex<Strands>,
+    remains: Arc<Remains>,
 }
 
 #[derive(Default)]
@@ -40,8 +43,9 @@ pub(super) enum From {
 }
 
 impl Replay {
-    pub(super) fn new(tag: String) -> Self {
-        Self { tag, told: Told::default(), strands: Mutex::default() }
+    /// What remains of its streams shares its room with that of all others.
+    pub(super) fn new(tag: String, remains: Arc<Remains>) -> Self {
+        Self { tag, told: Told::default(), strands: Mutex::default(), remains }
     }
 
     /// What was told that nobody asked for.
@@ -74,7 +78,7 @@ impl Replay {
             !forget
         });
         strands.opened += 1;
-        let strand = Arc::new(Strand::new(strands.opened, request, caller));
+        let strand = Arc::new(Strand::new(strands.opened, request, caller, self.remains.clone()));
         strands.kept.push_back(strand.clone());
         strand
     }
@@ -95,7 +99,8 @@ impl Replay {
         if stream > strands.opened {
             return Err(unknown());
         }
-        let strand = strands.kept.iter().find(|strand| strand.stream() == stream).ok_or_else(|| {
+        let is_it = |strand: &&Arc<Strand>| strand.stream() == stream && !strand.is_gone();
+        let strand = strands.kept.iter().find(is_it).ok_or_else(|| {
             Refusal::early(REQUEST, "the stream of `Last-Event-ID` has ended and is not kept: ask again")
         })?;
         if !strand.is_of(caller) {
@@ -134,7 +139,8 @@ mod tests {
 
     #[test]
     fn only_events_of_this_session_are_found() {
-        let (replay, other) = (Replay::new("a1".into()), Replay::new("b2".into()));
+        let (replay, other) =
+            (Replay::new("a1".into(), Arc::default()), Replay::new("b2".into(), Arc::default()));
         for replay in [&replay, &other] {
             replay.told().note(&mut Place::default(), vec![Change::List]);
         }
@@ -162,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_oldest_that_have_ended_are_forgotten() {
-        let replay = Replay::new("a".into());
+        let replay = Replay::new("a".into(), Arc::default());
         let running = replay.open(request(), caller("read"));
         let ended: Vec<_> = (0..2 * ENDED)
             .map(|_| {

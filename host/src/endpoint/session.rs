@@ -13,13 +13,14 @@ use super::dialect::Ear;
 use super::era::Legacy;
 use super::flight::Flights;
 use super::refusal::{INTERNAL, REQUEST, Refusal};
-use super::replay::Replay;
+use super::replay::{Remains, Replay};
 use crate::resource::Caller;
 use shares::Shares;
 
 /// All sessions. What they watch is of no concern here.
 pub(super) struct Sessions<W = Ear> {
     table: Mutex<Table<W>>,
+    remains: Arc<Remains>,
     most: usize,
     idle: Duration,
 }
@@ -45,13 +46,13 @@ struct Usage {
 
 impl<W> Sessions<W> {
     pub(super) fn new(most: usize, idle: Duration) -> Self {
-        Self { table: Mutex::new(HashMap::new()), most, idle }
+        Self { table: Mutex::new(HashMap::new()), remains: Arc::default(), most, idle }
     }
 
     /// Opens a session. Where there is no room, one of the same caller makes it, or of one who has more than this one.
     pub(super) fn open(&self, version: Legacy, caller: Caller, watch: W) -> Result<Arc<Session<W>>, Refusal> {
         let id = fresh_id()?;
-        let replay = Replay::new(fresh_id()?[..12].to_owned());
+        let replay = Replay::new(fresh_id()?[..12].to_owned(), self.remains.clone());
         let mut table = self.lock();
         if table.len() >= self.most {
             self.make_room(&mut table, &caller)?;
@@ -91,8 +92,9 @@ impl<W> Sessions<W> {
         session.close();
     }
 
-    /// Forgets the sessions that nobody used for long enough.
+    /// Forgets the sessions that nobody used for long enough, and what remains of streams.
     pub(super) fn sweep(&self) {
+        self.remains.sweep();
         self.keep(|session| !session.is_idle(self.idle));
     }
 

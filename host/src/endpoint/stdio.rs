@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::Endpoint;
 use super::answer::{Peer, error};
-use super::dialect::Ear;
+use super::dialect::{Carried, Ear};
 use super::era::{Era, Legacy, claims, classify};
 use super::flight::{Flight, Flights};
 use super::json::array;
@@ -41,15 +41,15 @@ struct Sent {
     flight: Option<Arc<Flight>>,
 }
 
-/// The one client.
+/// The one client. With it goes what runs for it.
 struct Client {
     endpoint: Endpoint,
     version: Option<Legacy>,
     ear: Option<Arc<Ear>>,
     flights: Arc<Flights>,
     running: Arc<Semaphore>,
-    /// One place: for whoever tells what changed.
-    telling: Arc<Semaphore>,
+    /// Changes that were told or are on their way.
+    changes: u64,
     gone: CancellationToken,
 }
 
@@ -64,6 +64,7 @@ impl Endpoint {
         let mut client = Client::new(self.clone());
         let (sender, mut sent) = mpsc::channel(WAITING);
         let mut sender = Some(sender);
+        let mut carried = None;
         let mut grace = pin!(None::<tokio::time::Sleep>);
         loop {
             let open = sender.is_some();
@@ -80,7 +81,8 @@ impl Endpoint {
                     Some(next) => write(&mut output, next).await?,
                     None => return Ok(()),
                 },
-                changes = changes(&client), if open => client.tell(changes, sender.as_ref(), &mut output).await?,
+                changes = changes(&client), if open => client.tell(changes, &mut carried, &mut output).await?,
+                bytes = next(&mut carried), if open => write(&mut output, Sent { bytes, flight: None }).await?,
                 () = self.0.drain.stopping(), if open => sender = None,
                 () = over(grace.as_mut()) => client.flights.cancel_all(),
             }
@@ -98,11 +100,16 @@ async fn over(grace: std::pin::Pin<&mut Option<tokio::time::Sleep>>) {
     }
 }
 
-/// What changed, once the changes before have been told: what comes meanwhile is told once.
-async fn changes(client: &Client) -> (Vec<Change>, Option<OwnedSemaphorePermit>) {
-    let telling = client.telling.clone().acquire_owned().await.ok();
+async fn changes(client: &Client) -> Vec<Change> {
     match &client.ear {
-        Some(ear) => (ear.watch.next().await, telling),
+        Some(ear) => ear.watch.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(carried: &mut Option<Carried>) -> Vec<u8> {
+    match carried {
+        Some(carried) => carried.next().await,
         None => std::future::pending().await,
     }
 }
@@ -124,35 +131,25 @@ impl Client {
             ear: None,
             flights: Arc::default(),
             running: Arc::new(Semaphore::new(AT_ONCE)),
-            telling: Arc::new(Semaphore::new(1)),
+            changes: 0,
             gone: CancellationToken::new(),
         }
     }
 
     /// Tells what changed. What a provider has to be asked for is told later: nothing else waits for that.
     async fn tell(
-        &self,
-        (changes, telling): (Vec<Change>, Option<OwnedSemaphorePermit>),
-        sender: Option<&mpsc::Sender<Sent>>,
+        &mut self,
+        changes: Vec<Change>,
+        carried: &mut Option<Carried>,
         output: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
-        let (Some(ear), Some(sender)) = (self.ear.clone(), sender.cloned()) else { return Ok(()) };
-        if ear.is_plain(&changes) {
-            for change in &changes {
-                write(output, Sent { bytes: notification(change, None), flight: None }).await?;
-            }
-            return Ok(());
+        let Some(ear) = &self.ear else { return Ok(()) };
+        let carried = carried.get_or_insert_with(|| Carried::new(self.endpoint.clone(), ear.clone()));
+        let first = self.changes + 1;
+        self.changes += changes.len() as u64;
+        for (_, change) in carried.take((first..).zip(changes)) {
+            write(output, Sent { bytes: notification(&change, None), flight: None }).await?;
         }
-        let (endpoint, gone) = (self.endpoint.clone(), self.gone.clone());
-        self.endpoint.0.drain.spawn(async move {
-            for change in &changes {
-                let told = gone.run_until_cancelled(endpoint.tell(&ear, change)).await;
-                let Some(bytes) = told else { break };
-                // Nobody is left to hear it when this fails.
-                let _ = sender.send(Sent { bytes, flight: None }).await;
-            }
-            drop(telling);
-        });
         Ok(())
     }
 
@@ -349,6 +346,14 @@ impl Client {
             }
         });
         None
+    }
+}
+
+impl Drop for Client {
+    /// Also where it could not be written to: nobody is left to hear the answers.
+    fn drop(&mut self) {
+        self.gone.cancel();
+        self.flights.cancel_all();
     }
 }
 

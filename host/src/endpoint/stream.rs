@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Endpoint;
 use super::auth::Who;
+use super::dialect::Carried;
 use super::http::Seat;
-use super::listen::Listening;
+use super::listen::{Listening, notification};
 use super::progress::{Exchange, Said};
 use super::replay::{Heard, Place};
 use super::session::Session;
@@ -98,7 +99,8 @@ pub(super) fn notifications(
 ) -> Response {
     // It makes the response begin, so that the client knows that it is heard.
     let first = beginning(&session, || session.replay.told_id(place.number())).unwrap_or_else(alive);
-    let open = Open { token: session.begin_stream(), session, who, place, _seat: seat };
+    let carried = Carried::new(endpoint.clone(), session.watch.clone());
+    let open = Open { token: session.begin_stream(), session, who, place, carried, _seat: seat };
     let first = stream::once(async { first });
     let rest = stream::unfold((endpoint, open), |(endpoint, mut open)| async move {
         let (token, who) = (open.token.clone(), open.who.clone());
@@ -107,12 +109,7 @@ pub(super) fn notifications(
             () = token.cancelled() => return None,
             () = endpoint.0.drain.stopping() => return None,
             () = endpoint.0.gate.ended(&who) => return None,
-            news = open.news() => tokio::select! {
-                () = token.cancelled() => return None,
-                () = endpoint.0.drain.stopping() => return None,
-                () = endpoint.0.gate.ended(&who) => return None,
-                told = open.tell(&endpoint, &news) => told,
-            },
+            told = open.next() => told,
             () = tokio::time::sleep(endpoint.0.config.keep_alive) => alive(),
         };
         Some((bytes, (endpoint, open)))
@@ -132,22 +129,37 @@ struct Open {
     session: Arc<Session>,
     who: Arc<Who>,
     place: Place,
+    carried: Carried,
     _seat: Seat,
 }
 
 impl Open {
-    async fn news(&mut self) -> Vec<(u64, Change)> {
+    /// Waits for what there is to tell. May be dropped and called again without loss.
+    async fn next(&mut self) -> Vec<u8> {
         let Session { replay, watch, .. } = &*self.session;
-        replay.told().next(&mut self.place, &watch.watch).await
+        loop {
+            tokio::select! {
+                told = self.carried.next() => {
+                    return named(&replay.told_id(self.carried.all_told(self.place.number())), &told);
+                }
+                news = replay.told().next(&mut self.place, &watch.watch) => {
+                    let plain = self.carried.take(news);
+                    if !plain.is_empty() {
+                        return self.frames(&plain);
+                    }
+                }
+            }
+        }
     }
 
-    async fn tell(&self, endpoint: &Endpoint, news: &[(u64, Change)]) -> Vec<u8> {
-        let Session { replay, watch, .. } = &*self.session;
-        let mut frames = Vec::new();
-        for (number, change) in news {
-            frames.extend(named(&replay.told_id(*number), &endpoint.tell(watch, change).await));
-        }
-        frames
+    /// What overtakes an update that is on its way has no name: who comes back with it would never hear of that one.
+    fn frames(&self, news: &[(u64, Change)]) -> Vec<u8> {
+        let all_told = self.carried.all_told(self.place.number());
+        let frames = news.iter().map(|(number, change)| match notification(change, None) {
+            told if *number <= all_told => named(&self.session.replay.told_id(*number), &told),
+            told => frame([told]),
+        });
+        frames.collect::<Vec<_>>().concat()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The dialect `resources-get`: what it adds where the operator wants it, and that nobody notices it where not.
 
+use std::time::Duration;
+
 use expect_test::expect;
 use larder::endpoint::{self, Dialect};
 use serde_json::{Value, json};
@@ -11,8 +13,16 @@ use crate::wire::{Wire, config};
 
 const GET: &str = "resources/get";
 
-fn spoken() -> endpoint::Config {
+pub(crate) fn spoken() -> endpoint::Config {
     endpoint::Config { dialects: [Dialect::ResourcesGet].into(), ..config() }
+}
+
+/// A URI that takes an hour to be read, and a house in which it may.
+pub(crate) fn slow() -> (&'static str, Plan) {
+    let plan = Plan::of("echo fresh").terms("fresh", |grant, _| {
+        grant.limits.wall = Duration::from_secs(7_200);
+    });
+    ("fresh://everyone/0/3600000/slow", plan)
 }
 
 #[tokio::test]
@@ -104,6 +114,46 @@ async fn updates_carry_the_resource_to_those_who_asked_so() {
     touch("echo://hello").await;
     touch("echo://say/x").await;
     assert_eq!(events.next().await.unwrap()["params"]["resource"]["uri"], "echo://say/x");
+}
+
+#[tokio::test]
+async fn a_slow_provider_holds_back_no_other_news() {
+    let (slow, plan) = slow();
+    let mut wire = Wire::with(plan, spoken()).await;
+    wire.run();
+    let session = wire.session("2025-11-25").await;
+    let all = json!({ "uris": [slow, "echo://say/x"] });
+    let touch = async |uri: &str| wire.read(&format!("echo://touch/{uri}")).await;
+    assert_eq!(wire.legacy(&session, "resources/subscribe", all).await.verdict(), "200 ok");
+    let plain = json!({ "uri": "echo://hello" });
+    assert_eq!(wire.legacy(&session, "resources/subscribe", plain).await.verdict(), "200 ok");
+    let request = wire.client.get(&wire.url).header("accept", "text/event-stream");
+    let mut events = Events::of(request.header("mcp-session-id", &session)).await;
+    wire.read(&format!("fresh://everyone/0/0/touch/{slow}")).await;
+    for _ in 0..2 {
+        events.alive().await;
+        touch("echo://hello").await;
+        assert_eq!(events.next().await.unwrap()["params"]["uri"], "echo://hello");
+        touch("echo://say/x").await;
+        assert_eq!(events.next().await.unwrap()["params"]["resource"]["uri"], "echo://say/x");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_provider_holds_back_no_other_news_on_a_pipe() {
+    let (slow, plan) = slow();
+    let mut pipes = Pipes::with(plan, spoken()).await;
+    pipes.house.run();
+    pipes.ask(initialize()).await;
+    pipes.ask(legacy(json!(1), "resources/subscribe", json!({ "uris": [slow, "echo://say/x"] }))).await;
+    pipes.ask(legacy(json!(2), "resources/subscribe", json!({ "uri": "echo://hello" }))).await;
+    pipes.house.text(&format!("fresh://everyone/0/0/touch/{slow}")).await;
+    for _ in 0..2 {
+        pipes.house.text("echo://touch/echo://hello").await;
+        assert_eq!(pipes.next().await.unwrap()["params"]["uri"], "echo://hello");
+        pipes.house.text("echo://touch/echo://say/x").await;
+        assert_eq!(pipes.next().await.unwrap()["params"]["resource"]["uri"], "echo://say/x");
+    }
 }
 
 fn many(count: usize) -> impl Iterator<Item = String> {

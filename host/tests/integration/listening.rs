@@ -33,6 +33,20 @@ impl Events {
         next.expect("nothing within half a minute")
     }
 
+    /// Waits for a sign of life that comes from now on.
+    pub(crate) async fn alive(&mut self) {
+        let sign = async {
+            loop {
+                let chunk = self.response.chunk().await.unwrap().unwrap();
+                if chunk.starts_with(b":") {
+                    return;
+                }
+                self.text += std::str::from_utf8(&chunk).unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), sign).await.expect("no sign of life");
+    }
+
     async fn message(&mut self) -> Option<Value> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {

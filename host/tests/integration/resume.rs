@@ -211,3 +211,65 @@ async fn older_revisions_get_no_empty_event() {
         assert!(chunk.starts_with(first.as_bytes()), "{version}: {chunk:?}");
     }
 }
+
+#[tokio::test]
+async fn what_was_given_up_meanwhile_is_not_told_again() {
+    let wire = running().await;
+    let session = wire.session("2025-11-25").await;
+    subscribe(&wire, &session, &["echo://hello", "echo://many"]).await;
+    let mut stream = Stream::open(&wire, &session, None).await;
+    let (beginning, _) = stream.event().await.unwrap();
+    for uri in ["echo://hello", "echo://many"] {
+        touch(&wire, uri).await;
+        assert_eq!(stream.heard().await, uri);
+    }
+    let given_up = wire.legacy(&session, "resources/unsubscribe", json!({ "uri": "echo://hello" })).await;
+    assert_eq!(given_up.verdict(), "200 ok");
+    let mut again = Stream::open(&wire, &session, Some(&beginning)).await;
+    assert_eq!(again.heard().await, "echo://many");
+}
+
+#[tokio::test]
+async fn who_comes_back_without_a_name_may_have_missed_everything() {
+    let wire = running().await;
+    let session = wire.session("2025-11-25").await;
+    subscribe(&wire, &session, &["echo://hello"]).await;
+    // Nothing was told yet, so nothing can have been missed.
+    let stream = Stream::open(&wire, &session, None).await;
+    drop(stream);
+    let mut stream = Stream::open(&wire, &session, None).await;
+    touch(&wire, "echo://hello").await;
+    assert_eq!(stream.heard().await, "echo://hello");
+    drop(stream);
+    let mut again = Stream::open(&wire, &session, None).await;
+    assert_eq!([again.heard().await, again.heard().await], ["list_changed", "echo://hello"]);
+}
+
+#[tokio::test]
+async fn what_overtakes_an_update_on_its_way_has_no_name_of_its_own() {
+    let (slow, plan) = crate::dialect::slow();
+    let mut wire = Wire::with(plan, crate::dialect::spoken()).await;
+    wire.run();
+    let session = wire.session("2025-11-25").await;
+    let both = json!({ "uris": [slow, "echo://say/x"] });
+    assert_eq!(wire.legacy(&session, "resources/subscribe", both).await.verdict(), "200 ok");
+    subscribe(&wire, &session, &["echo://hello"]).await;
+    let mut stream = Stream::open(&wire, &session, None).await;
+    let (beginning, _) = stream.event().await.unwrap();
+    touch(&wire, "echo://hello").await;
+    let (first, _) = stream.message().await.unwrap();
+    wire.read(&format!("fresh://everyone/0/0/touch/{slow}")).await;
+    // The one is on its way for an hour, and the others are told: the next one plainly, the last one with what it holds.
+    touch(&wire, "echo://hello").await;
+    let (name, message) = stream.message().await.unwrap();
+    assert_eq!((name.as_str(), &message["params"]["uri"]), ("", &json!("echo://hello")));
+    touch(&wire, "echo://say/x").await;
+    let (name, message) = stream.message().await.unwrap();
+    assert_eq!(message["params"]["resource"]["uri"], "echo://say/x");
+    assert_eq!(name, first, "up to there everything was told");
+    drop(stream);
+    // Who comes back hears again what he heard, as he does not know of the one between.
+    let mut again = Stream::open(&wire, &session, Some(&name)).await;
+    assert_eq!(again.heard().await, "echo://hello");
+    assert_ne!(beginning, first);
+}

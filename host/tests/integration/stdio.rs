@@ -190,6 +190,33 @@ async fn a_reload_that_changed_the_answer_is_told_to_both_eras() {
 }
 
 #[tokio::test]
+async fn where_nobody_can_be_answered_nothing_goes_on() {
+    let plan = Plan::of("sleep").terms("sleep", |grant, _| grant.limits.wall = Duration::from_secs(3_600));
+    let house = plan.open().await;
+    let config = config();
+    let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+    let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
+    let endpoint = Endpoint::new(config, gate, gateway, drain, (metrics, Telemetry::default()));
+    let (input, read) = tokio::io::duplex(64 * 1024);
+    let (write, output) = tokio::io::duplex(64 * 1024);
+    let serving = house.drain.spawn(async move { endpoint.serve_stdio(read, write).await });
+    // Its input stays open, and nobody reads what it says.
+    let mut input = BufReader::new(input);
+    let mut output = BufReader::new(output).lines();
+    let mut say = async |message: Value| {
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    };
+    say(modern(json!(1), "subscriptions/listen", json!({ "notifications": {} }))).await;
+    let reading = json!({ "uri": "sleep://hour", "_meta": {} });
+    say(modern(json!(2), "resources/read", reading)).await;
+    assert!(output.next_line().await.unwrap().unwrap().contains("acknowledged"));
+    drop(output);
+    say(modern(json!(3), "server/discover", json!({}))).await;
+    assert!(serving.await.unwrap().unwrap().is_err());
+    assert!(house.drain.finish(Duration::from_secs(30)).await, "what ran for the client goes with it");
+}
+
+#[tokio::test]
 async fn the_end_of_the_input_is_the_end() {
     let mut pipes = Pipes::open(Plan::of("echo")).await;
     assert!(pipes.ask(modern(json!(1), "server/discover", json!({}))).await["result"].is_object());

@@ -20,7 +20,7 @@ use crate::endpoint::message::{Id, Message, Notification, Request};
 use crate::endpoint::method::{Ask, Asking};
 use crate::endpoint::progress::{Exchange, Said};
 use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};
-use crate::endpoint::replay::{From, Strand};
+use crate::endpoint::replay::{From, Place, Strand};
 use crate::endpoint::session::Session;
 use crate::endpoint::stream;
 
@@ -228,7 +228,7 @@ impl Endpoint {
         let seat = self.seat(who)?;
         let from = match last_event(headers) {
             Some(last) => session.replay.find(last, &who.caller)?,
-            None => From::Notifications(session.replay.told().now()),
+            None => From::Notifications(anew(&session)),
         };
         Ok(match from {
             From::Notifications(place) => {
@@ -246,6 +246,15 @@ impl Endpoint {
         self.0.sessions.end(&session);
         Ok(empty(StatusCode::NO_CONTENT))
     }
+}
+
+/// Where somebody begins who does not say what he got. Of what was told before, nobody knows whether it arrived.
+fn anew(session: &Session) -> Place {
+    let now = session.replay.told().now();
+    if now != Place::default() {
+        session.watch.watch.in_doubt();
+    }
+    now
 }
 
 /// The last event that the client got; an empty one is none, as for every reader of such streams.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::remains::Remains;
 use crate::endpoint::answer::error;
 use crate::endpoint::message::Id;
 use crate::endpoint::refusal::{INTERNAL, Refusal};
@@ -25,6 +26,7 @@ pub(in crate::endpoint) struct Strand {
     caller: Caller,
     said: Mutex<Said>,
     bell: Notify,
+    remains: Arc<Remains>,
 }
 
 #[derive(Default)]
@@ -33,6 +35,8 @@ struct Said {
     reports: VecDeque<(u64, Bytes)>,
     answer: Option<(u64, Bytes)>,
     over: bool,
+    /// It was kept for long enough.
+    old: bool,
     reader: Option<CancellationToken>,
 }
 
@@ -44,8 +48,8 @@ pub(in crate::endpoint) struct Heard {
 }
 
 impl Strand {
-    pub(super) fn new(stream: u64, request: Id, caller: Caller) -> Self {
-        Self { stream, request, caller, said: Mutex::default(), bell: Notify::new() }
+    pub(super) fn new(stream: u64, request: Id, caller: Caller, remains: Arc<Remains>) -> Self {
+        Self { stream, request, caller, said: Mutex::default(), bell: Notify::new(), remains }
     }
 
     pub(super) fn stream(&self) -> u64 {
@@ -84,9 +88,26 @@ impl Strand {
     }
 
     /// Nothing more comes.
-    pub(in crate::endpoint) fn end(&self) {
-        self.lock().over = true;
+    pub(in crate::endpoint) fn end(self: &Arc<Self>) {
+        let mut said = self.lock();
+        said.over = true;
+        let bytes = said.bytes();
+        drop(said);
         self.bell.notify_waiters();
+        self.remains.add(self, bytes);
+    }
+
+    /// Keeps it no longer than somebody hears it.
+    pub(super) fn forget(&self) {
+        let mut said = self.lock();
+        said.old = true;
+        said.let_go();
+    }
+
+    /// Whether nothing of it is kept any more.
+    pub(super) fn is_gone(&self) -> bool {
+        let said = self.lock();
+        said.old && said.reader.is_none()
     }
 
     /// Hears what comes after an event; none if there was no such event.
@@ -118,6 +139,19 @@ impl Strand {
 impl Said {
     fn after(&self, last: u64) -> Option<(u64, Bytes)> {
         self.reports.iter().chain(&self.answer).find(|(number, _)| *number > last).cloned()
+    }
+
+    /// How much of it is kept for somebody who is not there.
+    fn bytes(&self) -> usize {
+        let answer = self.answer.as_ref().map_or(0, |(_, answer)| answer.len().min(ANSWER));
+        self.reports.iter().map(|(_, report)| report.len()).sum::<usize>() + answer
+    }
+
+    fn let_go(&mut self) {
+        if self.old && self.reader.is_none() {
+            self.reports = VecDeque::new();
+            self.answer = None;
+        }
     }
 }
 
@@ -170,18 +204,20 @@ impl Drop for Heard {
         if !self.token.is_cancelled() {
             said.reader = None;
             self.strand.forget_large(&mut said);
+            said.let_go();
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::name::Teams;
 
-    fn strand() -> Arc<Strand> {
+    pub(in super::super) fn strand(remains: &Arc<Remains>) -> Arc<Strand> {
         let caller = Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] };
-        Arc::new(Strand::new(1, Id::read(serde_json::from_str("7").unwrap()).unwrap(), caller))
+        let request = Id::read(serde_json::from_str("7").unwrap()).unwrap();
+        Arc::new(Strand::new(1, request, caller, remains.clone()))
     }
 
     async fn rest(mut heard: Heard) -> Vec<(u64, String)> {
@@ -194,7 +230,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_back_hears_the_rest_and_takes_the_place() {
-        let strand = strand();
+        let strand = strand(&Arc::default());
         strand.say(b"a".to_vec());
         let mut first = Strand::listen(&strand, 0).unwrap();
         assert_eq!(first.next().await.unwrap().0, 1);
@@ -213,7 +249,7 @@ mod tests {
     async fn a_large_answer_is_for_who_is_there() {
         let large = vec![b'x'; ANSWER + 1];
         for there in [true, false] {
-            let strand = strand();
+            let strand = strand(&Arc::default());
             let heard = there.then(|| Strand::listen(&strand, 0).unwrap());
             strand.answer(large.clone());
             strand.end();
@@ -227,7 +263,7 @@ mod tests {
 
     #[tokio::test]
     async fn reports_are_bounded_and_the_newest_stay() {
-        let strand = strand();
+        let strand = strand(&Arc::default());
         (0..100).for_each(|n| strand.say(vec![b'0' + n % 10]));
         strand.end();
         let kept = rest(Strand::listen(&strand, 0).unwrap()).await;

@@ -64,7 +64,10 @@ impl Told {
                 Missed::Known(events) if events.is_empty() => {}
                 Missed::Known(events) => {
                     *place = events.last().map_or(*place, |(number, _)| Place(*number));
-                    return events;
+                    let events = wanted(events, watch);
+                    if !events.is_empty() {
+                        return events;
+                    }
                 }
                 Missed::Gone => {
                     *place = self.now();
@@ -77,7 +80,10 @@ impl Told {
                     if gone {
                         watch.in_doubt();
                     }
-                    return events;
+                    let events = wanted(events, watch);
+                    if !events.is_empty() {
+                        return events;
+                    }
                 }
                 () = self.bell.notified() => {}
             }
@@ -128,6 +134,15 @@ impl Said {
             self.bytes -= size(&change);
         }
     }
+}
+
+/// Without what was given up since.
+fn wanted(mut events: Vec<(u64, Change)>, watch: &Watch) -> Vec<(u64, Change)> {
+    events.retain(|(_, change)| match change {
+        Change::List => true,
+        Change::Updated(uri) => watch.wants(uri),
+    });
+    events
 }
 
 fn size(change: &Change) -> usize {
