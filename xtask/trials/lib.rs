@@ -30,7 +30,7 @@ impl Provider for Trial {
             "http" => get("granted")?,
             "elsewhere" => get("elsewhere")?,
             "long" => std::fs::read_to_string("/folder/long.txt")?,
-            "garbled" => return Err(String::from_utf8_lossy(b"no caf\xe9").into()),
+            "garbled" => return Err(String::from_utf8_lossy(b"no caf\xe9").into_owned().into()),
             "raises" => return Err("no such luck".into()),
             "ends" => panic!("last words"),
             "eats" => vec![1; 256 << 20].len().to_string(),
