@@ -35,6 +35,7 @@ use crate::telemetry::{Telemetry, TelemetryError};
 
 pub use outside::bind_admin;
 pub use served::{Provider, Rejected, Served};
+use signal::HangUps;
 pub(crate) use signal::Stops;
 use team::{Ground, Team};
 
@@ -67,6 +68,7 @@ pub struct App {
     grace: Duration,
     /// From before anybody is told that this serves; none where the system's own way of ending a process is right.
     stops: Option<Stops>,
+    hang_ups: Option<HangUps>,
     /// Whether SIGHUP is one of them, as it is to what runs in a terminal.
     ends_with_terminal: bool,
 }
@@ -149,7 +151,7 @@ impl App {
     pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
         let most = (config.teams.len() > 1).then_some(START);
         let mut app = Self::wire(config, admin, most).await?;
-        app.stops = Some(Stops::new());
+        (app.stops, app.hang_ups) = (Some(Stops::new()), Some(HangUps::new()));
         Ok(app)
     }
 
@@ -213,6 +215,7 @@ impl App {
             _leashes: leashes,
             grace: config.grace,
             stops: None,
+            hang_ups: None,
             ends_with_terminal: false,
         })
     }
@@ -230,7 +233,8 @@ impl App {
         let reread = self.reread.iter().flat_map(Reread::wakes);
         let wakes = teams.chain(reread).chain(self.audit.reopen()).collect();
         if !self.ends_with_terminal {
-            self.drain.spawn(signal::hang_up(wakes, self.drain.clone()));
+            let hang_ups = self.hang_ups.take().unwrap_or_else(HangUps::new);
+            self.drain.spawn(hang_ups.wake(wakes, self.drain.clone()));
         }
         self.follow(true);
     }

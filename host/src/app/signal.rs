@@ -45,21 +45,40 @@ impl Stops {
     }
 }
 
-/// "Look again", as an operator says it: SIGHUP.
+/// "Look again", as an operator says it: SIGHUP. It, too, is heard from the moment this is made.
 #[cfg(unix)]
-pub(crate) async fn hang_up(wakes: Vec<Arc<Notify>>, drain: Drain) {
-    let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
-    loop {
-        tokio::select! {
-            () = drain.stopping() => return,
-            Some(()) = hang_up.recv() => wakes.iter().for_each(|wake| wake.notify_one()),
+pub(super) struct HangUps(Option<Signal>);
+
+#[cfg(unix)]
+impl HangUps {
+    pub(super) fn new() -> Self {
+        Self(signal(SignalKind::hangup()).ok())
+    }
+
+    /// Wakes these whenever it comes, until the house stops.
+    pub(super) async fn wake(self, wakes: Vec<Arc<Notify>>, drain: Drain) {
+        let Some(mut hang_up) = self.0 else { return };
+        loop {
+            tokio::select! {
+                () = drain.stopping() => return,
+                Some(()) = hang_up.recv() => wakes.iter().for_each(|wake| wake.notify_one()),
+            }
         }
     }
 }
 
 /// There is no such signal here.
 #[cfg(not(unix))]
-pub(crate) async fn hang_up(_: Vec<Arc<Notify>>, _: Drain) {}
+pub(super) struct HangUps;
+
+#[cfg(not(unix))]
+impl HangUps {
+    pub(super) fn new() -> Self {
+        Self
+    }
+
+    pub(super) async fn wake(self, _: Vec<Arc<Notify>>, _: Drain) {}
+}
 
 /// Listens for Ctrl-C.
 #[cfg(not(unix))]

@@ -106,8 +106,10 @@ fn a_signal_during_the_announcement_stops_it_as_any_other() {
         line.clear();
         assert!(said.read_line(&mut line).unwrap() > 0, "it ended by itself");
     }
-    let sent = std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
-    assert!(sent.success());
+    for signal in ["-HUP", "-TERM"] {
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert!(rest.len() > 64 << 10, "{} bytes are no more than a pipe holds", rest.len());
