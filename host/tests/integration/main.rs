@@ -37,6 +37,7 @@ mod live;
 mod lookout;
 mod misbehaviour;
 mod modern;
+mod numbers;
 mod reload;
 mod resume;
 mod secrets;
