@@ -4,6 +4,7 @@
 mod index;
 mod offer;
 mod route;
+mod shown;
 mod updates;
 mod watch;
 

@@ -32,6 +32,7 @@ use self::wanted::Wants;
 use crate::catalog::Writer;
 use crate::drain::Drain;
 use crate::health::{Concerns, Health};
+use crate::metrics::process::thread_time;
 use crate::name::{ProviderName, TeamName};
 use crate::policy::{Approve, Ask, Ceiling, Grant, Ration};
 use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
@@ -289,11 +290,11 @@ impl Reconcile {
                 biased;
                 () = drain.stopping() => break,
                 (provider, signal) = self.inbox.next() => self.hear(&provider, signal),
-                Some(loaded) = self.loaded.recv() => self.arrived(loaded),
+                Some(loaded) = self.loaded.recv() => self.charged(|own| own.arrived(loaded)),
                 () = self.notes.written() => {}
                 // Not after a look: a folder that does not answer is no reason not to ask providers.
                 () = tokio::time::sleep_until(lists.into()) => self.ask_for_lists(),
-                looked = self.sight.seen() => self.seen(looked, &mut pace),
+                looked = self.sight.seen() => self.charged(|own| own.seen(looked, &mut pace)),
                 () = wake.notified() => pace.wake(),
                 () = tokio::time::sleep_until(due.into()), if !self.sight.is_looking() => {
                     pace.begin();
@@ -303,6 +304,16 @@ impl Reconcile {
         }
         // The next start is to know what was served last.
         self.notes.finish().await;
+    }
+
+    /// What the host does for a team's lists is charged to the team: its providers are asked again when it is paid.
+    fn charged<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let began = thread_time();
+        let done = work(self);
+        if let Some(ration) = &self.load.ration {
+            ration.computed(thread_time().saturating_sub(began));
+        }
+        done
     }
 
     fn seen(&mut self, looked: Looked, pace: &mut Pace) {

@@ -76,10 +76,15 @@ fn order(config: &Config, teams: &[(TeamName, Orders)]) -> Result<(), String> {
     for key in again.later {
         tracing::warn!(key, "changed; it takes effect at the next start");
     }
+    for team in again.new {
+        tracing::warn!(
+            "[team.{team}] is new: it comes at the next start, and until then those who belong to it are shown nothing of it"
+        );
+    }
     for (team, orders) in teams {
         match again.now.remove(team) {
             Some(config) => orders.give(config),
-            None => tracing::warn!("there is no [team.{team}] any more; it goes at the next start"),
+            None => tracing::warn!("there is no [team.{team}] any more: it goes at the next start"),
         }
     }
     Ok(())

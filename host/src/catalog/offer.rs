@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::shown::shown;
 use crate::name::{Digest, ProviderName};
 use crate::provider::{Probed, Provider};
 use crate::resource::{Entry, Freshness, Scope, Template};
@@ -57,12 +58,10 @@ impl Offer {
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
         let mut templates: Vec<_> = probed.templates.into_iter().map(Arc::new).collect();
         templates.sort_by(|a, b| a.pattern.as_str().cmp(b.pattern.as_str()));
-        // Not where it goes on: a cursor may be another one each time.
-        let shown =
-            format!("{entries:?}{templates:?}{:?}{:?}", probed.rest.is_some(), probed.freshness.scope);
+        let shown = shown(&entries, &templates, probed.rest.is_some(), probed.freshness.scope);
         Self {
             schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
-            shown: Digest::of(shown.as_bytes()),
+            shown,
             provider,
             title: probed.title,
             version: probed.version,

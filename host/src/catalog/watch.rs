@@ -26,6 +26,11 @@ pub struct News {
     pub said: HashSet<Uri>,
 }
 
+/// As many times what one listener may watch may be watched in one catalog, by all together.
+const LISTENERS: usize = 100;
+/// Bytes of URIs that are watched in one catalog, by all together.
+const BYTES: usize = 32 << 20;
+
 #[derive(Debug)]
 pub(super) struct Hub {
     most_uris: usize,
@@ -37,9 +42,18 @@ struct Watchers {
     next: u64,
     all: HashMap<u64, Arc<Watcher>>,
     by_uri: HashMap<Uri, BTreeSet<u64>>,
+    /// What all watch, a URI once for each who does, and its bytes.
+    load: Load,
+    most: Load,
     /// Holds only what is watched, so that it is bounded even if nobody asks for it.
     news: News,
     bell: Arc<Notify>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Load {
+    uris: usize,
+    bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +75,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Hub {
     pub(super) fn new(most_uris: usize) -> Self {
-        Self { most_uris, watchers: Arc::default() }
+        let most = Load { uris: most_uris.saturating_mul(LISTENERS), bytes: BYTES };
+        Self { most_uris, watchers: Arc::new(Mutex::new(Watchers { most, ..Watchers::default() })) }
     }
 
     fn enter(&self, watcher: &Arc<Watcher>) -> Place {
@@ -151,14 +166,20 @@ impl Watch {
         waiting.list &= on;
     }
 
-    /// Wants to hear of this URI. False if that would be more than one listener may watch.
+    /// Wants to hear of this URI. False if that would be more than one listener may watch, or all of a team together.
     pub fn add(&self, uri: Uri) -> bool {
         let mut wanted = lock(&self.wanted);
-        if wanted.len() >= self.most_uris && !wanted.contains(&uri) {
+        if wanted.contains(&uri) {
+            return true;
+        }
+        if wanted.len() >= self.most_uris {
             return false;
         }
-        for place in &self.places {
-            lock(&place.watchers).add(place.id, uri.clone());
+        for (at, place) in self.places.iter().enumerate() {
+            if !lock(&place.watchers).add(place.id, &uri) {
+                self.places[..at].iter().for_each(|place| lock(&place.watchers).forget(place.id, &uri));
+                return false;
+            }
         }
         wanted.insert(uri);
         true
@@ -227,17 +248,28 @@ impl Watchers {
         }
     }
 
-    fn add(&mut self, id: u64, uri: Uri) {
+    /// False if that would be more than there is room for.
+    fn add(&mut self, id: u64, uri: &Uri) -> bool {
+        let load = Load { uris: self.load.uris + 1, bytes: self.load.bytes + uri.as_str().len() };
+        if load.uris > self.most.uris || load.bytes > self.most.bytes {
+            return false;
+        }
         let ids = self.by_uri.entry(uri.clone()).or_default();
-        ids.insert(id);
-        if ids.len() == 1 && self.news.begun.insert(uri) {
+        if ids.insert(id) {
+            self.load = load;
+        }
+        if ids.len() == 1 && self.news.begun.insert(uri.clone()) {
             self.bell.notify_one();
         }
+        true
     }
 
     fn forget(&mut self, id: u64, uri: &Uri) {
         let Some(ids) = self.by_uri.get_mut(uri) else { return };
-        ids.remove(&id);
+        if ids.remove(&id) {
+            self.load.uris -= 1;
+            self.load.bytes -= uri.as_str().len();
+        }
         if ids.is_empty() {
             self.by_uri.remove(uri);
             self.news.begun.remove(uri);
@@ -247,103 +279,4 @@ impl Watchers {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn watch(hub: &Hub) -> Watch {
-        Watch::over([hub].into_iter())
-    }
-
-    fn uri(text: &str) -> Uri {
-        Uri::parse(text).unwrap()
-    }
-
-    #[tokio::test]
-    async fn changes_that_wait_are_told_once() {
-        let hub = Hub::new(8);
-        let watch = watch(&hub);
-        watch.list_changes(true);
-        assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")));
-        for _ in 0..1_000 {
-            hub.updated(&uri("a:1"));
-            hub.list_changed();
-        }
-        assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);
-        assert!(watch.take().is_empty());
-    }
-
-    #[test]
-    fn nobody_hears_what_he_did_not_ask_for() {
-        let hub = Hub::new(1);
-        let (watch, other) = (watch(&hub), Hub::new(1));
-        assert!(watch.add(uri("a:1")) && watch.add(uri("a:1")) && !watch.add(uri("a:2")));
-        hub.list_changed();
-        other.updated(&uri("a:1"));
-        hub.updated(&uri("a:2"));
-        assert!(watch.take().is_empty());
-        hub.updated(&uri("a:1"));
-        watch.remove("a:1");
-        assert!(watch.take().is_empty());
-    }
-
-    #[tokio::test]
-    async fn in_doubt_everything_that_is_wanted_is_told_and_nothing_else() {
-        let hub = Hub::new(8);
-        let watch = watch(&hub);
-        assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")));
-        watch.remove("a:1");
-        watch.in_doubt();
-        assert_eq!(watch.next().await, [Change::Updated(uri("a:2"))]);
-        watch.list_changes(true);
-        watch.in_doubt();
-        assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:2"))]);
-    }
-
-    #[test]
-    fn a_dropped_watch_leaves_nothing_behind() {
-        let hub = Hub::new(8);
-        let watch = watch(&hub);
-        watch.add(uri("a:1"));
-        hub.said(&uri("a:1"));
-        drop(watch);
-        let watchers = lock(&hub.watchers);
-        assert!(watchers.all.is_empty() && watchers.by_uri.is_empty());
-        assert_eq!(watchers.news, News::default());
-    }
-
-    #[tokio::test]
-    async fn news_are_what_begins_and_what_was_said() {
-        let hub = Hub::new(8);
-        let (one, other) = (watch(&hub), watch(&hub));
-        let watched = |text| HashSet::from([uri(text)]);
-        one.add(uri("a:1"));
-        other.add(uri("a:1"));
-        let begun = News { begun: watched("a:1"), ..News::default() };
-        assert_eq!(hub.news().await, begun);
-        hub.updated(&uri("a:1"));
-        hub.said(&uri("a:2"));
-        hub.said(&uri("a:1"));
-        assert_eq!(hub.news().await, News { said: watched("a:1"), ..News::default() });
-        drop(one);
-        assert_eq!(hub.watched(), Vec::from_iter(watched("a:1")));
-    }
-
-    #[tokio::test]
-    async fn what_differs_in_several_catalogs_is_told_once() {
-        let (one, other, third) = (Hub::new(2), Hub::new(2), Hub::new(2));
-        let watch = Watch::over([&one, &other].into_iter());
-        watch.list_changes(true);
-        assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")) && !watch.add(uri("a:3")));
-        for hub in [&one, &other, &third] {
-            hub.list_changed();
-            hub.updated(&uri("a:1"));
-        }
-        assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);
-        third.updated(&uri("a:2"));
-        assert!(watch.take().is_empty());
-        watch.remove("a:1");
-        assert_eq!((one.watched(), other.watched()), (vec![uri("a:2")], vec![uri("a:2")]));
-        drop(watch);
-        assert!(one.watched().is_empty() && other.watched().is_empty());
-    }
-}
+mod tests;

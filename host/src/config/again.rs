@@ -18,6 +18,8 @@ pub struct Again {
     pub now: BTreeMap<TeamName, reconcile::Config>,
     /// Keys that say something else than at the start, and take effect at the next one.
     pub later: Vec<&'static str>,
+    /// Teams that were not there at the start, and come at the next one.
+    pub new: Vec<TeamName>,
 }
 
 impl Config {
@@ -61,7 +63,8 @@ impl Config {
         ];
         let later = rooms.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect();
         let now = both.into_iter().map(|(old, new)| (old.reconcile.team.clone(), update(old, new))).collect();
-        Again { now, later }
+        let new = fresh.teams.keys().filter(|name| !self.teams.contains_key(name)).cloned().collect();
+        Again { now, later, new }
     }
 
     /// Teams that came or went, or may use up something else.

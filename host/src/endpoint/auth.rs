@@ -182,7 +182,7 @@ impl Gate {
     }
 
     /// Whether this caller could still come in, with whatever credential: what a session rests on.
-    pub(super) fn knows(&self, caller: &Caller) -> bool {
+    fn knows(&self, caller: &Caller) -> bool {
         let state = self.0.state.load();
         match &caller.issuer {
             Some(own) => state.config.oauth.as_ref().is_some_and(|oauth| oauth.issuer.as_str() == &**own),
@@ -190,9 +190,11 @@ impl Gate {
         }
     }
 
-    /// Fetches the issuer's keys now and then, and says after each change of what is believed that there was one.
-    pub(super) async fn keep_up(&self, changed: impl Fn()) {
+    /// Fetches the issuer's keys now and then, and says after each change of what is believed who may still ask. Where
+    /// the issuer is believed in another way, in what its groups stand for, too, whoever came by it comes anew.
+    pub(super) async fn keep_up(&self, keep_only: impl Fn(&dyn Fn(&Caller) -> bool)) {
         let mut changes = self.0.changed.subscribe();
+        let mut oauth = self.config().oauth;
         loop {
             let issuer = self.0.state.load().issuer.clone();
             let round = async {
@@ -203,7 +205,10 @@ impl Gate {
             tokio::select! {
                 () = self.0.drain.stopping() => return,
                 () = round => {}
-                _ = changes.changed() => changed(),
+                _ = changes.changed() => {
+                    let before = std::mem::replace(&mut oauth, self.config().oauth);
+                    keep_only(&|caller| self.knows(caller) && (oauth == before || caller.issuer.is_none()));
+                }
             }
         }
     }

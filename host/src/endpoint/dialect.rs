@@ -23,7 +23,7 @@ pub(super) struct Ear {
     pub(super) watch: Watch,
     caller: Caller,
     /// What it wants to hear of, and whether in the dialect.
-    wanted: Mutex<HashMap<String, bool>>,
+    wanted: Mutex<HashMap<Uri, bool>>,
 }
 
 impl Ear {
@@ -33,10 +33,9 @@ impl Ear {
 
     /// Wants to hear of this URI, in the words of the dialect or of the protocol. False if it watches too many.
     pub(super) fn add(&self, uri: Uri, in_dialect: bool) -> bool {
-        let text = uri.to_string();
-        let added = self.watch.add(uri);
+        let added = self.watch.add(uri.clone());
         if added {
-            self.wanted().insert(text, in_dialect);
+            self.wanted().insert(uri, in_dialect);
         }
         added
     }
@@ -47,7 +46,7 @@ impl Ear {
         let Some(refused) = uris.iter().position(|uri| !self.add(uri.clone(), true)) else { return true };
         for uri in &uris[..refused] {
             match before.get(uri.as_str()) {
-                Some(in_dialect) => self.wanted().insert(uri.to_string(), *in_dialect),
+                Some(in_dialect) => self.wanted().insert(uri.clone(), *in_dialect),
                 None => {
                     self.remove(uri.as_str());
                     None
@@ -66,7 +65,7 @@ impl Ear {
         self.wanted().get(uri.as_str()).is_some_and(|in_dialect| *in_dialect)
     }
 
-    fn wanted(&self) -> MutexGuard<'_, HashMap<String, bool>> {
+    fn wanted(&self) -> MutexGuard<'_, HashMap<Uri, bool>> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

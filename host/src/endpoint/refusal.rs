@@ -60,7 +60,10 @@ impl Refusal {
     }
 
     pub(super) fn too_many_subscriptions() -> Self {
-        Self::new(INTERNAL, "too many subscriptions: unsubscribe from some first")
+        Self::new(
+            INTERNAL,
+            "too many subscriptions, of this client or of all its team: unsubscribe from some first",
+        )
     }
 
     pub(super) fn id_taken() -> Self {

@@ -34,7 +34,7 @@ impl Endpoint {
         let endpoint = self.clone();
         drain.spawn(async move {
             let inner = &endpoint.0;
-            inner.gate.keep_up(|| inner.sessions.keep_only(|caller| inner.gate.knows(caller))).await;
+            inner.gate.keep_up(|may_ask| inner.sessions.keep_only(may_ask)).await;
         });
         loop {
             let next = async {

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use larder::drain::Drain;
 use larder::gateway::Error;
+use larder::name::ProviderName;
 use larder::policy::{Access, Dir, Quota};
+use larder::sandbox::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -86,6 +88,28 @@ async fn many_who_compute_have_no_more_than_one_has() {
     assert!(calls.iter().all(Result::is_err));
     let spent = spent() - before;
     assert!(spent < 0.5, "{spent:.2} s on a processor in 3 s, and 40 ms in each second are allowed");
+}
+
+#[tokio::test]
+async fn a_list_that_differs_is_asked_for_when_the_team_may_compute_again() {
+    let quota = Quota { cpu: Duration::from_millis(500), ..Quota::default() };
+    let plan = Plan::of("fresh").quota(quota).terms("fresh", |grant, _| {
+        grant.limits.queue = Duration::from_millis(1);
+    });
+    let mut house = plan.open().await;
+    house.run();
+    // It has another name each time.
+    let name = || house.reader.snapshot().offers()[0].entries[0].name.clone();
+    let before = name();
+    let ration = house.ration.clone().unwrap();
+    ration.computed(Duration::from_secs(1));
+    assert!(ration.over_cpu().is_some());
+    house.signals.say(&ProviderName::parse("fresh").unwrap(), Signal::ListChanged);
+    let began = Instant::now();
+    while name() == before {
+        assert!(began.elapsed() < Duration::from_secs(30), "it was forgotten");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]

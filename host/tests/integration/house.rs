@@ -49,7 +49,7 @@ pub(crate) struct House {
     pub(crate) metrics: Metrics,
     reconcile: Option<Reconcile>,
     herald: Herald,
-    signals: sandbox::Outbox,
+    pub(crate) signals: sandbox::Outbox,
     pub(crate) ration: Option<Arc<Ration>>,
     pub(crate) folder: TempDir,
     /// Where the components are: the folder, or something in it.

@@ -213,4 +213,6 @@ fn read_again_a_team_is_updated_and_one_that_comes_or_goes_is_for_later() {
     assert_eq!((raised.now[&name("a")].terms.len(), raised.now[&name("b")].terms.len()), (0, 1));
     let gone = again(TWO, "[team.a]\nplugins = 'plugins'\n[server]\nteams = ['a']");
     assert_eq!((gone.later, gone.now.len()), (vec!["team", "stdio", "server"], 1));
+    let (two, three) = (TWO, format!("{TWO}[team.c]\nplugins = 'docs'\n"));
+    assert_eq!((again(two, &three).new, again(&three, two).new), (vec![name("c")], vec![]));
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use larder::endpoint::auth::Config;
+use larder::endpoint::auth::{Config, Oauth};
 use serde_json::json;
 
 use super::issuer::{Issuer, Pair};
@@ -138,6 +138,27 @@ async fn a_stream_ends_when_its_key_does() {
     assert_eq!(ask_with(&wire, &token).await.status, 401, "though it was verified before");
     let token = new.token(&json!({ "alg": "ES256", "kid": "new" }), &issuer.claims());
     assert_eq!(ask_with(&wire, &token).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_session_ends_when_its_issuer_is_believed_in_another_way() {
+    let drain = larder::drain::Drain::new();
+    let key = Pair::p256();
+    let issuer = Issuer::of(&drain, json!([key.public("k")])).await;
+    let wire = with_issuer(issuer.believed()).await;
+    let token = key.token(&json!({ "alg": "ES256", "kid": "k" }), &issuer.claims());
+    let anns = session(&wire, &token).await;
+    assert_eq!(legacy(&wire, &token, Some(&anns), &ping()).await.status, 200);
+    // Such as by what its groups stand for; what the token says is good as before.
+    let oauth = Oauth { leeway: Duration::from_secs(1), ..issuer.believed() };
+    wire.gate.believe(Config { tokens: vec![], oauth: Some(oauth) });
+    let began = std::time::Instant::now();
+    while legacy(&wire, &token, Some(&anns), &ping()).await.status != 404 {
+        assert!(began.elapsed() < Duration::from_secs(30), "it never ends");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let again = session(&wire, &token).await;
+    assert_eq!(legacy(&wire, &token, Some(&again), &ping()).await.status, 200);
 }
 
 #[tokio::test]

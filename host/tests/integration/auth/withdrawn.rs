@@ -58,6 +58,26 @@ fn with_a_fault_that_leaves_nothing_of_the_file() {
     ask(&place, &url, "new").yes();
 }
 
+#[test]
+fn of_a_team_that_comes_at_the_next_start_nothing_is_shown_and_that_is_said() {
+    let teams = "[server.log]\nfilter = 'info'\n[team.a]\nplugins = 'plugins'\n";
+    let ann = token("ann") + "teams = ['a']\n";
+    let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}"));
+    let (mut server, url) = place.serve("");
+    fs::create_dir(place.path("b")).unwrap();
+    let bob = token("bob") + "teams = ['b']\n";
+    fs::write(place.path("larder.toml"), format!("{ADMIN}{teams}{ann}[team.b]\nplugins = 'b'\n{bob}"))
+        .unwrap();
+    server.told("who may ask has changed");
+    server.has_told("[team.b] is new: it comes at the next start");
+    assert!(!ask(&place, &url, "bob").yes().contains("echo://"));
+    assert!(ask(&place, &url, "ann").yes().contains("echo://hello"));
+    // And gone is what is gone.
+    fs::write(place.path("larder.toml"), format!("{ADMIN}[team.b]\nplugins = 'b'\n{bob}")).unwrap();
+    server.told("there is no [team.a] any more: it goes at the next start");
+    assert!(ask(&place, &url, "ann").no(1).contains("HTTP 401"));
+}
+
 /// An address of this machine only, of which a configuration does not know that it is one.
 const MAPPED: &str = "[::ffff:127.0.0.1]:0";
 
