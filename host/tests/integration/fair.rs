@@ -70,9 +70,9 @@ async fn who_computed_for_all_his_team_waits() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_who_compute_have_no_more_than_one_has() {
-    let quota = Quota { cpu: Duration::from_millis(40), ..Quota::default() };
+    let quota = Quota { cpu: Duration::from_millis(100), ..Quota::default() };
     let plan = Plan::of("spin").quota(quota).terms("spin", |grant, _| {
-        grant.limits.wall = Duration::from_secs(3);
+        grant.limits.wall = Duration::from_secs(6);
         grant.limits.cpu = Duration::from_secs(60);
         grant.limits.queue = Duration::from_millis(10);
     });
@@ -87,7 +87,7 @@ async fn many_who_compute_have_no_more_than_one_has() {
     let calls = futures_util::future::join_all((0..16).map(|_| house.read("spin://forever"))).await;
     assert!(calls.iter().all(Result::is_err));
     let spent = spent() - before;
-    assert!(spent < 0.5, "{spent:.2} s on a processor in 3 s, and 40 ms in each second are allowed");
+    assert!(spent < 1.4, "{spent:.2} s on a processor in 6 s, and 100 ms in each second are allowed");
 }
 
 #[tokio::test]
