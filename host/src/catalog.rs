@@ -2,6 +2,7 @@
 //! A request takes one snapshot and uses it to the end.
 
 mod index;
+mod lasting;
 mod offer;
 mod route;
 mod shown;
@@ -17,6 +18,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch as level;
 
 use self::index::Index;
+use self::lasting::Lists;
 pub use self::offer::Offer;
 pub use self::route::{Nearness, Route};
 pub use self::updates::Moment;
@@ -24,6 +26,7 @@ use self::updates::Updates;
 use self::watch::Hub;
 pub use self::watch::{Change, News, Watch};
 use crate::name::{Digest, ProviderName, TeamName};
+use crate::resource::Freshness;
 use crate::template::{Captures, Effort};
 use crate::uri::Uri;
 
@@ -35,6 +38,7 @@ pub struct Catalog {
     held_back: Vec<HeldBack>,
     collisions: Vec<Collision>,
     index: Index,
+    lists: Lists,
 }
 
 /// A revision that waits for its operator, because it asks for more than it may have.
@@ -126,7 +130,24 @@ impl Catalog {
     pub fn new(mut offers: Vec<Arc<Offer>>, rejected: Vec<Rejected>, held_back: Vec<HeldBack>) -> Self {
         offers.sort_by(|a, b| a.name().cmp(b.name()));
         let (index, collisions) = Index::new(&offers);
-        Self { offers, rejected, held_back, collisions, index }
+        let lists = Lists::new(&offers);
+        Self { offers, rejected, held_back, collisions, index, lists }
+    }
+
+    /// How long the list of entries may be reused as a whole; none where nothing is offered. The time of a personal
+    /// list is that of the answer which its caller gets, and does not count here.
+    pub fn entries_freshness(&self) -> Option<Freshness> {
+        self.lists.entries()
+    }
+
+    /// The same for the list of templates.
+    pub fn templates_freshness(&self) -> Option<Freshness> {
+        self.lists.templates()
+    }
+
+    /// Whether one of the lists has outlived its time.
+    pub fn is_stale(&self) -> bool {
+        self.lists.are_stale()
     }
 
     /// What is offered, by name.

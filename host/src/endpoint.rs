@@ -3,6 +3,7 @@
 
 mod answer;
 pub mod auth;
+mod body;
 mod dialect;
 mod door;
 mod era;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use self::auth::Gate;
+pub use self::body::Body;
 use self::door::Door;
 use self::session::Sessions;
 use crate::drain::Drain;
@@ -58,6 +60,8 @@ pub struct Config {
     pub streams: usize,
     /// The most connections at the same time.
     pub connections: usize,
+    /// Bytes of large answers that may wait for slow readers, over all connections.
+    pub waiting_bytes: usize,
     /// How often a silent stream says that it is alive.
     pub keep_alive: Duration,
     /// How long a client may read nothing of what is sent to it.
@@ -90,6 +94,8 @@ struct Inner {
     gate: Gate,
     sessions: Arc<Sessions>,
     streams: Arc<Semaphore>,
+    /// Room for large answers that wait, in KiB.
+    waiting: Arc<Semaphore>,
     metrics: Metrics,
     telemetry: Telemetry,
     /// Who answers, as JSON.
@@ -125,6 +131,7 @@ impl Endpoint {
             gate,
             sessions,
             streams,
+            waiting: Arc::new(Semaphore::new((config.waiting_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS))),
             metrics,
             telemetry,
             server: String::from_utf8(server).unwrap_or_default(),

@@ -118,7 +118,7 @@ impl Gateway {
 
     /// Has lists asked for anew that have outlived their time; this question is answered with what there is.
     fn refresh(view: &View) {
-        for part in view.parts() {
+        for part in view.parts().iter().filter(|part| part.catalog.is_stale()) {
             for offer in part.offers().iter().filter(|offer| offer.wants_refresh()) {
                 // Where so much waits to be worked off, a later question will do.
                 part.team.signals.say(offer.name(), Signal::ListStale);

@@ -94,6 +94,18 @@ pub struct Grant {
     pub hosts: Vec<HostRule>,
     /// Whether it gets the values of template variables without screening.
     pub raw_values: bool,
+    /// Whether its guests may be used again.
+    pub guests: Guests,
+}
+
+/// How long a guest lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Guests {
+    /// For one call.
+    #[default]
+    Fresh,
+    /// For several calls of one caller.
+    Reused,
 }
 
 /// A granted folder.
@@ -242,7 +254,7 @@ impl Permit {
         let place = self.place.iter().flat_map(Trace::metadata);
         let known = |key: &str| self.place.is_some() && matches!(key, "traceparent" | "tracestate");
         let others = self.call.metadata.iter().filter(|(key, _)| !known(key));
-        others.cloned().chain(place).collect()
+        others.map(|(key, json)| (key.to_owned(), json.to_owned())).chain(place).collect()
     }
 
     /// What came with the question.

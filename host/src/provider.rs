@@ -7,16 +7,14 @@ mod counted;
 mod error;
 mod paid;
 mod probe;
+mod questions;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
-use wasmtime::Store;
-use wasmtime::component::Instance;
 
 use self::breaker::Breaker;
 use self::convert::{Left, entry_page, reading, template_match, template_page, versions};
@@ -24,12 +22,12 @@ pub use self::error::CallError;
 pub use self::probe::{LoadError, Probed};
 use crate::metrics::Tally;
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::policy::{Grant, Permit, Ration};
+use crate::policy::{Grant, Guests, Permit, Ration};
 use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
 use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
 use crate::sandbox::{
-    Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Pace, Queue, Sandbox, State, Threads,
+    Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Owner, Pace, Queue, Sandbox, Threads, Work,
 };
 use crate::uri::Uri;
 
@@ -196,12 +194,8 @@ impl Provider {
         self.compiled.versions.is_some()
     }
 
-    /// Waits for one of its turns, opens a guest, and makes one call.
-    async fn call<T: Send>(
-        &self,
-        permit: Permit,
-        act: impl for<'a> FnOnce(&'a mut Store<State>, &'a Instance) -> BoxFuture<'a, wasmtime::Result<T>> + Send,
-    ) -> Result<T, CallError> {
+    /// Waits for one of its turns, and has a guest do some work.
+    async fn call<W: Work>(&self, permit: Permit, work: &W) -> Result<W::Answer, CallError> {
         let queue = Queue::join(self.tally.clone(), self.grant.limits.queue);
         let Some(Ok(_turn)) = queue.wait(self.turns.acquire()).await else {
             return Err(CallError::Busy);
@@ -222,9 +216,11 @@ impl Provider {
             tally: self.tally.clone(),
             ration: self.ration.clone(),
         };
+        let owner = (self.grant.guests == Guests::Reused)
+            .then(|| Owner { revision: self.revision, caller: lease.permit.caller().cloned() });
         // On the heap: all that goes on around a guest is large, and each future that waits for it would hold
         // it in itself, and copy it where it is handed on, until a thread's stack has no room for it.
-        let ran = Box::pin(self.sandbox.run(&self.compiled, lease, queue, act));
+        let ran = Box::pin(self.sandbox.run(&self.compiled, lease, queue, owner, work));
         ran.await.map_err(|fault| self.blame(fault))
     }
 
@@ -240,24 +236,13 @@ impl Provider {
     }
 
     async fn describe_once(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        let compiled = self.compiled.clone();
-        self.call(permit, move |store, instance| {
-            Box::pin(async move { compiled.fitting(&mut *store, instance)?.call_describe(store).await })
-        })
-        .await
+        self.call(permit, &questions::Describe(&self.compiled)).await
     }
 
     async fn list_once(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
-        let resources = self.compiled.resources.clone();
         let ListQuery { cursor, limit, uri_prefix, kind } = query;
         let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
-        let page = self
-            .call(permit, move |store, instance| {
-                Box::pin(async move {
-                    resources.load(&mut *store, instance)?.call_list_resources(store, &query).await
-                })
-            })
-            .await?;
+        let page = self.call(permit, &questions::List(&self.compiled, query)).await?;
         let page = page.map_err(|error| self.told(error))?;
         entry_page(page, self.grant.limits.page, &self.grant.secrets)
     }
@@ -267,28 +252,13 @@ impl Provider {
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<Listed<Template>, CallError> {
-        let resources = self.compiled.resources.clone();
-        let page = self
-            .call(permit, move |store, instance| {
-                Box::pin(async move {
-                    let resources = resources.load(&mut *store, instance)?;
-                    resources.call_list_templates(store, cursor.as_deref()).await
-                })
-            })
-            .await?;
+        let page = self.call(permit, &questions::Templates(&self.compiled, cursor)).await?;
         let page = page.map_err(|error| self.told(error))?;
         template_page(page, self.grant.limits.page, &self.grant.secrets)
     }
 
     async fn match_once(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        let (resources, uri) = (self.compiled.resources.clone(), uri.clone());
-        let found = self
-            .call(permit, move |store, instance| {
-                Box::pin(async move {
-                    resources.load(&mut *store, instance)?.call_match_uri(store, uri.as_str()).await
-                })
-            })
-            .await?;
+        let found = self.call(permit, &questions::Matching(&self.compiled, uri.as_str())).await?;
         Ok(found.map(template_match))
     }
 
@@ -299,20 +269,14 @@ impl Provider {
         matched: Option<Match>,
         known_version: Option<String>,
     ) -> Result<Reading, CallError> {
-        let (resources, holds_one) = (self.compiled.resources.clone(), known_version.is_some());
+        let holds_one = known_version.is_some();
         let request = wit::ReadRequest {
             uri: uri.to_string(),
             matched: matched
                 .map(|found| wit::TemplateMatch { uri_template: found.template, variables: found.values }),
             known_version,
         };
-        let answer = self
-            .call(permit, move |store, instance| {
-                Box::pin(async move {
-                    resources.load(&mut *store, instance)?.call_read_resource(store, &request).await
-                })
-            })
-            .await?;
+        let answer = self.call(permit, &questions::Read(&self.compiled, request)).await?;
         let mut left = Left::new(&self.grant.secrets);
         let answer = answer.map_err(|error| match error {
             WitError::NotModified if holds_one => CallError::NotModified,
@@ -324,7 +288,7 @@ impl Provider {
     }
 
     async fn complete_once(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
-        let Some(completion) = self.compiled.completion.clone() else {
+        let Some(functions) = &self.compiled.completion else {
             return Ok(Completion::default());
         };
         let request = completion_provider::CompletionRequest {
@@ -333,13 +297,7 @@ impl Provider {
             prefix: ask.prefix,
             filled: ask.filled,
         };
-        let answer = self
-            .call(permit, move |store, instance| {
-                Box::pin(async move {
-                    completion.load(&mut *store, instance)?.call_complete(store, &request).await
-                })
-            })
-            .await?;
+        let answer = self.call(permit, &questions::Complete(functions, request)).await?;
         let mut answer = answer.map_err(|error| self.told(error))?;
         let more = answer.more || answer.values.len() > COMPLETIONS;
         answer.values.truncate(COMPLETIONS);
@@ -347,17 +305,11 @@ impl Provider {
     }
 
     async fn versions_once(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
-        let Some(indices) = self.compiled.versions.clone() else {
+        let Some(functions) = &self.compiled.versions else {
             return Err(CallError::Failed("it does not tell versions".into()));
         };
         let asked: Vec<String> = uris.iter().map(ToString::to_string).collect();
-        let answer = self
-            .call(permit, move |store, instance| {
-                Box::pin(
-                    async move { indices.load(&mut *store, instance)?.call_versions(store, &asked).await },
-                )
-            })
-            .await?;
+        let answer = self.call(permit, &questions::Versions(functions, asked)).await?;
         versions(answer.map_err(|error| self.told(error))?, uris.len())
     }
 
@@ -382,6 +334,12 @@ impl Provider {
         for note in left.notes() {
             tracing::warn!(team, provider, %note, "left out of an answer");
         }
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.sandbox.forget(self.revision);
     }
 }
 

@@ -1,10 +1,13 @@
 //! What is asked and answered, as plain data: entries, templates, contents, and who asks.
 //! No protocol and no engine: both ends convert to and from these.
 
-use std::sync::Arc;
+use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
@@ -35,6 +38,8 @@ pub struct Entry {
     pub version: Option<String>,
     /// What few entries have.
     pub details: Details,
+    /// For all who are shown it.
+    pub written: Written,
 }
 
 /// A family of readable things.
@@ -52,6 +57,32 @@ pub struct Template {
     pub mime_type: Option<String>,
     /// What few templates have.
     pub details: Details,
+    /// For all who are shown it.
+    pub written: Written,
+}
+
+/// How something was written the first time that it was shown, for all to whom it is shown again. How that is, is the
+/// affair of whoever writes it, who must write it in one way only. A clone is not written yet.
+#[derive(Default)]
+pub struct Written(OnceLock<Bytes>);
+
+impl Written {
+    /// What was written, now or before.
+    pub fn or_write(&self, write: impl FnOnce() -> Vec<u8>) -> &Bytes {
+        self.0.get_or_init(|| write().into())
+    }
+}
+
+impl Clone for Written {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Written")
+    }
 }
 
 /// What few entries and templates have.
@@ -146,11 +177,35 @@ impl Freshness {
 #[derive(Debug, Clone)]
 pub struct Reading {
     /// One or several pieces, never none. Shared, so that many can be given one answer.
-    pub contents: Arc<[Content]>,
+    pub contents: Arc<Contents>,
     /// The version of all of it.
     pub version: Option<String>,
     /// How long it may be reused.
     pub freshness: Freshness,
+    /// Whether others are given the same contents.
+    pub kept: bool,
+}
+
+/// The pieces that a read gave.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pieces: Box<[Content]>,
+    /// For all who are given them.
+    pub written: Written,
+}
+
+impl FromIterator<Content> for Contents {
+    fn from_iter<T: IntoIterator<Item = Content>>(pieces: T) -> Self {
+        Self { pieces: pieces.into_iter().collect(), written: Written::default() }
+    }
+}
+
+impl Deref for Contents {
+    type Target = [Content];
+
+    fn deref(&self) -> &[Content] {
+        &self.pieces
+    }
 }
 
 impl Reading {
@@ -245,20 +300,62 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// Pairs of texts, kept in one piece: there are some with every request, and most are never looked at.
+#[derive(Clone, Default)]
+pub struct Pairs {
+    text: String,
+    /// Where each first and each second ends.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Pairs {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All of them, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let begins = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
+        begins
+            .zip(&self.ends)
+            .map(|(begin, (middle, end))| (&self.text[begin..*middle], &self.text[*middle..*end]))
+    }
+}
+
+impl fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for Pairs {
+    fn from_iter<T: IntoIterator<Item = (&'a str, &'a str)>>(pairs: T) -> Self {
+        let mut all = Self::default();
+        for (one, other) in pairs {
+            all.text.push_str(one);
+            let middle = all.text.len();
+            all.text.push_str(other);
+            all.ends.push((middle, all.text.len()));
+        }
+        all
+    }
+}
+
 /// One question on its way down: who asks, and what came with the question.
 #[derive(Debug, Default)]
 pub struct Call {
     /// None when the host itself asks.
     pub caller: Option<Caller>,
     /// The metadata of the request: key and JSON text.
-    pub metadata: Vec<(String, String)>,
+    pub metadata: Pairs,
     /// Whether the metadata holds nothing but what the protocol itself puts there. Anything else is part of
     /// the question: its answer is not for others.
     pub plain: bool,
     /// Where it belongs in a trace, if who asks says so.
     pub trace: Option<Trace>,
     /// The id of the request, as JSON; for the audit log.
-    pub request: Option<String>,
+    pub request: Option<Arc<str>>,
     /// Where reports of progress go; none where nobody asked for them.
     pub progress: Option<mpsc::Sender<Progress>>,
     cancelled: AtomicBool,
@@ -283,8 +380,9 @@ impl Call {
     /// What it causes belongs there; its metadata says so, too.
     pub fn put_into(&mut self, trace: Trace) {
         let keys = ["traceparent", "tracestate"];
-        self.metadata.retain(|(key, _)| !keys.contains(&key.as_str()));
-        self.metadata.extend(trace.metadata());
+        let own: Vec<_> = trace.metadata().collect();
+        let others = self.metadata.iter().filter(|(key, _)| !keys.contains(key));
+        self.metadata = others.chain(own.iter().map(|(key, json)| (key.as_str(), json.as_str()))).collect();
         self.trace = Some(trace);
     }
 
@@ -302,6 +400,13 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_come_out_as_they_went_in() {
+        let pairs = [("a", "1"), ("", ""), ("ü", "\"x\""), ("b", "")];
+        assert_eq!(pairs.into_iter().collect::<Pairs>().iter().collect::<Vec<_>>(), pairs);
+        assert!(Pairs::default().is_empty() && Pairs::default().iter().next().is_none());
+    }
 
     #[test]
     fn freshness_merges_to_the_more_careful() {

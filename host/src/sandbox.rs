@@ -10,6 +10,7 @@ mod compiler;
 mod engine;
 mod fault;
 mod folder;
+mod guest;
 mod host;
 mod limits;
 mod log;
@@ -20,23 +21,25 @@ mod pace;
 mod queue;
 mod state;
 mod threads;
+mod warm;
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use futures_util::future::BoxFuture;
-use tokio::sync::Semaphore;
-use wasmtime::component::{Instance, Linker};
-use wasmtime::{Engine, Store};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::Engine;
+use wasmtime::component::Linker;
 
 pub use self::cache::{CacheError, Config as CacheConfig, Place};
 pub use self::compiled::{Compiled, Rejection};
 use self::compiler::Compiler;
 pub use self::compiler::Config as CompilerConfig;
 pub use self::fault::{Fault, FaultKind};
-use self::fault::{Seen, classify};
+use self::fault::{Seen, classify, plain};
+use self::guest::Guest;
+pub use self::guest::Work;
 pub use self::outbox::{Inbox, Outbox, outbox};
 pub use self::outgoing::Outgoing;
 pub use self::pace::Pace;
@@ -44,6 +47,8 @@ pub use self::queue::Queue;
 pub use self::state::{Lease, Signal, State};
 use self::threads::AllThreads;
 pub use self::threads::Threads;
+pub use self::warm::Owner;
+use self::warm::Warm;
 use crate::drain::Drain;
 use crate::metrics::Metrics;
 use crate::name::{ProviderName, TeamName};
@@ -75,7 +80,8 @@ pub enum SetUpError {
 pub struct Sandbox {
     engine: Engine,
     linker: Linker<State>,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
+    warm: Warm,
     ticker: limits::Ticker,
     compiler: Compiler,
     threads: AllThreads,
@@ -89,13 +95,19 @@ impl Sandbox {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let failed = |error: wasmtime::Error| SetUpError::Engine(format!("{error:#}"));
         let engine = engine::engine(config.slots).map_err(failed)?;
+        let (warm, metrics) = (Warm::new(config.slots, drain), Metrics::default());
+        let waiting = warm.clone();
+        metrics.reading("larder_guests_waiting", "Guests that wait for another call.", move || {
+            waiting.len() as u64
+        });
         Ok(Self {
             linker: engine::linker(&engine).map_err(failed)?,
-            slots: Semaphore::new(config.slots as usize),
+            slots: Arc::new(Semaphore::new(config.slots as usize)),
+            warm,
             ticker: limits::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
             compiler: Compiler::new(&config.compiler, &engine, drain)?,
             threads: AllThreads::default(),
-            metrics: Metrics::default(),
+            metrics,
             engine,
         })
     }
@@ -105,34 +117,61 @@ impl Sandbox {
         &self.metrics
     }
 
-    /// Waits for a slot, opens a guest, lets `act` call it, and closes it, all within the limits of the lease.
-    pub async fn run<T: Send>(
+    /// Has a guest do some work, within the limits of the lease. It is a new one, and its end is that of the call; unless
+    /// it may be used again for its owner.
+    pub async fn run<W: Work>(
         &self,
         compiled: &Compiled,
         lease: Lease,
         queue: Queue,
-        act: impl for<'a> FnOnce(&'a mut Store<State>, &'a Instance) -> BoxFuture<'a, wasmtime::Result<T>> + Send,
-    ) -> Result<T, Fault> {
-        let grant = lease.grant.clone();
-        let Some(Ok(_slot)) = queue.wait(self.slots.acquire()).await else {
+        owner: Option<Owner>,
+        work: &W,
+    ) -> Result<W::Answer, Fault> {
+        let wall = lease.grant.limits.wall;
+        if let Some(owner) = &owner
+            && let Some((mut guest, slot)) = self.warm.take(owner)
+        {
+            drop(queue);
+            guest.store.data_mut().begin(lease.clone());
+            let again = async { Ok(guest) };
+            match self.call(compiled, (again, wall), slot, Some(owner.clone()), work).await {
+                // It may be what an earlier call left behind; and to read twice does no harm.
+                Err(fault) if fault.kind.may_be_of_the_past() => {
+                    tracing::debug!(provider = lease.provider.as_str(), fault = %fault.kind, "a guest that was called before failed: a new one is asked");
+                }
+                ended => return ended,
+            }
+            // Its slot is free again, unless somebody was quicker.
+            let slot = self.slots.clone().try_acquire_owned().map_err(|_| plain(FaultKind::Crowded))?;
+            return self.call(compiled, (self.open(lease), wall), slot, Some(owner.clone()), work).await;
+        }
+        let Some(Ok(slot)) = queue.wait(self.slots.clone().acquire_owned()).await else {
             return Err(plain(FaultKind::Crowded));
         };
         drop(queue);
+        self.call(compiled, (self.open(lease), wall), slot, owner, work).await
+    }
+
+    async fn call<W: Work>(
+        &self,
+        compiled: &Compiled,
+        (guest, wall): (impl Future<Output = Result<Guest, Fault>>, Duration),
+        slot: OwnedSemaphorePermit,
+        owner: Option<Owner>,
+        work: &W,
+    ) -> Result<W::Answer, Fault> {
         let _ticking = self.ticker.run();
-        let (tally, ration, began) = (lease.tally.clone(), lease.ration.clone(), Instant::now());
-        let wall = grant.limits.wall;
-        let until = tokio::time::Instant::now() + wall;
+        let began = Instant::now();
+        let until = (began + wall).into();
+        let guest = tokio::time::timeout_at(until, guest).await;
+        let mut guest = guest.unwrap_or_else(|_| Err(plain(FaultKind::Wall(wall))))?;
+        let lease = &guest.store.data().lease;
+        let (grant, tally, ration) = (lease.grant.clone(), lease.tally.clone(), lease.ration.clone());
         let threads = lease.threads.clone();
-        let opening = tokio::time::timeout_at(until, self.store(lease));
-        let mut store = opening.await.unwrap_or_else(|_| Err(plain(FaultKind::Wall(wall))))?;
-        let log = store.data().log.clone();
-        let spent = limits::arm(&mut store, grant.limits.cpu);
+        let spent = guest.arm();
         let answer = {
             // Pinned here: a future that is given away by value is held twice by whoever waits for it.
-            let work = pin!(async {
-                let instance = compiled.pre.instantiate_async(&mut store).await?;
-                act(&mut store, &instance).await
-            });
+            let work = pin!(guest.work(&compiled.pre, work));
             let work = pin!(limits::counted(&tally, ration.as_deref(), work));
             let work = async {
                 match &threads {
@@ -144,50 +183,42 @@ impl Sandbox {
         };
         tally.durations.note(began.elapsed());
         let error = match answer {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => error,
-            // Its team had used up what it has of processors, and it was made to wait.
-            Err(_) if store.data().meter.stood_still => return Err(plain(FaultKind::Crowded)),
-            Err(_) => return Err(Fault { stderr: log.tail(), ..plain(FaultKind::Wall(wall)) }),
+            Ok(Ok(answer)) => {
+                if let Some(owner) = owner {
+                    self.warm.keep(owner, guest, slot);
+                }
+                return Ok(answer);
+            }
+            Ok(Err(error)) => Some(error),
+            Err(_) => None,
         };
-        if store.data().meter.crowded {
+        let state = guest.store.data();
+        let stderr = state.log.tail();
+        let Some(error) = error else {
+            // Its team had used up what it has of processors, and it was made to wait.
+            if state.meter.stood_still {
+                return Err(plain(FaultKind::Crowded));
+            }
+            return Err(Fault { stderr, ..plain(FaultKind::Wall(wall)) });
+        };
+        if state.meter.crowded {
             return Err(plain(FaultKind::Crowded));
         }
-        let seen =
-            Seen { out_of_cpu: spent.load(Ordering::Relaxed), out_of_memory: store.data().meter.refused };
+        let seen = Seen { out_of_cpu: spent.load(Ordering::Relaxed), out_of_memory: state.meter.refused };
         let kind = classify(&error, &seen, &grant.limits);
         let said = format!("{error:?}");
         // A backtrace has names of the guest's own making in it, as long as it likes.
         let detail = grant.secrets.redact(&said).chars().take(DETAIL).collect();
-        Err(Fault { kind, detail, stderr: log.tail() })
+        Err(Fault { kind, detail, stderr })
+    }
+
+    /// Ends the guests that wait for calls of a revision which is not served any more.
+    pub fn forget(&self, revision: u64) {
+        self.warm.forget(revision);
     }
 
     /// The threads for a provider that was granted folders.
     pub fn threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<Threads> {
         self.threads.of(team, provider)
     }
-
-    async fn store(&self, lease: Lease) -> Result<Store<State>, Fault> {
-        let result = usize::try_from(lease.grant.limits.result).unwrap_or(usize::MAX);
-        let state = match lease.threads.clone() {
-            Some(threads) => threads.open(|| State::new(lease)).await.map_err(Into::into).flatten(),
-            None => State::new(lease),
-        };
-        let state = state.map_err(|error| {
-            // A granted folder that is gone is the operator's to know, and not what a guest did.
-            Fault {
-                detail: format!("{error:#}"),
-                ..plain(FaultKind::Trap("what it was granted cannot be opened".into()))
-            }
-        })?;
-        let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.meter);
-        store.set_hostcall_fuel(result);
-        store.set_max_component_handles(state::HANDLES);
-        Ok(store)
-    }
-}
-
-fn plain(kind: FaultKind) -> Fault {
-    Fault { detail: kind.to_string(), kind, stderr: String::new() }
 }

@@ -24,7 +24,7 @@ const ROOF: usize = 8;
 
 /// Libraries that only these rooms may name.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("axum", &["endpoint"]),
+    ("hyper", &["admin", "endpoint"]),
     ("wasmtime", &["sandbox", "provider"]),
     ("wasmtime_wasi", &["sandbox"]),
     ("wasmtime_wasi_http", &["sandbox"]),

@@ -90,7 +90,7 @@ impl Index {
 /// Things filed under a prefix. Looking one up costs as many steps as there are different lengths of prefix,
 /// however many things there are.
 #[derive(Debug)]
-struct Prefixes<T> {
+pub(super) struct Prefixes<T> {
     filed: HashMap<Box<str>, Vec<T>>,
     /// Longest first.
     lengths: Vec<usize>,
@@ -103,17 +103,17 @@ impl<T> Default for Prefixes<T> {
 }
 
 impl<T: Copy> Prefixes<T> {
-    fn add(&mut self, prefix: &str, thing: T) {
+    pub(super) fn add(&mut self, prefix: &str, thing: T) {
         self.filed.entry(prefix.into()).or_default().push(thing);
     }
 
-    fn seal(&mut self) {
+    pub(super) fn seal(&mut self) {
         let lengths: BTreeSet<_> = self.filed.keys().map(|prefix| prefix.len()).collect();
         self.lengths = lengths.into_iter().rev().collect();
     }
 
     /// All whose prefix this text begins with, the longest prefix first.
-    fn of(&self, text: &str) -> impl Iterator<Item = T> {
+    pub(super) fn of(&self, text: &str) -> impl Iterator<Item = T> {
         self.lengths
             .iter()
             .filter_map(|&length| self.filed.get(text.get(..length)?))

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::index::Prefixes;
+use super::lasting::Lasting;
 use super::shown::shown;
 use crate::name::{Digest, ProviderName};
 use crate::provider::{Probed, Provider};
@@ -48,6 +50,8 @@ pub struct Offer {
     /// When a newer list was last asked for; the newer list is an offer of its own.
     refresh: Mutex<Option<Instant>>,
     schemes: BTreeSet<String>,
+    /// Its templates, by what they begin with.
+    pub(super) prefixes: Prefixes<usize>,
 }
 
 impl Offer {
@@ -59,7 +63,13 @@ impl Offer {
         let mut templates: Vec<_> = probed.templates.into_iter().map(Arc::new).collect();
         templates.sort_by(|a, b| a.pattern.as_str().cmp(b.pattern.as_str()));
         let shown = shown(&entries, &templates, probed.rest.is_some(), probed.freshness.scope);
+        let mut prefixes = Prefixes::default();
+        for (at, template) in templates.iter().enumerate() {
+            prefixes.add(template.pattern.literal_prefix(), at);
+        }
+        prefixes.seal();
         Self {
+            prefixes,
             schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
             shown,
             provider,
@@ -86,8 +96,19 @@ impl Offer {
     }
 
     /// How long its part of a list may still be reused.
-    pub fn freshness(&self) -> Freshness {
-        Freshness { ttl: self.freshness.ttl.saturating_sub(self.asked.elapsed()), ..self.freshness }
+    pub(super) fn lasting(&self) -> Lasting {
+        Lasting::of(self.freshness, self.asked)
+    }
+
+    /// The time of a personal list is that of the answer which its caller gets.
+    pub(super) fn entries_last(&self) -> Lasting {
+        if self.is_personal() { self.lasting().for_ever() } else { self.lasting() }
+    }
+
+    /// When it should be asked for a newer list; none if never.
+    pub(super) fn stale_at(&self) -> Option<Instant> {
+        let Freshness { ttl, .. } = self.freshness;
+        (!ttl.is_zero()).then(|| self.asked.checked_add(ttl.max(SELDOM))).flatten()
     }
 
     /// Whether its list depends on who asks: what the catalog holds of it is what the host was shown.
@@ -98,8 +119,7 @@ impl Offer {
     /// Whether its list has outlived its time and somebody should ask for a newer one. Says so once, and
     /// again only when no newer list has come for long.
     pub fn wants_refresh(&self) -> bool {
-        let age = self.asked.elapsed();
-        if self.freshness.ttl.is_zero() || age <= self.freshness.ttl.max(SELDOM) {
+        if self.stale_at().is_none_or(|stale| Instant::now() <= stale) {
             return false;
         }
         let mut refresh = self.refresh.lock().unwrap_or_else(PoisonError::into_inner);

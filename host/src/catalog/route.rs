@@ -11,6 +11,8 @@ use crate::uri::Uri;
 /// One way to ask for a URI.
 #[derive(Debug)]
 pub enum Route<'a> {
+    /// It lists it.
+    Listed(&'a Arc<Offer>),
     /// With the values that the host matched, if it did.
     Matched(&'a Arc<Offer>, Option<Match>),
     /// Its provider decides whether it is one of its own.
@@ -40,7 +42,7 @@ impl Catalog {
 
     /// The way to ask who lists it.
     pub fn exact<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
-        self.by_uri(uri.as_str()).map(|offer| Route::Matched(offer, own_match(offer, uri)))
+        self.by_uri(uri.as_str()).map(Route::Listed)
     }
 
     /// All other ways, the nearest first.
@@ -70,6 +72,18 @@ impl Catalog {
 }
 
 impl Offer {
+    /// What its own templates make of a URI that it lists. It named the URI itself, so values that are not fit are no
+    /// reason to refuse it; they are only not handed over.
+    pub fn own_match(&self, uri: &Uri) -> Option<Match> {
+        let patterns = self.prefixes.of(uri.as_str()).map(|at| &self.templates[at].pattern);
+        let mut effort = Effort::default();
+        let best = patterns
+            .filter_map(|pattern| Some((pattern, pattern.matches_within(uri.as_str(), &mut effort)?)))
+            .max_by_key(|(pattern, _)| pattern.specificity());
+        let (pattern, captures) = best.filter(|(_, captures)| captures.screen().is_ok())?;
+        Some(Match { template: pattern.as_str().to_owned(), values: captures.values })
+    }
+
     /// What to make of its provider's word on a URI inside its claims. Where it named one of the templates that it lists, its last
     /// variable took slashes: then the values are those that the host reads, screened as for any other template.
     /// What a provider matches by a rule of its own is its own affair.
@@ -92,16 +106,4 @@ fn screened<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Ro
         Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
         _ => Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values })),
     }
-}
-
-/// What a provider's own templates make of a URI that it lists. It named the URI itself, so values
-/// that are not fit are no reason to refuse it; they are only not handed over.
-fn own_match(offer: &Offer, uri: &Uri) -> Option<Match> {
-    let patterns = offer.templates.iter().map(|template| &template.pattern);
-    let mut effort = Effort::default();
-    let best = patterns
-        .filter_map(|pattern| Some((pattern, pattern.matches_within(uri.as_str(), &mut effort)?)))
-        .max_by_key(|(pattern, _)| pattern.specificity());
-    let (pattern, captures) = best.filter(|(_, captures)| captures.screen().is_ok())?;
-    Some(Match { template: pattern.as_str().to_owned(), values: captures.values })
 }

@@ -49,7 +49,7 @@ impl Fields {
     }
 
     fn entry(&mut self, entry: &Entry) {
-        let Entry { uri, name, title, description, mime_type, size, version, details } = entry;
+        let Entry { uri, name, title, description, mime_type, size, version, details, written: _ } = entry;
         self.text(uri.as_str());
         self.text(name);
         self.texts([title, description, mime_type, version]);
@@ -58,7 +58,7 @@ impl Fields {
     }
 
     fn template(&mut self, template: &Template) {
-        let Template { pattern, name, title, description, mime_type, details } = template;
+        let Template { pattern, name, title, description, mime_type, details, written: _ } = template;
         self.text(pattern.as_str());
         self.text(name);
         self.texts([title, description, mime_type]);
@@ -93,6 +93,7 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resource::Written;
     use crate::template::Pattern;
     use crate::uri::Uri;
 
@@ -106,6 +107,7 @@ mod tests {
             size: None,
             version: None,
             details: Details::default(),
+            written: Written::default(),
         }
     }
 
@@ -149,6 +151,7 @@ mod tests {
             description: None,
             mime_type: None,
             details: Details::default(),
+            written: Written::default(),
         };
         all.push(shown(&[], &[], false, Scope::Everyone));
         all.push(shown(&[], &[], true, Scope::Everyone));

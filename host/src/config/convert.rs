@@ -167,6 +167,7 @@ fn endpoint(
         session_idle: time(server.session_idle, 30 * 60),
         streams,
         connections,
+        waiting_bytes: server.waiting_bytes.map_or(256 << 20, |size| size.0),
         keep_alive: time(server.keep_alive, 15),
         stall: STALL,
         auth,

@@ -112,6 +112,7 @@ pub(super) struct Server {
     pub(super) connections: Option<Spanned<NonZeroU32>>,
     pub(super) watched_uris: Option<NonZeroU32>,
     pub(super) guests: Option<NonZeroU32>,
+    pub(super) waiting_bytes: Option<Size<usize>>,
     pub(super) keep_alive: Option<Time>,
     pub(super) grace: Option<Time>,
     pub(super) log: Log,
@@ -227,8 +228,16 @@ pub(super) struct Provider {
     pub(super) secrets: Vec<Spanned<String>>,
     pub(super) priority: Option<i32>,
     pub(super) raw_values: Option<bool>,
+    pub(super) guests: Option<Guests>,
     pub(super) approve: Option<Approval>,
     pub(super) limits: Limits,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Guests {
+    Fresh,
+    Reuse,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -129,6 +129,7 @@ fn every_key_counts() {
         "keep_alive = '2s'",
         "grace = '2s'",
         "body_limit = '2B'",
+        "waiting_bytes = '2B'",
         "hosts = ['x']",
         "dialects = ['resources-get']",
         "page_size = { resources = 2 }",

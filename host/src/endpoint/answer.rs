@@ -4,13 +4,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::HeaderMap;
 use futures_util::FutureExt as _;
+use http::HeaderMap;
 
 use super::Endpoint;
 use super::dialect::{self, Ear};
 use super::era::{LEGACY, Legacy, MODERN, claims};
-use super::json::{Object, object};
+use super::json::{Object, object, write_objects};
 use super::message::{Id, Request};
 use super::method::{self, Ask};
 use super::progress::Waiting;
@@ -18,7 +18,7 @@ use super::refusal::{INTERNAL, METHOD, Refusal};
 use super::show;
 use crate::gateway::Error;
 use crate::metrics::Era as Generation;
-use crate::resource::{Body, Call, Caller, Completion, Freshness, Page, Reading, Scope};
+use crate::resource::{Body, Call, Caller, Completion, Content, Freshness, Page, Reading, Scope};
 use crate::trace::Open;
 use crate::uri::Uri;
 
@@ -116,15 +116,13 @@ impl Endpoint {
             Ask::Ping => self.result(id, modern, Hints::default(), |_| {}),
             Ask::List { cursor, filter } => {
                 let page = gateway.list(call, cursor.as_deref(), &filter).await?;
-                self.page(id, modern, &page, |o| {
-                    o.objects("resources", &page.items, |o, entry| show::entry(o, entry));
-                })
+                let items: Vec<_> = page.items.iter().map(|entry| show::listed(entry)).collect();
+                self.page(id, modern, &page, "resources", &items)
             }
             Ask::Templates { cursor, filter } => {
                 let page = gateway.templates(call, cursor.as_deref(), &filter).await?;
-                self.page(id, modern, &page, |o| {
-                    o.objects("resourceTemplates", &page.items, |o, template| show::template(o, template));
-                })
+                let items: Vec<_> = page.items.iter().map(|item| show::listed_template(item)).collect();
+                self.page(id, modern, &page, "resourceTemplates", &items)
             }
             Ask::Read { uri, held } => {
                 let reading = gateway.read(call, &uri, held.as_deref()).await?;
@@ -212,26 +210,28 @@ impl Endpoint {
     fn recorded(&self, request: &Request<'_>, headers: Option<&HeaderMap>, caller: &Caller) -> Option<Open> {
         let telemetry = Some(&self.0.telemetry).filter(|telemetry| telemetry.is_on())?;
         let mut call = method::call(&request.params, caller.clone()).ok()?;
-        call.request = Some(request.id.json().to_owned());
+        call.request = Some(request.id.shared());
         headers.into_iter().for_each(|headers| method::trace(&mut call, headers));
         telemetry.request(&mut call, &request.method)
     }
 
-    fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
-        self.result(id, modern, Hints { freshness: Some(page.freshness), version: None }, |o| {
-            fill(o);
+    fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, key: &str, items: &[&[u8]]) -> Vec<u8> {
+        let room = 512 + items.iter().map(|item| item.len() + 1).sum::<usize>();
+        let hints = Hints { freshness: Some(page.freshness), version: None };
+        self.sized_result(room, id, modern, hints, |o| {
+            o.lines(key, items.iter().copied());
             o.maybe("nextCursor", page.next.as_deref());
         })
     }
 
     fn reading(&self, id: &Id, modern: bool, reading: &Reading) -> Vec<u8> {
         let hints = Hints::of(reading);
-        let sizes = reading.contents.iter().map(|content| match &content.body {
-            Body::Text(text) => text.len() + text.len() / 8,
-            Body::Blob(bytes) => bytes.len() / 3 * 4,
-        });
-        let room = 512 + sizes.map(|size| size + 256).sum::<usize>();
-        self.sized_result(room, id, modern, hints, |o| {
+        if reading.kept {
+            let written = reading.contents.written.or_write(|| written(&reading.contents));
+            return self
+                .sized_result(512 + written.len(), id, modern, hints, |o| o.bytes("contents", written));
+        }
+        self.sized_result(512 + room(&reading.contents), id, modern, hints, |o| {
             o.objects("contents", reading.contents.iter(), show::content)
         })
     }
@@ -362,6 +362,22 @@ impl Hints<'_> {
             o.maybe(show::VERSION_KEY, self.version);
         });
     }
+}
+
+/// All contents of an answer, as an array.
+fn written(contents: &[Content]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(room(contents));
+    write_objects(&mut out, contents, show::content);
+    out
+}
+
+/// About as many bytes as contents take when they are written.
+fn room(contents: &[Content]) -> usize {
+    let sizes = contents.iter().map(|content| match &content.body {
+        Body::Text(text) => text.len() + text.len() / 8,
+        Body::Blob(bytes) => bytes.len().div_ceil(3) * 4,
+    });
+    sizes.map(|size| size + 256).sum()
 }
 
 fn milliseconds(ttl: Duration) -> u64 {

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use axum::http::header;
-use axum::http::request::Parts;
-use axum::response::Response;
+use http::HeaderMap;
+use http::header;
+use http::request::Parts;
+
 use tokio::sync::watch;
 
 pub use self::address::{Audience, BadAudience, BadUrl, SecureUrl};
@@ -226,8 +227,8 @@ impl Gate {
     }
 
     /// Tells a client what it lacks.
-    pub(super) fn challenge(&self, denied: &Denied, response: &mut Response) {
-        denied.challenge(response.headers_mut(), self.0.state.load().config.oauth.as_ref());
+    pub(super) fn challenge(&self, denied: &Denied, headers: &mut HeaderMap) {
+        denied.challenge(headers, self.0.state.load().config.oauth.as_ref());
     }
 }
 

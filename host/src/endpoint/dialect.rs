@@ -130,7 +130,7 @@ impl Endpoint {
 /// The result of `resources/get`.
 pub(super) fn got(o: &mut Object<'_>, uri: &str, entry: Option<&Entry>, reading: &Reading) {
     o.object("resource", |o| resource(o, uri, entry, reading.version.as_deref()));
-    match &*reading.contents {
+    match &**reading.contents {
         [one] => o.object("contents", |o| content(o, one)),
         // The dialect has one; what a provider gave more is not kept back.
         several => o.objects("contents", several, |o, one| {

@@ -1,9 +1,9 @@
 //! Who may knock: the names under which this server is called, and the web pages that may call it. Checked before
 //! anything else of a request is looked at, since a page of anyone's can make a browser send requests to this machine.
 
-use axum::http::header::{self, HeaderValue};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use http::header::{self, HeaderValue};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 
 use super::refusal::{REQUEST, Refusal, clip};
 
@@ -52,10 +52,10 @@ impl Door {
     }
 
     fn is_ours(&self, host: &str) -> bool {
-        let host = host.trim().to_ascii_lowercase();
-        let name = name_of(&host);
-        name.is_some_and(|name| {
-            LOOPBACK.contains(&name) || self.hosts.iter().any(|ours| *ours == host || ours == name)
+        let host = host.trim();
+        name_of(host).is_some_and(|name| {
+            let is_ours = |ours: &String| ours.eq_ignore_ascii_case(host) || ours.eq_ignore_ascii_case(name);
+            LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(name)) || self.hosts.iter().any(is_ours)
         })
     }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn admit(uri: &str, headers: &[(&str, &str)]) -> bool {
-        let mut request = axum::http::Request::builder().uri(uri);
+        let mut request = http::Request::builder().uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

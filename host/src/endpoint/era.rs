@@ -1,7 +1,7 @@
 //! Which revision of the protocol a request speaks, decided from its body; headers only confirm. The order of the
 //! checks is part of the protocol: the first that fails answers.
 
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::value::RawValue;
 
 use super::fields::text_of;

@@ -96,6 +96,11 @@ impl<'a> Fields<'a> {
 
 /// The text of a JSON string, borrowed where it has no escapes.
 pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    // Without an escape it stands there as it is, for the reader of the whole has found it valid.
+    let text = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if !text.as_bytes().contains(&b'\\') {
+        return Some(Cow::Borrowed(text));
+    }
     serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
 }
 

@@ -5,27 +5,23 @@ mod legacy;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::header::{self, HeaderValue};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method as Verb, StatusCode};
-use axum::response::Response;
-use axum::routing::any;
+use bytes::Bytes;
 use futures_util::FutureExt as _;
+use http::header::{self, HeaderValue};
+use http::request::Parts;
+use http::{HeaderMap, Method as Verb, Request, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-
-use super::Endpoint;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::Endpoint;
 use super::answer::{Peer, error};
 use super::auth::{Denied, METADATA, Who};
+use super::body::{Body, Response};
 use super::door;
 use super::era::{Era, VERSION_HEADER, classify, is_modern};
 use super::json::object;
 use super::listen::{Filter, Listening};
-use super::message::{self, Id, Incoming, Message, Request as Asked};
+use super::message::{self, Id, Incoming, Message, Request as Question};
 use super::method::{self, Asking};
 use super::progress::{Exchange, Said};
 use super::refusal::{INTERNAL, REQUEST, Refusal};
@@ -34,66 +30,94 @@ use super::stream;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
+/// Answers up to here may wait without being counted: there is at most one for each connection.
+const SMALL: usize = 64 << 10;
+/// Bytes that are counted as one.
+const UNIT: usize = 1 << 10;
+
 /// Where the endpoint is.
 const PATH: &str = "/mcp";
+/// Where machines look for what they need to know of a host.
+const WELL_KNOWN: &str = "/.well-known/";
 
-pub(super) fn router(endpoint: Endpoint) -> Router {
-    let metadata = format!("/.well-known/{METADATA}");
-    Router::new()
-        .route(PATH, any(serve))
-        .route(&metadata, any(serve_metadata))
-        .route(&format!("{metadata}/{{*path}}"), any(serve_metadata))
-        .fallback(elsewhere)
-        .with_state(endpoint)
-}
+/// What a request's body may be.
+pub trait Asked: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send {}
 
-async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    let origin = match endpoint.0.door.admit(&head) {
-        Ok(origin) => origin,
-        Err(refusal) => return refused(None, &refusal),
-    };
-    let mut response = match head.method {
-        Verb::OPTIONS => preflight(),
-        Verb::GET | Verb::DELETE if speaks_modern(&head.headers) => not_allowed("POST, OPTIONS"),
-        Verb::GET | Verb::POST | Verb::DELETE => match endpoint.0.gate.admit(&head).await {
-            Ok(who) => endpoint.serve(&head, &who, body).await,
-            Err(denied) => endpoint.denied(&denied),
-        },
-        _ => not_allowed("GET, POST, DELETE, OPTIONS"),
-    };
-    if let Some(origin) = origin {
-        door::allow_origin(response.headers_mut(), origin);
-    }
-    response
-}
+impl<B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send> Asked for B {}
 
-/// Who hands out tokens for this endpoint. A client asks before it has one, from whatever page it runs on.
-async fn serve_metadata(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    if let Err(refusal) = endpoint.0.door.is_called_by_name(&head) {
-        return refused(None, &refusal);
-    }
-    let metadata = endpoint.0.gate.metadata(endpoint.0.config.title.as_deref());
-    let below = head.uri.path().split_once(METADATA).map_or("", |(_, below)| below);
-    let mut response = match (head.method, metadata) {
-        (Verb::OPTIONS, _) => preflight(),
-        (Verb::GET | Verb::HEAD, Some((document, path))) if ["", PATH, &path].contains(&below) => {
-            json(StatusCode::OK, document)
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl Endpoint {
+    /// The response to one request, from wherever it came.
+    pub async fn respond(&self, request: Request<impl Asked>) -> http::Response<Body> {
+        let (head, body) = request.into_parts();
+        match head.uri.path() {
+            PATH => self.respond_here(&head, body).await,
+            path => match path.strip_prefix(WELL_KNOWN).and_then(|rest| rest.strip_prefix(METADATA)) {
+                Some(below) if below.is_empty() || below.starts_with('/') => self.about_tokens(&head, below),
+                _ => self.elsewhere(&head),
+            },
         }
-        (Verb::GET | Verb::HEAD, _) => nothing_here(),
-        _ => not_allowed("GET, OPTIONS"),
-    };
-    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    response
-}
-
-async fn elsewhere(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    if let Err(refusal) = endpoint.0.door.admit(&head) {
-        return refused(None, &refusal);
     }
-    nothing_here()
+
+    async fn respond_here(&self, head: &Parts, body: impl Asked) -> Response {
+        let origin = match self.0.door.admit(head) {
+            Ok(origin) => origin,
+            Err(refusal) => return refused(None, &refusal),
+        };
+        let mut response = match head.method {
+            Verb::OPTIONS => preflight(),
+            Verb::GET | Verb::DELETE if speaks_modern(&head.headers) => not_allowed("POST, OPTIONS"),
+            Verb::GET | Verb::POST | Verb::DELETE => match self.0.gate.admit(head).await {
+                Ok(who) => self.serve(head, &who, body).await,
+                Err(denied) => self.denied(&denied),
+            },
+            _ => not_allowed("GET, POST, DELETE, OPTIONS"),
+        };
+        if response.body().waiting() > SMALL {
+            response = self.held(response);
+        }
+        if let Some(origin) = origin {
+            door::allow_origin(response.headers_mut(), origin);
+        }
+        response
+    }
+
+    /// A large answer waits for its reader only as long as there is room: a few slow readers must not fill the memory.
+    fn held(&self, response: Response) -> Response {
+        let waiting = u32::try_from(response.body().waiting() / UNIT).unwrap_or(u32::MAX);
+        // One that is larger than all the room there is has to wait until nobody else does.
+        let most = u32::try_from(self.0.config.waiting_bytes / UNIT).unwrap_or(u32::MAX).max(1);
+        match self.0.waiting.clone().try_acquire_many_owned(waiting.min(most)) {
+            Ok(place) => response.map(|body| body.holding(place)),
+            Err(_) => refused(None, &Refusal::overloaded("too many large answers wait for slow readers")),
+        }
+    }
+
+    /// Who hands out tokens for this endpoint. A client asks before it has one, from whatever page it runs on.
+    fn about_tokens(&self, head: &Parts, below: &str) -> Response {
+        if let Err(refusal) = self.0.door.is_called_by_name(head) {
+            return refused(None, &refusal);
+        }
+        let metadata = self.0.gate.metadata(self.0.config.title.as_deref());
+        let mut response = match (&head.method, metadata) {
+            (&Verb::OPTIONS, _) => preflight(),
+            (&Verb::GET | &Verb::HEAD, Some((document, path))) if ["", PATH, &path].contains(&below) => {
+                json(StatusCode::OK, document)
+            }
+            (&Verb::GET | &Verb::HEAD, _) => nothing_here(),
+            _ => not_allowed("GET, OPTIONS"),
+        };
+        response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        response
+    }
+
+    fn elsewhere(&self, head: &Parts) -> Response {
+        match self.0.door.admit(head) {
+            Ok(_) => nothing_here(),
+            Err(refusal) => refused(None, &refusal),
+        }
+    }
 }
 
 fn nothing_here() -> Response {
@@ -105,7 +129,7 @@ fn nothing_here() -> Response {
 }
 
 impl Endpoint {
-    async fn serve(&self, head: &Parts, who: &Arc<Who>, body: Body) -> Response {
+    async fn serve(&self, head: &Parts, who: &Arc<Who>, body: impl Asked) -> Response {
         // Before anything else is looked at: what is refused costs next to nothing.
         if let Err(used_up) = self.0.gateway.admit(&who.caller) {
             return refused(None, &Refusal::used_up(used_up));
@@ -122,11 +146,11 @@ impl Endpoint {
     fn denied(&self, denied: &Denied) -> Response {
         tracing::debug!(?denied, "somebody may not ask");
         let mut response = refused(None, &denied.refusal());
-        self.0.gate.challenge(denied, &mut response);
+        self.0.gate.challenge(denied, response.headers_mut());
         response
     }
 
-    async fn post(&self, headers: &HeaderMap, who: &Arc<Who>, body: Body) -> Response {
+    async fn post(&self, headers: &HeaderMap, who: &Arc<Who>, body: impl Asked) -> Response {
         let bytes = match self.body(headers, body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refused(None, &refusal),
@@ -140,7 +164,7 @@ impl Endpoint {
         }
     }
 
-    async fn body(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    async fn body(&self, headers: &HeaderMap, body: impl Asked) -> Result<Bytes, Refusal> {
         check_accept(headers)?;
         check_content_type(headers)?;
         let limit = self.0.config.body_limit;
@@ -183,7 +207,7 @@ impl Endpoint {
         &self,
         headers: &HeaderMap,
         who: &Arc<Who>,
-        request: &Asked<'_>,
+        request: &Question<'_>,
     ) -> Result<Response, Refusal> {
         match classify(request, Some(headers))? {
             Era::Modern(method) => {
@@ -230,7 +254,7 @@ impl Endpoint {
         &self,
         headers: &HeaderMap,
         who: &Arc<Who>,
-        request: &Asked<'_>,
+        request: &Question<'_>,
     ) -> Result<Response, Refusal> {
         let filter = Filter::read(&request.params)?;
         if !accepts(headers, &["text/event-stream", "text/*"]) {

@@ -27,6 +27,26 @@ pub(super) fn write_object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)
     out.push(b'}');
 }
 
+/// Objects in an array at the end of a buffer.
+pub(super) fn write_objects<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    fill: impl Fn(&mut Object<'_>, T),
+) {
+    write_array(out, items, |out, item| write_object(out, |object| fill(object, item)));
+}
+
+fn write_array<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
+    out.push(b'[');
+    for (n, item) in items.into_iter().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
 impl Object<'_> {
     pub(super) fn text(&mut self, key: &str, value: &str) {
         write_text(self.key(key), value);
@@ -39,7 +59,7 @@ impl Object<'_> {
     }
 
     pub(super) fn integer(&mut self, key: &str, value: u64) {
-        self.key(key).extend_from_slice(value.to_string().as_bytes());
+        let _ = serde_json::to_writer(self.key(key), &value);
     }
 
     pub(super) fn code(&mut self, key: &str, value: i32) {
@@ -67,6 +87,11 @@ impl Object<'_> {
         self.key(key).extend_from_slice(value.as_bytes());
     }
 
+    /// The same, as bytes.
+    pub(super) fn bytes(&mut self, key: &str, value: &[u8]) {
+        self.key(key).extend_from_slice(value);
+    }
+
     pub(super) fn blob(&mut self, key: &str, value: &[u8]) {
         let out = self.key(key);
         out.push(b'"');
@@ -88,19 +113,16 @@ impl Object<'_> {
         items: impl IntoIterator<Item = T>,
         fill: impl Fn(&mut Object<'_>, T),
     ) {
-        self.array(key, items, |out, item| write_object(out, |object| fill(object, item)));
+        write_objects(self.key(key), items, fill);
+    }
+
+    /// Objects that were written before.
+    pub(super) fn lines<'t>(&mut self, key: &str, items: impl IntoIterator<Item = &'t [u8]>) {
+        self.array(key, items, |out, item| out.extend_from_slice(item));
     }
 
     fn array<T>(&mut self, key: &str, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
-        let out = self.key(key);
-        out.push(b'[');
-        for (n, item) in items.into_iter().enumerate() {
-            if n > 0 {
-                out.push(b',');
-            }
-            write(out, item);
-        }
-        out.push(b']');
+        write_array(self.key(key), items, write);
     }
 
     fn key(&mut self, key: &str) -> &mut Vec<u8> {
@@ -113,9 +135,9 @@ impl Object<'_> {
     }
 }
 
+/// What serde_json writes, in a fraction of its time.
 fn write_text(out: &mut Vec<u8>, text: &str) {
-    // Writing a string into memory cannot fail.
-    let _ = serde_json::to_writer(out, text);
+    json_escape_simd::escape_into(text, out);
 }
 
 /// A line break between tokens would end a line of stdio, and a `data:` line of an event; inside of strings there is none.
@@ -126,6 +148,25 @@ fn write_line(out: &mut Vec<u8>, json: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_written_as_others_write_them() {
+        let check = |text: &str| {
+            let mut out = Vec::new();
+            write_text(&mut out, text);
+            assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(text).unwrap());
+        };
+        let all: String = (0..=0x2fff).filter_map(char::from_u32).collect();
+        check(&all);
+        // Wherever it stands among those that are looked at together.
+        for special in ['"', '\\', '\n', '\u{1}', '\u{1f}', '\u{7f}', 'ü', '\u{10ffff}'] {
+            for before in 0..40 {
+                for after in 0..20 {
+                    check(&format!("{}{special}{}", "a".repeat(before), "b".repeat(after)));
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_kind_of_member() {

@@ -54,7 +54,7 @@ pub(super) struct Listening {
 impl Listening {
     /// Begins to watch what can be watched, and leaves out the rest.
     pub(super) async fn begin(endpoint: &Endpoint, id: Id, filter: Filter, mut call: Call) -> Self {
-        call.request = Some(id.json().to_owned());
+        call.request = Some(id.shared());
         // Of its beginning: the rest lasts for as long as the client listens.
         let span = endpoint.0.telemetry.request(&mut call, METHOD);
         let call = Arc::new(call);

@@ -25,8 +25,13 @@ impl Id {
     pub(super) fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
-        let fits = text_of(raw).is_some() || digits.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = digits.bytes().all(|byte| byte.is_ascii_digit()) || text_of(raw).is_some();
         (fits && text.len() <= LONGEST_ID).then(|| Self(text.into()))
+    }
+
+    /// The same, to be kept.
+    pub(super) fn shared(&self) -> Arc<str> {
+        self.0.clone()
     }
 
     /// The id as JSON.
@@ -86,7 +91,7 @@ pub(super) enum Incoming<'a> {
 /// Reads a body or a line.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, Refusal> {
     let text = std::str::from_utf8(bytes).map_err(|_| not_json("it is not UTF-8"))?;
-    if depth(text) > DEEPEST {
+    if is_deep(text) {
         return Err(not_json("it is nested too deeply"));
     }
     if !text.trim_start().starts_with('[') {
@@ -161,6 +166,12 @@ fn syntax(error: serde_json::Error) -> Refusal {
 
 fn not_json(why: &str) -> Refusal {
     Refusal::early(PARSE, format!("the message is not JSON: {why}"))
+}
+
+/// Whether it may be nested too deeply for those who read it: of most messages, a count of what opens tells.
+fn is_deep(text: &str) -> bool {
+    let opening = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    opening > DEEPEST && depth(text) > DEEPEST
 }
 
 /// How deeply arrays and objects are nested, at most. Text that is not JSON gets some number.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
+use http::HeaderMap;
 
 use super::fields::Fields;
 use super::filter;
@@ -132,7 +132,7 @@ impl Asking {
         let (reports, progress) = Reports::wanted(&request.params.meta)?;
         let mut call = call(&request.params, caller)?;
         call.progress = progress;
-        call.request = Some(request.id.json().to_owned());
+        call.request = Some(request.id.shared());
         Ok(Self { id: request.id.clone(), ask, call: Arc::new(call), reports })
     }
 }
@@ -166,7 +166,7 @@ pub(super) fn call(params: &Params<'_>, caller: Caller) -> Result<Call, Refusal>
     let text = |key| params.meta.text(key).ok().flatten();
     call.trace = text("traceparent").and_then(|parent| Trace::parse(&parent, text("tracestate").as_deref()));
     call.plain = params.meta.iter().all(|(key, _)| PLAIN.contains(&key));
-    call.metadata = params.meta.iter().map(|(key, json)| (key.to_owned(), json.get().to_owned())).collect();
+    call.metadata = params.meta.iter().map(|(key, json)| (key, json.get())).collect();
     Ok(call)
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::StatusCode;
+use http::StatusCode;
 
 use super::era::{LEGACY, MODERN};
 use super::fields::BadFields;
@@ -78,6 +78,16 @@ impl Refusal {
         refusal.with_status(StatusCode::TOO_MANY_REQUESTS).with_data(|data| {
             data.text("kind", "quota");
             data.integer("retryAfterMs", retry);
+        })
+    }
+
+    /// The house has no room for this now.
+    pub(super) fn overloaded(what: &str) -> Self {
+        let mut refusal = Self::new(INTERNAL, format!("{what}: try again in a second"));
+        refusal.retry_after = Some(1);
+        refusal.with_status(StatusCode::SERVICE_UNAVAILABLE).with_data(|data| {
+            data.text("kind", "overloaded");
+            data.integer("retryAfterMs", 1_000);
         })
     }
 

@@ -1,10 +1,20 @@
 //! Entries, templates and contents in the words of the protocol.
 
-use super::json::Object;
+use super::json::{Object, object};
 use crate::resource::{Body, Content, Details, Entry, Icon, Metadata, Role, Template};
 
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
 pub(super) const KIND_KEY: &str = "dev.larder/kind";
+
+/// An entry of a list, written once for all who are shown it.
+pub(super) fn listed(entry: &Entry) -> &[u8] {
+    entry.written.or_write(|| object(|o| self::entry(o, entry)))
+}
+
+/// The same for a template.
+pub(super) fn listed_template(template: &Template) -> &[u8] {
+    template.written.or_write(|| object(|o| self::template(o, template)))
+}
 
 pub(super) fn entry(o: &mut Object<'_>, entry: &Entry) {
     o.text("uri", entry.uri.as_str());
@@ -13,7 +23,7 @@ pub(super) fn entry(o: &mut Object<'_>, entry: &Entry) {
     details(o, &entry.details, entry.version.as_deref());
 }
 
-pub(super) fn template(o: &mut Object<'_>, template: &Template) {
+fn template(o: &mut Object<'_>, template: &Template) {
     o.text("uriTemplate", template.pattern.as_str());
     let (title, description) = (template.title.as_deref(), template.description.as_deref());
     naming(o, &template.name, title, description, template.mime_type.as_deref());
@@ -95,8 +105,8 @@ fn meta(o: &mut Object<'_>, metadata: &Metadata, own: &[(&str, Option<&str>)]) {
 mod tests {
     use expect_test::expect;
 
-    use super::super::json::object;
     use super::*;
+    use crate::resource::Written;
     use crate::template::Pattern;
     use crate::uri::Uri;
 
@@ -129,6 +139,7 @@ mod tests {
             size: None,
             version: None,
             details: Details::default(),
+            written: Written::default(),
         };
         check(|o| entry(o, &plain), expect![[r#"{"uri":"x:1","name":"one"}"#]]);
         plain = Entry {
@@ -157,6 +168,7 @@ mod tests {
             description: Some("d".into()),
             mime_type: Some("a/b".into()),
             details,
+            written: Written::default(),
         };
         check(
             |o| template(o, &shown),

@@ -1,25 +1,34 @@
 //! Connections: as many as are allowed, each for as long as it makes headway, and all of them until the house closes.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
-use super::{Endpoint, http};
-use crate::drain::Drain;
+use super::Endpoint;
 
 /// How long the head of a request may take, the silence before it included.
 const HEAD_TIME: Duration = Duration::from_secs(30);
+/// Connections that are told at the same time that there are too many.
+const REFUSALS: usize = 64;
+/// How long that may take.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
+/// What they are told.
+const FULL: &str = concat!(
+    "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n",
+    "content-type: application/json\r\ncontent-length: 119\r\n\r\n",
+    r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"the server has no more connections for now: try again in a second"}}"#
+);
 /// A pause when the system gives no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// How often unused sessions are looked for.
@@ -28,7 +37,7 @@ const SWEEP_TIME: Duration = Duration::from_secs(30);
 impl Endpoint {
     /// Serves HTTP until the house closes. Requests under way go on in the drain.
     pub async fn serve_http(&self, listener: TcpListener) -> io::Result<()> {
-        let (drain, router) = (&self.0.drain, http::router(self.clone()));
+        let drain = &self.0.drain;
         let places = Arc::new(Semaphore::new(self.0.config.connections));
         let mut sweep = tokio::time::interval(SWEEP_TIME);
         let endpoint = self.clone();
@@ -36,25 +45,34 @@ impl Endpoint {
             let inner = &endpoint.0;
             inner.gate.keep_up(|may_ask| inner.sessions.keep_only(may_ask)).await;
         });
+        let refusals = Arc::new(Semaphore::new(REFUSALS));
         loop {
-            let next = async {
-                let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
-                Ok::<_, io::Error>((place, listener.accept().await))
-            };
-            let (place, accepted) = tokio::select! {
+            let accepted = tokio::select! {
                 () = drain.stopping() => return Ok(()),
                 _ = sweep.tick() => { self.0.sessions.sweep(); continue }
-                next = next => next?,
+                accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => {
-                    let serving = serve(stream, router.clone(), drain.clone(), self.0.config.stall);
-                    let open = self.0.metrics.house().connections.hold();
-                    drain.spawn(async move {
-                        serving.await;
-                        drop((place, open));
-                    });
-                }
+                Ok((stream, _)) => match places.clone().try_acquire_owned() {
+                    Ok(place) => {
+                        let serving = serve(stream, self.clone());
+                        let open = self.0.metrics.house().connections.hold();
+                        drain.spawn(async move {
+                            serving.await;
+                            drop((place, open));
+                        });
+                    }
+                    Err(_) => {
+                        self.0.metrics.house().turned_away.one();
+                        // More than these are only closed.
+                        if let Ok(place) = refusals.clone().try_acquire_owned() {
+                            drain.spawn(async move {
+                                let _ = tokio::time::timeout(REFUSAL_TIME, turn_away(stream)).await;
+                                drop(place);
+                            });
+                        }
+                    }
+                },
                 Err(error) => {
                     tracing::warn!(%error, "no connection could be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -64,14 +82,30 @@ impl Endpoint {
     }
 }
 
-async fn serve(stream: TcpStream, router: Router, drain: Drain, most: Duration) {
+/// One too many: it is told so at once, and when to come back. What it sent is taken first, or it would hear that the
+/// connection broke.
+async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
+    let mut some = [0; 4 << 10];
+    let _ = stream.read(&mut some).await?;
+    stream.write_all(FULL.as_bytes()).await?;
+    stream.shutdown().await?;
+    while stream.read(&mut some).await? > 0 {}
+    Ok(())
+}
+
+async fn serve(stream: TcpStream, endpoint: Endpoint) {
+    let (drain, most) = (&endpoint.0.drain, endpoint.0.config.stall);
     // Small answers must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Patient { stream, most, stalled: None });
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .serve_connection(io, TowerToHyperService::new(router));
+    let serving =
+        http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).serve_connection(
+            io,
+            service_fn(|request| {
+                let endpoint = endpoint.clone();
+                async move { Ok::<_, Infallible>(endpoint.respond(request).await) }
+            }),
+        );
     let mut serving = std::pin::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
@@ -145,9 +179,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
     use super::*;
+
+    #[test]
+    fn who_is_turned_away_is_told_how_much() {
+        let (head, body) = FULL.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        serde_json::from_str::<serde_json::Value>(body).unwrap();
+    }
 
     #[tokio::test]
     async fn who_reads_nothing_is_given_up_and_who_reads_slowly_is_not() {

@@ -1,17 +1,16 @@
 //! Server-sent events: frames on an open response. A body is asked for its next frame only when the last one is gone,
 //! so a slow client holds nobody up; what changes meanwhile is told once.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::header::{self, HeaderName, HeaderValue};
-use axum::response::Response;
+use http::header::{self, HeaderName, HeaderValue};
+
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::Endpoint;
 use super::auth::Who;
+use super::body::{Body, Response};
 use super::dialect::Carried;
 use super::http::Seat;
 use super::listen::{Listening, notification};
@@ -25,7 +24,7 @@ const RETRY: u32 = 1_000;
 
 /// A response of events.
 pub(super) fn events(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
-    let mut response = Response::new(Body::from_stream(frames.map(Ok::<_, Infallible>)));
+    let mut response = Response::new(Body::frames(frames));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));

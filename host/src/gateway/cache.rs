@@ -120,7 +120,7 @@ impl Answer {
                 .iter()
                 .all(|content| content.uri == *question.uri || is_same(&content.uri));
         let freshness = Freshness { ttl, ..self.reading.freshness };
-        holds.then(|| Reading { freshness, ..self.reading.clone() })
+        holds.then(|| Reading { freshness, kept: true, ..self.reading.clone() })
     }
 }
 

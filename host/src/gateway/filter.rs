@@ -77,7 +77,7 @@ impl Sieve {
     }
 
     pub(super) fn takes_template(&self, template: &Template) -> bool {
-        let Template { pattern, name, title, description, mime_type, details } = template;
+        let Template { pattern, name, title, description, mime_type, details, .. } = template;
         let literal = pattern.literal_prefix();
         let may_begin = |prefix: &String| literal.starts_with(prefix) || prefix.starts_with(literal);
         self.open
@@ -125,6 +125,7 @@ fn is_media(mime_type: &str, wanted: &str) -> bool {
 mod tests {
     use super::*;
     use crate::resource::Details;
+    use crate::resource::Written;
     use crate::template::Pattern;
     use crate::uri::Uri;
 
@@ -138,6 +139,7 @@ mod tests {
             size: None,
             version: None,
             details: Details { kind: Some("file".into()), ..Details::default() },
+            written: Written::default(),
         }
     }
 
@@ -189,6 +191,7 @@ mod tests {
             description: None,
             mime_type: None,
             details: Details::default(),
+            written: Written::default(),
         };
         for (prefix, passes) in
             [("file:///", true), ("file:///docs/a/", true), ("file:///other/", false), ("http:", false)]

@@ -8,7 +8,7 @@ use super::cursor::{Cursor, List, Place};
 use super::filter::Sieve;
 use super::view::View;
 use super::{Error, Filter, Gateway};
-use crate::catalog::Offer;
+use crate::catalog::{Catalog, Offer};
 use crate::policy::Permit;
 use crate::provider::{CallError, ListQuery};
 use crate::resource::{Call, Entry, Freshness, Page, Template};
@@ -71,7 +71,8 @@ impl Gateway {
         let (from, sieve) = start(cursor, List::Entries, filter)?;
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh(&view);
-        let mut page = filling(self.config.page_size.resources, &sieve, view.freshness(entries_freshness));
+        let mut page =
+            filling(self.config.page_size.resources, &sieve, view.freshness(Catalog::entries_freshness));
         for offer in offers.filter(|offer| sieve.takes_from(offer)) {
             let place = from.as_ref().filter(|from| from.is_in(offer));
             let place = place.map(|from| &from.place);
@@ -145,7 +146,8 @@ impl Gateway {
         let (from, sieve) = start(cursor, List::Templates, filter)?;
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh(&view);
-        let mut page = filling(self.config.page_size.templates, &sieve, view.freshness(Offer::freshness));
+        let mut page =
+            filling(self.config.page_size.templates, &sieve, view.freshness(Catalog::templates_freshness));
         for offer in offers.filter(|offer| sieve.takes_from(offer)) {
             let after = from.as_ref().filter(|from| from.is_in(offer));
             let mut after = after.map_or("", |from| text_of(&from.place));
@@ -359,12 +361,4 @@ fn shown<'a>(
         let is_first = at == 0 || entries[at - 1].uri != entry.uri;
         (is_kept && is_first).then_some(entry)
     })
-}
-
-/// The time of a personal list is that of the answer which this caller gets.
-fn entries_freshness(offer: &Offer) -> Freshness {
-    match offer.freshness() {
-        asked_anew if offer.is_personal() => Freshness { ttl: Duration::MAX, ..asked_anew },
-        held => held,
-    }
 }

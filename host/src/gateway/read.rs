@@ -32,7 +32,7 @@ impl Gateway {
                     refused = refused.or(Some(why));
                     continue;
                 }
-                Route::Matched(offer, _) | Route::Claimed(offer) => offer,
+                Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
             trail.at(offer);
             match part.ask((call, held), offer, route, &uri, trail).await {
@@ -73,7 +73,9 @@ impl Gateway {
         let view = self.view(call.caller.as_ref());
         for (_, route) in view.routes(&uri) {
             let owned = match route {
-                Route::Matched(offer, _) => Permit::ask(call, offer.provider.team()).is_ok(),
+                Route::Listed(offer) | Route::Matched(offer, _) => {
+                    Permit::ask(call, offer.provider.team()).is_ok()
+                }
                 Route::Claimed(offer) => self.claims(call, offer, &uri).await.is_ok(),
                 Route::Refused(_) => false,
             };
@@ -114,6 +116,7 @@ impl Part {
         let answer = pin!(async {
             asked.store(true, Ordering::Relaxed);
             let matched = match route {
+                Route::Listed(_) => offer.own_match(uri),
                 Route::Matched(_, matched) => matched,
                 _ => Some(offer.claimed(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
             };

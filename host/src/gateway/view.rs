@@ -106,9 +106,10 @@ impl View {
         all.into_iter().map(|(_, part, route)| (part, route))
     }
 
-    /// One scope for all pages of a list, and the shortest time, of what `of` says of each offer.
-    pub(super) fn freshness(&self, of: impl Fn(&Offer) -> Freshness) -> Freshness {
-        let all = self.offers().map(|offer| of(offer)).reduce(Freshness::merge).unwrap_or(MOMENTARY);
+    /// One scope for all pages of a list, and the shortest time, of what `of` says of each catalog.
+    pub(super) fn freshness(&self, of: impl Fn(&Catalog) -> Option<Freshness>) -> Freshness {
+        let all = self.parts.iter().filter_map(|part| of(&part.catalog));
+        let all = all.reduce(Freshness::merge).unwrap_or(MOMENTARY);
         all.merge(self.most)
     }
 }

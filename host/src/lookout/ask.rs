@@ -106,6 +106,7 @@ async fn walk(catalog: &Catalog, job: &Job, unversioned: Option<&ProviderName>) 
     for route in catalog.routes(&job.uri) {
         let (offer, matched, claimed) = match route {
             Route::Refused(_) => continue,
+            Route::Listed(offer) => (offer, offer.own_match(&job.uri), false),
             Route::Matched(offer, matched) => (offer, matched, false),
             Route::Claimed(offer) => (offer, None, true),
         };

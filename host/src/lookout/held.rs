@@ -173,7 +173,12 @@ mod tests {
             let uri = crate::uri::Uri::parse("x:y").unwrap();
             let content = Content { uri, mime_type: Some(mime.into()), body, metadata: vec![] };
             let freshness = crate::resource::Freshness::UNKNOWN;
-            Print::of_reading(Reading { contents: vec![content].into(), version: None, freshness })
+            Print::of_reading(Reading {
+                contents: std::sync::Arc::new([content].into_iter().collect()),
+                version: None,
+                freshness,
+                kept: false,
+            })
         };
         let text = |text: &str| Body::Text(text.into());
         assert!(!print(text("a"), "text/plain").differs(&print(text("a"), "text/plain")));

@@ -280,7 +280,7 @@ impl Owner {
 
 fn owners(catalog: &Catalog, uri: &Uri) -> Vec<Owner> {
     let offers = catalog.routes(uri).filter_map(|route| match route {
-        Route::Matched(offer, _) | Route::Claimed(offer) => Some(offer),
+        Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => Some(offer),
         Route::Refused(_) => None,
     });
     offers

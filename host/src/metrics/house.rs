@@ -50,6 +50,8 @@ pub struct House {
     requests: [[Count; METHODS.len()]; 2],
     /// Connections of clients that are open.
     pub connections: Level,
+    /// Connections that were one too many.
+    pub turned_away: Count,
     /// Lines of the audit log.
     pub audit: Lines,
     /// Spans that were ended.
@@ -74,6 +76,9 @@ impl House {
         let name = "larder_connections";
         text.family(name, Kind::Gauge, "Open connections of clients.");
         text.sample(name, &[], self.connections.get());
+        let name = "larder_connections_refused_total";
+        text.family(name, Kind::Counter, "Connections that were one too many.");
+        text.sample(name, &[], self.turned_away.get());
         lines(
             text,
             "larder_audit_lines_total",

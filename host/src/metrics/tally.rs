@@ -1,7 +1,7 @@
 //! What is counted of one provider.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
 use super::number::{Count, Level, Times, seconds};
@@ -13,6 +13,8 @@ pub struct Tally {
     outcomes: [Count; Outcome::COUNT],
     kept: [Count; Kept::ALL.len()],
     cpu: Count,
+    /// Whether its last stretch on a processor was a long one.
+    long: AtomicBool,
     memory: Level,
     largest: AtomicU64,
     /// How long calls take, from the start of the guest.
@@ -81,6 +83,18 @@ impl Tally {
     /// A guest ran on a processor.
     pub fn ran(&self, time: Duration) {
         self.cpu.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Whether a guest, once it runs, does so for long, as far as is known.
+    pub fn runs_long(&self) -> bool {
+        self.long.load(Relaxed)
+    }
+
+    /// A guest ran for long, or not. What is known already is not written again, as others look at it.
+    pub fn takes(&self, long: bool) {
+        if self.runs_long() != long {
+            self.long.store(long, Relaxed);
+        }
     }
 
     /// Seconds on a processor, of all guests.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -10,7 +11,7 @@ use super::{CallError, Listed};
 use crate::name::Digest;
 use crate::policy::Secrets;
 use crate::resource::{
-    Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, Reading, Role, Scope, Template,
+    Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, Reading, Role, Scope, Template, Written,
 };
 use crate::sandbox::bindings::exports::larder::provider::resource_provider as wit;
 use crate::sandbox::bindings::larder::provider::provider_types as types;
@@ -161,6 +162,7 @@ fn entry(item: types::Entry, left: &mut Left<'_>) -> Option<Entry> {
         size: item.size,
         version: item.version,
         details: details(item.details, left),
+        written: Written::default(),
     })
 }
 
@@ -174,6 +176,7 @@ fn template(item: types::Template, left: &mut Left<'_>) -> Option<Template> {
         description: item.description,
         mime_type: item.mime_type,
         details: details(item.details, left),
+        written: Written::default(),
     })
 }
 
@@ -289,9 +292,10 @@ pub(super) fn reading(answer: wit::Reading, asked: &Uri, left: &mut Left<'_>) ->
     }
     let contents = answer.contents.into_iter().map(|item| content(item, asked, left));
     Ok(Reading {
-        contents: contents.collect::<Result<_, _>>()?,
+        contents: Arc::new(contents.collect::<Result<_, _>>()?),
         version: answer.version,
         freshness: answer.freshness.map_or(Freshness::UNKNOWN, freshness),
+        kept: false,
     })
 }
 

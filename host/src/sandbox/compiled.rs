@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wasmtime::component::{Component, Instance, InstancePre};
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{Engine, Precompiled, Store};
 
 use super::Sandbox;
@@ -15,6 +15,8 @@ use crate::name::{Digest, TeamName};
 /// The contract's package, and the line of versions that this host speaks.
 const PACKAGE: &str = "larder:provider/";
 const SPOKEN: &str = "0.1";
+/// The interface that every provider has.
+const PROVIDER: &str = "larder:provider/resource-provider@0.1.0";
 
 /// Why a file cannot become a provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +68,8 @@ pub struct Compiled {
     pub digest: Digest,
     /// The functions of the required interface.
     pub resources: resource_provider::GuestIndices,
+    /// The one of them that is called most.
+    pub read: ComponentExportIndex,
     /// Those of the optional ones, where it has them.
     pub completion: Option<completion_provider::GuestIndices>,
     /// Those of the optional ones, where it has them.
@@ -87,7 +91,11 @@ impl Sandbox {
             return Err(Rejection::UnknownImport(unknown.clone()));
         }
         let pre = self.linker.instantiate_pre(&component).map_err(|error| mismatch(&error))?;
+        let interface = component.get_export_index(None, PROVIDER);
+        let read =
+            interface.and_then(|interface| component.get_export_index(Some(&interface), "read-resource"));
         Ok(Compiled {
+            read: read.ok_or(Rejection::NotAProvider)?,
             resources: resource_provider::GuestIndices::new(&pre)
                 .map_err(|error| without_provider(&exports, &error))?,
             completion: optional(&exports, "completion-provider", || {

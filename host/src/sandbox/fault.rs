@@ -40,7 +40,17 @@ pub enum FaultKind {
     Crowded,
 }
 
+/// A fault about which there is no more to say.
+pub(super) fn plain(kind: FaultKind) -> Fault {
+    Fault { detail: kind.to_string(), kind, stderr: String::new() }
+}
+
 impl FaultKind {
+    /// Whether the cause may be what an earlier call left in the guest.
+    pub(super) fn may_be_of_the_past(&self) -> bool {
+        matches!(self, Self::Trap(_) | Self::Exit(_) | Self::Memory(_) | Self::Stack)
+    }
+
     /// One word for it: stable, and fit for a metric or a machine.
     pub fn word(&self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 
@@ -15,6 +15,8 @@ use crate::policy::{Limits, Memory, Ration};
 
 /// How often the engine's clock ticks while any guest runs.
 const TICK: Duration = Duration::from_millis(1);
+/// Ticks without a guest before the clock stops: to wake its thread for each call would take longer than many a call.
+const LINGER: u32 = 50;
 /// Up to here a guest only yields at each tick: an innocent call may lose its processor and cross a few.
 const FREE_TICKS: u64 = 20;
 /// Up to here it gets about half of a processor, and from here on a tenth. Yielding alone is not enough:
@@ -50,6 +52,18 @@ impl Meter {
             stood_still: false,
             share: ration.map(Memory::none),
         }
+    }
+}
+
+impl Meter {
+    /// Another call begins.
+    pub(super) fn begin(&mut self) {
+        (self.refused, self.crowded, self.stood_still) = (false, false, false);
+    }
+
+    /// Bytes of memory that the guest has.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
     }
 }
 
@@ -96,13 +110,21 @@ impl Drop for Meter {
     }
 }
 
+/// Up to here the clock on the wall tells the time on a processor well enough: little else runs meanwhile. The clock of a
+/// thread takes a call of the system each time that it is looked at.
+const SHORT: Duration = Duration::from_micros(300);
+
 /// Counts the time that this takes on a processor, waiting left out.
 pub(super) async fn counted<T>(tally: &Tally, ration: Option<&Ration>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|waker| {
-        let began = thread_time();
+        let exact = tally.runs_long().then(thread_time);
+        let began = Instant::now();
         let polled = work.as_mut().poll(waker);
-        let took = thread_time().saturating_sub(began);
+        let elapsed = began.elapsed();
+        // What takes long once is measured exactly from then on.
+        tally.takes(elapsed > SHORT);
+        let took = exact.map_or(elapsed, |began| thread_time().saturating_sub(began));
         tally.ran(took);
         if let Some(ration) = ration {
             ration.computed(took);
@@ -145,7 +167,7 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
     spent
 }
 
-/// Ticks the engine's clock while guests run, and sleeps while none does.
+/// Ticks the engine's clock while guests run, and sleeps when none has for a while.
 pub(super) struct Ticker {
     running: Arc<AtomicUsize>,
     thread: std::thread::Thread,
@@ -156,11 +178,14 @@ impl Ticker {
         let running = Arc::new(AtomicUsize::new(0));
         let (engine, count) = (engine.weak(), running.clone());
         let handle = std::thread::Builder::new().name("larder-ticker".into()).spawn(move || {
+            let mut silent = 0;
             while let Some(engine) = engine.upgrade() {
                 engine.increment_epoch();
                 drop(engine);
-                if count.load(Ordering::SeqCst) == 0 {
+                silent = if count.load(Ordering::SeqCst) == 0 { silent + 1 } else { 0 };
+                if silent > LINGER {
                     std::thread::park();
+                    silent = 0;
                 } else {
                     std::thread::sleep(TICK);
                 }

@@ -50,6 +50,13 @@ impl Log {
         Self(Arc::new(Mutex::new(pages)))
     }
 
+    /// Another call begins, with as much to say.
+    pub(super) fn begin(&self, budget: u32) {
+        let mut pages = self.pages();
+        (pages.left, pages.silenced) = (budget as usize, false);
+        pages.tail.clear();
+    }
+
     fn pages(&self) -> std::sync::MutexGuard<'_, Pages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -203,6 +203,11 @@ impl Hooks {
         Self { outgoing, log, trace }
     }
 
+    /// What is sent from now on belongs there.
+    pub(super) fn belong_to(&mut self, trace: Option<Trace>) {
+        self.trace = trace;
+    }
+
     /// Says where in a trace the request belongs, unless the guest has said it.
     fn carry_on(&self, headers: &mut http::HeaderMap) {
         let trace = self.trace.as_ref().filter(|_| !headers.contains_key("traceparent"));

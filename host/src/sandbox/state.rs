@@ -99,6 +99,18 @@ impl State {
     }
 }
 
+impl State {
+    /// Makes a guest that was called before ready for another call of the same caller.
+    pub(super) fn begin(&mut self, lease: Lease) {
+        self.reports_left = lease.grant.limits.reports;
+        self.lost_one = false;
+        self.meter.begin();
+        self.log.begin(lease.grant.limits.log);
+        self.hooks.belong_to(lease.permit.trace().cloned());
+        self.lease = lease;
+    }
+}
+
 /// Nothing but what was granted: no arguments, no stdin, no sockets, no folder, no variable.
 fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
     let mut wasi = WasiCtxBuilder::new();

@@ -117,7 +117,7 @@ async fn what_only_the_request_says_keeps_its_answer_apart() {
     let uri = "fresh://everyone/3600000/0/apart";
     let kept = read(&house, &by("ann"), uri).await;
     let with = |key: &str, plain| {
-        let metadata = vec![(key.to_owned(), "\"x\"".to_owned())];
+        let metadata = [(key, "\"x\"")].into_iter().collect();
         let mut call = Call::by(caller("ann"));
         (call.metadata, call.plain) = (metadata, plain);
         Arc::new(call)

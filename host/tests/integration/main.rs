@@ -40,6 +40,7 @@ mod modern;
 mod numbers;
 mod reload;
 mod resume;
+mod reuse;
 mod secrets;
 mod stalled;
 mod stdio;

@@ -54,6 +54,7 @@ pub(crate) fn config() -> endpoint::Config {
         session_idle: Duration::from_secs(60),
         streams: 8,
         connections: 64,
+        waiting_bytes: 256 << 20,
         keep_alive: Duration::from_millis(200),
         stall: Duration::from_secs(30),
         auth: auth::Config::default(),

@@ -10,7 +10,7 @@ use super::{Conversion, count, folder};
 use crate::config::file::{self, Provider};
 use crate::config::value::{self, Size};
 use crate::name::ProviderName;
-use crate::policy::{Access, Approve, Dir, Grant, Limits, Secrets};
+use crate::policy::{Access, Approve, Dir, Grant, Guests, Limits, Secrets};
 use crate::reconcile::Terms;
 
 /// These limits where something is written, and the given ones elsewhere.
@@ -52,6 +52,10 @@ impl Conversion<'_> {
             dirs: self.dirs(&written.dirs),
             hosts: written.hosts.into_iter().map(|host| host.0).collect(),
             raw_values: written.raw_values.unwrap_or(false),
+            guests: match written.guests {
+                None | Some(file::Guests::Fresh) => Guests::Fresh,
+                Some(file::Guests::Reuse) => Guests::Reused,
+            },
         };
         for name in written.secrets.iter().filter(|name| grant.settings.contains_key(name.get_ref())) {
             self.fault(&name.span(), format!("`{}` is a setting, too: take one of them out", name.get_ref()));

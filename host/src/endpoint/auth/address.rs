@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use axum::http::Uri;
+use http::Uri;
 
 /// An `https` URL, or an `http` one of this machine, exactly as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

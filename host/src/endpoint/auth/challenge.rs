@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use axum::http::header::{self, HeaderValue};
-use axum::http::{HeaderMap, StatusCode};
+use http::header::{self, HeaderValue};
+use http::{HeaderMap, StatusCode};
 
 use super::Oauth;
 use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};

@@ -4,15 +4,16 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use axum::http::header::{HeaderName, HeaderValue};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use http::header::{HeaderName, HeaderValue};
+use http::{HeaderMap, StatusCode};
+
 use futures_util::FutureExt as _;
 
 use super::{accepts, empty, json, not_acceptable};
 use crate::endpoint::Endpoint;
 use crate::endpoint::answer::{Peer, error};
 use crate::endpoint::auth::Who;
+use crate::endpoint::body::Response;
 use crate::endpoint::dialect::Ear;
 use crate::endpoint::era::{Legacy, check_legacy_header, claims};
 use crate::endpoint::json::array;

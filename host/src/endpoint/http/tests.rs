@@ -41,14 +41,14 @@ fn only_json_is_read() {
 /// has room for.
 #[test]
 fn what_waits_for_an_answer_is_small() {
-    fn of<F>(_: impl Fn(State<Endpoint>, Request) -> F) -> usize {
+    fn of<'e, F>(_: impl Fn(&'e Endpoint, Request<hyper::body::Incoming>) -> F) -> usize {
         size_of::<F>()
     }
     fn of_answer<F>(_: impl Fn(Endpoint, Id, method::Ask, Arc<crate::resource::Call>, Peer) -> F) -> usize {
         size_of::<F>()
     }
     for (name, size, most) in
-        [("answer", of_answer(Endpoint::answer), 8 << 10), ("serve", of(serve), 16 << 10)]
+        [("answer", of_answer(Endpoint::answer), 8 << 10), ("respond", of(Endpoint::respond), 16 << 10)]
     {
         assert!(size <= most, "the future of `{name}` has {size} bytes");
     }

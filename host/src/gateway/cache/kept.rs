@@ -93,8 +93,9 @@ fn size(key: &Key, answer: &Answer) -> usize {
 
 fn content_size(content: &Content) -> usize {
     let body = match &content.body {
-        Body::Text(text) => text.capacity(),
-        Body::Blob(blob) => blob.capacity(),
+        // Once more as it is written, with some escapes, and as base64.
+        Body::Text(text) => text.capacity() + text.len() + text.len() / 8,
+        Body::Blob(blob) => blob.capacity() + blob.len().div_ceil(3) * 4,
     };
     let metadata = content.metadata.iter().map(|(key, json)| key.len() + json.get().len() + 64);
     let mime_type = content.mime_type.as_ref().map_or(0, String::len);

@@ -29,7 +29,8 @@ fn reading(text: &str, of: &Uri, ttl: u64, scope: Scope) -> Reading {
     let body = Body::Text(text.to_owned());
     let content = Content { uri: of.clone(), mime_type: None, body, metadata: vec![] };
     let freshness = Freshness { ttl: Duration::from_secs(ttl), scope };
-    Reading { contents: Arc::new([content]), version: None, freshness }
+    let contents = Arc::new([content].into_iter().collect());
+    Reading { contents, version: None, freshness, kept: false }
 }
 
 fn text(reading: &Reading) -> &str {

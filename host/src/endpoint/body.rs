@@ -1,0 +1,100 @@
+//! Bodies of answers: a whole one goes out as it is, a stream frame by frame as its other side takes them.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _};
+use http_body::{Frame, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
+
+/// An answer by HTTP.
+pub(super) type Response = http::Response<Body>;
+
+/// The body of an answer.
+pub struct Body(Kind);
+
+enum Kind {
+    /// Bytes that wait for who reads them.
+    Whole(Bytes),
+    Frames(BoxStream<'static, Vec<u8>>),
+}
+
+impl Body {
+    /// Nothing.
+    pub(super) fn empty() -> Self {
+        Self(Kind::Whole(Bytes::new()))
+    }
+
+    /// How many bytes wait for who reads them, if that is known.
+    pub(super) fn waiting(&self) -> usize {
+        match &self.0 {
+            Kind::Whole(bytes) => bytes.len(),
+            Kind::Frames(_) => 0,
+        }
+    }
+
+    /// Gives this back when the last of the bytes is gone.
+    pub(super) fn holding(self, place: OwnedSemaphorePermit) -> Self {
+        match self.0 {
+            Kind::Whole(bytes) => Self(Kind::Whole(Bytes::from_owner(Held { bytes, _place: place }))),
+            frames => Self(frames),
+        }
+    }
+
+    /// Frame by frame, each as soon as it is there.
+    pub(super) fn frames(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Self {
+        Self(Kind::Frames(frames.boxed()))
+    }
+}
+
+/// Bytes with their place among all that wait.
+struct Held {
+    bytes: Bytes,
+    _place: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Kind::Whole(bytes.into()))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        waker: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.0 {
+            Kind::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+            }
+            Kind::Frames(frames) => {
+                frames.poll_next_unpin(waker).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes.into()))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, Kind::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Frames(_) => SizeHint::default(),
+        }
+    }
+}

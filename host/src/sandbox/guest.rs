@@ -1,0 +1,88 @@
+//! A guest from its opening to its end: most live for one call.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use wasmtime::Store;
+use wasmtime::component::{Instance, InstancePre};
+
+use super::Sandbox;
+use super::fault::{Fault, FaultKind, plain};
+use super::limits;
+use super::state::{HANDLES, Lease, State};
+
+/// Work for a guest: a question of the contract.
+pub trait Work: Send + Sync {
+    /// What comes of it.
+    type Answer: Send;
+
+    /// Has a guest do it.
+    fn work(
+        &self,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> impl Future<Output = wasmtime::Result<Self::Answer>> + Send;
+}
+
+/// One guest. Dropping it is its end.
+pub(super) struct Guest {
+    pub(super) store: Store<State>,
+    /// None until it is first called.
+    instance: Option<Instance>,
+    /// Calls that it may have yet, once that is decided.
+    pub(super) left: Option<u32>,
+    /// Bytes of memory with which it began.
+    began_with: u64,
+}
+
+impl Guest {
+    /// Begins a call: everything that counts for one call begins anew.
+    pub(super) fn arm(&mut self) -> Arc<AtomicBool> {
+        let limits = &self.store.data().lease.grant.limits;
+        let (cpu, result) = (limits.cpu, usize::try_from(limits.result).unwrap_or(usize::MAX));
+        self.store.set_hostcall_fuel(result);
+        limits::arm(&mut self.store, cpu)
+    }
+
+    pub(super) async fn work<W: Work>(
+        &mut self,
+        pre: &InstancePre<State>,
+        work: &W,
+    ) -> wasmtime::Result<W::Answer> {
+        let instance = match self.instance {
+            Some(instance) => instance,
+            None => {
+                let instance = pre.instantiate_async(&mut self.store).await?;
+                self.began_with = self.store.data().meter.memory();
+                *self.instance.insert(instance)
+            }
+        };
+        work.work(&mut self.store, &instance).await
+    }
+
+    /// Bytes of memory that it took since it began.
+    pub(super) fn grown(&self) -> u64 {
+        self.store.data().meter.memory().saturating_sub(self.began_with)
+    }
+}
+
+impl Sandbox {
+    /// A guest that was not called yet.
+    pub(super) async fn open(&self, lease: Lease) -> Result<Guest, Fault> {
+        let state = match lease.threads.clone() {
+            Some(threads) => threads.open(|| State::new(lease)).await.map_err(Into::into).flatten(),
+            None => State::new(lease),
+        };
+        let state = state.map_err(|error| {
+            // A granted folder that is gone is the operator's to know, and not what a guest did.
+            Fault {
+                detail: format!("{error:#}"),
+                ..plain(FaultKind::Trap("what it was granted cannot be opened".into()))
+            }
+        })?;
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| &mut state.meter);
+        store.set_max_component_handles(HANDLES);
+        Ok(Guest { store, instance: None, left: None, began_with: 0 })
+    }
+}
