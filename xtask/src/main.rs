@@ -1,6 +1,7 @@
 //! What the two commands of the README run: `cargo xtask demo` and `cargo xtask test`, and the
 //! steps they are made of. No logic of the product is here.
 
+mod bench;
 mod clients;
 mod conformance;
 mod demo;
@@ -33,6 +34,7 @@ usage: cargo xtask COMMAND
        --list                say which steps there are, and run none
        --fail-fast           stop at the first step that fails
   soak [--minutes N]         reload, read, listen and leave for N minutes (3), and print the server's memory
+  bench [--quick] [--json]   how fast it is, beside others in the same run (--reads, --only NAME, --no-rooms: less)
   plugins                    build plugins/ to target/plugins/NAME.wasm
   guests                     build host/tests/guests to target/guests/NAME.wasm; the two go together, too
   go-bindings                write the bindings in sdk/go anew
@@ -59,6 +61,7 @@ fn command(words: &[&str]) -> Result<ExitCode> {
         ["demo"] => demo::serve(None)?,
         ["demo", "--listen", address] => demo::serve(Some(address))?,
         ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
+        ["bench", rest @ ..] => bench::run(rest)?,
         ["soak", rest @ ..] => soak::run(rest)?,
         ["fixtures"] => fixtures::keep(&run::Output::Terminal)?,
         ["go-bindings"] => kits::go_bindings(&run::Output::Terminal)?,

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::run::{Output, cargo};
+use crate::run::{Output, cargo, target};
 use crate::test::{Outcome, Step};
 use crate::{clients, conformance, demo, examples, kits, languages, new, plugins, teams, tools, trials, wit};
 
@@ -67,7 +67,7 @@ fn done(result: Result<()>) -> Result<Outcome> {
 }
 
 fn fmt(output: &Output) -> Result<Outcome> {
-    for manifest in WORKSPACES.into_iter().chain(["examples/changelog-rust/Cargo.toml"]) {
+    for manifest in WORKSPACES.into_iter().chain(["examples/changelog-rust/Cargo.toml", "bench/Cargo.toml"]) {
         let check = ["fmt", "--all", "--check", "--manifest-path", manifest, "--", "--color=never"];
         output.run(&mut cargo(&check))?;
     }
@@ -88,6 +88,9 @@ fn clippy(output: &Output) -> Result<Outcome> {
         }
         output.run(clippy.args(["--", "-D", "warnings"]))?;
     }
+    // Of its own: what it measures against is in nothing else.
+    let mut bench = cargo(&["clippy", "--quiet", "--manifest-path", "bench/Cargo.toml", "--target-dir"]);
+    output.run(bench.arg(target("bench")).args(["--", "-D", "warnings"]))?;
     Ok(Outcome::Passed)
 }
 

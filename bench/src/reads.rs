@@ -1,0 +1,211 @@
+//! All contestants answer the same read, one after the other, again and again.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::content::{DOCUMENTS, Document};
+use crate::load::{self, Question, Times, Window};
+use crate::process::Server;
+use crate::scene::{Places, own};
+use crate::wire::{self, Era};
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Contestant {
+    /// A canned answer.
+    Floor,
+    /// The official SDK.
+    Sdk,
+    /// Larder with an answer that it kept.
+    Cached,
+    /// Larder with guests that are used again.
+    Reused,
+    /// Larder with a new guest for each call.
+    Fresh,
+    /// The same, in Python.
+    Python,
+    /// The same, in JavaScript.
+    JavaScript,
+}
+
+pub(crate) const ALL: [Contestant; 7] = [
+    Contestant::Floor,
+    Contestant::Sdk,
+    Contestant::Cached,
+    Contestant::Reused,
+    Contestant::Fresh,
+    Contestant::Python,
+    Contestant::JavaScript,
+];
+
+impl Contestant {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Sdk => "sdk",
+            Self::Cached => "larder cached",
+            Self::Reused => "larder reused",
+            Self::Fresh => "larder fresh",
+            Self::Python => "larder fresh, Python",
+            Self::JavaScript => "larder fresh, JavaScript",
+        }
+    }
+
+    /// Interpreters serve their example, whatever its size.
+    fn interpreted(self) -> bool {
+        matches!(self, Self::Python | Self::JavaScript)
+    }
+}
+
+/// One line of what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) document: Document,
+    pub(crate) connections: usize,
+    pub(crate) era: Era,
+}
+
+/// The windows of one case, of each contestant, in the order in which they were.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) case: Case,
+    pub(crate) windows: BTreeMap<Contestant, Vec<Window>>,
+}
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) rounds: usize,
+    pub(crate) times: Times,
+    pub(crate) quick: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(quick: bool) -> Self {
+        let ms = Duration::from_millis;
+        match quick {
+            true => Self { rounds: 3, times: Times { warm: ms(100), counted: ms(500) }, quick },
+            false => Self { rounds: 7, times: Times { warm: ms(200), counted: ms(1000) }, quick },
+        }
+    }
+
+    /// Those of the targets first.
+    fn cases(self) -> Vec<Case> {
+        let case = |document, connections, era| Case { document, connections, era };
+        let mut cases = Vec::new();
+        for document in DOCUMENTS {
+            let connections: &[usize] = match (self.quick, document.bytes > 1024) {
+                (true, true) => &[32],
+                (true, false) => &[32, 1],
+                (false, true) => &[32, 8],
+                (false, false) => &[32, 1, 8, 256],
+            };
+            cases.extend(connections.iter().map(|connections| case(document, *connections, Era::Modern)));
+        }
+        cases.push(case(DOCUMENTS[0], 32, Era::Legacy));
+        cases
+    }
+}
+
+/// The servers, all of which run all the time: who is not asked does nothing.
+struct Field {
+    larder: Server,
+    sdk: Server,
+    python: Server,
+    javascript: Server,
+}
+
+pub(crate) fn measure(places: &Places, plan: Plan, only: &[Contestant]) -> Result<Vec<Measured>> {
+    let roles = [
+        places.sized("cached", "")?.with("ttl = 86400"),
+        places.sized("fresh", "")?,
+        places.sized("reused", REUSE)?,
+    ];
+    let example = |language: &str| -> Result<Server> {
+        let component = places.example(language)?;
+        let role = crate::scene::Role { name: "changelog".into(), component, settings: String::new() };
+        places.serve(&places.scene(language, &[role])?)
+    };
+    eprintln!("starting the contestants");
+    let field = Field {
+        larder: places.serve(&places.scene("rust", &roles)?)?,
+        sdk: own(&["sdk".as_ref()])?,
+        python: example("python")?,
+        javascript: example("javascript")?,
+    };
+    plan.cases().into_iter().map(|case| field.race(places, plan, case, only)).collect()
+}
+
+impl Field {
+    fn race(&self, places: &Places, plan: Plan, case: Case, only: &[Contestant]) -> Result<Measured> {
+        eprintln!("{}, {} connections, {}", case.document, case.connections, case.era.word());
+        let floor = self.floor(places, case)?;
+        let mut lanes = Vec::new();
+        for contestant in ALL.into_iter().filter(|contestant| only.is_empty() || only.contains(contestant)) {
+            // What an interpreter serves has one size, and is slow enough for one number of connections.
+            if contestant.interpreted() && (case.document != DOCUMENTS[0] || case.connections != 32) {
+                continue;
+            }
+            let server = self.server(contestant).unwrap_or(&floor);
+            let question = question(contestant, server.address, case)?;
+            lanes.push((contestant, server, question));
+        }
+        let mut windows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for round in 0..plan.rounds {
+            // Whoever comes first in one round comes later in the next.
+            let places = lanes.len();
+            for (contestant, server, question) in lanes.iter().cycle().skip(round % places).take(places) {
+                let window = load::window(question, case.connections, plan.times, || server.cpu())
+                    .with_context(|| contestant.word())?;
+                windows.entry(*contestant).or_default().push(window);
+            }
+        }
+        Ok(Measured { case, windows })
+    }
+
+    /// As long as Larder's own answer.
+    fn floor(&self, places: &Places, case: Case) -> Result<Server> {
+        let question = question(Contestant::Fresh, self.larder.address, case)?;
+        let (_, _, body) = load::once(self.larder.address, &question.bytes)?;
+        let file = places.scratch.join("mcp");
+        std::fs::write(&file, body)?;
+        own(&["floor".as_ref(), file.as_os_str()])
+    }
+
+    fn server(&self, contestant: Contestant) -> Option<&Server> {
+        match contestant {
+            Contestant::Floor => None,
+            Contestant::Sdk => Some(&self.sdk),
+            Contestant::Cached | Contestant::Reused | Contestant::Fresh => Some(&self.larder),
+            Contestant::Python => Some(&self.python),
+            Contestant::JavaScript => Some(&self.javascript),
+        }
+    }
+}
+
+const REUSE: &str = "guests = \"reuse\"";
+
+/// Asks once, and looks at the answer closely.
+fn question(contestant: Contestant, to: SocketAddr, case: Case) -> Result<Question> {
+    let uri = match contestant {
+        Contestant::Floor | Contestant::Fresh => case.document.uri("fresh"),
+        Contestant::Sdk => case.document.uri("sdk"),
+        Contestant::Cached => case.document.uri("cached"),
+        Contestant::Reused => case.document.uri("reused"),
+        Contestant::Python | Contestant::JavaScript => "changelog://releases/0.1.0/json".to_owned(),
+    };
+    let bytes = match case.era {
+        Era::Modern => wire::modern(to, "resources/read", Some(&uri)),
+        Era::Legacy if contestant == Contestant::Floor => wire::modern(to, "resources/read", Some(&uri)),
+        Era::Legacy => wire::legacy(to, &uri)?,
+    };
+    let (status, _, body) = load::once(to, &bytes).with_context(|| contestant.word())?;
+    ensure!(status == 200, "{}: {status} {}", contestant.word(), String::from_utf8_lossy(&body));
+    let found = wire::content(&body).with_context(|| contestant.word())?;
+    let expected = if contestant.interpreted() { found.clone() } else { case.document.on_the_wire() };
+    ensure!(found == expected && !found.is_empty(), "{} answers something else", contestant.word());
+    Ok(Question { to, bytes, holds: expected.into_bytes() })
+}
