@@ -58,6 +58,12 @@ impl Lanes {
     }
 }
 
+/// Under what compiled code is kept. Each team has its own, or the time of a load would tell that another team has the same
+/// component.
+fn entry(team: &TeamName, digest: Digest) -> Digest {
+    if *team == TeamName::sole() { digest } else { Digest::of(format!("{digest} of {team}").as_bytes()) }
+}
+
 impl Compiler {
     pub(super) fn new(config: &Config, engine: &Engine, drain: &Drain) -> Result<Self, CacheError> {
         let cache = Arc::new(Cache::open(&config.cache, engine)?);
@@ -74,19 +80,20 @@ impl Compiler {
     pub(super) async fn component(&self, team: &TeamName, bytes: Bytes) -> Result<(Digest, Kept), Rejection> {
         let hashed = bytes.clone();
         let digest = self.aside(move |_| Digest::of(&hashed)).await?;
-        if let Some(kept) = self.find(digest).await? {
+        let entry = entry(team, digest);
+        if let Some(kept) = self.find(entry).await? {
             return Ok((digest, kept));
         }
         let lane = self.teams.of(team);
         let _first = lane.lock().await;
         let _turn = self.turn.lock().await;
         // Somebody may have waited for the same one.
-        if let Some(kept) = self.find(digest).await? {
+        if let Some(kept) = self.find(entry).await? {
             return Ok((digest, kept));
         }
-        self.compile(digest, &bytes).await?;
+        self.compile(entry, &bytes).await?;
         let lie = "the compiling process ended well, but did not write what this engine can use";
-        let kept = self.find(digest).await?.ok_or_else(|| Rejection::Compiler(lie.into()))?;
+        let kept = self.find(entry).await?.ok_or_else(|| Rejection::Compiler(lie.into()))?;
         Ok((digest, kept))
     }
 

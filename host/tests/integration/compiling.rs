@@ -132,6 +132,17 @@ async fn teams_come_in_turn_however_much_one_of_them_brings() {
 }
 
 #[tokio::test]
+async fn what_was_compiled_for_one_team_tells_another_nothing() {
+    let bench = Bench::new();
+    let [alpha, beta] = ["alpha", "beta"].map(|name| TeamName::parse(name).unwrap());
+    let digest = bench.sandbox(|_| {}).compile(&alpha, echo()).await.unwrap().digest;
+    // Only what was compiled before can be loaded now.
+    let without = bench.sandbox(|config| config.program = "/nowhere/larder".into());
+    assert_eq!(without.compile(&alpha, echo()).await.unwrap().digest, digest);
+    assert!(without.compile(&beta, echo()).await.is_err());
+}
+
+#[tokio::test]
 async fn a_spoilt_entry_is_compiled_again() {
     let bench = Bench::new();
     let whole = bench.sandbox(|_| {});
