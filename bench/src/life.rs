@@ -51,7 +51,10 @@ pub(crate) fn measure(places: &Places, large: Option<&Path>, quick: bool) -> Res
     Ok(Life { idle, empty: of_empty, ten: of_ten, change, changed })
 }
 
-/// Between a few providers and many, each called once.
+/// Providers with which the engine's slots are warm: they are everybody's, and their memory is no provider's.
+const SLOTS: usize = 80;
+
+/// Between so many providers and more, each called once.
 fn idle(places: &Places, many: usize) -> Result<f64> {
     let used = |count: usize| -> Result<u64> {
         let roles: Vec<Role> =
@@ -65,7 +68,7 @@ fn idle(places: &Places, many: usize) -> Result<f64> {
         }
         server.anonymous()
     };
-    let (few, more) = (used(2)?, used(2 + many)?);
+    let (few, more) = (used(SLOTS)?, used(SLOTS + many)?);
     Ok(more.saturating_sub(few) as f64 / many as f64)
 }
 
