@@ -1,16 +1,19 @@
 //! What is asked and answered, as plain data: entries, templates, contents, and who asks.
 //! No protocol and no engine: both ends convert to and from these.
 
-use std::fmt;
+mod pairs;
+mod written;
+
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+pub use self::pairs::Pairs;
+pub use self::written::Written;
 use crate::name::Teams;
 use crate::template::Pattern;
 use crate::trace::Trace;
@@ -59,30 +62,6 @@ pub struct Template {
     pub details: Details,
     /// For all who are shown it.
     pub written: Written,
-}
-
-/// How something was written the first time that it was shown, for all to whom it is shown again. How that is, is the
-/// affair of whoever writes it, who must write it in one way only. A clone is not written yet.
-#[derive(Default)]
-pub struct Written(OnceLock<Bytes>);
-
-impl Written {
-    /// What was written, now or before.
-    pub fn or_write(&self, write: impl FnOnce() -> Vec<u8>) -> &Bytes {
-        self.0.get_or_init(|| write().into())
-    }
-}
-
-impl Clone for Written {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl fmt::Debug for Written {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Written")
-    }
 }
 
 /// What few entries and templates have.
@@ -300,48 +279,6 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// Pairs of texts, kept in one piece: there are some with every request, and most are never looked at.
-#[derive(Clone, Default)]
-pub struct Pairs {
-    text: String,
-    /// Where each first and each second ends.
-    ends: Vec<(usize, usize)>,
-}
-
-impl Pairs {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// All of them, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let begins = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
-        begins
-            .zip(&self.ends)
-            .map(|(begin, (middle, end))| (&self.text[begin..*middle], &self.text[*middle..*end]))
-    }
-}
-
-impl fmt::Debug for Pairs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-impl<'a> FromIterator<(&'a str, &'a str)> for Pairs {
-    fn from_iter<T: IntoIterator<Item = (&'a str, &'a str)>>(pairs: T) -> Self {
-        let mut all = Self::default();
-        for (one, other) in pairs {
-            all.text.push_str(one);
-            let middle = all.text.len();
-            all.text.push_str(other);
-            all.ends.push((middle, all.text.len()));
-        }
-        all
-    }
-}
-
 /// One question on its way down: who asks, and what came with the question.
 #[derive(Debug, Default)]
 pub struct Call {
@@ -400,13 +337,6 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pairs_come_out_as_they_went_in() {
-        let pairs = [("a", "1"), ("", ""), ("ü", "\"x\""), ("b", "")];
-        assert_eq!(pairs.into_iter().collect::<Pairs>().iter().collect::<Vec<_>>(), pairs);
-        assert!(Pairs::default().is_empty() && Pairs::default().iter().next().is_none());
-    }
 
     #[test]
     fn freshness_merges_to_the_more_careful() {
