@@ -38,6 +38,7 @@ mod lookout;
 mod misbehaviour;
 mod modern;
 mod numbers;
+mod overload;
 mod reload;
 mod resume;
 mod reuse;
