@@ -1,6 +1,7 @@
 //! Guests that are used again where their operator says so: for one caller of one revision, and only so far.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use larder::name::Teams;
 use larder::policy::Guests;
@@ -61,7 +62,9 @@ async fn nor_another_revision() {
     std::fs::write(house.plugins.join("again.wasm"), newer).unwrap();
     let before = house.reader.snapshot().offers()[0].provider.revision();
     // The first look only sees that the file is being written.
+    let began = Instant::now();
     while house.reader.snapshot().offers()[0].provider.revision() == before {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", house.rejected("again.wasm"));
         house.reconcile().round().await;
     }
     assert_eq!(read(&house, &ann, "now").await, "call 1 for ann");
