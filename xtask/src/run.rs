@@ -92,15 +92,6 @@ impl Output {
         Ok(())
     }
 
-    /// The same for one whose output is what was asked for.
-    pub(crate) fn run_quietly(&self, command: &mut Command) -> Result<()> {
-        let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
-        if !status.success() {
-            bail!("`{}` failed: {status}", shown(command));
-        }
-        Ok(())
-    }
-
     /// A line of our own.
     pub(crate) fn say(&self, line: &str) -> Result<()> {
         match self {
