@@ -23,27 +23,31 @@ const AT_ONCE: usize = 64;
 const URI: &str = "file:///docs/a.txt";
 const BOUND: Duration = Duration::from_secs(120);
 
+/// How many connections there will be: as many as this variable says, or so many. Of the descriptors that a process may
+/// have, `part` is for them; what is started after this may have as many.
 #[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
-fn listeners() -> u64 {
-    let wanted = std::env::var("LARDER_LISTENERS").map_or(LISTENERS, |count| count.parse().unwrap());
+pub(crate) fn connections(variable: &str, few: u64, part: f64) -> u64 {
+    let wanted = std::env::var(variable).map_or(few, |count| count.parse().unwrap());
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
-    let possible = maximum.map_or(u64::MAX, |most| most.saturating_sub(OTHERS));
+    let possible = maximum.map_or(u64::MAX, |most| (most.saturating_sub(OTHERS) as f64 * part) as u64);
     if wanted > possible {
-        println!("{wanted} listeners need more descriptors than this system allows: {possible} instead");
+        println!(
+            "{variable}={wanted} needs more descriptors than this system allows (`ulimit -Hn`): {possible} instead"
+        );
     }
     wanted.min(possible)
 }
 
 /// One who listens, as far as the words that come show it.
-struct Listener {
+pub(crate) struct Listener {
     stream: TcpStream,
     text: String,
 }
 
 impl Listener {
-    async fn begin(address: &str) -> Self {
-        let notifications = json!({ "resourceSubscriptions": [URI] });
+    pub(crate) async fn begin(address: &str, uri: &str) -> Self {
+        let notifications = json!({ "resourceSubscriptions": [uri] });
         let params = json!({ "_meta": meta(), "notifications": notifications });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params });
         let body = body.to_string();
@@ -57,7 +61,7 @@ impl Listener {
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut listener = Self { stream, text: String::new() };
         listener.hears("notifications/subscriptions/acknowledged").await;
-        assert!(listener.text.contains(URI), "{}", listener.text);
+        assert!(listener.text.contains(uri), "{}", listener.text);
         listener
     }
 
@@ -77,7 +81,7 @@ async fn all<T: 'static>(tasks: JoinSet<T>) -> Vec<T> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_change_reaches_everybody_of_a_crowd() {
-    let count = listeners();
+    let count = connections("LARDER_LISTENERS", LISTENERS, 1.0);
     let config = format!(
         "[server]\nstreams = {count}\nconnections = {}\n[provider.files]\ndirs = [{{ host = \"docs\", guest = \"/docs\" }}]\n",
         count + OTHERS / 2
@@ -88,7 +92,7 @@ async fn one_change_reaches_everybody_of_a_crowd() {
     let (server, url) = place.serve("");
     let address: Arc<str> = url.strip_prefix("http://").unwrap().split('/').next().unwrap().into();
     // The first one brings what all need: the provider's answer, the watch over its folder.
-    let first = Listener::begin(&address).await;
+    let first = Listener::begin(&address, URI).await;
     let before = server.memory();
 
     let turns = Arc::new(Semaphore::new(AT_ONCE));
@@ -97,7 +101,7 @@ async fn one_change_reaches_everybody_of_a_crowd() {
         let (address, turns) = (address.clone(), turns.clone());
         coming.spawn(async move {
             let _turn = turns.acquire_owned().await.unwrap();
-            Listener::begin(&address).await
+            Listener::begin(&address, URI).await
         });
     }
     let mut everybody = all(coming).await;

@@ -37,6 +37,7 @@ mod live;
 mod lookout;
 mod misbehaviour;
 mod modern;
+mod multitude;
 mod numbers;
 mod overload;
 mod reload;

@@ -161,6 +161,11 @@ impl Running {
         memory(&self.child.id().to_string())
     }
 
+    /// Those of them that are in no file.
+    pub(crate) fn anonymous(&self) -> Option<u64> {
+        kept(&self.child.id().to_string(), "RssAnon:")
+    }
+
     /// Waits until it ends by itself.
     pub(crate) fn end(mut self) -> Ran {
         let end = Instant::now() + BOUND;
@@ -211,8 +216,12 @@ impl Ran {
 
 /// Bytes of a process in memory, where the system says so; `self` is this one.
 pub(crate) fn memory(process: &str) -> Option<u64> {
+    kept(process, "VmRSS:")
+}
+
+fn kept(process: &str, kind: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(kind))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
