@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The most members of one object. Ours have a dozen at most.
@@ -43,6 +43,18 @@ impl<'a> Fields<'a> {
     /// Reads an object, and leaves what is wrong with its keys to the caller.
     pub(super) fn parse(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
+    }
+
+    /// Reads an object, that in its member `inner`, and that in the member `innermost` of it, all in one go. None where
+    /// there is anything wrong with one of them: to say what, they are read one by one.
+    pub(super) fn nested(text: &'a str, inner: &str, innermost: &str) -> Option<[Self; 3]> {
+        let mut found = [None, None];
+        let mut json = serde_json::Deserializer::from_str(text);
+        let outer = Nest { path: &[inner, innermost], inner: &mut found }.deserialize(&mut json).ok()?;
+        json.end().ok()?;
+        let all = [outer].into_iter().chain(found.map(Option::unwrap_or_default));
+        let mut all = all.filter(|fields| fields.fault.is_none());
+        Some([all.next()?, all.next()?, all.next()?])
     }
 
     pub(super) fn fault(&self) -> Option<&BadFields> {
@@ -128,30 +140,55 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Fields<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+        Nest { path: &[], inner: &mut [] }.deserialize(deserializer)
+    }
+}
+
+/// Reads an object, and on the way the objects that are in it along a path of keys: they are not among its members.
+struct Nest<'n, 'a> {
+    path: &'n [&'n str],
+    inner: &'n mut [Option<Fields<'a>>],
+}
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for Nest<'_, 'a> {
+    type Value = Fields<'a>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Fields<'a>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Nest<'_, 'a> {
+    type Value = Fields<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'a>, A::Error> {
+        let mut fields = Fields { items: Vec::with_capacity(4), fault: None };
+        while let Some(Text(key)) = map.next_key()? {
+            if fields.items.len() == MOST {
+                map.next_value::<IgnoredAny>()?;
+                fields.fault.get_or_insert(BadFields::TooMany);
+                continue;
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Fields::default();
-                while let Some(Text(key)) = map.next_key()? {
-                    if fields.items.len() == MOST {
-                        map.next_value::<IgnoredAny>()?;
-                        fields.fault.get_or_insert(BadFields::TooMany);
-                        continue;
-                    }
-                    let value = map.next_value()?;
-                    if fields.raw(&key).is_some() {
-                        fields.fault.get_or_insert(BadFields::Repeated(key.chars().take(80).collect()));
-                    }
-                    fields.items.push((key, value));
+            let is_repeated = match (self.path, &mut *self.inner) {
+                ([first, rest @ ..], [place, places @ ..]) if key == *first => {
+                    let inner = map.next_value_seed(Nest { path: rest, inner: places })?;
+                    place.replace(inner).is_some()
                 }
-                Ok(fields)
+                _ => {
+                    let is_repeated = fields.raw(&key).is_some();
+                    fields.items.push((key.clone(), map.next_value()?));
+                    is_repeated
+                }
+            };
+            if is_repeated {
+                fields.fault.get_or_insert_with(|| BadFields::Repeated(key.chars().take(80).collect()));
             }
         }
-        deserializer.deserialize_map(Read)
+        Ok(fields)
     }
 }
 

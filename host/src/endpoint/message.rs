@@ -108,6 +108,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, Refusal> {
 }
 
 fn message(text: &str) -> Result<Message<'_>, Refusal> {
+    match plain_request(text) {
+        Some(request) => Ok(Message::Request(request)),
+        None => any_message(text),
+    }
+}
+
+fn any_message(text: &str) -> Result<Message<'_>, Refusal> {
     let envelope = match Fields::parse(text) {
         Ok(envelope) => envelope,
         Err(error) if error.is_data() => return Ok(malformed(None, "a message is a JSON object")),
@@ -123,6 +130,17 @@ fn message(text: &str) -> Result<Message<'_>, Refusal> {
         (None, _) => {}
     }
     Ok(envelope_to_message(&envelope, id.flatten()))
+}
+
+/// A request with nothing wrong about it, as most are: read in one go.
+fn plain_request(text: &str) -> Option<Request<'_>> {
+    let [envelope, fields, meta] = Fields::nested(text, "params", "_meta")?;
+    if envelope.raw("jsonrpc").and_then(text_of)? != "2.0" {
+        return None;
+    }
+    let id = Id::read(envelope.raw("id")?)?;
+    let method = text_of(envelope.raw("method")?)?;
+    Some(Request { id, method, params: Params { fields, meta, fault: None } })
 }
 
 fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a> {

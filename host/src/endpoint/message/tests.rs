@@ -165,6 +165,31 @@ fn echoes(input: &[u8]) {
     }
 }
 
+const MEMBERS: [&str; 12] = [
+    r#""jsonrpc":"2.0""#,
+    r#""id":1"#,
+    r#""method":"m""#,
+    r#""params":{"a":1,"_meta":{"k":[2],"l":null}}"#,
+    r#""params":{"_meta":{},"b":{"_meta":3}}"#,
+    r#""params":{}"#,
+    r#""params":null"#,
+    r#""params":{"_meta":[]}"#,
+    r#""params":{"_meta":{"k":1,"k":2}}"#,
+    r#""params":{"_meta":{"k":1},"_meta":{"l":2}}"#,
+    r#""_meta":{"k":1}"#,
+    r#""result":1"#,
+];
+
+/// All that is read of a message but `_meta` among the parameters: where it was read, it is not there.
+fn parts(message: &Message<'_>) -> String {
+    let Message::Request(Request { params, .. }) = message else { return show(message) };
+    let of = |fields: &Fields<'_>| {
+        let all = fields.iter().filter(|(key, _)| *key != "_meta");
+        all.map(|(key, value)| format!("{key}={}", value.get())).collect::<Vec<_>>().join(" ")
+    };
+    format!("{} [{}] [{}]", show(message), of(&params.fields), of(&params.meta))
+}
+
 proptest! {
     #[test]
     fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
@@ -181,6 +206,16 @@ proptest! {
         let mut bytes = VALID.as_bytes().to_vec();
         bytes.splice(at..(at + cut).min(bytes.len()), new);
         echoes(&bytes);
+    }
+
+    #[test]
+    fn what_is_read_in_one_go_is_read_as_with_care(pieces in prop::collection::vec(0..MEMBERS.len(), 1..9), at in 0..200usize, new in r#"[{}",:]?"#) {
+        let mut text = format!("{{{}}}", pieces.iter().map(|n| MEMBERS[*n]).collect::<Vec<_>>().join(","));
+        text.insert_str(at.min(text.len()), &new);
+        if let Some(request) = plain_request(&text) {
+            let same = any_message(&text).map(|message| parts(&message));
+            prop_assert_eq!(parts(&Message::Request(request)), same.unwrap());
+        }
     }
 
     #[test]
