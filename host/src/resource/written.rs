@@ -13,7 +13,12 @@ pub struct Written(OnceLock<Bytes>);
 impl Written {
     /// What was written, now or before.
     pub fn or_write(&self, write: impl FnOnce() -> Vec<u8>) -> &Bytes {
-        self.0.get_or_init(|| write().into())
+        self.0.get_or_init(|| {
+            let mut written = write();
+            // It stays for long.
+            written.shrink_to_fit();
+            written.into()
+        })
     }
 }
 
