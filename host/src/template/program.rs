@@ -17,6 +17,8 @@ pub(super) enum Step {
     One(Class),
     /// As many characters as there are, or fewer.
     Many(Class),
+    /// As many characters as there are: what follows cannot begin with any of them.
+    All(Class),
     /// As few characters as can be, or more.
     Few(Class),
     /// At most so many characters.
@@ -101,6 +103,7 @@ impl Program {
             }
         }
         program.steps.push(Step::Done);
+        program.commit();
         program.relate();
         program
     }
@@ -217,6 +220,24 @@ impl Program {
             first: true,
         });
         self.slots.len() - 1
+    }
+
+    /// Where what follows cannot begin inside of a value, no shorter value is worth a try.
+    fn commit(&mut self) {
+        for at in 0..self.steps.len() {
+            let Step::Many(class) = self.steps[at] else { continue };
+            let follows = self.steps[at + 1..].iter().find(|step| **step != Step::Close);
+            let ends = match follows {
+                Some(Step::Text(text)) => {
+                    text.bytes().next().is_some_and(|byte| byte != b'%' && !class.has(byte))
+                }
+                Some(Step::Done) => true,
+                _ => false,
+            };
+            if ends {
+                self.steps[at] = Step::All(class);
+            }
+        }
     }
 
     fn relate(&mut self) {

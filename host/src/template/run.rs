@@ -99,6 +99,11 @@ impl Walk<'_> {
                 }
                 None => Some((step + 1, at)),
             },
+            Step::All(class) => {
+                let end = past(self.uri, at, *class);
+                self.pay((end - at) / TEXT)?;
+                Some((step + 1, end))
+            }
             Step::Few(class) => {
                 if let Some(end) = character(self.uri, at, *class) {
                     self.leave_open(step, end)?;
@@ -172,6 +177,14 @@ fn character(uri: &str, at: usize, class: Class) -> Option<usize> {
     };
     let bytes: Option<Vec<u8>> = rest.get(..3 * length)?.chunks(3).map(byte).collect();
     std::str::from_utf8(&bytes?).ok().map(|_| at + 3 * length)
+}
+
+/// Where the characters of this class that begin at this byte end.
+fn past(uri: &str, mut at: usize, class: Class) -> usize {
+    while let Some(end) = character(uri, at, class) {
+        at = end;
+    }
+    at
 }
 
 fn digit(hex: u8) -> Option<u32> {
