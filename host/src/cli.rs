@@ -35,6 +35,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use failure::Failure;
 
+use crate::round;
+
 /// Wrong usage or configuration, as in sysexits.h.
 const USAGE: u8 = 64;
 
@@ -106,13 +108,14 @@ pub fn main() -> ExitCode {
     if let Command::Compile(compile) = &command {
         return compile.run();
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("larder: cannot start threads: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().enable_all().on_thread_park(round::begin).build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                eprintln!("larder: cannot start threads: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
     let result = runtime.block_on(command.run());
     // A read of stdin cannot be taken back; waiting for it would keep the process from ending.
     runtime.shutdown_background();

@@ -1,7 +1,11 @@
 //! Orderly stop: every task of the house is spawned here, and after [`Drain::finish`] none runs. Only a thread that
 //! waits for a disk cannot be taken back: it is given up, so that a dead mount does not keep the process from ending.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -15,8 +19,37 @@ const LETTING_GO: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug, Default)]
 pub struct Drain {
     tasks: TaskTracker,
-    stopping: CancellationToken,
-    giving_up: CancellationToken,
+    stopping: Bell,
+    giving_up: Bell,
+}
+
+/// It rings once. Whoever hears it is woken; whoever is woken by something else sees by a glance that it did not ring.
+#[derive(Clone, Debug, Default)]
+struct Bell {
+    token: CancellationToken,
+    rang: Arc<AtomicBool>,
+}
+
+impl Bell {
+    fn ring(&self) {
+        self.rang.store(true, Ordering::Release);
+        self.token.cancel();
+    }
+
+    /// What comes of this, or none once it rings. For a task of its own, whose waker stays the same.
+    async fn unless<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let (mut ring, mut work) = (pin!(self.token.cancelled()), pin!(work));
+        let mut listens = false;
+        poll_fn(|waker| {
+            let is_silent = listens && !self.rang.load(Ordering::Acquire);
+            listens = true;
+            if !is_silent && ring.as_mut().poll(waker).is_ready() {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(waker).map(Some)
+        })
+        .await
+    }
 }
 
 impl Drain {
@@ -34,7 +67,7 @@ impl Drain {
         let giving_up = self.giving_up.clone();
         // Boxed, as what waits for it here would hold it four times over, and move it as often over the stack.
         let task = Box::pin(task);
-        self.tasks.spawn(async move { giving_up.run_until_cancelled_owned(task).await })
+        self.tasks.spawn(async move { giving_up.unless(task).await })
     }
 
     /// Runs work that holds a thread for a while.
@@ -48,7 +81,7 @@ impl Drain {
 
     /// Asks every task to come to its end.
     pub fn stop(&self) {
-        self.stopping.cancel();
+        self.stopping.ring();
     }
 
     /// Binds all tasks to whoever has this.
@@ -58,12 +91,17 @@ impl Drain {
 
     /// Whether it is.
     pub fn is_stopping(&self) -> bool {
-        self.stopping.is_cancelled()
+        self.stopping.rang.load(Ordering::Acquire)
     }
 
     /// Completes once the house is stopping.
     pub async fn stopping(&self) {
-        self.stopping.cancelled().await;
+        self.stopping.token.cancelled().await;
+    }
+
+    /// What comes of this, or none once the house is stopping. Only for what a task of its own waits for.
+    pub async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.stopping.unless(work).await
     }
 
     /// Stops, waits for all tasks, and after the grace time drops those that are left, and gives up threads that
@@ -72,7 +110,7 @@ impl Drain {
         self.stop();
         self.tasks.close();
         let in_time = tokio::time::timeout(grace, self.tasks.wait()).await.is_ok();
-        self.giving_up.cancel();
+        self.giving_up.ring();
         if tokio::time::timeout(LETTING_GO, self.tasks.wait()).await.is_err() {
             let left = self.tasks.len();
             tracing::error!(left, "work on a disk does not come back; the end does not wait for it");
@@ -88,7 +126,7 @@ pub struct Leash(Drain);
 impl Drop for Leash {
     fn drop(&mut self) {
         self.0.stop();
-        self.0.giving_up.cancel();
+        self.0.giving_up.ring();
     }
 }
 

@@ -23,6 +23,7 @@ mod show;
 mod socket;
 mod stdio;
 mod stream;
+mod turn;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -10,8 +10,10 @@ pub mod uri;
 pub mod drain;
 pub mod health;
 pub mod metrics;
+pub mod patience;
 pub mod policy;
 pub mod resource;
+pub mod round;
 
 // Floor 2: the engine, who asked for what, and what is told of it elsewhere.
 pub mod audit;

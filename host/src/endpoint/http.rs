@@ -3,7 +3,7 @@
 mod legacy;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -26,6 +26,7 @@ use super::method::{self, Asking};
 use super::progress::{Exchange, Said};
 use super::refusal::{INTERNAL, REQUEST, Refusal};
 use super::stream;
+use crate::patience;
 
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -177,11 +178,12 @@ impl Endpoint {
         if announced.is_some_and(|length| length > limit as u64) {
             return Err(too_large());
         }
-        match tokio::time::timeout(BODY_TIME, Limited::new(body, limit).collect()).await {
-            Ok(Ok(whole)) => Ok(whole.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-            Ok(Err(_)) => Err(Refusal::early(REQUEST, "the body ended early")),
-            Err(_) => {
+        let until = || Instant::now() + BODY_TIME;
+        match patience::until(until, Limited::new(body, limit).collect()).await {
+            Some(Ok(whole)) => Ok(whole.to_bytes()),
+            Some(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+            Some(Err(_)) => Err(Refusal::early(REQUEST, "the body ended early")),
+            None => {
                 Err(Refusal::new(REQUEST, "the body took too long").with_status(StatusCode::REQUEST_TIMEOUT))
             }
         }

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
 use super::Endpoint;
+use super::turn::{Attended, Silence, Turns};
+use crate::round;
 
 /// How long the head of a request may take, the silence before it included.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -94,22 +96,26 @@ async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
 }
 
 async fn serve(stream: TcpStream, endpoint: Endpoint) {
-    let (drain, most) = (&endpoint.0.drain, endpoint.0.config.stall);
+    let drain = endpoint.0.drain.clone();
     // Small answers must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Patient { stream, most, stalled: None });
+    let turns = Turns::default();
+    let patient = Patient::new(stream, (endpoint.0.config.stall, HEAD_TIME), turns.clone());
+    let ask = service_fn(|request| {
+        let (endpoint, turn) = (endpoint.clone(), turns.begin());
+        async move {
+            let response = endpoint.respond(request).await;
+            round::end().await;
+            Ok::<_, Infallible>(response.map(|body| Attended::new(body, turn)))
+        }
+    });
+    // Its own clock for the head of a request is wound up for each of them: ours only looks whether there was one.
     let serving =
-        http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).serve_connection(
-            io,
-            service_fn(|request| {
-                let endpoint = endpoint.clone();
-                async move { Ok::<_, Infallible>(endpoint.respond(request).await) }
-            }),
-        );
+        http1::Builder::new().header_read_timeout(None).serve_connection(TokioIo::new(patient), ask);
     let mut serving = std::pin::pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = drain.stopping() => {
+    let ended = match drain.unless_stopping(serving.as_mut()).await {
+        Some(ended) => ended,
+        None => {
             serving.as_mut().graceful_shutdown();
             serving.await
         }
@@ -119,14 +125,21 @@ async fn serve(stream: TcpStream, endpoint: Endpoint) {
     }
 }
 
-/// A stream that breaks when its other side reads nothing for too long.
+/// A stream that breaks when its other side reads nothing for too long, or takes too long over the head of a request.
 struct Patient<S> {
     stream: S,
+    /// How long it may read nothing.
     most: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
+    silence: Silence,
 }
 
 impl<S> Patient<S> {
+    fn new(stream: S, (stall, head): (Duration, Duration), turns: Turns) -> Self {
+        let silence = Silence::new(turns, head);
+        Self { stream, most: stall, stalled: None, silence }
+    }
+
     fn headway<T>(&mut self, now: Poll<io::Result<T>>, waker: &mut Waker<'_>) -> Poll<io::Result<T>> {
         if now.is_ready() {
             self.stalled = None;
@@ -145,7 +158,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         waker: &mut Waker<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(waker, buf)
+        let read = Pin::new(&mut self.stream).poll_read(waker, buf);
+        // Who is being answered need not ask.
+        let is_answered = self.stalled.is_some() || self.silence.is_kept();
+        if read.is_ready() || is_answered {
+            return read;
+        }
+        ready!(self.silence.is_too_long(waker));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -179,7 +199,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::DuplexStream;
+
     use super::*;
+    use crate::endpoint::body::Body;
 
     #[test]
     fn who_is_turned_away_is_told_how_much() {
@@ -188,15 +211,55 @@ mod tests {
         serde_json::from_str::<serde_json::Value>(body).unwrap();
     }
 
+    fn patient(stream: DuplexStream, most: Duration) -> Patient<DuplexStream> {
+        Patient::new(stream, (most, most), Turns::default())
+    }
+
+    /// One request over a stream of its own, of which so much is sent, and of which the answer takes so long.
+    async fn asked(sent: &str, head: Duration, answer: Duration) -> String {
+        let (stream, mut client) = tokio::io::duplex(1 << 10);
+        let turns = Turns::default();
+        let patient = Patient::new(stream, (Duration::from_secs(60), head), turns.clone());
+        let ask = service_fn(|_| {
+            let turn = turns.begin();
+            async move {
+                tokio::time::sleep(answer).await;
+                let body = Attended::new(Body::from(b"here".to_vec()), turn);
+                Ok::<_, Infallible>(hyper::Response::new(body))
+            }
+        });
+        let builder = http1::Builder::new();
+        let serving = builder.serve_connection(TokioIo::new(patient), ask);
+        let mut told = String::new();
+        let asking = async {
+            client.write_all(sent.as_bytes()).await?;
+            client.read_to_string(&mut told).await
+        };
+        let both = async { tokio::join!(serving, asking) };
+        let ended = tokio::time::timeout(Duration::from_secs(60), both).await;
+        assert!(ended.is_ok(), "it goes on for ever");
+        told
+    }
+
+    #[tokio::test]
+    async fn who_sends_no_head_is_given_up_and_who_waits_for_an_answer_is_not() {
+        let head = Duration::from_millis(100);
+        assert_eq!(asked("", head, Duration::ZERO).await, "");
+        assert_eq!(asked("GET / HTTP/1.1\r\nhost:", head, Duration::ZERO).await, "");
+        // And once that is there, the next request must not take too long either.
+        let told = asked("GET / HTTP/1.1\r\nhost: h\r\n\r\n", head, head * 4).await;
+        assert!(told.ends_with("\r\n\r\nhere"), "{told}");
+    }
+
     #[tokio::test]
     async fn who_reads_nothing_is_given_up_and_who_reads_slowly_is_not() {
         let most = Duration::from_millis(200);
         let (stream, _silent) = tokio::io::duplex(1);
-        let refused = Patient { stream, most, stalled: None }.write_all(b"more than fits").await;
+        let refused = patient(stream, most).write_all(b"more than fits").await;
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::TimedOut);
 
         let (stream, mut slow) = tokio::io::duplex(1);
-        let mut patient = Patient { stream, most: Duration::from_secs(60), stalled: None };
+        let mut patient = patient(stream, Duration::from_secs(60));
         let reading = async {
             let mut all = [0; 14];
             slow.read_exact(&mut all).await.map(|_| all)
