@@ -27,7 +27,7 @@ use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, 
 use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
 use crate::sandbox::{
-    Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Owner, Pace, Queue, Sandbox, Threads, Work,
+    Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Owner, Pace, Queue, Sandbox, Terms, Work,
 };
 use crate::uri::Uri;
 
@@ -36,21 +36,14 @@ const COMPLETIONS: usize = 100;
 
 /// One revision of a provider.
 pub struct Provider {
-    name: ProviderName,
-    team: TeamName,
+    /// What holds for every guest of it.
+    terms: Arc<Terms>,
     revision: u64,
     digest: Digest,
-    grant: Arc<Grant>,
     compiled: Compiled,
     sandbox: Arc<Sandbox>,
-    outgoing: Arc<Outgoing>,
-    pace: Arc<Pace>,
     turns: Semaphore,
     breaker: Breaker,
-    signals: Outbox,
-    threads: Option<Arc<Threads>>,
-    tally: Arc<Tally>,
-    ration: Option<Arc<Ration>>,
     since: SystemTime,
     sides: Sides,
 }
@@ -107,22 +100,24 @@ impl Provider {
         // Only what has a folder can wait for one.
         let threads = (!grant.dirs.is_empty()).then(|| sandbox.threads(&team, &name));
         Self {
-            tally: sandbox.metrics().provider(&team, &name),
             since: SystemTime::now(),
-            name,
-            team,
             revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
             digest,
-            outgoing: Arc::new(Outgoing::new(&grant)),
-            pace: Arc::default(),
             breaker: Breaker::default(),
-            ration,
             turns: Semaphore::new(grant.limits.calls as usize),
-            threads,
-            grant,
+            terms: Arc::new(Terms {
+                tally: sandbox.metrics().provider(&team, &name),
+                outgoing: Arc::new(Outgoing::new(&grant)),
+                pace: Pace::default(),
+                provider: name,
+                team,
+                grant,
+                signals,
+                threads,
+                ration,
+            }),
             compiled,
             sandbox,
-            signals,
             sides: Sides::default(),
         }
     }
@@ -140,12 +135,12 @@ impl Provider {
 
     /// Its name.
     pub fn name(&self) -> &ProviderName {
-        &self.name
+        &self.terms.provider
     }
 
     /// Whose it is.
     pub fn team(&self) -> &TeamName {
-        &self.team
+        &self.terms.team
     }
 
     /// A number that no other revision of any provider has while this process lives. The same component with
@@ -166,7 +161,7 @@ impl Provider {
 
     /// What is counted of it, over all its revisions that live.
     pub fn tally(&self) -> &Tally {
-        &self.tally
+        &self.terms.tally
     }
 
     /// How long it is set aside yet, because it only faulted; none if it is not.
@@ -176,7 +171,7 @@ impl Provider {
 
     /// What it was given.
     pub fn grant(&self) -> &Arc<Grant> {
-        &self.grant
+        &self.terms.grant
     }
 
     /// The names of what its component imports.
@@ -196,27 +191,16 @@ impl Provider {
 
     /// Waits for one of its turns, and has a guest do some work.
     async fn call<W: Work>(&self, permit: Permit, work: &W) -> Result<W::Answer, CallError> {
-        let queue = Queue::join(self.tally.clone(), self.grant.limits.queue);
+        let queue = Queue::join(self.terms.tally.clone(), self.terms.grant.limits.queue);
         let Some(Ok(_turn)) = queue.wait(self.turns.acquire()).await else {
             return Err(CallError::Busy);
         };
-        let _team_turn = match &self.ration {
+        let _team_turn = match &self.terms.ration {
             Some(ration) => Some(ration.turn(queue.left()).await.map_err(CallError::UsedUp)?),
             None => None,
         };
-        let lease = Lease {
-            provider: self.name.clone(),
-            team: self.team.clone(),
-            grant: self.grant.clone(),
-            permit,
-            outgoing: self.outgoing.clone(),
-            pace: self.pace.clone(),
-            signals: self.signals.clone(),
-            threads: self.threads.clone(),
-            tally: self.tally.clone(),
-            ration: self.ration.clone(),
-        };
-        let owner = (self.grant.guests == Guests::Reused)
+        let lease = Lease { terms: self.terms.clone(), permit };
+        let owner = (self.terms.grant.guests == Guests::Reused)
             .then(|| Owner { revision: self.revision, caller: lease.permit.caller().cloned() });
         // On the heap: all that goes on around a guest is large, and each future that waits for it would hold
         // it in itself, and copy it where it is handed on, until a thread's stack has no room for it.
@@ -229,7 +213,8 @@ impl Provider {
         if fault.kind == FaultKind::Crowded {
             return CallError::Busy;
         }
-        let (team, provider, digest) = (self.team.named(), self.name.as_str(), self.digest.short());
+        let (team, provider, digest) =
+            (self.terms.team.named(), self.terms.provider.as_str(), self.digest.short());
         let Fault { kind, detail, stderr } = &fault;
         tracing::warn!(team, provider, digest, fault = kind.word(), %kind, ?detail, ?stderr, "the provider failed");
         CallError::Fault(fault)
@@ -244,7 +229,7 @@ impl Provider {
         let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
         let page = self.call(permit, &questions::List(&self.compiled, query)).await?;
         let page = page.map_err(|error| self.told(error))?;
-        entry_page(page, self.grant.limits.page, &self.grant.secrets)
+        entry_page(page, self.terms.grant.limits.page, &self.terms.grant.secrets)
     }
 
     async fn templates_once(
@@ -254,7 +239,7 @@ impl Provider {
     ) -> Result<Listed<Template>, CallError> {
         let page = self.call(permit, &questions::Templates(&self.compiled, cursor)).await?;
         let page = page.map_err(|error| self.told(error))?;
-        template_page(page, self.grant.limits.page, &self.grant.secrets)
+        template_page(page, self.terms.grant.limits.page, &self.terms.grant.secrets)
     }
 
     async fn match_once(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
@@ -277,7 +262,7 @@ impl Provider {
             known_version,
         };
         let answer = self.call(permit, &questions::Read(&self.compiled, request)).await?;
-        let mut left = Left::new(&self.grant.secrets);
+        let mut left = Left::new(&self.terms.grant.secrets);
         let answer = answer.map_err(|error| match error {
             WitError::NotModified if holds_one => CallError::NotModified,
             error => self.told(error),
@@ -315,7 +300,7 @@ impl Provider {
 
     /// An error of the provider's own, without what nobody may see.
     fn told(&self, error: WitError) -> CallError {
-        let clean = |why: String| self.grant.secrets.redact(&why).into_owned();
+        let clean = |why: String| self.terms.grant.secrets.redact(&why).into_owned();
         CallError::from(match error {
             WitError::NotFound => error,
             // Of what? A client that holds nothing would not know what to make of it either.
@@ -330,7 +315,7 @@ impl Provider {
     }
 
     fn tell(&self, left: &Left<'_>) {
-        let (team, provider) = (self.team.named(), self.name.as_str());
+        let (team, provider) = (self.terms.team.named(), self.terms.provider.as_str());
         for note in left.notes() {
             tracing::warn!(team, provider, %note, "left out of an answer");
         }
@@ -346,7 +331,7 @@ impl Drop for Provider {
 impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Provider")
-            .field("name", &self.name)
+            .field("name", &self.terms.provider)
             .field("digest", &self.digest)
             .finish_non_exhaustive()
     }

@@ -44,7 +44,7 @@ pub use self::outbox::{Inbox, Outbox, outbox};
 pub use self::outgoing::Outgoing;
 pub use self::pace::Pace;
 pub use self::queue::Queue;
-pub use self::state::{Lease, Signal, State};
+pub use self::state::{Lease, Signal, State, Terms};
 use self::threads::AllThreads;
 pub use self::threads::Threads;
 pub use self::warm::Owner;
@@ -52,6 +52,7 @@ use self::warm::Warm;
 use crate::drain::Drain;
 use crate::metrics::Metrics;
 use crate::name::{ProviderName, TeamName};
+use crate::patience;
 
 /// Characters of what the engine says of a fault.
 const DETAIL: usize = 4_096;
@@ -162,35 +163,34 @@ impl Sandbox {
     ) -> Result<W::Answer, Fault> {
         let _ticking = self.ticker.run();
         let began = Instant::now();
-        let until = (began + wall).into();
-        let guest = tokio::time::timeout_at(until, guest).await;
-        let mut guest = guest.unwrap_or_else(|_| Err(plain(FaultKind::Wall(wall))))?;
-        let lease = &guest.store.data().lease;
-        let (grant, tally, ration) = (lease.grant.clone(), lease.tally.clone(), lease.ration.clone());
-        let threads = lease.threads.clone();
+        let until = || began + wall;
+        let guest = patience::until(until, guest).await;
+        let mut guest = guest.unwrap_or_else(|| Err(plain(FaultKind::Wall(wall))))?;
+        let terms = guest.store.data().lease.terms.clone();
+        let Terms { grant, tally, ration, threads, .. } = &*terms;
         let spent = guest.arm();
         let answer = {
             // Pinned here: a future that is given away by value is held twice by whoever waits for it.
             let work = pin!(guest.work(&compiled.pre, work));
-            let work = pin!(limits::counted(&tally, ration.as_deref(), work));
+            let work = pin!(limits::counted(tally, ration.as_deref(), work));
             let work = async {
-                match &threads {
+                match threads {
                     Some(threads) => threads.within(work).await?,
                     None => work.await,
                 }
             };
-            tokio::time::timeout_at(until, work).await
+            patience::until(until, work).await
         };
         tally.durations.note(began.elapsed());
         let error = match answer {
-            Ok(Ok(answer)) => {
+            Some(Ok(answer)) => {
                 if let Some(owner) = owner {
                     self.warm.keep(owner, guest, slot);
                 }
                 return Ok(answer);
             }
-            Ok(Err(error)) => Some(error),
-            Err(_) => None,
+            Some(Err(error)) => Some(error),
+            None => None,
         };
         let state = guest.store.data();
         let stderr = state.log.tail();

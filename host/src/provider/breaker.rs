@@ -54,6 +54,10 @@ impl Breaker {
     /// Lets a call through, or says how long the provider is set aside. When the time is over one call at a time
     /// is let through, to try.
     pub(super) fn attempt(&self) -> Result<Attempt<'_>, Duration> {
+        // Nearly always; and then no clock is looked at.
+        if !self.is_open.load(Relaxed) {
+            return Ok(Attempt { breaker: self, is_trial: false });
+        }
         self.attempt_at(Instant::now())
     }
 
@@ -94,7 +98,7 @@ impl Breaker {
 impl Attempt<'_> {
     /// It answered, even if the answer was that it could not.
     pub(super) fn answered(self) {
-        self.answered_at(Instant::now());
+        self.answered_at(Instant::now);
     }
 
     /// It faulted, over this. Says if that was once too often.
@@ -102,7 +106,7 @@ impl Attempt<'_> {
         self.faulted_at(Instant::now(), about)
     }
 
-    fn answered_at(self, now: Instant) {
+    fn answered_at(self, now: impl FnOnce() -> Instant) {
         let breaker = self.breaker;
         if breaker.faults.load(Relaxed) != 0 {
             breaker.faults.store(0, Relaxed);
@@ -110,7 +114,7 @@ impl Attempt<'_> {
         // Calls that began before it was set aside say nothing about how it is now.
         if self.is_trial {
             let mut state = breaker.state();
-            (state.until, state.about, state.differ, state.well) = (None, None, false, Some(now));
+            (state.until, state.about, state.differ, state.well) = (None, None, false, Some(now()));
             breaker.is_open.store(false, Relaxed);
         }
     }
@@ -174,10 +178,10 @@ mod tests {
         for n in 0..50 {
             assert_eq!(breaker.attempt_at(now).unwrap().faulted_at(now, &n.to_string()), None);
             if n % 4 == 3 {
-                breaker.attempt_at(now).unwrap().answered_at(now);
+                breaker.attempt_at(now).unwrap().answered_at(|| now);
             }
         }
-        breaker.attempt_at(now).unwrap().answered_at(now);
+        breaker.attempt_at(now).unwrap().answered_at(|| now);
         assert_eq!(trip(&breaker, now), Some(SetAside(FIRST)));
         let wait = breaker.attempt_at(now).unwrap_err();
         assert!(wait >= FIRST && wait < FIRST * 5 / 4, "{wait:?}");
@@ -203,7 +207,7 @@ mod tests {
         assert!(breaker.attempt_at(later).is_err());
         // Who tried went away: the next may.
         drop(trial);
-        breaker.attempt_at(later).unwrap().answered_at(later);
+        breaker.attempt_at(later).unwrap().answered_at(|| later);
         assert!(breaker.attempt_at(later).is_ok() && breaker.set_aside().is_none());
     }
 
@@ -217,10 +221,10 @@ mod tests {
         }
         assert_eq!(times, [1, 2, 4, 8, 16, 32, 60, 60]);
         now += LONGEST * 2;
-        breaker.attempt_at(now).unwrap().answered_at(now);
+        breaker.attempt_at(now).unwrap().answered_at(|| now);
         assert_eq!(trip(&breaker, now + LONGEST), Some(SetAside(LONGEST)));
         now += LONGEST * 3;
-        breaker.attempt_at(now).unwrap().answered_at(now);
+        breaker.attempt_at(now).unwrap().answered_at(|| now);
         assert_eq!(trip(&breaker, now + LONGEST * 11), Some(SetAside(FIRST)));
     }
 }

@@ -80,7 +80,7 @@ impl Provider {
         about: &str,
         answer: Pin<&mut impl Future<Output = Result<T, CallError>>>,
     ) -> Result<T, CallError> {
-        let mut counting = Counting { tally: &self.tally, outcome: Outcome::SetAside };
+        let mut counting = Counting { tally: &self.terms.tally, outcome: Outcome::SetAside };
         let attempt = match self.breaker.attempt() {
             Ok(attempt) => attempt,
             Err(time) => {
@@ -106,14 +106,15 @@ impl Provider {
             && outcome != Outcome::Busy
         {
             let message = error.to_string().chars().take(MESSAGE).collect();
-            self.tally.trouble(LastError { at: SystemTime::now(), asked: word, outcome, message });
+            self.terms.tally.trouble(LastError { at: SystemTime::now(), asked: word, outcome, message });
         }
         answer
     }
 
     fn tell_set_aside(&self, set_aside: Option<SetAside>) {
         if let Some(SetAside(time)) = set_aside {
-            let (team, provider, digest) = (self.team.named(), self.name.as_str(), self.digest.short());
+            let (team, provider, digest) =
+                (self.terms.team.named(), self.terms.provider.as_str(), self.digest.short());
             tracing::warn!(
                 team,
                 provider,
@@ -128,8 +129,8 @@ impl Provider {
     fn asked(&self, word: &'static str, mut permit: Permit) -> (Asked, Permit) {
         let span = permit.trace().and_then(|trace| trace.begin(|| format!("provider {word}")));
         let span = span.map(|mut span| {
-            span.say("larder.team", self.team.as_str());
-            span.say("larder.provider", self.name.as_str());
+            span.say("larder.team", self.terms.team.as_str());
+            span.say("larder.provider", self.terms.provider.as_str());
             span.say("larder.digest", self.digest.to_string());
             span.place().into_iter().for_each(|place| permit.put_into(place));
             Box::new(span)

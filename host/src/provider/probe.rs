@@ -86,7 +86,7 @@ pub enum LoadError {
 impl Provider {
     /// Asks for the description, the first entries and all templates, in a time that is bounded as a whole.
     pub async fn probe(&self) -> Result<Probed, LoadError> {
-        let limits = &self.grant.limits;
+        let limits = &self.terms.grant.limits;
         let bound = (limits.queue + limits.wall) * CALLS;
         let too_long = || LoadError::Probe {
             asked: "all that it lists",
@@ -109,7 +109,7 @@ impl Provider {
         let entries = self.first_entries().await.map_err(failed("its list"))?;
         let templates = self.all_templates().await.map_err(failed("its templates"))?;
         let (claims, odd): (Vec<_>, Vec<_>) = about.claims.into_iter().partition(|claim| is_claim(claim));
-        let mut left = Left::new(&self.grant.secrets);
+        let mut left = Left::new(&self.terms.grant.secrets);
         for claim in odd {
             let claim: String = left.clean(&claim).chars().take(CLAIM).collect();
             left.out(format!("a claim that is no URI prefix with a scheme: {claim:?}"));
@@ -132,18 +132,18 @@ impl Provider {
     }
 
     async fn first_entries(&self) -> Result<Listed<Entry>, CallError> {
-        let held = self.grant.limits.held;
-        gather(held, self.grant.limits.result, |cursor, have| {
-            let limit = (held - have).min(self.grant.limits.page);
+        let held = self.terms.grant.limits.held;
+        gather(held, self.terms.grant.limits.result, |cursor, have| {
+            let limit = (held - have).min(self.terms.grant.limits.page);
             Box::pin(self.list(Permit::host(), ListQuery { cursor, limit, ..ListQuery::default() }))
         })
         .await
     }
 
     async fn all_templates(&self) -> Result<Listed<Template>, CallError> {
-        let held = self.grant.limits.held;
+        let held = self.terms.grant.limits.held;
         let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::host(), cursor)) };
-        let mut templates = gather(held, self.grant.limits.result, page).await?;
+        let mut templates = gather(held, self.terms.grant.limits.result, page).await?;
         if templates.next.take().is_some() {
             templates.left_out.push(format!("templates beyond the first {held} (`limits.held`)"));
         }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 
-use super::state::State;
+use super::state::{State, Terms};
 use crate::metrics::Tally;
 use crate::metrics::process::thread_time;
-use crate::policy::{Limits, Memory, Ration};
+use crate::policy::{Memory, Ration};
+use crate::round;
 
 /// How often the engine's clock ticks while any guest runs.
 const TICK: Duration = Duration::from_millis(1);
@@ -34,15 +35,16 @@ pub(super) struct Meter {
     pub(super) crowded: bool,
     /// It was made to wait, since its team has used up its time on processors.
     pub(super) stood_still: bool,
-    tally: Arc<Tally>,
+    terms: Arc<Terms>,
     share: Option<Memory>,
 }
 
 impl Meter {
-    pub(super) fn new(limits: &Limits, tally: Arc<Tally>, ration: Option<Arc<Ration>>) -> Self {
-        tally.guests.up(1);
+    pub(super) fn new(terms: &Arc<Terms>) -> Self {
+        terms.tally.guests.up(1);
+        let limits = &terms.grant.limits;
         Self {
-            tally,
+            terms: terms.clone(),
             memory: 0,
             memory_limit: limits.memory,
             table_elements: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
@@ -50,7 +52,7 @@ impl Meter {
             refused: false,
             crowded: false,
             stood_still: false,
-            share: ration.map(Memory::none),
+            share: terms.ration.clone().map(Memory::none),
         }
     }
 }
@@ -78,7 +80,7 @@ impl ResourceLimiter for Meter {
             self.crowded = true;
             return Ok(false);
         }
-        self.tally.grew(total - self.memory, total);
+        self.terms.tally.grew(total - self.memory, total);
         self.memory = total;
         Ok(true)
     }
@@ -105,8 +107,8 @@ impl ResourceLimiter for Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        self.tally.guests.down(1);
-        self.tally.freed(self.memory);
+        self.terms.tally.guests.down(1);
+        self.terms.tally.freed(self.memory);
     }
 }
 
@@ -124,6 +126,7 @@ pub(super) async fn counted<T>(tally: &Tally, ration: Option<&Ration>, work: imp
         let elapsed = began.elapsed();
         // What takes long once is measured exactly from then on.
         tally.takes(elapsed > SHORT);
+        round::ran(elapsed > SHORT);
         let took = exact.map_or(elapsed, |began| thread_time().saturating_sub(began));
         tally.ran(took);
         if let Some(ration) = ration {

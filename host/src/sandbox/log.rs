@@ -8,7 +8,7 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use crate::name::{ProviderName, TeamName};
+use super::state::Terms;
 use crate::policy::Secrets;
 
 /// Bytes of stderr that are kept for the error of a trap.
@@ -32,10 +32,8 @@ pub(super) enum Level {
 pub(super) struct Log(Arc<Mutex<Pages>>);
 
 struct Pages {
-    provider: ProviderName,
-    team: TeamName,
-    /// What it must not say.
-    secrets: Secrets,
+    /// Whose log it is, and what it must not say.
+    terms: Arc<Terms>,
     /// Bytes of the longest of them.
     longest: usize,
     left: usize,
@@ -44,9 +42,9 @@ struct Pages {
 }
 
 impl Log {
-    pub(super) fn new((provider, team): (ProviderName, TeamName), budget: u32, secrets: Secrets) -> Self {
-        let (longest, left) = (secrets.longest(), budget as usize);
-        let pages = Pages { provider, team, secrets, longest, left, silenced: false, tail: Vec::new() };
+    pub(super) fn new(terms: Arc<Terms>, budget: u32) -> Self {
+        let (longest, left) = (terms.grant.secrets.longest(), budget as usize);
+        let pages = Pages { terms, longest, left, silenced: false, tail: Vec::new() };
         Self(Arc::new(Mutex::new(pages)))
     }
 
@@ -68,18 +66,22 @@ impl Log {
     /// The last that was written to stderr.
     pub(super) fn tail(&self) -> String {
         let pages = self.pages();
-        let begin = pages.secrets.cut(&pages.tail, pages.tail.len().saturating_sub(TAIL));
+        let begin = pages.secrets().cut(&pages.tail, pages.tail.len().saturating_sub(TAIL));
         let tail = String::from_utf8_lossy(&pages.tail[begin..]);
-        pages.secrets.redact(tail.trim()).into_owned()
+        pages.secrets().redact(tail.trim()).into_owned()
     }
 }
 
 impl Pages {
+    fn secrets(&self) -> &Secrets {
+        &self.terms.grant.secrets
+    }
+
     fn line(&mut self, level: Level, text: &str) {
         if self.silenced {
             return;
         }
-        let (provider, team) = (self.provider.as_str(), self.team.named());
+        let (provider, team) = (self.terms.provider.as_str(), self.terms.team.named());
         let cost = text.len() + LINE_COST;
         if cost > self.left {
             self.silenced = true;
@@ -91,7 +93,7 @@ impl Pages {
             return;
         }
         self.left -= cost;
-        let text = self.secrets.redact(text);
+        let text = self.secrets().redact(text);
         // Debug formatting escapes what could move a cursor or forge a line.
         match level {
             Level::Debug => tracing::debug!(team, provider, says = ?text),
@@ -120,7 +122,7 @@ impl Pages {
             let most = LINE.max(self.longest);
             while line.len() >= most + self.longest {
                 // Where one begins in another all the way, it is told as it is.
-                let cut = Some(self.secrets.cut(line, most)).filter(|cut| *cut > 0).unwrap_or(line.len());
+                let cut = Some(self.secrets().cut(line, most)).filter(|cut| *cut > 0).unwrap_or(line.len());
                 self.line(level, &String::from_utf8_lossy(&line[..cut]));
                 line.drain(..cut);
             }
@@ -206,8 +208,7 @@ mod tests {
 
     #[test]
     fn the_tail_is_the_end_of_stderr_only() {
-        let log =
-            Log::new((ProviderName::parse("p").unwrap(), TeamName::sole()), 1 << 20, Secrets::default());
+        let log = Log::new(Terms::plain(), 1 << 20);
         Stream::new(&log, Level::Info).take(b"stdout\n");
         let stderr = Stream::new(&log, Level::Warn);
         stderr.take(&vec![b'x'; 3 * TAIL]);
@@ -220,8 +221,7 @@ mod tests {
     #[test]
     fn a_flood_is_silenced_at_the_budget() {
         for line in [b"0123456789\n".as_slice(), b"\n"] {
-            let log =
-                Log::new((ProviderName::parse("p").unwrap(), TeamName::sole()), 1_000, Secrets::default());
+            let log = Log::new(Terms::plain(), 1_000);
             let stdout = Stream::new(&log, Level::Info);
             (0..1_000).for_each(|_| stdout.take(line));
             let pages = log.pages();

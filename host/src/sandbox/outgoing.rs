@@ -12,6 +12,7 @@ use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpH
 use super::address;
 use super::log::{Level, Log};
 use super::lookup::Lookups;
+use super::state::Terms;
 use crate::policy::{Grant, HostRule};
 use crate::trace::Trace;
 
@@ -193,14 +194,14 @@ impl Resolve for Resolver {
 
 /// The same way out for wasi:http.
 pub(super) struct Hooks {
-    outgoing: Arc<Outgoing>,
+    terms: Arc<Terms>,
     log: Log,
     trace: Option<Trace>,
 }
 
 impl Hooks {
-    pub(super) fn new(outgoing: Arc<Outgoing>, log: Log, trace: Option<Trace>) -> Self {
-        Self { outgoing, log, trace }
+    pub(super) fn new(terms: Arc<Terms>, log: Log, trace: Option<Trace>) -> Self {
+        Self { terms, log, trace }
     }
 
     /// What is sent from now on belongs there.
@@ -232,7 +233,7 @@ impl WasiHttpHooks for Hooks {
         _options: Option<RequestOptions>,
         _done: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<Exchange, WasiError>> + Send> {
-        let (outgoing, log) = (self.outgoing.clone(), self.log.clone());
+        let (outgoing, log) = (self.terms.outgoing.clone(), self.log.clone());
         let mut request = request;
         self.carry_on(request.headers_mut());
         Box::new(async move {

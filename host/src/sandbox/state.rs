@@ -1,5 +1,6 @@
 //! What the engine holds for one guest: WASI by grant, the limits, and under what it was opened.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
@@ -40,18 +41,32 @@ pub enum Signal {
 /// Under what a guest is opened. There is no guest without one.
 #[derive(Clone)]
 pub struct Lease {
+    /// What holds for every guest of its provider.
+    pub terms: Arc<Terms>,
+    /// Who may call it.
+    pub permit: Permit,
+}
+
+impl Deref for Lease {
+    type Target = Terms;
+
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+/// What holds for every guest of one provider.
+pub struct Terms {
     /// Whose guest it is.
     pub provider: ProviderName,
     /// And of which team.
     pub team: TeamName,
     /// What it gets and what it may use up.
     pub grant: Arc<Grant>,
-    /// Who may call it.
-    pub permit: Permit,
     /// The way out for its HTTP requests.
     pub outgoing: Arc<Outgoing>,
     /// How often it may signal.
-    pub pace: Arc<Pace>,
+    pub pace: Pace,
     /// Where its signals go.
     pub signals: Outbox,
     /// What waits for file systems, where it was granted folders.
@@ -60,6 +75,25 @@ pub struct Lease {
     pub tally: Arc<Tally>,
     /// What its team may use in all; none where there are no teams.
     pub ration: Option<Arc<Ration>>,
+}
+
+#[cfg(test)]
+impl Terms {
+    /// Of a provider that was granted nothing.
+    pub(super) fn plain() -> Arc<Self> {
+        let grant = Arc::<Grant>::default();
+        Arc::new(Self {
+            provider: ProviderName::parse("p").unwrap(),
+            team: TeamName::sole(),
+            outgoing: Arc::new(Outgoing::new(&grant)),
+            grant,
+            pace: Pace::default(),
+            signals: super::outbox().0,
+            threads: None,
+            tally: Arc::default(),
+            ration: None,
+        })
+    }
 }
 
 /// What the engine holds for one guest.
@@ -79,18 +113,17 @@ pub struct State {
 impl State {
     pub(super) fn new(lease: Lease) -> wasmtime::Result<Self> {
         let limits = &lease.grant.limits;
-        let log =
-            Log::new((lease.provider.clone(), lease.team.clone()), limits.log, lease.grant.secrets.clone());
+        let log = Log::new(lease.terms.clone(), limits.log);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELDS);
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
         Ok(Self {
-            meter: Meter::new(limits, lease.tally.clone(), lease.ration.clone()),
+            meter: Meter::new(&lease.terms),
             reports_left: limits.reports,
             lost_one: false,
             wasi: wasi(&lease.grant, &log)?,
-            hooks: Hooks::new(lease.outgoing.clone(), log.clone(), lease.permit.trace().cloned()),
+            hooks: Hooks::new(lease.terms.clone(), log.clone(), lease.permit.trace().cloned()),
             http,
             table,
             log,

@@ -23,7 +23,7 @@ const GROWTH: u64 = 32 << 20;
 const EACH: usize = 8;
 
 /// Whose guest it is, and of which provider: a guest never has another caller, and never a newer component.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// Of the provider: it names the component, its grants and its settings.
     pub revision: u64,
@@ -44,13 +44,15 @@ struct Inner {
 
 #[derive(Default)]
 struct Shelf {
-    waiting: HashMap<Owner, Vec<Waiting>>,
+    /// By revision.
+    waiting: HashMap<u64, Vec<Waiting>>,
     count: usize,
     /// Whether somebody looks for those that have waited too long.
     is_swept: bool,
 }
 
 struct Waiting {
+    caller: Option<Caller>,
     guest: Guest,
     _slot: OwnedSemaphorePermit,
     since: Instant,
@@ -65,13 +67,11 @@ impl Warm {
     /// The one that was called last, with its slot.
     pub(super) fn take(&self, owner: &Owner) -> Option<(Guest, OwnedSemaphorePermit)> {
         let mut shelf = self.0.shelf();
-        let waiting = shelf.waiting.get_mut(owner)?;
-        let last = waiting.pop();
-        if waiting.is_empty() {
-            shelf.waiting.remove(owner);
-        }
-        shelf.count -= usize::from(last.is_some());
-        last.map(|last| (last.guest, last._slot))
+        let waiting = shelf.waiting.get_mut(&owner.revision)?;
+        let last = waiting.iter().rposition(|one| one.caller == owner.caller)?;
+        let last = waiting.remove(last);
+        shelf.count -= 1;
+        Some((last.guest, last._slot))
     }
 
     /// Keeps a guest for the next call, unless there is a reason against it.
@@ -83,16 +83,14 @@ impl Warm {
         }
         let mut shelf = self.0.shelf();
         let is_full = shelf.count >= self.0.most;
-        let waiting = shelf.waiting.entry(owner.clone()).or_default();
-        if is_full || waiting.len() >= EACH {
-            if waiting.is_empty() {
-                shelf.waiting.remove(&owner);
-            }
+        let Owner { revision, caller } = owner;
+        let waiting = shelf.waiting.entry(revision).or_default();
+        if is_full || waiting.iter().filter(|one| one.caller == caller).count() >= EACH {
             // Its end takes time that nobody should wait for.
             drop(shelf);
             return drop(guest);
         }
-        waiting.push(Waiting { guest, _slot: slot, since: Instant::now() });
+        waiting.push(Waiting { caller, guest, _slot: slot, since: Instant::now() });
         shelf.count += 1;
         if !std::mem::replace(&mut shelf.is_swept, true) {
             self.0.drain.spawn(sweep(Arc::downgrade(&self.0)));
@@ -101,7 +99,7 @@ impl Warm {
 
     /// Ends all of a revision that is not served any more.
     pub(super) fn forget(&self, revision: u64) {
-        let gone = self.0.shelf().remove(|owner, _| owner.revision == revision);
+        let gone = self.0.shelf().remove(|of, _| of == revision);
         drop(gone);
     }
 
@@ -118,10 +116,10 @@ impl Inner {
 }
 
 impl Shelf {
-    fn remove(&mut self, which: impl Fn(&Owner, &Waiting) -> bool) -> Vec<Waiting> {
+    fn remove(&mut self, which: impl Fn(u64, &Waiting) -> bool) -> Vec<Waiting> {
         let mut gone = Vec::new();
-        self.waiting.retain(|owner, waiting| {
-            gone.extend(waiting.extract_if(.., |one| which(owner, one)));
+        self.waiting.retain(|revision, waiting| {
+            gone.extend(waiting.extract_if(.., |one| which(*revision, one)));
             !waiting.is_empty()
         });
         self.count -= gone.len();
