@@ -120,7 +120,7 @@ struct Field {
 
 pub(crate) fn measure(places: &Places, plan: Plan, only: &[Contestant]) -> Result<Vec<Measured>> {
     let roles = [
-        places.sized("cached", "")?.with("ttl = 86400"),
+        places.sized("cached", "")?,
         places.sized("fresh", "")?,
         places.sized("reused", REUSE)?,
     ];

@@ -1,5 +1,5 @@
-//! Texts and blobs of any size: `sized://AUTHORITY/text/BYTES`. The authority and the time to live are settings, so
-//! that one component is any number of providers.
+//! Texts and blobs of any size: `sized://AUTHORITY/text/BYTES`. The authority is a setting, so that one component is any
+//! number of providers. What that of the authority `cached` says holds for a day.
 
 use std::time::Duration;
 
@@ -8,22 +8,25 @@ use larder_provider::{
     TemplatePage, paginate, setting_or,
 };
 
-struct Sized {
-    authority: String,
-}
+struct Sized;
+
+/// For what holds a day.
+const CACHED: &str = "sized://cached/";
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// A line with what JSON has to escape.
 const LINE: &str = "A line of a document, \"quoted\", that is sixty-four bytes long. \n";
 
 impl Provider for Sized {
     fn new() -> Result<Self> {
-        Ok(Self { authority: setting_or("authority", "sized".to_owned())? })
+        Ok(Self)
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
+        let authority = authority()?;
         let size = |kind: &str, bytes: u32| {
             Entry::new(
-                format!("sized://{}/{kind}/{bytes}", self.authority),
+                format!("sized://{authority}/{kind}/{bytes}"),
                 format!("{bytes} bytes of {kind}"),
             )
         };
@@ -31,7 +34,7 @@ impl Provider for Sized {
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
-        let template = format!("sized://{}/{{kind}}/{{bytes}}", self.authority);
+        let template = format!("sized://{}/{{kind}}/{{bytes}}", authority()?);
         Ok(vec![Template::new(template, "so many bytes")].into())
     }
 
@@ -43,11 +46,15 @@ impl Provider for Sized {
             Some("blob") => Content::blob(blob(bytes)).mime("application/octet-stream"),
             _ => return Err(Error::NotFound),
         };
-        Ok(match setting_or("ttl", 0)? {
-            0 => content.into(),
-            seconds => Reading::from(content).freshness(Freshness::everyone(Duration::from_secs(seconds))),
-        })
+        if !request.uri.starts_with(CACHED) {
+            return Ok(content.into());
+        }
+        Ok(Reading::from(content).freshness(Freshness::everyone(DAY)))
     }
+}
+
+fn authority() -> Result<String> {
+    setting_or("authority", "sized".to_owned())
 }
 
 fn text(bytes: usize) -> String {
