@@ -4,6 +4,7 @@ mod descriptors;
 mod follow;
 mod keeping;
 mod outside;
+mod pages;
 mod reread;
 mod served;
 mod signal;
@@ -149,6 +150,7 @@ impl App {
     /// The same for a server: who looks from outside sees it from the beginning, and a signal that comes once this is
     /// done stops it as it should. Of several teams none waits long for what another brings.
     pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
+        pages::keep_small();
         let most = (config.teams.len() > 1).then_some(START);
         let mut app = Self::wire(config, admin, most).await?;
         (app.stops, app.hang_ups) = (Some(Stops::new()), Some(HangUps::new()));
