@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::name::TeamName;
 use crate::policy::Quota;
 use crate::resource::Caller;
-use crate::source::Stamp;
+use crate::stamp::Stamp;
 use crate::{admin, audit, endpoint, gateway, lookout, reconcile, sandbox, telemetry};
 
 pub use again::{Again, Believed};

@@ -2,6 +2,7 @@
 
 // Floor 0: small parsed values.
 pub mod name;
+pub mod stamp;
 pub mod template;
 pub mod trace;
 pub mod uri;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -107,6 +108,9 @@ impl From<TeamName> for Teams {
 #[error("not a digest: write \"sha256:\" and 64 hexadecimal digits")]
 pub struct BadDigest;
 
+/// Bytes that are hashed at a time, where they come from a file.
+const PIECE: usize = 256 << 10;
+
 /// A SHA-256: of a component's bytes, or of a token's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
@@ -115,6 +119,27 @@ impl Digest {
     /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// The digest of all that is read from there, piece by piece.
+    pub fn of_all(mut reader: impl Read) -> io::Result<Self> {
+        let (mut digest, mut piece) = (Sha256::new(), vec![0; PIECE]);
+        loop {
+            match reader.read(&mut piece)? {
+                0 => return Ok(Self(digest.finalize().into())),
+                read => digest.update(&piece[..read]),
+            }
+        }
+    }
+
+    /// These are its bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 
     /// Reads `sha256:` and 64 hexadecimal digits.
@@ -192,6 +217,12 @@ mod tests {
         ] {
             assert!(Digest::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_digest_piece_by_piece_is_the_same() {
+        let long = vec![7; 2 * PIECE + 1];
+        assert_eq!(Digest::of_all(long.as_slice()).unwrap(), Digest::of(&long));
     }
 
     #[test]

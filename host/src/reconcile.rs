@@ -137,6 +137,8 @@ impl Reconcile {
             read_ask: config.read_ask,
             approvals: config.approvals.clone(),
             turns: Semaphore::new(LOADS),
+            checks: Semaphore::new(1),
+            wake: orders.wake.clone(),
             ration,
             done,
         };

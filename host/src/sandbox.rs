@@ -33,7 +33,7 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 pub use self::cache::{CacheError, Config as CacheConfig, Place};
-pub use self::compiled::{Compiled, Rejection};
+pub use self::compiled::{Compiled, Hashed, Recalled, Rejection};
 use self::compiler::Compiler;
 pub use self::compiler::Config as CompilerConfig;
 pub use self::fault::{Fault, FaultKind};

@@ -2,7 +2,6 @@
 //! What is read from it is components and what they ask for, nothing else.
 
 mod settle;
-mod stamp;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -14,8 +13,9 @@ use bytes::Bytes;
 
 use self::settle::Settling;
 pub use self::settle::{REST, Seen};
-pub use self::stamp::Stamp;
 pub use self::watch::Watch;
+use crate::name::Digest;
+use crate::stamp::Stamp;
 
 /// A folder with components.
 #[derive(Debug)]
@@ -89,6 +89,21 @@ impl File {
     /// The name without the ending.
     pub fn stem(&self) -> &str {
         self.name.rsplit_once('.').map_or(&self.name, |(stem, _)| stem)
+    }
+
+    /// By what it is known.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Whether it is still what it was.
+    pub fn is_same(&self) -> bool {
+        Stamp::of(&self.path).is_ok_and(|now| now == self.stamp)
+    }
+
+    /// The digest of what is in it, piece by piece.
+    pub fn digest(&self) -> io::Result<Digest> {
+        Digest::of_all(std::fs::File::open(&self.path)?)
     }
 
     /// Reads it, but never more than the limit.

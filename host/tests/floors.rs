@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Floors from the ground up. A room uses rooms below it, never above, never its neighbours.
 const FLOORS: &[&[&str]] = &[
-    &["name", "uri", "template", "trace"],
+    &["name", "uri", "template", "trace", "stamp"],
     &["policy", "resource", "drain", "metrics", "health", "patience", "round"],
     &["sandbox", "audit", "telemetry"],
     &["provider"],

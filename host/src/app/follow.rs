@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 
 use crate::drain::Drain;
 use crate::health::{Concerns, Health};
-use crate::source::{REST, Stamp, Watch};
+use crate::source::{REST, Watch};
+use crate::stamp::Stamp;
 
 /// How long until what failed is tried again; twice as long each time, up to the longest.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,16 +1,18 @@
 //! From a file to a provider: read, compile, probe. Each load is a task of its own, and a file that turns
 //! out to hold what is served already costs only its reading.
 
+mod component;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
 use futures_util::FutureExt as _;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
+use self::component::Component;
 use super::wanted::Wanted;
 use super::{Approvals, ApprovalsError, Terms};
 use crate::catalog::HeldBack;
@@ -49,6 +51,8 @@ pub(super) enum Errand {
     Load(u64),
     /// A provider was asked anew for its lists.
     List(u64),
+    /// A component that was known by its stamp was read, and is another one.
+    Doubt,
 }
 
 pub(super) enum Outcome {
@@ -112,6 +116,9 @@ pub(super) struct Load {
     pub(super) approvals: Approvals,
     pub(super) ration: Option<Arc<Ration>>,
     pub(super) turns: Semaphore,
+    /// Of those that read what is served already, one at a time.
+    pub(super) checks: Semaphore,
+    pub(super) wake: Arc<Notify>,
     pub(super) done: mpsc::UnboundedSender<Loaded>,
 }
 
@@ -122,16 +129,21 @@ impl Load {
         let task = self.drain.spawn(async move {
             let began = Instant::now();
             let stem = wanted.file.stem().to_owned();
+            let (file, mut known_by_stamp) = (wanted.file.clone(), None);
             // Closed never: the semaphore is ours.
-            let _turn = load.turns.acquire().await;
+            let turn = load.turns.acquire().await;
             // What is one too many is not served, even if it was before there were so many.
             let covered = !wanted.is_too_many && load.covers(&wanted, &known).await;
-            let outcome = or_panicked(load.load(wanted, known)).await;
+            let outcome = or_panicked(load.load(wanted, known, &mut known_by_stamp)).await;
             load.counts.ended(outcome.counted_as());
             load.counts.times.note(began.elapsed());
             let errand = Errand::Load(ticket);
             // Nobody is there to take it when the house stops.
             let _ = load.done.send(Loaded { stem, errand, outcome, covered, took: began.elapsed() });
+            drop(turn);
+            if let Some(revision) = known_by_stamp {
+                load.check(&file, revision).await;
+            }
         });
         task.abort_handle()
     }
@@ -175,9 +187,10 @@ impl Load {
         missing.map_or(true, |missing| missing.is_empty())
     }
 
-    async fn load(&self, wanted: Wanted, known: Known) -> Outcome {
-        let mut reached = None;
-        let outcome = self.try_load(wanted, known, &mut reached).await;
+    async fn load(&self, wanted: Wanted, known: Known, by_stamp: &mut Option<Revision>) -> Outcome {
+        let (mut reached, mut is_known) = (None, false);
+        let outcome = self.try_load(wanted, known, &mut reached, &mut is_known).await;
+        *by_stamp = reached.clone().filter(|_| is_known);
         outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
     }
 
@@ -187,12 +200,15 @@ impl Load {
         wanted: Wanted,
         known: Known,
         reached: &mut Option<Revision>,
+        is_known: &mut bool,
     ) -> Result<Outcome, LoadError> {
         let name = ProviderName::parse(wanted.file.stem())?;
         if let (true, Some(ration)) = (wanted.is_too_many, &self.ration) {
             return Err(LoadError::TooMany(ration.quota().providers));
         }
-        let (bytes, digest) = self.read(&wanted.file, &wanted.terms.grant).await?;
+        let component = self.identify(&wanted.file, &wanted.terms.grant).await?;
+        let digest = component.digest();
+        *is_known = matches!(component, Component::Known(_));
         let ask = self.ask(wanted.beside).await?;
         let sides = Sides { asked: ask.lines(), allowed: granted(&wanted.terms.grant) };
         let cut = wanted.ceiling.cut_ask(ask);
@@ -211,7 +227,10 @@ impl Load {
         if known.serving.as_ref() == Some(&revision) || known.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Same(revision));
         }
-        let compiled = self.sandbox.compile(&self.team, bytes).await?;
+        let compiled = match component {
+            Component::Known(recalled) => self.sandbox.link(recalled)?,
+            Component::Read(hashed) => self.sandbox.compile_hashed(&self.team, hashed).await?,
+        };
         let imports = import_asks(&compiled.imports, &grant);
         let before = match known.asks {
             Some(serving) => Some(serving),
@@ -293,22 +312,6 @@ impl Load {
             Err(error) => Err(LoadError::Unreadable(error.to_string())),
         });
         work.await.unwrap_or_else(|error| Err(LoadError::Unreadable(error.to_string())))
-    }
-
-    async fn read(&self, file: &File, grant: &Grant) -> Result<(Bytes, Digest), LoadError> {
-        let (file, limit) = (file.clone(), grant.limits.component);
-        let work = self.drain.spawn_blocking(move || {
-            let fetched = file.fetch(limit)?;
-            Ok::<_, std::io::Error>(match fetched {
-                Fetched::Bytes(bytes) => Ok((Digest::of(&bytes), bytes)),
-                Fetched::TooLarge(size) => Err(size),
-            })
-        });
-        match work.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
-            Ok(Ok((digest, bytes))) => Ok((bytes, digest)),
-            Ok(Err(size)) => Err(LoadError::TooLarge { size, limit }),
-            Err(error) => Err(LoadError::Unreadable(error.to_string())),
-        }
     }
 }
 

@@ -181,6 +181,8 @@ impl State {
                     return;
                 }
             }
+            // The next look reads it.
+            Errand::Doubt => return part.wanted = None,
             _ => return,
         }
         let relisted = matches!(loaded.errand, Errand::List(_));

@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use super::{Config, Terms};
 use crate::name::ProviderName;
 use crate::policy::Ceiling;
-use crate::source::{File, Folder, Seen, Stamp};
+use crate::source::{File, Folder, Seen};
+use crate::stamp::Stamp;
 
 /// A component that should be served.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! the seal fits what is mapped. What does not fit is deleted and compiled again.
 
 mod folder;
+mod known;
 mod map;
 mod seal;
 mod sweep;
@@ -106,10 +107,13 @@ impl Cache {
     pub(super) fn find(&self, digest: Digest) -> Option<Kept> {
         let name = self.name(digest);
         let path = self.code(&name);
-        let found = self
-            .key
-            .verify(&name, &path, &self.seal(&name))
-            .and_then(|verified| self.map(&verified).map_err(|error| Broken::Refused(format!("{error:#}"))));
+        let found = self.key.verify(&name, &path, &self.seal(&name)).and_then(|mut verified| {
+            let component = self.map(&verified).map_err(|error| Broken::Refused(format!("{error:#}")))?;
+            if let Some(marked) = verified.marked.take() {
+                self.mark(&name, &marked);
+            }
+            Ok(component)
+        });
         match found {
             Ok(component) => Some(Kept { component, hold: self.hold(name) }),
             Err(Broken::Missing) => None,
@@ -132,9 +136,7 @@ impl Cache {
         let (_unswept, path) = (self.hold(name.clone()), self.code(&name));
         let seal = self.key.seal(&name, &mut draft.reopen()?)?;
         draft.as_file().sync_all()?;
-        let mut sealed = self.draft()?;
-        io::Write::write_all(&mut sealed, &seal)?;
-        sealed.as_file().sync_all()?;
+        let sealed = self.sealed(&seal)?;
         // The seal first: whoever sees the code finds the seal as well. Both by renaming, since another
         // process may have mapped what stood there before.
         sealed.persist(self.seal(&name))?;
@@ -143,10 +145,25 @@ impl Cache {
         Ok(())
     }
 
+    /// Remembers which file the seal fits. Without it the code is read the next time too, no more.
+    fn mark(&self, name: &str, marked: &[u8]) {
+        let written = self.sealed(marked).and_then(|draft| Ok(draft.persist(self.seal(name))?));
+        if let Err(error) = written {
+            tracing::debug!(name, %error, "a compiled component will be read whole the next time too");
+        }
+    }
+
+    fn sealed(&self, seal: &[u8]) -> io::Result<NamedTempFile> {
+        let mut draft = self.draft()?;
+        io::Write::write_all(&mut draft, seal)?;
+        draft.as_file().sync_all()?;
+        Ok(draft)
+    }
+
     fn map(&self, verified: &Verified) -> wasmtime::Result<Component> {
         let component = map::map(&self.engine, verified)?;
-        // The time of change is the time of the last use. Without it the entry goes early, no more.
-        let _ = verified.file().set_modified(SystemTime::now());
+        // The time of the seal is the time of the last use. Without it the entry goes early, no more.
+        let _ = verified.sealed().set_modified(SystemTime::now());
         Ok(component)
     }
 

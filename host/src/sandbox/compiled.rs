@@ -11,6 +11,7 @@ use super::bindings::exports::larder::provider::{completion_provider, resource_p
 use super::cache::Kept;
 use super::state::State;
 use crate::name::{Digest, TeamName};
+use crate::stamp::Stamp;
 
 /// The contract's package, and the line of versions that this host speaks.
 const PACKAGE: &str = "larder:provider/";
@@ -80,12 +81,71 @@ pub struct Compiled {
     pub exports: Vec<String>,
 }
 
+/// The bytes of a component, and their digest.
+#[derive(Debug, Clone)]
+pub struct Hashed {
+    bytes: Bytes,
+    digest: Digest,
+}
+
+impl Hashed {
+    /// Holds its thread for as long as hashing takes.
+    pub fn new(bytes: Bytes) -> Self {
+        Self { digest: Digest::of(&bytes), bytes }
+    }
+
+    /// Their digest.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+/// A component that was compiled before, known by the stamp of its file.
+pub struct Recalled {
+    digest: Digest,
+    kept: Kept,
+}
+
+impl Recalled {
+    /// The digest that its file had.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
 impl Sandbox {
     /// Checks, compiles in a process of its own unless the cache has it, and links. Dropping the future ends
     /// that process.
     pub async fn compile(&self, team: &TeamName, bytes: Bytes) -> Result<Compiled, Rejection> {
+        self.compile_hashed(team, Hashed::new(bytes)).await
+    }
+
+    /// The same for what was hashed before.
+    pub async fn compile_hashed(&self, team: &TeamName, hashed: Hashed) -> Result<Compiled, Rejection> {
+        let Hashed { bytes, digest } = hashed;
         look_at(&bytes)?;
-        let (digest, Kept { component, hold }) = self.compiler.component(team, bytes).await?;
+        let kept = self.compiler.component(team, digest, bytes).await?;
+        self.link(Recalled { digest, kept })
+    }
+
+    /// What was compiled of a file with this stamp, which then need not be read.
+    pub async fn recall(&self, team: &TeamName, stamp: Stamp) -> Option<Recalled> {
+        self.compiler.recall(team, stamp).await.map(|(digest, kept)| Recalled { digest, kept })
+    }
+
+    /// A file with this stamp has this digest. To be said only where it was at rest and the same before and after it was read.
+    pub async fn remember(&self, stamp: Stamp, digest: Digest) {
+        self.compiler.remember(stamp, digest).await;
+    }
+
+    /// It has not.
+    pub async fn disown(&self, stamp: Stamp) {
+        self.compiler.disown(stamp).await;
+    }
+
+    /// Links what was compiled.
+    pub fn link(&self, recalled: Recalled) -> Result<Compiled, Rejection> {
+        let Recalled { digest, kept: Kept { component, hold } } = recalled;
         let (imports, exports) = names(&component, &self.engine);
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));

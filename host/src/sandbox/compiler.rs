@@ -17,6 +17,7 @@ use super::cache::{self, Cache, CacheError, Kept};
 use super::compiled::Rejection;
 use crate::drain::Drain;
 use crate::name::{Digest, TeamName};
+use crate::stamp::Stamp;
 
 /// How components are compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,25 +77,51 @@ impl Compiler {
         })
     }
 
-    /// The component that these bytes of this team's are, compiled.
-    pub(super) async fn component(&self, team: &TeamName, bytes: Bytes) -> Result<(Digest, Kept), Rejection> {
-        let hashed = bytes.clone();
-        let digest = self.aside(move |_| Digest::of(&hashed)).await?;
+    /// What a file of this team's with this stamp is, compiled, where it was seen and compiled before.
+    pub(super) async fn recall(&self, team: &TeamName, stamp: Stamp) -> Option<(Digest, Kept)> {
+        let team = team.clone();
+        let found = self.aside(move |cache| {
+            let digest = cache.known(&stamp)?;
+            Some((digest, cache.find(entry(&team, digest))?))
+        });
+        // Whatever is wrong with it, there is the file itself.
+        found.await.ok().flatten()
+    }
+
+    /// Remembers what a file with this stamp is. One that cannot be written down is read again, no more.
+    pub(super) async fn remember(&self, stamp: Stamp, digest: Digest) {
+        let written = self.aside(move |cache| cache.remember(&stamp, &digest)).await;
+        if let Ok(Err(error)) = written {
+            tracing::debug!(%error, "a component will be read again at the next start");
+        }
+    }
+
+    /// Remembers it no more.
+    pub(super) async fn disown(&self, stamp: Stamp) {
+        let _ = self.aside(move |cache| cache.disown(&stamp)).await;
+    }
+
+    /// What this team's component with this digest is, compiled.
+    pub(super) async fn component(
+        &self,
+        team: &TeamName,
+        digest: Digest,
+        bytes: Bytes,
+    ) -> Result<Kept, Rejection> {
         let entry = entry(team, digest);
         if let Some(kept) = self.find(entry).await? {
-            return Ok((digest, kept));
+            return Ok(kept);
         }
         let lane = self.teams.of(team);
         let _first = lane.lock().await;
         let _turn = self.turn.lock().await;
         // Somebody may have waited for the same one.
         if let Some(kept) = self.find(entry).await? {
-            return Ok((digest, kept));
+            return Ok(kept);
         }
         self.compile(entry, &bytes).await?;
         let lie = "the compiling process ended well, but did not write what this engine can use";
-        let kept = self.find(entry).await?.ok_or_else(|| Rejection::Compiler(lie.into()))?;
-        Ok((digest, kept))
+        self.find(entry).await?.ok_or_else(|| Rejection::Compiler(lie.into()))
     }
 
     async fn find(&self, digest: Digest) -> Result<Option<Kept>, Rejection> {

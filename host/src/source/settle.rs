@@ -104,7 +104,7 @@ mod tests {
                 if !path.exists() {
                     std::fs::write(&path, vec![0; *size]).unwrap();
                 }
-                let stamp = crate::source::Stamp::of(&path).unwrap();
+                let stamp = crate::stamp::Stamp::of(&path).unwrap();
                 File { name: (*name).to_owned(), path, stamp }
             });
             let seen = settling.take(

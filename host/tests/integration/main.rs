@@ -30,6 +30,7 @@ mod fixtures;
 mod grants;
 mod greedy;
 mod hostile;
+mod known;
 mod legacy;
 mod listening;
 mod lists;

@@ -163,7 +163,12 @@ impl Running {
 
     /// Those of them that are in no file.
     pub(crate) fn anonymous(&self) -> Option<u64> {
-        kept(&self.child.id().to_string(), "RssAnon:")
+        kept(&self.child.id().to_string(), "RssAnon")
+    }
+
+    /// What the system says of it, where it says so.
+    pub(crate) fn fact(&self, name: &str) -> Option<String> {
+        fact(&self.child.id().to_string(), name)
     }
 
     /// Waits until it ends by itself.
@@ -216,13 +221,18 @@ impl Ran {
 
 /// Bytes of a process in memory, where the system says so; `self` is this one.
 pub(crate) fn memory(process: &str) -> Option<u64> {
-    kept(process, "VmRSS:")
+    kept(process, "VmRSS")
 }
 
 fn kept(process: &str, kind: &str) -> Option<u64> {
+    fact(process, kind)?.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// A line of what the system says of a process.
+fn fact(process: &str, name: &str) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(kind))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
 }
 
 /// A path as it stands on a command line.

@@ -15,8 +15,9 @@ pub(super) fn map(engine: &Engine, verified: &Verified) -> wasmtime::Result<Comp
     let path = path(verified);
     // SAFETY: the file must hold what wasmtime's compiler wrote, and must not change while it is mapped.
     // It does: `Verified` exists only after the seal, made with a key that only this user can read, was
-    // found to fit every byte behind the descriptor that `path` leads to; and seals are put only on what
-    // our own compiling process wrote. It does not change: entries are written under another name, renamed
+    // found to fit every byte behind the descriptor that `path` leads to, or was found so before, of the
+    // file that by place, size and the system's own time of its last change is this one; and seals are put
+    // only on what our own compiling process wrote. It does not change: entries are written under another name, renamed
     // and never opened for writing again, in a folder and with modes that let no other user write. A process
     // of the same user could, but that one can as well write into our memory.
     unsafe { Component::deserialize_file(engine, path) }

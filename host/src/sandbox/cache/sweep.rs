@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::{Cache, DRAFT, delete};
+use super::{Cache, DRAFT, delete, known};
 
 /// Drafts and seals without code that are older were left behind: no compilation takes so long.
 const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
@@ -30,10 +30,12 @@ impl Cache {
                 Some("cwasm") => {
                     total += found.len();
                     if !self.is_used(&name) {
-                        idle.push(Idle { name, used: changed, size: found.len() });
+                        let used = std::fs::metadata(self.seal(&name)).and_then(|seal| seal.modified());
+                        idle.push(Idle { used: used.unwrap_or(changed), name, size: found.len() });
                     }
                 }
                 Some("seal") if !self.code(&name).exists() && age(changed) > LEFT_BEHIND => delete(&path),
+                Some(known::ENDING) if age(changed) > self.config.age => delete(&path),
                 None if name.starts_with(DRAFT) && age(changed) > LEFT_BEHIND => delete(&path),
                 _ => {}
             }

@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::*;
 use crate::sandbox::engine;
+use crate::stamp::Stamp;
 
 /// The least component there is. Cache and seal are the same for all.
 const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -187,7 +188,7 @@ fn the_least_recently_used_go_first_and_none_that_is_in_use() {
     let cache = Cache::open(&config, &engine::for_compiling().unwrap()).unwrap();
     let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|name| Digest::of(name));
     let age = |digest, seconds| {
-        let file = std::fs::File::open(cache.code(&cache.name(digest))).unwrap();
+        let file = std::fs::File::open(cache.seal(&cache.name(digest))).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
     };
     let is_there = |digest| cache.code(&cache.name(digest)).exists();
@@ -211,11 +212,102 @@ fn what_was_not_used_for_long_goes() {
     let (cache, digest) = folder.filled(b"a");
     let path = cache.code(&cache.name(digest));
     let then = SystemTime::now() - Duration::from_secs(7200);
-    std::fs::File::open(&path).unwrap().set_modified(then).unwrap();
+    let seal = cache.seal(&cache.name(digest));
+    std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
     assert!(cache.find(digest).is_some());
     drop(folder.open());
     assert!(path.exists(), "it was used just now");
-    std::fs::File::open(&path).unwrap().set_modified(then).unwrap();
+    std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
     drop(folder.open());
     assert!(!path.exists());
+}
+
+/// Until the seal is marked: code that was written just now is read again.
+fn marked(cache: &Cache, digest: Digest) -> Vec<u8> {
+    let seal = cache.seal(&cache.name(digest));
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    loop {
+        assert!(cache.find(digest).is_some());
+        let written = std::fs::read(&seal).unwrap();
+        if written.len() == 64 {
+            return written;
+        }
+        assert!(std::time::Instant::now() < end, "it is never marked");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_mark_holds_for_the_file_that_was_read_and_no_other() {
+    let folder = Folder::new();
+    let (cache, digest) = folder.filled(b"a");
+    let (path, seal) = (cache.code(&cache.name(digest)), cache.seal(&cache.name(digest)));
+    let written = marked(&cache, digest);
+    let found = cache.key.verify(&cache.name(digest), &path, &seal).unwrap();
+    assert!(found.marked.is_none());
+    // Written in place with as many bytes, and with its time set back.
+    let then = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let mut code = folder.code.clone();
+    code[folder.code.len() / 2] ^= 1;
+    std::fs::write(&path, &code).unwrap();
+    std::fs::File::open(&path).unwrap().set_modified(then).unwrap();
+    folder.is_refused(&cache, digest);
+    // The mark of the old file beside the new one: that one is read, and fits.
+    std::fs::write(&seal, &written).unwrap();
+    assert!(cache.find(digest).is_some());
+    // But not where the rest of it was replaced.
+    for replaced in [[&[0; 32], &written[32..]].concat(), written[32..].repeat(2)] {
+        marked(&cache, digest);
+        std::fs::write(&seal, replaced).unwrap();
+        folder.is_refused(&cache, digest);
+    }
+}
+
+#[test]
+fn with_a_mark_the_code_is_not_read() {
+    let folder = Folder::new();
+    let (cache, digest) = folder.filled(b"a");
+    marked(&cache, digest);
+    let (name, path) = (cache.name(digest), cache.code(&cache.name(digest)));
+    let read = || {
+        let verified = cache.key.verify(&name, &path, &cache.seal(&name)).unwrap();
+        std::io::Seek::stream_position(&mut verified.file()).unwrap()
+    };
+    assert_eq!(read(), 0);
+    std::fs::File::open(&path).unwrap().set_modified(SystemTime::now()).unwrap();
+    assert_eq!(read(), folder.code.len() as u64, "its stamp is another one");
+}
+
+#[test]
+fn what_is_known_of_a_file_is_ours_and_of_that_file() {
+    let folder = Folder::new();
+    let cache = folder.open();
+    let file = |text: &str| {
+        let path = folder.folder.path().join(text);
+        std::fs::write(&path, text).unwrap();
+        Stamp::of(&path).unwrap()
+    };
+    let (a, b) = (file("a.wasm"), file("b.wasm"));
+    assert_eq!(cache.known(&a), None);
+    cache.remember(&a, &Digest::of(b"a")).unwrap();
+    assert_eq!((cache.known(&a), cache.known(&b)), (Some(Digest::of(b"a")), None));
+    assert_eq!(folder.open().known(&a), Some(Digest::of(b"a")), "it outlives the process");
+    let note = |stamp: &Stamp| folder.folder.path().join(format!("{}.known", Digest::of(&stamp.bytes())));
+    // Another file's, and one with another digest.
+    std::fs::copy(note(&a), note(&b)).unwrap();
+    assert_eq!(cache.known(&b), None);
+    assert!(!note(&b).exists());
+    let mut odd = std::fs::read(note(&a)).unwrap();
+    odd[0] ^= 1;
+    std::fs::write(note(&a), odd).unwrap();
+    assert_eq!(cache.known(&a), None);
+    cache.remember(&a, &Digest::of(b"a")).unwrap();
+    cache.disown(&a);
+    assert_eq!(cache.known(&a), None);
+    // And what nobody asks for goes with its age.
+    cache.remember(&a, &Digest::of(b"a")).unwrap();
+    let then = SystemTime::now() - Duration::from_secs(7200);
+    std::fs::File::open(note(&a)).unwrap().set_modified(then).unwrap();
+    drop(folder.open());
+    assert!(!note(&a).exists());
 }
