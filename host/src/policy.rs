@@ -40,6 +40,8 @@ pub struct Limits {
     pub calls: u32,
     /// How long a call waits for its turn.
     pub queue: Duration,
+    /// Calls that wait for their turn at the same time.
+    pub waiting: u32,
     /// Bytes that one call may hand to the host: answer, log and all else.
     pub result: u64,
     /// Entries or templates on one page of a list.
@@ -66,6 +68,7 @@ impl Default for Limits {
             wall: Duration::from_secs(10),
             calls: 16,
             queue: Duration::from_secs(5),
+            waiting: 1_000,
             result: 16 << 20,
             page: 10_000,
             held: 1_000,

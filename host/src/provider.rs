@@ -8,18 +8,18 @@ mod error;
 mod paid;
 mod probe;
 mod questions;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::Semaphore;
-
 use self::breaker::Breaker;
 use self::convert::{Left, entry_page, reading, template_match, template_page, versions};
 pub use self::error::CallError;
 pub use self::probe::{LoadError, Probed};
+use self::turns::Turns;
 use crate::metrics::Tally;
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::policy::{Grant, Guests, Permit, Ration};
@@ -42,7 +42,7 @@ pub struct Provider {
     digest: Digest,
     compiled: Compiled,
     sandbox: Arc<Sandbox>,
-    turns: Semaphore,
+    turns: Turns,
     breaker: Breaker,
     since: SystemTime,
     sides: Sides,
@@ -104,7 +104,7 @@ impl Provider {
             revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
             digest,
             breaker: Breaker::default(),
-            turns: Semaphore::new(grant.limits.calls as usize),
+            turns: Turns::new(&grant.limits),
             terms: Arc::new(Terms {
                 tally: sandbox.metrics().provider(&team, &name),
                 outgoing: Arc::new(Outgoing::new(&grant)),
@@ -192,7 +192,7 @@ impl Provider {
     /// Waits for one of its turns, and has a guest do some work.
     async fn call<W: Work>(&self, permit: Permit, work: &W) -> Result<W::Answer, CallError> {
         let queue = Queue::join(self.terms.tally.clone(), self.terms.grant.limits.queue);
-        let Some(Ok(_turn)) = queue.wait(self.turns.acquire()).await else {
+        let Some(_turn) = self.turns.take(&queue).await else {
             return Err(CallError::Busy);
         };
         let _team_turn = match &self.terms.ration {
@@ -218,6 +218,14 @@ impl Provider {
         let Fault { kind, detail, stderr } = &fault;
         tracing::warn!(team, provider, digest, fault = kind.word(), %kind, ?detail, ?stderr, "the provider failed");
         CallError::Fault(fault)
+    }
+
+    /// A caller was turned away because others are served: the log hears of all who were, not of each.
+    pub fn tell_turned_away(&self, error: &CallError) {
+        if let Some(callers) = self.turns.turned_away() {
+            let (team, provider) = (self.terms.team.named(), self.terms.provider.as_str());
+            tracing::warn!(team, provider, callers, %error, "too many ask at once: callers were turned away");
+        }
     }
 
     async fn describe_once(&self, permit: Permit) -> Result<wit::Description, CallError> {

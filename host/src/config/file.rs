@@ -209,6 +209,7 @@ pub(super) struct Limits {
     pub(super) wall: Option<Time>,
     pub(super) calls: Option<NonZeroU32>,
     pub(super) queue: Option<Time>,
+    pub(super) waiting: Option<u32>,
     pub(super) result: Option<Size<u64>>,
     pub(super) page: Option<NonZeroU32>,
     pub(super) held: Option<NonZeroU32>,

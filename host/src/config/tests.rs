@@ -149,7 +149,7 @@ fn every_key_counts() {
         let value = if ["cpu", "wall", "queue"].contains(&key) { "2ms" } else { "2KiB" };
         assert_ne!(folder.shown(&format!("limits.{key} = '{value}'")), default, "{key}");
     }
-    for key in ["table_elements", "instances", "calls", "page", "held", "reports"] {
+    for key in ["table_elements", "instances", "calls", "waiting", "page", "held", "reports"] {
         assert_ne!(folder.shown(&format!("limits.{key} = 2")), default, "{key}");
     }
     for key in ["memory", "code", "cache_size"] {

@@ -2,6 +2,7 @@
 //! The one place where errors of the gateway become words of the protocol.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use http::StatusCode;
 
@@ -22,6 +23,8 @@ pub(super) const VERSION: i32 = -32022;
 const NOT_FOUND_LEGACY: i32 = -32002;
 /// Outside of what JSON-RPC and MCP reserve.
 const NOT_MODIFIED: i32 = -31001;
+/// When a provider that is busy is worth another try.
+const BUSY: Duration = Duration::from_secs(1);
 
 /// What is said instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,15 +154,10 @@ fn translate(error: &Error, modern: bool) -> Refusal {
         }
         Error::Failed { provider, message } => failed(provider, "failed", "failed", message),
         Error::Fault { provider, fault } => failed(provider, "fault", "failed", fault),
-        Error::Busy { provider } => failed(provider, "busy", "is busy", "try again later"),
+        Error::Busy { provider } => later(provider, "busy", "is busy: try again later", BUSY),
         Error::SetAside { provider, retry } => {
-            let retry = retry.as_millis();
-            let message = format!("the provider `{provider}` only failed lately: try again in {retry} ms");
-            Refusal::new(INTERNAL, message).with_data(|data| {
-                data.text("provider", provider.as_str());
-                data.text("kind", "set-aside");
-                data.integer("retryAfterMs", u64::try_from(retry).unwrap_or(u64::MAX));
-            })
+            let words = format!("only failed lately: try again in {} ms", retry.as_millis());
+            later(provider, "set-aside", &words, *retry)
         }
         Error::UsedUp(used_up) => Refusal::used_up(*used_up),
         Error::Unaudited(closed) => Refusal::new(INTERNAL, closed.to_string()),
@@ -171,6 +169,15 @@ fn failed(provider: &ProviderName, kind: &str, verb: &str, message: &str) -> Ref
     Refusal::new(INTERNAL, format!("the provider `{provider}` {verb}: {message}")).with_data(|data| {
         data.text("provider", provider.as_str());
         data.text("kind", kind);
+    })
+}
+
+/// The provider was not asked, and may be later. HTTP is content: of the other providers nothing is said.
+fn later(provider: &ProviderName, kind: &str, words: &str, retry: Duration) -> Refusal {
+    Refusal::new(INTERNAL, format!("the provider `{provider}` {words}")).with_data(|data| {
+        data.text("provider", provider.as_str());
+        data.text("kind", kind);
+        data.integer("retryAfterMs", u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
     })
 }
 
@@ -235,7 +242,7 @@ mod tests {
         check(
             Error::Busy { provider },
             expect![[
-                r#"-32603 the provider `wiki` is busy: try again later {"provider":"wiki","kind":"busy"}"#
+                r#"-32603 the provider `wiki` is busy: try again later {"provider":"wiki","kind":"busy","retryAfterMs":1000}"#
             ]],
         );
     }

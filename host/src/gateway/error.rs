@@ -148,7 +148,9 @@ impl Error {
     /// What the caller is told of it; if something is wrong with the provider, the log is, too.
     pub(super) fn from_call(offer: &Offer, uri: &str, held: Option<&str>, error: CallError) -> Self {
         let provider = offer.name().clone();
-        if error.outcome().is_trouble() {
+        if let CallError::Busy | CallError::UsedUp(_) = error {
+            offer.provider.tell_turned_away(&error);
+        } else if error.outcome().is_trouble() {
             let team = offer.provider.team().named();
             tracing::warn!(team, %provider, %error, "a provider failed to answer");
         }

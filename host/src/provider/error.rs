@@ -33,7 +33,7 @@ pub enum CallError {
     /// The provider misbehaved.
     #[error("{0}")]
     Fault(Fault),
-    /// All its turns are taken, and stayed so for too long.
+    /// All its turns are taken, and stayed so for too long; or as many as may wait for one already.
     #[error("it is busy with other calls")]
     Busy,
     /// Its team has used up what it may use.

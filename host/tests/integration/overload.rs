@@ -1,12 +1,16 @@
 //! What is one too many is refused at once, with a time, and what was let in goes on.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder::endpoint::Config;
+use larder::metrics::Outcome;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
 use crate::house::Plan;
+use crate::revision;
 use crate::wire::{Answer, Wire, config, meta};
 
 /// A connection that was answered once and is kept.
@@ -80,4 +84,51 @@ async fn large_answers_that_nobody_reads_do_not_fill_the_memory() {
     assert_eq!(wire.read("sized://sized/text/1024").await.status, 200);
     drop(slow);
     until(&wire, large, 200).await;
+}
+
+/// Reads what takes so many milliseconds.
+fn sleeping(wire: &Arc<Wire>, milliseconds: u64) -> impl Future<Output = Answer> + use<> {
+    let wire = wire.clone();
+    async move { wire.read(&format!("sleep://ms/{milliseconds}")).await }
+}
+
+/// The next one that is.
+async fn answered(all: &mut JoinSet<Answer>) -> Answer {
+    let next = tokio::time::timeout(Duration::from_secs(60), all.join_next()).await;
+    next.expect("nobody is answered").expect("all were").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_than_may_wait_for_a_provider_are_refused_while_the_others_wait() {
+    let hour = Duration::from_secs(3600);
+    let plan = Plan::of("sleep echo").terms("sleep", |grant, _| {
+        (grant.limits.calls, grant.limits.waiting) = (2, 4);
+        (grant.limits.queue, grant.limits.wall) = (hour, hour);
+    });
+    let wire = Arc::new(Wire::with(plan, Config { connections: 200, ..config() }).await);
+    let snapshot = wire.house.reader.snapshot();
+    let sleep = snapshot.offers().iter().find(|offer| offer.name().as_str() == "sleep").unwrap();
+    let tally = sleep.provider.tally();
+    // Two that nobody would wait for.
+    let mut long: JoinSet<_> = (0..2).map(|n| sleeping(&wire, 3_600_000 + n)).collect();
+    revision::until("two guests", async || tally.guests.get() == 2).await;
+
+    let mut short: JoinSet<_> = (0..100).map(|n| sleeping(&wire, n)).collect();
+    // Nobody was served: those that are answered are too many, and all that may wait do.
+    for _ in 0..96 {
+        let refused = answered(&mut short).await;
+        assert_eq!(refused.verdict(), "200 -32603", "{}", refused.body);
+        let data = &refused.json()["error"]["data"];
+        assert_eq!((&data["kind"], &data["retryAfterMs"]), (&"busy".into(), &1_000.into()), "{data}");
+    }
+    assert_eq!((tally.calls(Outcome::Busy), tally.guests.get()), (96, 2));
+    // Of those who ask somebody else nobody notices.
+    assert_eq!(wire.read("echo://hello").await.status, 200);
+
+    long.shutdown().await;
+    for _ in 0..4 {
+        let accepted = answered(&mut short).await;
+        assert_eq!(accepted.json()["result"]["contents"][0]["text"], "slept", "{}", accepted.body);
+    }
+    assert!(short.join_next().await.is_none());
 }

@@ -25,6 +25,7 @@ pub(super) fn limits(default: &Limits, written: &file::Limits) -> Limits {
         wall: time(written.wall, default.wall),
         calls: count(written.calls, default.calls),
         queue: time(written.queue, default.queue),
+        waiting: written.waiting.unwrap_or(default.waiting),
         result: size(written.result, default.result),
         page: count(written.page, default.page),
         held: count(written.held, default.held),
