@@ -37,6 +37,9 @@ impl Question {
     }
 }
 
+/// How long whoever was not let in waits before he comes again.
+const AGAIN: Duration = Duration::from_millis(5);
+
 /// What one window saw.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
@@ -84,6 +87,17 @@ pub(crate) fn window(
     times: Times,
     cpu: impl Fn() -> Result<Duration>,
 ) -> Result<Window> {
+    paced(question, connections, times, Duration::ZERO, cpu)
+}
+
+/// The same with a pause between an answer and the next question on the same connection.
+pub(crate) fn paced(
+    question: &Question,
+    connections: usize,
+    times: Times,
+    pause: Duration,
+    cpu: impl Fn() -> Result<Duration>,
+) -> Result<Window> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let phase = Rc::new(Cell::new(Phase::Warm));
     let latencies = Rc::new(RefCell::new(Vec::with_capacity(1 << 20)));
@@ -91,7 +105,11 @@ pub(crate) fn window(
         let tasks: Vec<_> = (0..connections)
             .map(|n| {
                 let (question, phase, latencies) = (question.numbered(n), phase.clone(), latencies.clone());
-                tokio::task::spawn_local(async move { ask_on(&question, &phase, &latencies).await })
+                let first = pause * n as u32 / connections as u32;
+                tokio::task::spawn_local(async move {
+                    tokio::time::sleep(first).await;
+                    ask_on(&question, &phase, &latencies, pause).await
+                })
             })
             .collect();
         tokio::time::sleep(times.warm).await;
@@ -110,14 +128,25 @@ pub(crate) fn window(
     })
 }
 
-async fn ask_on(question: &Question, phase: &Cell<Phase>, latencies: &RefCell<Vec<u32>>) -> Result<()> {
+async fn ask_on(
+    question: &Question,
+    phase: &Cell<Phase>,
+    latencies: &RefCell<Vec<u32>>,
+    pause: Duration,
+) -> Result<()> {
     let mut connection = Connection::open(question.to).await?;
     let finder = memmem::Finder::new(&question.holds);
     let mut place = 0;
     loop {
         let began = Instant::now();
-        connection.stream.write_all(&question.bytes).await?;
-        let (status, body) = connection.answer().await?;
+        let answer = connection.ask(&question.bytes).await;
+        // Where there is a limit, those before have to be gone.
+        if phase.get() == Phase::Warm && !matches!(answer, Ok((status, _)) if status != 503) {
+            tokio::time::sleep(AGAIN).await;
+            connection = Connection::open(question.to).await?;
+            continue;
+        }
+        let (status, body) = answer?;
         match phase.get() {
             Phase::Over => return Ok(()),
             Phase::Counted => {
@@ -132,6 +161,9 @@ async fn ask_on(question: &Question, phase: &Cell<Phase>, latencies: &RefCell<Ve
                 format!("not the answer: {}", String::from_utf8_lossy(&body[..body.len().min(500)]))
             })?;
         }
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
     }
 }
 
@@ -140,24 +172,29 @@ pub(crate) fn once(to: SocketAddr, bytes: &[u8]) -> Result<(u16, String, Vec<u8>
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut connection = Connection::open(to).await?;
-        connection.stream.write_all(bytes).await?;
-        let (status, body) = connection.answer().await?;
+        let (status, body) = connection.ask(bytes).await?;
         let body = body.to_vec();
         Ok((status, String::from_utf8_lossy(&connection.buffer[..connection.head]).into_owned(), body))
     })
 }
 
-struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
     head: usize,
 }
 
 impl Connection {
-    async fn open(to: SocketAddr) -> Result<Self> {
+    pub(crate) async fn open(to: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(to).await.with_context(|| format!("cannot connect to {to}"))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::with_capacity(1 << 16), head: 0 })
+    }
+
+    /// One question, and the status and body of its answer.
+    pub(crate) async fn ask(&mut self, question: &[u8]) -> Result<(u16, &[u8])> {
+        self.stream.write_all(question).await?;
+        self.answer().await
     }
 
     /// Answers have a length: what streams or comes in chunks is not measured here.

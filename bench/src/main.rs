@@ -4,6 +4,7 @@ mod content;
 mod floor;
 mod life;
 mod load;
+mod overload;
 mod process;
 mod reads;
 mod scene;
@@ -31,6 +32,7 @@ usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --scratc
   --json             print JSON
   --only NAME        only these contestants (and the floor): may be repeated
   --reads            only the reads
+  --overload         only what is accepted while there is too much
   --large FILE       the component that is changed, with `revision-00000000` in it
   --rooms FOLDER     where Criterion left what it measured
 
@@ -66,6 +68,7 @@ struct Options {
     quick: bool,
     json: bool,
     reads: bool,
+    overload: bool,
     only: Vec<Contestant>,
     large: Option<PathBuf>,
     rooms: Option<PathBuf>,
@@ -86,6 +89,7 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--json" => options.json = true,
                 "--reads" => options.reads = true,
+                "--overload" => options.overload = true,
                 "--only" => {
                     let name = value()?.display().to_string();
                     let found = ALL.into_iter().find(|contestant| contestant.word() == name);
@@ -126,13 +130,17 @@ fn run(words: &[&str]) -> Result<()> {
     let places = options.places()?;
     let about = about(&places, &options);
     process::stay_on(1)?;
-    let reads = reads::measure(&places, Plan::new(options.quick), &options.only)?;
-    let life = match options.reads {
+    let reads = match options.overload {
+        true => vec![],
+        false => reads::measure(&places, Plan::new(options.quick), &options.only)?,
+    };
+    let life = match options.reads || options.overload {
         true => None,
         false => Some(life::measure(&places, options.large.as_deref(), options.quick)?),
     };
+    let overload = if options.reads { vec![] } else { overload::measure(&places, options.quick)? };
     let rooms = options.rooms.as_deref().map(Rooms::read).unwrap_or_default();
-    let results = Results { about, reads, life, rooms };
+    let results = Results { about, reads, life, overload, rooms };
     match options.json {
         true => println!("{:#}", results.json()),
         false => results.print(),

@@ -9,6 +9,9 @@ use anyhow::{Context as _, Result};
 
 use crate::process::Server;
 
+/// More than ever come.
+pub(crate) const CONNECTIONS: usize = 2100;
+
 /// Where things are.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
@@ -62,6 +65,11 @@ impl Places {
 
     /// A folder with a configuration and plugins. Compiled code is shared by all scenes.
     pub(crate) fn scene(&self, name: &str, roles: &[Role]) -> Result<PathBuf> {
+        self.scene_for(name, roles, CONNECTIONS)
+    }
+
+    /// The same where no more than so many may come.
+    pub(crate) fn scene_for(&self, name: &str, roles: &[Role], connections: usize) -> Result<PathBuf> {
         let at = self.scratch.join(name);
         if at.exists() {
             fs::remove_dir_all(&at)?;
@@ -69,7 +77,7 @@ impl Places {
         fs::create_dir_all(at.join("plugins"))?;
         let cache = self.scratch.join("cache");
         let mut config = format!(
-            "plugins = \"plugins\"\nstate_dir = \"state\"\n[server]\nconnections = 2100\n\
+            "plugins = \"plugins\"\nstate_dir = \"state\"\n[server]\nconnections = {connections}\n\
              [server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = {:?}\n",
             cache.display().to_string()
         );

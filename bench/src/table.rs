@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::content::DOCUMENTS;
 use crate::life::Life;
+use crate::overload::Flooded;
 use crate::reads::{Contestant, Measured};
 use crate::wire::Era;
 
@@ -53,6 +54,7 @@ pub(crate) struct Results {
     pub(crate) about: Vec<(&'static str, String)>,
     pub(crate) reads: Vec<Measured>,
     pub(crate) life: Option<Life>,
+    pub(crate) overload: Vec<Flooded>,
     pub(crate) rooms: Rooms,
 }
 
@@ -134,8 +136,11 @@ impl Results {
         for (name, value) in &self.about {
             println!("- {name}: {value}");
         }
-        println!("\n| what | found | at least | at most | |\n|---|---:|---:|---:|---|");
-        for target in self.targets() {
+        let targets = self.targets();
+        if !targets.is_empty() {
+            println!("\n| what | found | at least | at most | |\n|---|---:|---:|---:|---|");
+        }
+        for target in targets {
             let bound = format!("{}{}", target.bound, target.unit);
             let (least, most) = if target.least { (bound, String::new()) } else { (String::new(), bound) };
             let met = if target.is_met() { "" } else { "missed" };
@@ -165,6 +170,21 @@ impl Results {
                 row.p99
             );
         }
+        if !self.overload.is_empty() {
+            println!(
+                "\n## Too much\n\nLatency of what is accepted, at an even pace, alone and beside what is refused.\n"
+            );
+            println!(
+                "| refused | in a second | p50 us alone | beside | p99 us alone | beside | beside / alone |"
+            );
+            println!("|---|---:|---:|---:|---:|---:|---:|");
+        }
+        for row in self.overload.iter().map(Beside::of) {
+            println!(
+                "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.2} |",
+                row.flood, row.refused, row.p50[0], row.p50[1], row.p99[0], row.p99[1], row.ratio
+            );
+        }
         if !self.rooms.0.is_empty() {
             println!("\n## Inner rooms\n\n| what | ns |\n|---|---:|");
             self.rooms.0.iter().for_each(|(name, median)| println!("| {name} | {median:.0} |"));
@@ -185,12 +205,44 @@ impl Results {
             json!({"idle_bytes": life.idle, "start_empty_ms": life.empty, "start_ten_ms": life.ten,
                 "change_ms": life.change, "changed_bytes": life.changed})
         });
+        let overload = self.overload.iter().map(Beside::of).map(|row| {
+            json!({"refused": row.flood, "refused_per_second": row.refused, "p50_us": row.p50, "p99_us": row.p99,
+                "p99_beside_to_alone": row.ratio})
+        });
         let about: serde_json::Map<_, _> =
             self.about.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
         let rooms: serde_json::Map<_, _> =
             self.rooms.0.iter().map(|(name, median)| (name.clone(), (*median).into())).collect();
         json!({"about": about, "targets": targets.collect::<Vec<_>>(), "reads": reads.collect::<Vec<_>>(),
-            "life": life, "rooms_ns": rooms})
+            "life": life, "overload": overload.collect::<Vec<_>>(), "rooms_ns": rooms})
+    }
+}
+
+/// What is accepted, alone and beside what is refused.
+struct Beside {
+    flood: &'static str,
+    refused: f64,
+    p50: [f64; 2],
+    p99: [f64; 2],
+    ratio: f64,
+}
+
+impl Beside {
+    fn of(flooded: &Flooded) -> Self {
+        let windows = &flooded.windows;
+        let both = |part: f64| {
+            [
+                median(windows.iter().map(|both| both.0.at(part))),
+                median(windows.iter().map(|both| both.1.at(part))),
+            ]
+        };
+        Self {
+            flood: flooded.flood.word(),
+            refused: median(flooded.refused.iter().copied()),
+            p50: both(0.5),
+            p99: both(0.99),
+            ratio: median(windows.iter().map(|(alone, beside)| beside.at(0.99) / alone.at(0.99))),
+        }
     }
 }
 

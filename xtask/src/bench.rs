@@ -12,7 +12,7 @@ const LARGE: &str = "revision";
 
 /// With these options of the bench itself; `--no-rooms` leaves out the benches of the inner rooms.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
-    let rooms = !words.contains(&"--no-rooms") && !words.contains(&"--reads");
+    let rooms = !["--no-rooms", "--reads", "--overload"].iter().any(|less| words.contains(less));
     let words: Vec<&str> = words.iter().copied().filter(|word| *word != "--no-rooms").collect();
     // JSON goes to stdout alone.
     let output = Output::log("bench")?;

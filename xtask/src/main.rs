@@ -34,7 +34,7 @@ usage: cargo xtask COMMAND
        --list                say which steps there are, and run none
        --fail-fast           stop at the first step that fails
   soak [--minutes N]         reload, read, listen and leave for N minutes (3), and print the server's memory
-  bench [--quick] [--json]   how fast it is, beside others in the same run (--reads, --only NAME, --no-rooms: less)
+  bench [--quick] [--json]   how fast it is, beside others in the same run (--reads, --overload, --only NAME, --no-rooms: less)
   plugins                    build plugins/ to target/plugins/NAME.wasm
   guests                     build host/tests/guests to target/guests/NAME.wasm; the two go together, too
   go-bindings                write the bindings in sdk/go anew
