@@ -22,9 +22,9 @@ impl Queue {
         Self { tally, began: OnceLock::new(), most }
     }
 
-    /// How long it may wait yet.
+    /// How long it may wait yet, from now on: whoever asks for it waits by himself.
     pub fn left(&self) -> Duration {
-        self.most.saturating_sub(self.waited())
+        self.most.saturating_sub(self.began.get_or_init(Instant::now).elapsed())
     }
 
     /// Waits for this. None if it did not come in time; what is there already always is.
