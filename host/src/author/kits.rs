@@ -50,6 +50,7 @@ const RUST: Texts = texts! { "templates/rust/":
     "Cargo.toml" <- "Cargo.toml.in",
     "src/lib.rs" <- "src/lib.rs",
     "tests/provider.rs" <- "tests/provider.rs",
+    ".cargo/config.toml" <- "cargo-config.toml",
     "README.md" <- "README.md",
     ".gitignore" <- "gitignore",
     "larder-dev.toml" <- "larder-dev.toml",
