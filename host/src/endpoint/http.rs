@@ -2,6 +2,7 @@
 
 mod legacy;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -179,8 +180,8 @@ impl Endpoint {
             return Err(too_large());
         }
         let until = || Instant::now() + BODY_TIME;
-        match patience::until(until, Limited::new(body, limit).collect()).await {
-            Some(Ok(whole)) => Ok(whole.to_bytes()),
+        match patience::until(until, whole(Limited::new(body, limit))).await {
+            Some(Ok(whole)) => Ok(whole),
             Some(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
             Some(Err(_)) => Err(Refusal::early(REQUEST, "the body ended early")),
             None => {
@@ -284,6 +285,20 @@ impl Endpoint {
 pub(super) struct Seat {
     _house: OwnedSemaphorePermit,
     _team: Option<OwnedSemaphorePermit>,
+}
+
+/// Most bodies come in one piece, which is taken as it is.
+async fn whole<B: http_body::Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Error> {
+    let mut body = pin!(body);
+    let first = match body.frame().await {
+        None => return Ok(Bytes::new()),
+        Some(frame) => frame?.into_data().unwrap_or_default(),
+    };
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let rest = body.collect().await?.to_bytes();
+    Ok(if rest.is_empty() { first } else { [first, rest].concat().into() })
 }
 
 fn speaks_modern(headers: &HeaderMap) -> bool {

@@ -63,10 +63,15 @@ impl Captures {
 
     /// None if the pieces contradict one another.
     pub(super) fn gather(slots: &[Slot], pieces: &[Piece], uri: &str) -> Option<Self> {
+        if is_plain(slots, pieces) {
+            let value =
+                |piece: &Piece| decoded(piece, uri).map(|value| (slots[piece.slot].name.to_string(), value));
+            let values = pieces.iter().map(value).collect::<Option<_>>()?;
+            return Some(Self { values, verdict: judge(slots, pieces, uri) });
+        }
         let mut read = vec![vec![]; slots.len()];
         for piece in pieces {
-            let value = percent_decode_str(&uri[piece.start..piece.end]).decode_utf8().ok()?;
-            read[piece.slot].push(value.into_owned());
+            read[piece.slot].push(decoded(piece, uri)?);
         }
         let agree = |(slot, values): (&Slot, &Vec<String>)| agrees(slot.shape, values, &read[slot.whole]);
         if !slots.iter().zip(&read).all(agree) {
@@ -78,6 +83,18 @@ impl Captures {
             .flat_map(|slot| read[slot.whole].iter().map(|value| (slot.name.to_string(), value.clone())));
         Some(Self { values: values.collect(), verdict: judge(slots, pieces, uri) })
     }
+}
+
+fn decoded(piece: &Piece, uri: &str) -> Option<String> {
+    Some(percent_decode_str(&uri[piece.start..piece.end]).decode_utf8().ok()?.into_owned())
+}
+
+/// Whether there is one whole value for each variable, in their order: then nothing has to agree with anything.
+fn is_plain(slots: &[Slot], pieces: &[Piece]) -> bool {
+    let mut places = pieces.iter().map(|piece| piece.slot).enumerate();
+    slots.len() == pieces.len()
+        && places.all(|(n, slot)| n == slot)
+        && slots.iter().all(|slot| slot.first && slot.shape == Shape::Whole)
 }
 
 fn agrees(shape: Shape, values: &[String], whole: &[String]) -> bool {
