@@ -242,8 +242,9 @@ impl Filling<'_, Arc<Entry>> {
     ) -> Option<Option<Rest>> {
         let mut bill = Bill { offer, bytes: 0 };
         let begin = offer.entries.partition_point(|entry| entry.uri.as_str() <= after);
-        let entries = &offer.entries[begin..];
-        for entry in shown(view, offer, entries) {
+        let (is_undisputed, entries) = (view.is_undisputed(), &offer.entries[begin..]);
+        let shown = shown(view, offer, entries, is_undisputed);
+        for entry in shown {
             let is_wanted = self.sieve.takes(entry);
             if is_wanted && self.is_full() || self.is_tired() {
                 self.stop(List::Entries, offer, after);
@@ -263,7 +264,7 @@ impl Filling<'_, Arc<Entry>> {
 
     fn take(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
         let mut bill = Bill { offer, bytes: 0 };
-        for entry in shown(view, offer, entries) {
+        for entry in shown(view, offer, entries, false) {
             match self.sieve.takes(entry) {
                 true => {
                     bill.bytes += of_entry(entry);
@@ -350,13 +351,17 @@ fn text_of(place: &Place) -> &str {
     text
 }
 
-/// The entries that this offer keeps; the first of those with the same URI.
+/// The entries that this offer keeps; the first of those with the same URI. All of them, if that is known.
 fn shown<'a>(
     view: &'a View,
     offer: &'a Arc<Offer>,
     entries: &'a [Arc<Entry>],
+    all: bool,
 ) -> impl Iterator<Item = &'a Arc<Entry>> {
     entries.iter().enumerate().filter_map(move |(at, entry)| {
+        if all {
+            return Some(entry);
+        }
         let is_kept = view.by_uri(entry.uri.as_str()).is_none_or(|keeper| Arc::ptr_eq(keeper, offer));
         let is_first = at == 0 || entries[at - 1].uri != entry.uri;
         (is_kept && is_first).then_some(entry)

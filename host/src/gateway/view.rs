@@ -76,6 +76,11 @@ impl View {
         Ok(first.iter().chain(others.iter().flat_map(Part::offers)))
     }
 
+    /// Whether nothing in the catalogs is offered by two.
+    pub(super) fn is_undisputed(&self) -> bool {
+        matches!(&self.parts[..], [part] if part.catalog.collisions().is_empty())
+    }
+
     /// Who listed this URI, and keeps it: the first team that has it.
     pub(super) fn by_uri(&self, uri: &str) -> Option<&Arc<Offer>> {
         self.parts.iter().find_map(|part| part.catalog.by_uri(uri))
