@@ -119,11 +119,7 @@ struct Field {
 }
 
 pub(crate) fn measure(places: &Places, plan: Plan, only: &[Contestant]) -> Result<Vec<Measured>> {
-    let roles = [
-        places.sized("cached", "")?,
-        places.sized("fresh", "")?,
-        places.sized("reused", REUSE)?,
-    ];
+    let roles = [places.sized("cached", "")?, places.sized("fresh", "")?, places.sized("reused", REUSE)?];
     let example = |language: &str| -> Result<Server> {
         let component = places.example(language)?;
         let role = crate::scene::Role { name: "changelog".into(), component, settings: String::new() };

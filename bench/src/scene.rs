@@ -32,15 +32,6 @@ pub(crate) struct Role {
     pub(crate) settings: String,
 }
 
-impl Role {
-    /// One more setting.
-    pub(crate) fn with(mut self, setting: &str) -> Self {
-        self.settings.push_str(setting);
-        self.settings.push('\n');
-        self
-    }
-}
-
 impl Places {
     pub(crate) fn guest(&self, name: &str) -> Result<Vec<u8>> {
         let file = self.guests.join(format!("{name}.wasm"));

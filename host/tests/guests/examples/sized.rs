@@ -25,10 +25,7 @@ impl Provider for Sized {
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let authority = authority()?;
         let size = |kind: &str, bytes: u32| {
-            Entry::new(
-                format!("sized://{authority}/{kind}/{bytes}"),
-                format!("{bytes} bytes of {kind}"),
-            )
+            Entry::new(format!("sized://{authority}/{kind}/{bytes}"), format!("{bytes} bytes of {kind}"))
         };
         Ok(paginate([size("blob", 1024), size("text", 1024)], query))
     }
