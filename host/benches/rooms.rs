@@ -1,5 +1,8 @@
 //! The inner rooms, each by itself: `cargo xtask bench` runs these beside whole servers. Guests are real ones.
 
+#[path = "rooms/allocators.rs"]
+mod allocators;
+
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
@@ -283,5 +286,6 @@ fn main() {
     pages(&mut criterion, &ground);
     swap(&mut criterion, &ground);
     guests(&mut criterion, &ground);
+    allocators::allocators(&mut criterion, &ground.runtime, &ground.guest);
     criterion.final_summary();
 }

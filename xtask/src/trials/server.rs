@@ -152,6 +152,8 @@ fn compiled(cache: &Path) -> Result<BTreeMap<PathBuf, u64>> {
             let item = item?;
             match item.file_type()?.is_dir() {
                 true => folders.push(item.path()),
+                // What else is there says how code and components were found, and is written at each start.
+                false if item.path().extension().is_none_or(|kind| kind != "cwasm") => {}
                 false => drop(files.insert(item.path(), item.metadata()?.ino())),
             }
         }

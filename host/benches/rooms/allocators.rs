@@ -1,0 +1,111 @@
+//! A guest from its opening to its end, by how the engine gets its memory. The engine is made here, as the sandbox has
+//! one setting and is right to; all else is as in `sandbox/engine.rs`.
+
+use criterion::Criterion;
+use larder::sandbox::bindings::exports::larder::provider::resource_provider::{ReadRequest, Reading};
+use larder::sandbox::bindings::larder::provider::provider_types::Error;
+use tokio::runtime::Runtime;
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, ResourceTable};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+const SLOTS: u32 = 256;
+const KIB: usize = 1 << 10;
+/// That of the sandbox.
+const KEPT: usize = KIB << 10;
+
+/// What is behind a guest: a system that gives it nothing.
+#[derive(Default)]
+struct Behind {
+    system: WasiCtx,
+    table: ResourceTable,
+}
+
+impl WasiView for Behind {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.system, table: &mut self.table }
+    }
+}
+
+fn pool(kept: usize, scan: Enabled) -> InstanceAllocationStrategy {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(SLOTS)
+        .total_core_instances(SLOTS * 64)
+        .total_memories(SLOTS * 2)
+        .total_tables(SLOTS * 8)
+        .total_stacks(SLOTS)
+        .max_core_instance_size(2 << 20)
+        .max_component_instance_size(2 << 20)
+        .table_elements(100_000)
+        .linear_memory_keep_resident(kept)
+        .table_keep_resident(64 << 10)
+        .max_unused_warm_slots(64)
+        .pagemap_scan(scan);
+    InstanceAllocationStrategy::Pooling(pool)
+}
+
+/// The settings, each with its name.
+fn settings() -> Vec<(&'static str, InstanceAllocationStrategy)> {
+    vec![
+        ("on demand", InstanceAllocationStrategy::OnDemand),
+        ("pool, 1 MiB kept", pool(KEPT, Enabled::Auto)),
+        ("pool, 1 MiB kept, no pagemap_scan", pool(KEPT, Enabled::No)),
+        ("pool, nothing kept", pool(0, Enabled::Auto)),
+        ("pool, 64 KiB kept", pool(64 * KIB, Enabled::Auto)),
+        ("pool, 4 MiB kept", pool(4 * KEPT, Enabled::Auto)),
+    ]
+}
+
+/// A component that is ready to be opened.
+struct Ready {
+    engine: Engine,
+    pre: InstancePre<Behind>,
+    read: ComponentExportIndex,
+}
+
+impl Ready {
+    fn new(allocation: InstanceAllocationStrategy, guest: &[u8]) -> wasmtime::Result<Self> {
+        let mut config = Config::new();
+        config.epoch_interruption(true).max_wasm_stack(512 << 10).async_stack_size(2 << 20);
+        config.allocation_strategy(allocation);
+        let engine = Engine::new(&config)?;
+        let component = Component::new(&engine, guest)?;
+        let mut linker = Linker::new(&engine);
+        linker.allow_shadowing(true);
+        linker.define_unknown_imports_as_traps(&component)?;
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+        linker
+            .instance("larder:provider/provider-host@0.1.0")?
+            .func_wrap("setting", |_, (_,): (String,)| Ok((None::<String>,)))?;
+        let pre = linker.instantiate_pre(&component)?;
+        let interface = component.get_export_index(None, "larder:provider/resource-provider@0.1.0");
+        let read = component.get_export_index(interface.as_ref(), "read-resource").expect("a provider");
+        Ok(Self { engine, pre, read })
+    }
+
+    /// Opens a guest, asks it, and closes it.
+    async fn read(&self, uri: &str) -> wasmtime::Result<usize> {
+        let mut store = Store::new(&self.engine, Behind::default());
+        store.set_epoch_deadline(u64::MAX / 2);
+        let guest = self.pre.instantiate_async(&mut store).await?;
+        let read =
+            guest.get_typed_func::<(&ReadRequest,), (Result<Reading, Error>,)>(&mut store, &self.read)?;
+        let request = ReadRequest { uri: uri.to_owned(), matched: None, known_version: None };
+        let (answer,) = read.call_async(&mut store, (&request,)).await?;
+        Ok(answer.map_or(0, |reading| reading.contents.len()))
+    }
+}
+
+pub(crate) fn allocators(c: &mut Criterion, runtime: &Runtime, guest: &[u8]) {
+    let mut group = c.benchmark_group("guest by allocator");
+    for (name, allocation) in settings() {
+        let ready = Ready::new(allocation, guest).expect("a setting that this machine has");
+        for (size, bytes) in [("1 KiB", KIB), ("64 KiB", 64 * KIB)] {
+            let uri = format!("sized://sized/text/{bytes}");
+            group.bench_function(format!("{name}: {size}"), |b| {
+                b.to_async(runtime)
+                    .iter(|| async { assert_eq!(ready.read(&uri).await.expect("a reading"), 1) });
+            });
+        }
+    }
+}
