@@ -18,7 +18,7 @@ use larder::endpoint::Endpoint;
 use larder::endpoint::auth::Gate;
 use larder::gateway::Gateway;
 use larder::name::{ProviderName, TeamName};
-use larder::policy::{Grant, Permit};
+use larder::policy::{Grant, Guests, Permit};
 use larder::provider::{Probed, Provider};
 use larder::resource::{Details, Entry, Freshness, Scope, Template, Written};
 use larder::sandbox::{CacheConfig, Compiled, Outbox, Place, Sandbox, outbox};
@@ -26,6 +26,10 @@ use larder::telemetry::Telemetry;
 use larder::template::Pattern;
 use larder::uri::Uri;
 use tokio::runtime::Runtime;
+
+/// As in the server.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What everything here is built with.
 struct Ground {
@@ -59,9 +63,9 @@ impl Ground {
         Self { runtime, config, drain, sandbox, guest, compiled, signals }
     }
 
-    fn provider(&self, name: &str) -> Arc<Provider> {
+    fn provider(&self, name: &str, guests: Guests) -> Arc<Provider> {
         let name = (ProviderName::parse(name).expect("a name"), TeamName::sole());
-        let mut grant = Grant::default();
+        let mut grant = Grant { guests, ..Grant::default() };
         grant.settings.insert("authority".into(), name.0.to_string());
         let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
         let compiled = self.compiled.clone();
@@ -82,7 +86,7 @@ impl Ground {
             asked: Instant::now(),
             left_out: vec![],
         };
-        Arc::new(Offer::new(self.provider(name), probed, 1, 0))
+        Arc::new(Offer::new(self.provider(name, Guests::Fresh), probed, 1, 0))
     }
 
     /// So many providers that share so many entries.
@@ -238,15 +242,18 @@ fn swap(c: &mut Criterion, ground: &Ground) {
 }
 
 fn guests(c: &mut Criterion, ground: &Ground) {
-    let provider = ground.provider("fresh");
-    for (name, bytes) in [("1 KiB", 1 << 10), ("64 KiB", 64 << 10), ("1 MiB", 1 << 20)] {
-        let uri = Uri::parse(&format!("sized://fresh/text/{bytes}")).expect("a URI");
-        c.bench_function(&format!("open, read and close a guest/{name}"), |b| {
-            b.to_async(&ground.runtime).iter(|| async {
-                let reading = provider.read(Permit::host(), &uri, None, None).await.expect("a reading");
-                assert_eq!(reading.contents.len(), 1);
+    let each = [("open, read and close a guest", Guests::Fresh), ("read from a guest again", Guests::Reused)];
+    for (what, guests) in each {
+        let provider = ground.provider("sized", guests);
+        for (name, bytes) in [("1 KiB", 1 << 10), ("64 KiB", 64 << 10), ("1 MiB", 1 << 20)] {
+            let uri = Uri::parse(&format!("sized://sized/text/{bytes}")).expect("a URI");
+            c.bench_function(&format!("{what}/{name}"), |b| {
+                b.to_async(&ground.runtime).iter(|| async {
+                    let reading = provider.read(Permit::host(), &uri, None, None).await.expect("a reading");
+                    assert_eq!(reading.contents.len(), 1);
+                });
             });
-        });
+        }
     }
     c.bench_function("load/cached", |b| {
         let team = TeamName::sole();
