@@ -10,11 +10,16 @@ use futures_util::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::turn::Turn;
+
 /// An answer by HTTP.
 pub(super) type Response = http::Response<Body>;
 
-/// The body of an answer.
-pub struct Body(Kind);
+/// The body of an answer. With it ends the turn of its request.
+pub struct Body {
+    kind: Kind,
+    _turn: Option<Turn>,
+}
 
 enum Kind {
     /// Bytes that wait for who reads them.
@@ -25,12 +30,12 @@ enum Kind {
 impl Body {
     /// Nothing.
     pub(super) fn empty() -> Self {
-        Self(Kind::Whole(Bytes::new()))
+        Kind::Whole(Bytes::new()).into()
     }
 
     /// How many bytes wait for who reads them, if that is known.
     pub(super) fn waiting(&self) -> usize {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => bytes.len(),
             Kind::Frames(_) => 0,
         }
@@ -38,15 +43,21 @@ impl Body {
 
     /// Gives this back when the last of the bytes is gone.
     pub(super) fn holding(self, place: OwnedSemaphorePermit) -> Self {
-        match self.0 {
-            Kind::Whole(bytes) => Self(Kind::Whole(Bytes::from_owner(Held { bytes, _place: place }))),
-            frames => Self(frames),
-        }
+        let kind = match self.kind {
+            Kind::Whole(bytes) => Kind::Whole(Bytes::from_owner(Held { bytes, _place: place })),
+            frames => frames,
+        };
+        Self { kind, ..self }
+    }
+
+    /// That of the answer to this request.
+    pub(super) fn in_turn(self, turn: Turn) -> Self {
+        Self { _turn: Some(turn), ..self }
     }
 
     /// Frame by frame, each as soon as it is there.
     pub(super) fn frames(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Self {
-        Self(Kind::Frames(frames.boxed()))
+        Kind::Frames(frames.boxed()).into()
     }
 }
 
@@ -62,9 +73,15 @@ impl AsRef<[u8]> for Held {
     }
 }
 
+impl From<Kind> for Body {
+    fn from(kind: Kind) -> Self {
+        Self { kind, _turn: None }
+    }
+}
+
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Kind::Whole(bytes.into()))
+        Kind::Whole(bytes.into()).into()
     }
 }
 
@@ -76,7 +93,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         waker: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Whole(bytes) => {
                 let bytes = std::mem::take(bytes);
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
@@ -88,11 +105,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Whole(bytes) if bytes.is_empty())
+        matches!(&self.kind, Kind::Whole(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Frames(_) => SizeHint::default(),
         }

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
 use super::Endpoint;
-use super::turn::{Attended, Silence, Turns};
+use super::turn::{Silence, Turns};
 use crate::round;
 
 /// How long the head of a request may take, the silence before it included.
@@ -108,7 +108,7 @@ async fn serve(stream: TcpStream, endpoint: Endpoint) {
         async move {
             let response = endpoint.respond(request).await;
             round::end().await;
-            Ok::<_, Infallible>(response.map(|body| Attended::new(body, turn)))
+            Ok::<_, Infallible>(response.map(|body| body.in_turn(turn)))
         }
     });
     // Its own clock for the head of a request is wound up for each of them: ours only looks whether there was one.
@@ -238,7 +238,7 @@ mod tests {
             let turn = turns.begin();
             async move {
                 tokio::time::sleep(answer).await;
-                let body = Attended::new(Body::from(b"here".to_vec()), turn);
+                let body = Body::from(b"here".to_vec()).in_turn(turn);
                 Ok::<_, Infallible>(hyper::Response::new(body))
             }
         });

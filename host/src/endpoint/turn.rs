@@ -1,18 +1,13 @@
 //! The requests of one connection, and the silence between them. One clock for each connection, which is not
 //! wound up for each request.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as Waker, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
-
-use super::body::Body;
 
 /// The requests of one connection. Clones are the same.
 #[derive(Clone, Default)]
@@ -39,38 +34,6 @@ pub(super) struct Turn(Turns);
 impl Drop for Turn {
     fn drop(&mut self) {
         self.0.0.under_way.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A body that ends its turn with it.
-pub(super) struct Attended {
-    body: Body,
-    _turn: Turn,
-}
-
-impl Attended {
-    pub(super) fn new(body: Body, turn: Turn) -> Self {
-        Self { body, _turn: turn }
-    }
-}
-
-impl http_body::Body for Attended {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        waker: &mut Waker<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(waker)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
