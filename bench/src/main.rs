@@ -7,6 +7,7 @@ mod load;
 mod overload;
 mod process;
 mod reads;
+mod rooms;
 mod scene;
 mod sdk;
 mod table;
@@ -19,8 +20,9 @@ use axum::Router;
 use axum::serve::ListenerExt as _;
 
 use crate::reads::{ALL, Contestant, Plan};
+use crate::rooms::Rooms;
 use crate::scene::Places;
-use crate::table::{Results, Rooms};
+use crate::table::Results;
 
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -155,7 +157,7 @@ fn about(places: &Places, options: &Options) -> Vec<(&'static str, String)> {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let rounds = Plan::new(options.quick);
+    let plan = Plan::new(options.quick);
     vec![
         (
             "cores",
@@ -171,6 +173,12 @@ fn about(places: &Places, options: &Options) -> Vec<(&'static str, String)> {
             format!("{}, release build, its defaults: every limit on", process::version(&places.larder)),
         ),
         ("beside", "rmcp 3.9, axum 0.8, both with mimalloc".to_owned()),
-        ("rounds", format!("{} of {:?} after {:?}", rounds.rounds, rounds.times.counted, rounds.times.warm)),
+        (
+            "rounds",
+            format!(
+                "{} of {:?} after {:?}, and {} where there is a target",
+                plan.rounds, plan.times.counted, plan.times.warm, plan.promised
+            ),
+        ),
     ]
 }

@@ -68,6 +68,14 @@ pub(crate) struct Case {
     pub(crate) era: Era,
 }
 
+impl Case {
+    /// Whether a target is about it.
+    fn is_promised(self) -> bool {
+        let promised = Self { document: self.document, connections: 32, era: Era::Modern };
+        self == promised && DOCUMENTS[..2].contains(&self.document)
+    }
+}
+
 /// The windows of one case, of each contestant, in the order in which they were.
 #[derive(Debug)]
 pub(crate) struct Measured {
@@ -79,6 +87,8 @@ pub(crate) struct Measured {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) rounds: usize,
+    /// Rounds of a case that has a target: two of them differ by more than what is looked for.
+    pub(crate) promised: usize,
     pub(crate) times: Times,
     pub(crate) quick: bool,
 }
@@ -87,8 +97,10 @@ impl Plan {
     pub(crate) fn new(quick: bool) -> Self {
         let ms = Duration::from_millis;
         match quick {
-            true => Self { rounds: 3, times: Times { warm: ms(100), counted: ms(500) }, quick },
-            false => Self { rounds: 7, times: Times { warm: ms(200), counted: ms(1000) }, quick },
+            true => Self { rounds: 5, promised: 15, times: Times { warm: ms(60), counted: ms(300) }, quick },
+            false => {
+                Self { rounds: 7, promised: 25, times: Times { warm: ms(100), counted: ms(500) }, quick }
+            }
         }
     }
 
@@ -150,7 +162,7 @@ impl Field {
             lanes.push((contestant, server, question));
         }
         let mut windows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for round in 0..plan.rounds {
+        for round in 0..if case.is_promised() { plan.promised } else { plan.rounds } {
             // Whoever comes first in one round comes later in the next.
             let places = lanes.len();
             for (contestant, server, question) in lanes.iter().cycle().skip(round % places).take(places) {

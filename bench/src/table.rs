@@ -1,13 +1,12 @@
 //! What came out, as a table for people and as JSON: ratios first, since times are of one machine on one day.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::content::DOCUMENTS;
 use crate::life::Life;
 use crate::overload::Flooded;
 use crate::reads::{Contestant, Measured};
+use crate::rooms::Rooms;
 use crate::wire::Era;
 
 /// A number that has to be reached.
@@ -58,36 +57,6 @@ pub(crate) struct Results {
     pub(crate) rooms: Rooms,
 }
 
-/// The medians of the inner rooms, in nanoseconds, where they were measured: Criterion leaves them in files.
-#[derive(Debug, Default)]
-pub(crate) struct Rooms(Vec<(String, f64)>);
-
-impl Rooms {
-    pub(crate) fn read(criterion: &Path) -> Self {
-        let mut found = Vec::new();
-        let entries =
-            |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-        for path in entries(criterion).flat_map(|group| entries(&group).collect::<Vec<_>>()) {
-            let read = |file: &str| -> Option<Value> {
-                serde_json::from_slice(&std::fs::read(path.join("new").join(file)).ok()?).ok()
-            };
-            let (Some(estimates), Some(about)) = (read("estimates.json"), read("benchmark.json")) else {
-                continue;
-            };
-            let median = estimates["median"]["point_estimate"].as_f64();
-            if let (Some(name), Some(median)) = (about["full_id"].as_str(), median) {
-                found.push((name.to_owned(), median));
-            }
-        }
-        found.sort_by(|one, other| one.0.cmp(&other.0));
-        Self(found)
-    }
-
-    fn of(&self, name: &str) -> Option<f64> {
-        self.0.iter().find(|(found, _)| found == name).map(|(_, median)| *median)
-    }
-}
-
 impl Results {
     fn case(&self, bytes: usize) -> Option<&Measured> {
         self.reads.iter().find(|measured| {
@@ -131,6 +100,24 @@ impl Results {
         targets
     }
 
+    /// How far each ratio could rise where a guest is asked: the kept answer of this run with the guest of the inner rooms
+    /// added, as if turns, slots, limits and counts were free, and its memory as near as it is in a loop.
+    fn limits(&self) -> Vec<(String, f64)> {
+        use Contestant::{Cached, Floor, Fresh, Reused, Sdk};
+        let cpu = |who: Contestant| {
+            let windows = self.case(DOCUMENTS[0].bytes)?.windows.get(&who)?;
+            Some(1e6 / median(windows.iter().map(|window| window.per_cpu_second())))
+        };
+        let limit = |who: Contestant, beside: Contestant| {
+            let guest = self.rooms.guest(who == Reused)? / 1e3;
+            Some((format!("{} / {}", who.word(), beside.word()), cpu(beside)? / (cpu(Cached)? + guest)))
+        };
+        [(Reused, Floor), (Fresh, Floor), (Fresh, Sdk)]
+            .into_iter()
+            .filter_map(|(who, beside)| limit(who, beside))
+            .collect()
+    }
+
     pub(crate) fn print(&self) {
         println!("\n## Where it stands\n");
         for (name, value) in &self.about {
@@ -170,6 +157,14 @@ impl Results {
                 row.p99
             );
         }
+        let limits = self.limits();
+        if !limits.is_empty() {
+            println!(
+                "\n## What is left to win\n\nOf 1 KiB, if a call cost a kept answer and what a guest takes in a loop, and nothing else.\n"
+            );
+            println!("| what | at most |\n|---|---:|");
+            limits.iter().for_each(|(what, most)| println!("| {what} | {most:.2} |"));
+        }
         if !self.overload.is_empty() {
             println!(
                 "\n## Too much\n\nLatency of what is accepted, at an even pace, alone and beside what is refused.\n"
@@ -185,9 +180,9 @@ impl Results {
                 row.flood, row.refused, row.p50[0], row.p50[1], row.p99[0], row.p99[1], row.ratio
             );
         }
-        if !self.rooms.0.is_empty() {
+        if self.rooms.iter().next().is_some() {
             println!("\n## Inner rooms\n\n| what | ns |\n|---|---:|");
-            self.rooms.0.iter().for_each(|(name, median)| println!("| {name} | {median:.0} |"));
+            self.rooms.iter().for_each(|(name, median)| println!("| {name} | {median:.0} |"));
         }
     }
 
@@ -212,9 +207,10 @@ impl Results {
         let about: serde_json::Map<_, _> =
             self.about.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
         let rooms: serde_json::Map<_, _> =
-            self.rooms.0.iter().map(|(name, median)| (name.clone(), (*median).into())).collect();
+            self.rooms.iter().map(|(name, median)| (name.to_owned(), median.into())).collect();
         json!({"about": about, "targets": targets.collect::<Vec<_>>(), "reads": reads.collect::<Vec<_>>(),
-            "life": life, "overload": overload.collect::<Vec<_>>(), "rooms_ns": rooms})
+            "life": life, "overload": overload.collect::<Vec<_>>(), "rooms_ns": rooms,
+            "at_most": self.limits().into_iter().collect::<std::collections::BTreeMap<_, _>>()})
     }
 }
 

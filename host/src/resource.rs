@@ -319,7 +319,8 @@ impl Call {
         let keys = ["traceparent", "tracestate"];
         let own: Vec<_> = trace.metadata().collect();
         let others = self.metadata.iter().filter(|(key, _)| !keys.contains(key));
-        self.metadata = others.chain(own.iter().map(|(key, json)| (key.as_str(), json.as_str()))).collect();
+        self.metadata =
+            Pairs::gather(others.chain(own.iter().map(|(key, json)| (key.as_str(), json.as_str()))));
         self.trace = Some(trace);
     }
 

@@ -171,8 +171,8 @@ impl Sandbox {
         let spent = guest.arm();
         let answer = {
             // Pinned here: a future that is given away by value is held twice by whoever waits for it.
-            let work = pin!(guest.work(&compiled.pre, work));
-            let work = pin!(limits::counted(tally, ration.as_deref(), work));
+            let work = pin!(guest.work(compiled, work));
+            let work = pin!(limits::counted(tally, ration.as_deref(), &self.ticker, work));
             let work = async {
                 match threads {
                     Some(threads) => threads.within(work).await?,

@@ -1,11 +1,13 @@
 //! A guest from its opening to its end, by how the engine gets its memory. The engine is made here, as the sandbox has
 //! one setting and is right to; all else is as in `sandbox/engine.rs`.
 
+use std::time::Instant;
+
 use criterion::Criterion;
 use larder::sandbox::bindings::exports::larder::provider::resource_provider::{ReadRequest, Reading};
 use larder::sandbox::bindings::larder::provider::provider_types::Error;
 use tokio::runtime::Runtime;
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, ResourceTable};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, ResourceTable, TypedFunc};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -83,15 +85,25 @@ impl Ready {
         Ok(Self { engine, pre, read })
     }
 
-    /// Opens a guest, asks it, and closes it.
-    async fn read(&self, uri: &str) -> wasmtime::Result<usize> {
+    async fn open(&self) -> wasmtime::Result<Open> {
         let mut store = Store::new(&self.engine, Behind::default());
         store.set_epoch_deadline(u64::MAX / 2);
         let guest = self.pre.instantiate_async(&mut store).await?;
-        let read =
-            guest.get_typed_func::<(&ReadRequest,), (Result<Reading, Error>,)>(&mut store, &self.read)?;
+        let read = guest.get_typed_func(&mut store, &self.read)?;
+        Ok(Open { store, read })
+    }
+}
+
+/// A guest that can be asked more than once.
+struct Open {
+    store: Store<Behind>,
+    read: TypedFunc<(ReadRequest,), (Result<Reading, Error>,)>,
+}
+
+impl Open {
+    async fn read(&mut self, uri: &str) -> wasmtime::Result<usize> {
         let request = ReadRequest { uri: uri.to_owned(), matched: None, known_version: None };
-        let (answer,) = read.call_async(&mut store, (&request,)).await?;
+        let (answer,) = self.read.call_async(&mut self.store, (request,)).await?;
         Ok(answer.map_or(0, |reading| reading.contents.len()))
     }
 }
@@ -103,9 +115,25 @@ pub(crate) fn allocators(c: &mut Criterion, runtime: &Runtime, guest: &[u8]) {
         for (size, bytes) in [("1 KiB", KIB), ("64 KiB", 64 * KIB)] {
             let uri = format!("sized://sized/text/{bytes}");
             group.bench_function(format!("{name}: {size}"), |b| {
-                b.to_async(runtime)
-                    .iter(|| async { assert_eq!(ready.read(&uri).await.expect("a reading"), 1) });
+                b.to_async(runtime).iter(|| async {
+                    let mut guest = ready.open().await.expect("a guest");
+                    assert_eq!(guest.read(&uri).await.expect("a reading"), 1);
+                });
             });
         }
+    }
+    let ready = Ready::new(pool(KEPT, Enabled::Auto), guest).expect("a setting that this machine has");
+    for (size, bytes) in [("1 KiB", KIB), ("64 KiB", 64 * KIB)] {
+        let (ready, uri) = (&ready, &format!("sized://sized/text/{bytes}"));
+        group.bench_function(format!("called again: {size}"), |b| {
+            b.to_async(runtime).iter_custom(|times| async move {
+                let mut guest = ready.open().await.expect("a guest");
+                let began = Instant::now();
+                for _ in 0..times {
+                    assert_eq!(guest.read(uri).await.expect("a reading"), 1);
+                }
+                began.elapsed()
+            });
+        });
     }
 }

@@ -215,7 +215,7 @@ impl Endpoint {
         telemetry.request(&mut call, &request.method)
     }
 
-    fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, key: &str, items: &[&[u8]]) -> Vec<u8> {
+    fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, key: &'static str, items: &[&[u8]]) -> Vec<u8> {
         let room = 512 + items.iter().map(|item| item.len() + 1).sum::<usize>();
         let hints = Hints { freshness: Some(page.freshness), version: None };
         self.sized_result(room, id, modern, hints, |o| {

@@ -1,7 +1,9 @@
 //! Which revision of the protocol a request speaks, decided from its body; headers only confirm. The order of the
 //! checks is part of the protocol: the first that fails answers.
 
-use http::{HeaderMap, HeaderName, StatusCode};
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 
 use super::fields::text_of;
@@ -90,15 +92,20 @@ fn modern(request: &Request<'_>, claim: &RawValue, headers: Option<&HeaderMap>) 
             format!("`_meta.{CAPABILITIES_KEY}` is missing or not an object"),
         ));
     }
-    let header = headers.map(|headers| sole(headers, &VERSION_HEADER)).transpose()?.flatten();
+    let confirming = headers.map(Confirming::read);
+    let header =
+        confirming.as_ref().map(|headers| headers.version.text(&VERSION_HEADER)).transpose()?.flatten();
     if header.is_some_and(|header| header != claim) {
         return Err(mismatch("MCP-Protocol-Version", header, &claim));
     }
     if claim != MODERN {
         return Err(Refusal::version(&claim));
     }
-    if let Some(headers) = headers {
-        confirm(request, &claim, headers)?;
+    if let Some(headers) = confirming {
+        if header.is_none() {
+            return Err(mismatch("MCP-Protocol-Version", None, &claim));
+        }
+        headers.confirm(request)?;
     }
     if request.method == "subscriptions/listen" {
         return Ok(Era::Listen);
@@ -108,35 +115,77 @@ fn modern(request: &Request<'_>, claim: &RawValue, headers: Option<&HeaderMap>) 
         .ok_or_else(|| Refusal::unknown_method(&request.method).with_status(StatusCode::NOT_FOUND))
 }
 
-/// The headers that gateways route by must say what the body says.
-fn confirm(request: &Request<'_>, claim: &str, headers: &HeaderMap) -> Result<(), Refusal> {
-    if sole(headers, &VERSION_HEADER)?.is_none() {
-        return Err(mismatch("MCP-Protocol-Version", None, claim));
+/// The headers that gateways route by, found in one pass: each look into the map by name costs more than it.
+#[derive(Default)]
+struct Confirming<'h> {
+    version: Sole<'h>,
+    method: Sole<'h>,
+    name: Sole<'h>,
+}
+
+impl<'h> Confirming<'h> {
+    fn read(headers: &'h HeaderMap) -> Self {
+        let mut all = Self::default();
+        for (name, value) in headers {
+            match name.as_str() {
+                "mcp-protocol-version" => all.version.see(value),
+                "mcp-method" => all.method.see(value),
+                "mcp-name" => all.name.see(value),
+                _ => {}
+            }
+        }
+        all
     }
-    let method = sole(headers, &METHOD_HEADER)?;
-    if method != Some(&*request.method) {
-        return Err(mismatch("Mcp-Method", method, &request.method));
+
+    /// They must say what the body says.
+    fn confirm(&self, request: &Request<'_>) -> Result<(), Refusal> {
+        let method = self.method.text(&METHOD_HEADER)?;
+        if method != Some(&*request.method) {
+            return Err(mismatch("Mcp-Method", method, &request.method));
+        }
+        if Method::modern(&request.method) != Some(Method::Read) {
+            return Ok(());
+        }
+        let name = self.name.text(&NAME_HEADER)?;
+        let plain = name.map(unwrap_name).ok_or_else(|| mismatch("Mcp-Name", None, "params.uri"))??;
+        // A `uri` that is no text is the method's to refuse.
+        match request.params.fields.text("uri") {
+            Ok(Some(uri)) if uri != plain => Err(mismatch("Mcp-Name", name, &uri)),
+            _ => Ok(()),
+        }
     }
-    if Method::modern(&request.method) != Some(Method::Read) {
-        return Ok(());
+}
+
+/// A header that may come once. Two values are as bad as a wrong one: who stands between might look at the other.
+#[derive(Default)]
+struct Sole<'h> {
+    value: Option<&'h HeaderValue>,
+    is_repeated: bool,
+}
+
+impl<'h> Sole<'h> {
+    fn see(&mut self, value: &'h HeaderValue) {
+        self.is_repeated = self.value.replace(value).is_some();
     }
-    let name = sole(headers, &NAME_HEADER)?;
-    let plain = name.map(unwrap_name).ok_or_else(|| mismatch("Mcp-Name", None, "params.uri"))??;
-    // A `uri` that is no text is the method's to refuse.
-    match request.params.fields.text("uri") {
-        Ok(Some(uri)) if uri != plain => Err(mismatch("Mcp-Name", name, &uri)),
-        _ => Ok(()),
+
+    fn text(&self, name: &HeaderName) -> Result<Option<&'h str>, Refusal> {
+        let Some(value) = self.value else { return Ok(None) };
+        let text = value.to_str().ok().filter(|_| !self.is_repeated).ok_or_else(|| {
+            Refusal::early(HEADER, format!("header mismatch: `{name}` is repeated or not plain ASCII"))
+        })?;
+        Ok(Some(text.trim()))
     }
 }
 
 /// A value that headers cannot carry comes as `=?base64?…?=`.
-fn unwrap_name(value: &str) -> Result<String, Refusal> {
+fn unwrap_name(value: &str) -> Result<Cow<'_, str>, Refusal> {
     let Some(coded) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
-        return Ok(value.to_owned());
+        return Ok(value.into());
     };
     let bytes = base64_simd::STANDARD.decode_to_vec(coded.as_bytes()).ok();
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
+        .map(Cow::Owned)
         .ok_or_else(|| Refusal::early(HEADER, "header mismatch: Mcp-Name is not base64 of UTF-8"))
 }
 
@@ -184,17 +233,6 @@ pub(super) fn check_legacy_header(headers: &HeaderMap) -> Result<(), Refusal> {
         )),
         _ => Ok(()),
     }
-}
-
-/// The value of a header. Two values are as bad as a wrong one: who stands between might look at the other.
-fn sole<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Refusal> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    let text = value.to_str().ok().filter(|_| values.next().is_none());
-    let text = text.ok_or_else(|| {
-        Refusal::early(HEADER, format!("header mismatch: `{name}` is repeated or not plain ASCII"))
-    })?;
-    Ok(Some(text.trim()))
 }
 
 fn mismatch(header: &str, value: Option<&str>, body: &str) -> Refusal {

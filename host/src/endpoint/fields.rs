@@ -101,7 +101,7 @@ impl<'a> Fields<'a> {
         self.get(key).map_or(Ok(vec![]), |raw| serde_json::from_str(raw.get()).map_err(|_| wrong))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> + Clone {
         self.items.iter().map(|(key, value)| (key.as_ref(), *value))
     }
 }

@@ -48,68 +48,71 @@ fn write_array<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: 
 }
 
 impl Object<'_> {
-    pub(super) fn text(&mut self, key: &str, value: &str) {
+    pub(super) fn text(&mut self, key: &'static str, value: &str) {
         write_text(self.key(key), value);
     }
 
-    pub(super) fn maybe(&mut self, key: &str, value: Option<&str>) {
+    pub(super) fn maybe(&mut self, key: &'static str, value: Option<&str>) {
         if let Some(value) = value {
             self.text(key, value);
         }
     }
 
-    pub(super) fn integer(&mut self, key: &str, value: u64) {
+    pub(super) fn integer(&mut self, key: &'static str, value: u64) {
         let _ = serde_json::to_writer(self.key(key), &value);
     }
 
-    pub(super) fn code(&mut self, key: &str, value: i32) {
+    pub(super) fn code(&mut self, key: &'static str, value: i32) {
         self.key(key).extend_from_slice(value.to_string().as_bytes());
     }
 
     /// A number; one that JSON cannot say is left out.
-    pub(super) fn number(&mut self, key: &str, value: f64) {
+    pub(super) fn number(&mut self, key: &'static str, value: f64) {
         if let Some(number) = serde_json::Number::from_f64(value) {
             self.key(key).extend_from_slice(number.to_string().as_bytes());
         }
     }
 
-    pub(super) fn flag(&mut self, key: &str, value: bool) {
+    pub(super) fn flag(&mut self, key: &'static str, value: bool) {
         self.key(key).extend_from_slice(if value { b"true" } else { b"false" });
     }
 
     /// JSON that somebody else wrote.
     pub(super) fn raw(&mut self, key: &str, value: &RawValue) {
-        write_line(self.key(key), value.get());
+        self.comma();
+        write_text(self.out, key);
+        self.out.push(b':');
+        write_line(self.out, value.get());
     }
 
     /// JSON that this room wrote.
-    pub(super) fn json(&mut self, key: &str, value: &str) {
+    pub(super) fn json(&mut self, key: &'static str, value: &str) {
         self.key(key).extend_from_slice(value.as_bytes());
     }
 
     /// The same, as bytes.
-    pub(super) fn bytes(&mut self, key: &str, value: &[u8]) {
+    pub(super) fn bytes(&mut self, key: &'static str, value: &[u8]) {
         self.key(key).extend_from_slice(value);
     }
 
-    pub(super) fn blob(&mut self, key: &str, value: &[u8]) {
+    pub(super) fn blob(&mut self, key: &'static str, value: &[u8]) {
         let out = self.key(key);
         out.push(b'"');
         base64_simd::STANDARD.encode_append(value, out);
         out.push(b'"');
     }
 
-    pub(super) fn object(&mut self, key: &str, fill: impl FnOnce(&mut Object<'_>)) {
+    pub(super) fn object(&mut self, key: &'static str, fill: impl FnOnce(&mut Object<'_>)) {
         write_object(self.key(key), fill);
     }
 
-    pub(super) fn texts<'t>(&mut self, key: &str, values: impl IntoIterator<Item = &'t str>) {
+    pub(super) fn texts<'t>(&mut self, key: &'static str, values: impl IntoIterator<Item = &'t str>) {
         self.array(key, values, write_text);
     }
 
     pub(super) fn objects<T>(
         &mut self,
-        key: &str,
+        key: &'static str,
         items: impl IntoIterator<Item = T>,
         fill: impl Fn(&mut Object<'_>, T),
     ) {
@@ -117,21 +120,34 @@ impl Object<'_> {
     }
 
     /// Objects that were written before.
-    pub(super) fn lines<'t>(&mut self, key: &str, items: impl IntoIterator<Item = &'t [u8]>) {
+    pub(super) fn lines<'t>(&mut self, key: &'static str, items: impl IntoIterator<Item = &'t [u8]>) {
         self.array(key, items, |out, item| out.extend_from_slice(item));
     }
 
-    fn array<T>(&mut self, key: &str, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
+    fn array<T>(
+        &mut self,
+        key: &'static str,
+        items: impl IntoIterator<Item = T>,
+        write: impl Fn(&mut Vec<u8>, T),
+    ) {
         write_array(self.key(key), items, write);
     }
 
-    fn key(&mut self, key: &str) -> &mut Vec<u8> {
+    /// Ours are plain, and not looked at.
+    fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
+        debug_assert!(is_plain(key), "`{key}` would have to be escaped");
+        self.out.reserve(key.len() + 4);
+        self.comma();
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    fn comma(&mut self) {
         if !std::mem::take(&mut self.first) {
             self.out.push(b',');
         }
-        write_key(self.out, key);
-        self.out.push(b':');
-        self.out
     }
 }
 
@@ -155,16 +171,8 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Our own keys are plain; a provider's may be anything.
-fn write_key(out: &mut Vec<u8>, key: &str) {
-    if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'/' | b'.')) {
-        out.reserve(key.len() + 3);
-        out.push(b'"');
-        out.extend_from_slice(key.as_bytes());
-        out.push(b'"');
-    } else {
-        write_text(out, key);
-    }
+fn is_plain(key: &str) -> bool {
+    key.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
 
 /// A line break between tokens would end a line of stdio, and a `data:` line of an event; inside of strings there is none.
@@ -203,19 +211,19 @@ mod tests {
     fn every_kind_of_member() {
         let raw: Box<RawValue> = serde_json::from_str("{\"a\":\r\n[1]}").unwrap();
         let bytes = object(|o| {
-            o.text("t\"", "line\nbreak");
+            o.text("t", "line\nbreak");
             o.maybe("none", None);
             o.integer("i", u64::MAX);
             o.number("n", 0.5);
             o.number("nan", f64::NAN);
             o.flag("f", true);
-            o.raw("r", &raw);
+            o.raw("r\"", &raw);
             o.blob("b", b"\x00\xff\xfe");
             o.object("o", |_| {});
             o.texts("ts", ["x", "y"]);
             o.objects("os", [1, 2], |o, n| o.integer("n", n));
         });
-        let expected = r#"{"t\"":"line\nbreak","i":18446744073709551615,"n":0.5,"f":true,"r":{"a":  [1]},"b":"AP/+","o":{},"ts":["x","y"],"os":[{"n":1},{"n":2}]}"#;
+        let expected = r#"{"t":"line\nbreak","i":18446744073709551615,"n":0.5,"f":true,"r\"":{"a":  [1]},"b":"AP/+","o":{},"ts":["x","y"],"os":[{"n":1},{"n":2}]}"#;
         assert_eq!(String::from_utf8(bytes).unwrap(), expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::fields::Fields;
 use super::filter;
@@ -11,7 +11,7 @@ use super::progress::Reports;
 use super::refusal::{PARAMS, Refusal, clip};
 use super::show::VERSION_KEY;
 use crate::gateway::Filter;
-use crate::resource::{Call, Caller, Completing};
+use crate::resource::{Call, Caller, Completing, Pairs};
 use crate::trace::Trace;
 
 /// The most bytes of metadata that go down with a request.
@@ -32,6 +32,10 @@ const PLAIN: [&str; 8] = [
     "tracestate",
     VERSION_KEY,
 ];
+
+/// Named ahead: a name that is given as text is parsed anew for each request.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// What can be asked with one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,8 +152,8 @@ impl Asking {
 
 /// Where the metadata does not say by itself where in a trace the request belongs, these headers may.
 pub(super) fn trace(call: &mut Call, headers: &HeaderMap) {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let trace = || Trace::parse(text("traceparent")?, text("tracestate"));
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let trace = || Trace::parse(text(TRACEPARENT)?, text(TRACESTATE));
     if let Some(trace) = call.trace.is_none().then(trace).flatten() {
         call.put_into(trace);
     }
@@ -166,7 +170,7 @@ pub(super) fn call(params: &Params<'_>, caller: Caller) -> Result<Call, Refusal>
     let text = |key| params.meta.text(key).ok().flatten();
     call.trace = text("traceparent").and_then(|parent| Trace::parse(&parent, text("tracestate").as_deref()));
     call.plain = params.meta.iter().all(|(key, _)| PLAIN.contains(&key));
-    call.metadata = params.meta.iter().map(|(key, json)| (key, json.get())).collect();
+    call.metadata = Pairs::gather(params.meta.iter().map(|(key, json)| (key, json.get())));
     Ok(call)
 }
 

@@ -90,7 +90,7 @@ fn annotations(o: &mut Object<'_>, details: &Details) {
 }
 
 /// What the provider adds cannot pass for what the host says.
-fn meta(o: &mut Object<'_>, metadata: &Metadata, own: &[(&str, Option<&str>)]) {
+fn meta(o: &mut Object<'_>, metadata: &Metadata, own: &[(&'static str, Option<&str>)]) {
     let theirs = || metadata.iter().filter(|(key, _)| !key.starts_with("dev.larder/"));
     if own.iter().all(|(_, value)| value.is_none()) && theirs().next().is_none() {
         return;

@@ -8,13 +8,19 @@ use crate::sandbox::bindings::larder::provider::provider_types::Error;
 use crate::sandbox::{Compiled, State, Work};
 
 type Answer<T> = Result<T, Error>;
+type Known<'a> = Option<&'a wit::Guest>;
 
 pub(super) struct Describe<'a>(pub(super) &'a Compiled);
 
 impl Work for Describe<'_> {
     type Answer = wit::Description;
 
-    async fn work(&self, store: &mut Store<State>, guest: &Instance) -> wasmtime::Result<Self::Answer> {
+    async fn work(
+        &self,
+        store: &mut Store<State>,
+        guest: &Instance,
+        _: Known<'_>,
+    ) -> wasmtime::Result<Self::Answer> {
         self.0.fitting(&mut *store, guest)?.call_describe(store).await
     }
 }
@@ -24,7 +30,12 @@ pub(super) struct List<'a>(pub(super) &'a Compiled, pub(super) wit::ListQuery);
 impl Work for List<'_> {
     type Answer = Answer<wit::EntryPage>;
 
-    async fn work(&self, store: &mut Store<State>, guest: &Instance) -> wasmtime::Result<Self::Answer> {
+    async fn work(
+        &self,
+        store: &mut Store<State>,
+        guest: &Instance,
+        _: Known<'_>,
+    ) -> wasmtime::Result<Self::Answer> {
         self.0.resources.load(&mut *store, guest)?.call_list_resources(store, &self.1).await
     }
 }
@@ -34,7 +45,12 @@ pub(super) struct Templates<'a>(pub(super) &'a Compiled, pub(super) Option<Strin
 impl Work for Templates<'_> {
     type Answer = Answer<wit::TemplatePage>;
 
-    async fn work(&self, store: &mut Store<State>, guest: &Instance) -> wasmtime::Result<Self::Answer> {
+    async fn work(
+        &self,
+        store: &mut Store<State>,
+        guest: &Instance,
+        _: Known<'_>,
+    ) -> wasmtime::Result<Self::Answer> {
         self.0.resources.load(&mut *store, guest)?.call_list_templates(store, self.1.as_deref()).await
     }
 }
@@ -44,7 +60,12 @@ pub(super) struct Matching<'a>(pub(super) &'a Compiled, pub(super) &'a str);
 impl Work for Matching<'_> {
     type Answer = Option<wit::TemplateMatch>;
 
-    async fn work(&self, store: &mut Store<State>, guest: &Instance) -> wasmtime::Result<Self::Answer> {
+    async fn work(
+        &self,
+        store: &mut Store<State>,
+        guest: &Instance,
+        _: Known<'_>,
+    ) -> wasmtime::Result<Self::Answer> {
         self.0.resources.load(&mut *store, guest)?.call_match_uri(store, self.1).await
     }
 }
@@ -55,7 +76,15 @@ impl Work for Read<'_> {
     type Answer = Answer<wit::Reading>;
 
     /// Most questions are this one: the types of the others are not compared each time.
-    async fn work(&self, store: &mut Store<State>, guest: &Instance) -> wasmtime::Result<Self::Answer> {
+    async fn work(
+        &self,
+        store: &mut Store<State>,
+        guest: &Instance,
+        known: Known<'_>,
+    ) -> wasmtime::Result<Self::Answer> {
+        if let Some(known) = known {
+            return known.call_read_resource(store, &self.1).await;
+        }
         let read =
             guest.get_typed_func::<(&wit::ReadRequest,), (Self::Answer,)>(&mut *store, &self.0.read)?;
         Ok(read.call_async(store, (&self.1,)).await?.0)
@@ -70,7 +99,12 @@ pub(super) struct Complete<'a>(
 impl Work for Complete<'_> {
     type Answer = Answer<completions::Completion>;
 
-    async fn work(&self, store: &mut Store<State>, guest: &Instance) -> wasmtime::Result<Self::Answer> {
+    async fn work(
+        &self,
+        store: &mut Store<State>,
+        guest: &Instance,
+        _: Known<'_>,
+    ) -> wasmtime::Result<Self::Answer> {
         self.0.load(&mut *store, guest)?.call_complete(store, &self.1).await
     }
 }
@@ -83,7 +117,12 @@ pub(super) struct Versions<'a>(
 impl Work for Versions<'_> {
     type Answer = Answer<Vec<Option<String>>>;
 
-    async fn work(&self, store: &mut Store<State>, guest: &Instance) -> wasmtime::Result<Self::Answer> {
+    async fn work(
+        &self,
+        store: &mut Store<State>,
+        guest: &Instance,
+        _: Known<'_>,
+    ) -> wasmtime::Result<Self::Answer> {
         self.0.load(&mut *store, guest)?.call_versions(store, &self.1).await
     }
 }

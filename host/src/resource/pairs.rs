@@ -11,13 +11,28 @@ pub struct Pairs {
 }
 
 impl Pairs {
+    /// Gone through twice, so that there is room for all from the beginning.
+    pub fn gather<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
+        let (count, size) = pairs
+            .clone()
+            .fold((0, 0), |(count, size), (one, other)| (count + 1, size + one.len() + other.len()));
+        let mut all = Self { text: String::with_capacity(size), ends: Vec::with_capacity(count) };
+        for (one, other) in pairs {
+            all.text.push_str(one);
+            let middle = all.text.len();
+            all.text.push_str(other);
+            all.ends.push((middle, all.text.len()));
+        }
+        all
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// All of them, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         let begins = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
         begins
             .zip(&self.ends)
@@ -31,19 +46,6 @@ impl fmt::Debug for Pairs {
     }
 }
 
-impl<'a> FromIterator<(&'a str, &'a str)> for Pairs {
-    fn from_iter<T: IntoIterator<Item = (&'a str, &'a str)>>(pairs: T) -> Self {
-        let mut all = Self::default();
-        for (one, other) in pairs {
-            all.text.push_str(one);
-            let middle = all.text.len();
-            all.text.push_str(other);
-            all.ends.push((middle, all.text.len()));
-        }
-        all
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,7 +53,7 @@ mod tests {
     #[test]
     fn pairs_come_out_as_they_went_in() {
         let pairs = [("a", "1"), ("", ""), ("ü", "\"x\""), ("b", "")];
-        assert_eq!(pairs.into_iter().collect::<Pairs>().iter().collect::<Vec<_>>(), pairs);
+        assert_eq!(Pairs::gather(pairs.into_iter()).iter().collect::<Vec<_>>(), pairs);
         assert!(Pairs::default().is_empty() && Pairs::default().iter().next().is_none());
     }
 }

@@ -4,23 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use wasmtime::Store;
-use wasmtime::component::{Instance, InstancePre};
+use wasmtime::component::Instance;
 
-use super::Sandbox;
+use super::bindings::exports::larder::provider::resource_provider;
 use super::fault::{Fault, FaultKind, plain};
 use super::limits;
 use super::state::{HANDLES, Lease, State};
+use super::{Compiled, Sandbox};
 
 /// Work for a guest: a question of the contract.
 pub trait Work: Send + Sync {
     /// What comes of it.
     type Answer: Send;
 
-    /// Has a guest do it.
+    /// Has a guest do it. Its functions are known where it was called before.
     fn work(
         &self,
         store: &mut Store<State>,
         instance: &Instance,
+        known: Option<&resource_provider::Guest>,
     ) -> impl Future<Output = wasmtime::Result<Self::Answer>> + Send;
 }
 
@@ -29,6 +31,8 @@ pub(super) struct Guest {
     pub(super) store: Store<State>,
     /// None until it is first called.
     instance: Option<Instance>,
+    /// None until it is called again: to compare the types of all functions takes longer than that of the one that is called.
+    functions: Option<resource_provider::Guest>,
     /// Calls that it may have yet, once that is decided.
     pub(super) left: Option<u32>,
     /// Bytes of memory with which it began.
@@ -46,18 +50,21 @@ impl Guest {
 
     pub(super) async fn work<W: Work>(
         &mut self,
-        pre: &InstancePre<State>,
+        compiled: &Compiled,
         work: &W,
     ) -> wasmtime::Result<W::Answer> {
         let instance = match self.instance {
             Some(instance) => instance,
             None => {
-                let instance = pre.instantiate_async(&mut self.store).await?;
+                let instance = compiled.pre.instantiate_async(&mut self.store).await?;
                 self.began_with = self.store.data().meter.memory();
                 *self.instance.insert(instance)
             }
         };
-        work.work(&mut self.store, &instance).await
+        if self.left.is_some() && self.functions.is_none() {
+            self.functions = Some(compiled.resources.load(&mut self.store, &instance)?);
+        }
+        work.work(&mut self.store, &instance, self.functions.as_ref()).await
     }
 
     /// Bytes of memory that it took since it began.
@@ -83,6 +90,6 @@ impl Sandbox {
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.meter);
         store.set_max_component_handles(HANDLES);
-        Ok(Guest { store, instance: None, left: None, began_with: 0 })
+        Ok(Guest { store, instance: None, functions: None, left: None, began_with: 0 })
     }
 }

@@ -14,10 +14,14 @@ use crate::metrics::process::thread_time;
 use crate::policy::{Memory, Ration};
 use crate::round;
 
-/// How often the engine's clock ticks while any guest runs.
+/// How often the engine's clock ticks while guests run of which one took longer than that lately.
 const TICK: Duration = Duration::from_millis(1);
-/// Ticks without a guest before the clock stops: to wake its thread for each call would take longer than many a call.
-const LINGER: u32 = 50;
+/// How often it ticks while none did: each tick takes the processor from who has it, and nobody needs it.
+const CALM: Duration = Duration::from_millis(5);
+/// How long a guest that ran for long is remembered.
+const HURRY: Duration = Duration::from_millis(100);
+/// Time without a guest before the clock stops: to wake its thread for each call would take longer than many a call.
+const LINGER: Duration = Duration::from_millis(50);
 /// Up to here a guest only yields at each tick: an innocent call may lose its processor and cross a few.
 const FREE_TICKS: u64 = 20;
 /// Up to here it gets about half of a processor, and from here on a tenth. Yielding alone is not enough:
@@ -117,7 +121,12 @@ impl Drop for Meter {
 const SHORT: Duration = Duration::from_micros(300);
 
 /// Counts the time that this takes on a processor, waiting left out.
-pub(super) async fn counted<T>(tally: &Tally, ration: Option<&Ration>, work: impl Future<Output = T>) -> T {
+pub(super) async fn counted<T>(
+    tally: &Tally,
+    ration: Option<&Ration>,
+    ticker: &Ticker,
+    work: impl Future<Output = T>,
+) -> T {
     let mut work = pin!(work);
     poll_fn(|waker| {
         let exact = tally.runs_long().then(thread_time);
@@ -127,6 +136,9 @@ pub(super) async fn counted<T>(tally: &Tally, ration: Option<&Ration>, work: imp
         // What takes long once is measured exactly from then on.
         tally.takes(elapsed > SHORT);
         round::ran(elapsed > SHORT);
+        if elapsed > TICK {
+            ticker.hurry();
+        }
         let took = exact.map_or(elapsed, |began| thread_time().saturating_sub(began));
         tally.ran(took);
         if let Some(ration) = ration {
@@ -172,37 +184,56 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
 
 /// Ticks the engine's clock while guests run, and sleeps when none has for a while.
 pub(super) struct Ticker {
-    running: Arc<AtomicUsize>,
+    known: Arc<Known>,
     thread: std::thread::Thread,
+}
+
+/// What the clock knows of the guests.
+#[derive(Default)]
+struct Known {
+    running: AtomicUsize,
+    /// Whether one ran for longer than a tick since the last one.
+    ran_long: AtomicBool,
 }
 
 impl Ticker {
     pub(super) fn start(engine: &Engine) -> std::io::Result<Self> {
-        let running = Arc::new(AtomicUsize::new(0));
-        let (engine, count) = (engine.weak(), running.clone());
+        let known = Arc::<Known>::default();
+        let (engine, seen) = (engine.weak(), known.clone());
         let handle = std::thread::Builder::new().name("larder-ticker".into()).spawn(move || {
-            let mut silent = 0;
+            let (mut silent, mut hurry) = (Duration::ZERO, Duration::ZERO);
             while let Some(engine) = engine.upgrade() {
                 engine.increment_epoch();
                 drop(engine);
-                silent = if count.load(Ordering::SeqCst) == 0 { silent + 1 } else { 0 };
+                if seen.ran_long.swap(false, Ordering::Relaxed) {
+                    hurry = HURRY;
+                }
+                let pause = if hurry.is_zero() { CALM } else { TICK };
+                hurry = hurry.saturating_sub(pause);
+                silent =
+                    if seen.running.load(Ordering::SeqCst) == 0 { silent + pause } else { Duration::ZERO };
                 if silent > LINGER {
                     std::thread::park();
-                    silent = 0;
+                    silent = Duration::ZERO;
                 } else {
-                    std::thread::sleep(TICK);
+                    std::thread::sleep(pause);
                 }
             }
         })?;
-        Ok(Self { running, thread: handle.thread().clone() })
+        Ok(Self { known, thread: handle.thread().clone() })
     }
 
     /// Keeps the clock ticking until the guard is dropped.
     pub(super) fn run(&self) -> Running {
-        if self.running.fetch_add(1, Ordering::SeqCst) == 0 {
+        if self.known.running.fetch_add(1, Ordering::SeqCst) == 0 {
             self.thread.unpark();
         }
-        Running(self.running.clone())
+        Running(self.known.clone())
+    }
+
+    /// A guest ran for longer than a tick: from now on others get their turn sooner.
+    fn hurry(&self) {
+        self.known.ran_long.store(true, Ordering::Relaxed);
     }
 }
 
@@ -214,10 +245,10 @@ impl Drop for Ticker {
 }
 
 /// While one of these exists the clock ticks.
-pub(super) struct Running(Arc<AtomicUsize>);
+pub(super) struct Running(Arc<Known>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
 }

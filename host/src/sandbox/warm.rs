@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -12,11 +12,11 @@ use crate::drain::Drain;
 use crate::resource::Caller;
 
 /// Calls of one guest: at least half of these, at random, so that no provider can count on it and not all end at once.
-const CALLS: u32 = 256;
-/// How long one waits.
-const IDLE: Duration = Duration::from_secs(30);
+const CALLS: u32 = 1_024;
 /// How often is looked for those that have waited too long.
 const SWEEP: Duration = Duration::from_secs(5);
+/// Over how many of these looks one waits: half a minute.
+const LOOKS: u64 = 6;
 /// Bytes of memory that a guest may have taken since it began and still be kept.
 const GROWTH: u64 = 32 << 20;
 /// Guests that wait for one caller of one provider.
@@ -47,6 +47,8 @@ struct Shelf {
     /// By revision.
     waiting: HashMap<u64, Vec<Waiting>>,
     count: usize,
+    /// How often was looked for those that have waited too long.
+    looks: u64,
     /// Whether somebody looks for those that have waited too long.
     is_swept: bool,
 }
@@ -55,7 +57,8 @@ struct Waiting {
     caller: Option<Caller>,
     guest: Guest,
     _slot: OwnedSemaphorePermit,
-    since: Instant,
+    /// The looks until then: no clock is needed for each call.
+    since: u64,
 }
 
 impl Warm {
@@ -82,7 +85,7 @@ impl Warm {
             return;
         }
         let mut shelf = self.0.shelf();
-        let is_full = shelf.count >= self.0.most;
+        let (is_full, since) = (shelf.count >= self.0.most, shelf.looks);
         let Owner { revision, caller } = owner;
         let waiting = shelf.waiting.entry(revision).or_default();
         if is_full || waiting.iter().filter(|one| one.caller == caller).count() >= EACH {
@@ -90,7 +93,7 @@ impl Warm {
             drop(shelf);
             return drop(guest);
         }
-        waiting.push(Waiting { caller, guest, _slot: slot, since: Instant::now() });
+        waiting.push(Waiting { caller, guest, _slot: slot, since });
         shelf.count += 1;
         if !std::mem::replace(&mut shelf.is_swept, true) {
             self.0.drain.spawn(sweep(Arc::downgrade(&self.0)));
@@ -133,9 +136,11 @@ async fn sweep(inner: Weak<Inner>) {
         tokio::time::sleep(SWEEP).await;
         let Some(inner) = inner.upgrade() else { return };
         let mut shelf = inner.shelf();
+        shelf.looks += 1;
+        let looks = shelf.looks;
         let gone = match inner.drain.is_stopping() {
             true => shelf.remove(|_, _| true),
-            false => shelf.remove(|_, one| one.since.elapsed() > IDLE),
+            false => shelf.remove(|_, one| looks - one.since > LOOKS),
         };
         shelf.is_swept = shelf.count > 0;
         let is_over = !shelf.is_swept;

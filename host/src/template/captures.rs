@@ -86,7 +86,11 @@ impl Captures {
 }
 
 fn decoded(piece: &Piece, uri: &str) -> Option<String> {
-    Some(percent_decode_str(&uri[piece.start..piece.end]).decode_utf8().ok()?.into_owned())
+    let raw = &uri[piece.start..piece.end];
+    if !raw.as_bytes().contains(&b'%') {
+        return Some(raw.to_owned());
+    }
+    Some(percent_decode_str(raw).decode_utf8().ok()?.into_owned())
 }
 
 /// Whether there is one whole value for each variable, in their order: then nothing has to agree with anything.
@@ -108,8 +112,12 @@ fn agrees(shape: Shape, values: &[String], whole: &[String]) -> bool {
 }
 
 fn judge(slots: &[Slot], pieces: &[Piece], uri: &str) -> Result<(), Unsafe> {
+    let nothing_is_encoded = !uri.as_bytes().contains(&b'%');
     for piece in pieces {
         let (slot, raw) = (&slots[piece.slot], &uri[piece.start..piece.end]);
+        if nothing_is_encoded && is_harmless(raw) {
+            continue;
+        }
         let value = percent_decode_str(raw).decode_utf8_lossy();
         let path = || {
             let parent = || steps_up(uri, piece).then_some(Reason::Parent);
@@ -120,6 +128,11 @@ fn judge(slots: &[Slot], pieces: &[Piece], uri: &str) -> Result<(), Unsafe> {
         }
     }
     Ok(())
+}
+
+/// Whether none of what is looked for below can be in a value, or in the segment around it: most are like this.
+fn is_harmless(raw: &str) -> bool {
+    !raw.is_empty() && !raw.bytes().any(|byte| matches!(byte, b'\0' | b'\\' | b'/' | b'.' | b':'))
 }
 
 /// Whether the value is part of a `..` that several values, or literal text and values, make up.

@@ -41,7 +41,8 @@ impl Seen {
 /// Spends of the effort what it takes. An honest template takes two to four steps for each byte of a URI.
 pub(super) fn run(program: &Program, uri: &str, effort: &mut Effort) -> Option<Captures> {
     let most = effort.steps(if program.repeats { MOST_STEPS_REPEATED } else { usize::MAX });
-    let mut walk = Walk { program, uri, open: vec![], pieces: vec![], left: most };
+    let pieces = Vec::with_capacity(program.slots.len());
+    let mut walk = Walk { program, uri, open: vec![], seen: None, pieces, left: most };
     let found = walk.find();
     effort.spend(most - walk.left);
     found
@@ -51,6 +52,8 @@ struct Walk<'a> {
     program: &'a Program,
     uri: &'a str,
     open: Vec<Branch>,
+    /// None as long as no way was left open: until then we have been nowhere twice.
+    seen: Option<Seen>,
     pieces: Vec<Piece>,
     left: usize,
 }
@@ -58,16 +61,10 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn find(&mut self) -> Option<Captures> {
         let (program, uri) = (self.program, self.uri);
-        // What follows from here on depends on the values so far only if one of them comes again.
-        let size = if program.repeats { 0 } else { program.steps.len() * (uri.len() + 1) };
-        self.pay(1 + size / 64 / WORDS)?;
-        let mut seen = (!program.repeats).then(|| Seen::new(program.steps.len(), uri.len() + 1));
-        self.leave_open(0, 0)?;
-        while let Some(Branch { step, at, pieces }) = self.open.pop() {
-            self.pieces.truncate(pieces as usize);
-            let mut here = Some((step as usize, at as usize));
+        let mut here = Some((0, 0));
+        loop {
             while let Some((step, at)) = here {
-                if seen.as_mut().is_some_and(|seen| seen.again(step, at)) {
+                if self.seen.as_mut().is_some_and(|seen| seen.again(step, at)) {
                     break;
                 }
                 self.pay(1)?;
@@ -80,8 +77,10 @@ impl Walk<'_> {
                 }
                 here = self.advance(step, at)?;
             }
+            let Branch { step, at, pieces } = self.open.pop()?;
+            self.pieces.truncate(pieces as usize);
+            here = Some((step as usize, at as usize));
         }
-        None
     }
 
     /// The next step and byte; none inside if this way ends, none outside if it took too long.
@@ -141,6 +140,12 @@ impl Walk<'_> {
 
     fn leave_open(&mut self, step: usize, at: usize) -> Option<()> {
         self.pay(1)?;
+        // What follows from here on depends on the values so far only if one of them comes again.
+        if self.seen.is_none() && !self.program.repeats {
+            let (steps, width) = (self.program.steps.len(), self.uri.len() + 1);
+            self.pay(steps * width / 64 / WORDS)?;
+            self.seen = Some(Seen::new(steps, width));
+        }
         self.open.push(Branch {
             step: u32::try_from(step).ok()?,
             at: u32::try_from(at).ok()?,

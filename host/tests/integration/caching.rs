@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use larder::catalog::Change;
 use larder::gateway::{Error, Filter};
 use larder::name::{TeamName, Teams};
-use larder::resource::{Body, Call, Caller, Reading, Scope};
+use larder::resource::{Body, Call, Caller, Pairs, Reading, Scope};
 use larder::uri::Uri;
 use serde_json::json;
 
@@ -117,7 +117,7 @@ async fn what_only_the_request_says_keeps_its_answer_apart() {
     let uri = "fresh://everyone/3600000/0/apart";
     let kept = read(&house, &by("ann"), uri).await;
     let with = |key: &str, plain| {
-        let metadata = [(key, "\"x\"")].into_iter().collect();
+        let metadata = Pairs::gather([(key, "\"x\"")].into_iter());
         let mut call = Call::by(caller("ann"));
         (call.metadata, call.plain) = (metadata, plain);
         Arc::new(call)

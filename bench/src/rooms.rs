@@ -1,0 +1,48 @@
+//! What Criterion found of the inner rooms.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// The medians of the inner rooms, in nanoseconds, where they were measured: Criterion leaves them in files.
+#[derive(Debug, Default)]
+pub(crate) struct Rooms(Vec<(String, f64)>);
+
+impl Rooms {
+    pub(crate) fn read(criterion: &Path) -> Self {
+        let mut found = Vec::new();
+        let entries =
+            |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        for path in entries(criterion).flat_map(|group| entries(&group).collect::<Vec<_>>()) {
+            let read = |file: &str| -> Option<Value> {
+                serde_json::from_slice(&std::fs::read(path.join("new").join(file)).ok()?).ok()
+            };
+            let (Some(estimates), Some(about)) = (read("estimates.json"), read("benchmark.json")) else {
+                continue;
+            };
+            let median = estimates["median"]["point_estimate"].as_f64();
+            if let (Some(name), Some(median)) = (about["full_id"].as_str(), median) {
+                found.push((name.to_owned(), median));
+            }
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        Self(found)
+    }
+
+    pub(crate) fn of(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|(found, _)| found == name).map(|(_, median)| *median)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().map(|(name, median)| (name.as_str(), *median))
+    }
+
+    /// A guest that reads 1 KiB, in a loop and with nothing of ours around it: from its opening to its end, or called again.
+    pub(crate) fn guest(&self, again: bool) -> Option<f64> {
+        self.of(if again {
+            "guest by allocator/called again: 1 KiB"
+        } else {
+            "guest by allocator/pool, 1 MiB kept: 1 KiB"
+        })
+    }
+}
