@@ -1,6 +1,6 @@
 //! What Criterion found of the inner rooms.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -13,7 +13,9 @@ impl Rooms {
         let mut found = Vec::new();
         let entries =
             |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-        for path in entries(criterion).flat_map(|group| entries(&group).collect::<Vec<_>>()) {
+        // One by itself has a folder, and those of a group are in the folder of the group.
+        let both = |path: PathBuf| entries(&path).chain([path.clone()]).collect::<Vec<_>>();
+        for path in entries(criterion).flat_map(both) {
             let read = |file: &str| -> Option<Value> {
                 serde_json::from_slice(&std::fs::read(path.join("new").join(file)).ok()?).ok()
             };

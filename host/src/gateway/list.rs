@@ -241,7 +241,11 @@ impl Filling<'_, Arc<Entry>> {
         mut after: &'a str,
     ) -> Option<Option<Rest>> {
         let mut bill = Bill { offer, bytes: 0 };
-        let begin = offer.entries.partition_point(|entry| entry.uri.as_str() <= after);
+        // From the beginning there is nothing to look for, in each of a thousand lists.
+        let begin = match after {
+            "" => 0,
+            after => offer.entries.partition_point(|entry| entry.uri.as_str() <= after),
+        };
         let (is_undisputed, entries) = (view.is_undisputed(), &offer.entries[begin..]);
         let shown = shown(view, offer, entries, is_undisputed);
         for entry in shown {
