@@ -39,7 +39,7 @@ pub use self::compiler::Config as CompilerConfig;
 pub use self::fault::{Fault, FaultKind};
 use self::fault::{Seen, classify, plain};
 use self::guest::Guest;
-pub use self::guest::Work;
+pub use self::guest::{Called, Work};
 pub use self::outbox::{Inbox, Outbox, outbox};
 pub use self::outgoing::Outgoing;
 pub use self::pace::Pace;

@@ -1,27 +1,20 @@
 //! The questions of the contract, in the words of the engine. Each can be asked more than once.
 
 use wasmtime::Store;
-use wasmtime::component::Instance;
 
 use super::{completion_provider as completions, wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error;
-use crate::sandbox::{Compiled, State, Work};
+use crate::sandbox::{Called, Compiled, State, Work};
 
 type Answer<T> = Result<T, Error>;
-type Known<'a> = Option<&'a wit::Guest>;
 
 pub(super) struct Describe<'a>(pub(super) &'a Compiled);
 
 impl Work for Describe<'_> {
     type Answer = wit::Description;
 
-    async fn work(
-        &self,
-        store: &mut Store<State>,
-        guest: &Instance,
-        _: Known<'_>,
-    ) -> wasmtime::Result<Self::Answer> {
-        self.0.fitting(&mut *store, guest)?.call_describe(store).await
+    async fn work(&self, store: &mut Store<State>, guest: Called<'_>) -> wasmtime::Result<Self::Answer> {
+        self.0.fitting(&mut *store, guest.instance)?.call_describe(store).await
     }
 }
 
@@ -30,13 +23,8 @@ pub(super) struct List<'a>(pub(super) &'a Compiled, pub(super) wit::ListQuery);
 impl Work for List<'_> {
     type Answer = Answer<wit::EntryPage>;
 
-    async fn work(
-        &self,
-        store: &mut Store<State>,
-        guest: &Instance,
-        _: Known<'_>,
-    ) -> wasmtime::Result<Self::Answer> {
-        self.0.resources.load(&mut *store, guest)?.call_list_resources(store, &self.1).await
+    async fn work(&self, store: &mut Store<State>, guest: Called<'_>) -> wasmtime::Result<Self::Answer> {
+        self.0.resources.load(&mut *store, guest.instance)?.call_list_resources(store, &self.1).await
     }
 }
 
@@ -45,13 +33,12 @@ pub(super) struct Templates<'a>(pub(super) &'a Compiled, pub(super) Option<Strin
 impl Work for Templates<'_> {
     type Answer = Answer<wit::TemplatePage>;
 
-    async fn work(
-        &self,
-        store: &mut Store<State>,
-        guest: &Instance,
-        _: Known<'_>,
-    ) -> wasmtime::Result<Self::Answer> {
-        self.0.resources.load(&mut *store, guest)?.call_list_templates(store, self.1.as_deref()).await
+    async fn work(&self, store: &mut Store<State>, guest: Called<'_>) -> wasmtime::Result<Self::Answer> {
+        self.0
+            .resources
+            .load(&mut *store, guest.instance)?
+            .call_list_templates(store, self.1.as_deref())
+            .await
     }
 }
 
@@ -60,13 +47,8 @@ pub(super) struct Matching<'a>(pub(super) &'a Compiled, pub(super) &'a str);
 impl Work for Matching<'_> {
     type Answer = Option<wit::TemplateMatch>;
 
-    async fn work(
-        &self,
-        store: &mut Store<State>,
-        guest: &Instance,
-        _: Known<'_>,
-    ) -> wasmtime::Result<Self::Answer> {
-        self.0.resources.load(&mut *store, guest)?.call_match_uri(store, self.1).await
+    async fn work(&self, store: &mut Store<State>, guest: Called<'_>) -> wasmtime::Result<Self::Answer> {
+        self.0.resources.load(&mut *store, guest.instance)?.call_match_uri(store, self.1).await
     }
 }
 
@@ -76,17 +58,13 @@ impl Work for Read<'_> {
     type Answer = Answer<wit::Reading>;
 
     /// Most questions are this one: the types of the others are not compared each time.
-    async fn work(
-        &self,
-        store: &mut Store<State>,
-        guest: &Instance,
-        known: Known<'_>,
-    ) -> wasmtime::Result<Self::Answer> {
-        if let Some(known) = known {
-            return known.call_read_resource(store, &self.1).await;
+    async fn work(&self, store: &mut Store<State>, guest: Called<'_>) -> wasmtime::Result<Self::Answer> {
+        if let Some(functions) = guest.functions {
+            return functions.call_read_resource(store, &self.1).await;
         }
-        let read =
-            guest.get_typed_func::<(&wit::ReadRequest,), (Self::Answer,)>(&mut *store, &self.0.read)?;
+        let read = guest
+            .instance
+            .get_typed_func::<(&wit::ReadRequest,), (Self::Answer,)>(&mut *store, &self.0.read)?;
         Ok(read.call_async(store, (&self.1,)).await?.0)
     }
 }
@@ -99,13 +77,8 @@ pub(super) struct Complete<'a>(
 impl Work for Complete<'_> {
     type Answer = Answer<completions::Completion>;
 
-    async fn work(
-        &self,
-        store: &mut Store<State>,
-        guest: &Instance,
-        _: Known<'_>,
-    ) -> wasmtime::Result<Self::Answer> {
-        self.0.load(&mut *store, guest)?.call_complete(store, &self.1).await
+    async fn work(&self, store: &mut Store<State>, guest: Called<'_>) -> wasmtime::Result<Self::Answer> {
+        self.0.load(&mut *store, guest.instance)?.call_complete(store, &self.1).await
     }
 }
 
@@ -117,12 +90,7 @@ pub(super) struct Versions<'a>(
 impl Work for Versions<'_> {
     type Answer = Answer<Vec<Option<String>>>;
 
-    async fn work(
-        &self,
-        store: &mut Store<State>,
-        guest: &Instance,
-        _: Known<'_>,
-    ) -> wasmtime::Result<Self::Answer> {
-        self.0.load(&mut *store, guest)?.call_versions(store, &self.1).await
+    async fn work(&self, store: &mut Store<State>, guest: Called<'_>) -> wasmtime::Result<Self::Answer> {
+        self.0.load(&mut *store, guest.instance)?.call_versions(store, &self.1).await
     }
 }

@@ -17,13 +17,21 @@ pub trait Work: Send + Sync {
     /// What comes of it.
     type Answer: Send;
 
-    /// Has a guest do it. Its functions are known where it was called before.
+    /// Has a guest do it.
     fn work(
         &self,
         store: &mut Store<State>,
-        instance: &Instance,
-        known: Option<&resource_provider::Guest>,
+        guest: Called<'_>,
     ) -> impl Future<Output = wasmtime::Result<Self::Answer>> + Send;
+}
+
+/// A guest that is called.
+#[derive(Clone, Copy)]
+pub struct Called<'a> {
+    /// Where its functions are.
+    pub instance: &'a Instance,
+    /// The functions themselves, if it was called before: their types were compared then.
+    pub functions: Option<&'a resource_provider::Guest>,
 }
 
 /// One guest. Dropping it is its end.
@@ -64,7 +72,8 @@ impl Guest {
         if self.left.is_some() && self.functions.is_none() {
             self.functions = Some(compiled.resources.load(&mut self.store, &instance)?);
         }
-        work.work(&mut self.store, &instance, self.functions.as_ref()).await
+        let called = Called { instance: &instance, functions: self.functions.as_ref() };
+        work.work(&mut self.store, called).await
     }
 
     /// Bytes of memory that it took since it began.
