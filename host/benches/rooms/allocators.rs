@@ -89,7 +89,7 @@ impl Ready {
         let mut store = Store::new(&self.engine, Behind::default());
         store.set_epoch_deadline(u64::MAX / 2);
         let guest = self.pre.instantiate_async(&mut store).await?;
-        let read = guest.get_typed_func(&mut store, &self.read)?;
+        let read = guest.get_typed_func(&mut store, self.read)?;
         Ok(Open { store, read })
     }
 }
