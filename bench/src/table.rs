@@ -7,7 +7,6 @@ use crate::life::Life;
 use crate::overload::Flooded;
 use crate::reads::{Contestant, Measured};
 use crate::rooms::Rooms;
-use crate::wire::Era;
 
 /// A number that has to be reached.
 #[derive(Debug, Clone)]
@@ -59,10 +58,9 @@ pub(crate) struct Results {
 
 impl Results {
     fn case(&self, bytes: usize) -> Option<&Measured> {
-        self.reads.iter().find(|measured| {
-            let case = measured.case;
-            case.document.bytes == bytes && case.connections == 32 && case.era == Era::Modern
-        })
+        self.reads
+            .iter()
+            .find(|measured| measured.case.is_promised() && measured.case.document.bytes == bytes)
     }
 
     /// What the project promises.

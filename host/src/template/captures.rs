@@ -86,11 +86,7 @@ impl Captures {
 }
 
 fn decoded(piece: &Piece, uri: &str) -> Option<String> {
-    let raw = &uri[piece.start..piece.end];
-    if !raw.as_bytes().contains(&b'%') {
-        return Some(raw.to_owned());
-    }
-    Some(percent_decode_str(raw).decode_utf8().ok()?.into_owned())
+    Some(percent_decode_str(&uri[piece.start..piece.end]).decode_utf8().ok()?.into_owned())
 }
 
 /// Whether there is one whole value for each variable, in their order: then nothing has to agree with anything.
