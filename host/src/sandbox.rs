@@ -21,6 +21,7 @@ mod pace;
 mod queue;
 mod state;
 mod threads;
+mod ticker;
 mod warm;
 
 use std::pin::pin;
@@ -83,7 +84,7 @@ pub struct Sandbox {
     linker: Linker<State>,
     slots: Arc<Semaphore>,
     warm: Warm,
-    ticker: limits::Ticker,
+    ticker: ticker::Ticker,
     compiler: Compiler,
     threads: AllThreads,
     metrics: Metrics,
@@ -105,7 +106,7 @@ impl Sandbox {
             linker: engine::linker(&engine).map_err(failed)?,
             slots: Arc::new(Semaphore::new(config.slots as usize)),
             warm,
-            ticker: limits::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
+            ticker: ticker::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
             compiler: Compiler::new(&config.compiler, &engine, drain)?,
             threads: AllThreads::default(),
             metrics,

@@ -1,27 +1,20 @@
-//! Memory, tables and instances of one guest; its time on the processor; and the clock that counts it.
+//! Memory, tables and instances of one guest, and its time on the processor.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
+use wasmtime::{ResourceLimiter, Store, UpdateDeadline};
 
 use super::state::{State, Terms};
+use super::ticker::{TICK, Ticker};
 use crate::metrics::Tally;
 use crate::metrics::process::thread_time;
 use crate::policy::{Memory, Ration};
 use crate::round;
 
-/// How often the engine's clock ticks while guests run of which one took longer than that lately.
-const TICK: Duration = Duration::from_millis(1);
-/// How often it ticks while none did: each tick takes the processor from who has it, and nobody needs it.
-const CALM: Duration = Duration::from_millis(5);
-/// How long a guest that ran for long is remembered.
-const HURRY: Duration = Duration::from_millis(100);
-/// Time without a guest before the clock stops: to wake its thread for each call would take longer than many a call.
-const LINGER: Duration = Duration::from_millis(50);
 /// Up to here a guest only yields at each tick: an innocent call may lose its processor and cross a few.
 const FREE_TICKS: u64 = 20;
 /// Up to here it gets about half of a processor, and from here on a tenth. Yielding alone is not enough:
@@ -180,75 +173,4 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(pause))))
     });
     spent
-}
-
-/// Ticks the engine's clock while guests run, and sleeps when none has for a while.
-pub(super) struct Ticker {
-    known: Arc<Known>,
-    thread: std::thread::Thread,
-}
-
-/// What the clock knows of the guests.
-#[derive(Default)]
-struct Known {
-    running: AtomicUsize,
-    /// Whether one ran for longer than a tick since the last one.
-    ran_long: AtomicBool,
-}
-
-impl Ticker {
-    pub(super) fn start(engine: &Engine) -> std::io::Result<Self> {
-        let known = Arc::<Known>::default();
-        let (engine, seen) = (engine.weak(), known.clone());
-        let handle = std::thread::Builder::new().name("larder-ticker".into()).spawn(move || {
-            let (mut silent, mut hurry) = (Duration::ZERO, Duration::ZERO);
-            while let Some(engine) = engine.upgrade() {
-                engine.increment_epoch();
-                drop(engine);
-                if seen.ran_long.swap(false, Ordering::Relaxed) {
-                    hurry = HURRY;
-                }
-                let pause = if hurry.is_zero() { CALM } else { TICK };
-                hurry = hurry.saturating_sub(pause);
-                silent =
-                    if seen.running.load(Ordering::SeqCst) == 0 { silent + pause } else { Duration::ZERO };
-                if silent > LINGER {
-                    std::thread::park();
-                    silent = Duration::ZERO;
-                } else {
-                    std::thread::sleep(pause);
-                }
-            }
-        })?;
-        Ok(Self { known, thread: handle.thread().clone() })
-    }
-
-    /// Keeps the clock ticking until the guard is dropped.
-    pub(super) fn run(&self) -> Running {
-        if self.known.running.fetch_add(1, Ordering::SeqCst) == 0 {
-            self.thread.unpark();
-        }
-        Running(self.known.clone())
-    }
-
-    /// A guest ran for longer than a tick: from now on others get their turn sooner.
-    fn hurry(&self) {
-        self.known.ran_long.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        // A parked thread would never notice that its engine is gone.
-        self.thread.unpark();
-    }
-}
-
-/// While one of these exists the clock ticks.
-pub(super) struct Running(Arc<Known>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::SeqCst);
-    }
 }
