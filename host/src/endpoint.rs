@@ -18,6 +18,7 @@ mod method;
 mod progress;
 mod refusal;
 mod replay;
+mod scan;
 mod session;
 mod show;
 mod socket;

@@ -39,7 +39,8 @@ impl Updates {
     }
 
     pub(super) fn none_since(&self, moment: Moment, uri: &Uri) -> bool {
-        self.place(uri).load(Ordering::SeqCst) <= moment.0
+        // Mostly there was no update at all.
+        self.now() == moment || self.place(uri).load(Ordering::SeqCst) <= moment.0
     }
 
     // Keyed by chance: no provider can choose URIs that share a place with another's.

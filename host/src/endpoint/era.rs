@@ -4,12 +4,11 @@
 use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use serde_json::value::RawValue;
 
-use super::fields::text_of;
 use super::message::{Params, Request};
 use super::method::Method;
 use super::refusal::{HEADER, PARAMS, REQUEST, Refusal, clip};
+use super::scan::Json;
 
 /// The revision without a handshake.
 pub(super) const MODERN: &str = "2026-07-28";
@@ -82,8 +81,8 @@ pub(super) fn classify(request: &Request<'_>, headers: Option<&HeaderMap>) -> Re
     }
 }
 
-fn modern(request: &Request<'_>, claim: &RawValue, headers: Option<&HeaderMap>) -> Result<Era, Refusal> {
-    let Some(claim) = text_of(claim) else {
+fn modern(request: &Request<'_>, claim: Json<'_>, headers: Option<&HeaderMap>) -> Result<Era, Refusal> {
+    let Some(claim) = claim.string() else {
         return Err(Refusal::early(PARAMS, format!("`_meta.{VERSION_KEY}` must be a string")));
     };
     if !request.params.meta.get(CAPABILITIES_KEY).is_some_and(|raw| raw.get().starts_with('{')) {

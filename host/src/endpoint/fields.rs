@@ -2,11 +2,8 @@
 //! cannot tell null from nothing; a reader that others may see differently is a hole, so this one reads by hand.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use super::scan::{Json, NotJson, Scanner};
 
 /// The most members of one object. Ours have a dozen at most.
 const MOST: usize = 128;
@@ -29,32 +26,62 @@ pub(super) enum BadFields {
 /// The members of an object, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
-    items: Vec<(Cow<'a, str>, &'a RawValue)>,
+    items: Vec<(Cow<'a, str>, Json<'a>)>,
     fault: Option<BadFields>,
 }
 
 impl<'a> Fields<'a> {
     /// Reads an object; `name` is what the error calls it.
-    pub(super) fn of(raw: &'a RawValue, name: &'static str) -> Result<Self, BadFields> {
-        let mut fields = Self::parse(raw.get()).map_err(|_| BadFields::NotObject(name))?;
+    pub(super) fn of(json: Json<'a>, name: &'static str) -> Result<Self, BadFields> {
+        let mut fields = Self::parse(json.get()).map_err(|_| BadFields::NotObject(name))?;
         fields.fault.take().map_or(Ok(fields), Err)
     }
 
     /// Reads an object, and leaves what is wrong with its keys to the caller.
-    pub(super) fn parse(text: &'a str) -> serde_json::Result<Self> {
-        serde_json::from_str(text)
+    pub(super) fn parse(text: &'a str) -> Result<Self, NotJson> {
+        let mut scanner = Scanner::new(text);
+        let fields = Self::scan(&mut scanner, &[], &mut [])?;
+        scanner.end()?;
+        Ok(fields)
     }
 
     /// Reads an object, that in its member `inner`, and that in the member `innermost` of it, all in one go. None where
     /// there is anything wrong with one of them: to say what, they are read one by one.
     pub(super) fn nested(text: &'a str, inner: &str, innermost: &str) -> Option<[Self; 3]> {
         let mut found = [None, None];
-        let mut json = serde_json::Deserializer::from_str(text);
-        let outer = Nest { path: &[inner, innermost], inner: &mut found }.deserialize(&mut json).ok()?;
-        json.end().ok()?;
+        let mut scanner = Scanner::new(text);
+        let outer = Self::scan(&mut scanner, &[inner, innermost], &mut found).ok()?;
+        scanner.end().ok()?;
         let all = [outer].into_iter().chain(found.map(Option::unwrap_or_default));
         let mut all = all.filter(|fields| fields.fault.is_none());
         Some([all.next()?, all.next()?, all.next()?])
+    }
+
+    /// Reads an object, and on the way the objects that are in it along a path of keys: they are not among its members.
+    fn scan(scanner: &mut Scanner<'a>, path: &[&str], inner: &mut [Option<Self>]) -> Result<Self, NotJson> {
+        let mut fields = Self { items: Vec::with_capacity(4), fault: None };
+        scanner.object(|scanner, key| {
+            let key = key.string().ok_or(scanner.wrong())?;
+            if fields.items.len() == MOST {
+                fields.fault.get_or_insert(BadFields::TooMany);
+                return scanner.skip();
+            }
+            let is_repeated = match (path, &mut *inner) {
+                ([first, rest @ ..], [place, places @ ..]) if key == *first => {
+                    place.replace(Self::scan(scanner, rest, places)?).is_some()
+                }
+                _ => {
+                    let is_repeated = fields.raw(&key).is_some();
+                    fields.items.push((key.clone(), scanner.value()?));
+                    is_repeated
+                }
+            };
+            if is_repeated {
+                fields.fault.get_or_insert_with(|| BadFields::Repeated(key.chars().take(80).collect()));
+            }
+            Ok(())
+        })?;
+        Ok(fields)
     }
 
     pub(super) fn fault(&self) -> Option<&BadFields> {
@@ -62,18 +89,18 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of a member, null included.
-    pub(super) fn raw(&self, key: &str) -> Option<&'a RawValue> {
+    pub(super) fn raw(&self, key: &str) -> Option<Json<'a>> {
         self.items.iter().find(|(k, _)| k == key).map(|(_, value)| *value)
     }
 
     /// The value of a member. Null is as good as nothing: some clients write it for what they leave out.
-    pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
+    pub(super) fn get(&self, key: &str) -> Option<Json<'a>> {
         self.raw(key).filter(|value| value.get() != "null")
     }
 
     pub(super) fn text(&self, key: &'static str) -> Result<Option<Cow<'a, str>>, BadFields> {
         let wrong = BadFields::Wrong { key, expected: "a string" };
-        self.get(key).map(|raw| text_of(raw).ok_or(wrong)).transpose()
+        self.get(key).map(|json| json.string().ok_or(wrong)).transpose()
     }
 
     pub(super) fn needed_text(&self, key: &'static str) -> Result<Cow<'a, str>, BadFields> {
@@ -81,7 +108,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn object(&self, key: &'static str) -> Result<Option<Fields<'a>>, BadFields> {
-        self.get(key).map(|raw| Fields::of(raw, key)).transpose()
+        self.get(key).map(|json| Fields::of(json, key)).transpose()
     }
 
     pub(super) fn needed_object(&self, key: &'static str) -> Result<Fields<'a>, BadFields> {
@@ -89,7 +116,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn flag(&self, key: &'static str) -> Result<bool, BadFields> {
-        match self.get(key).map(RawValue::get) {
+        match self.get(key).map(Json::get) {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
             Some(_) => Err(BadFields::Wrong { key, expected: "true or false" }),
@@ -98,97 +125,11 @@ impl<'a> Fields<'a> {
 
     pub(super) fn texts(&self, key: &'static str) -> Result<Vec<String>, BadFields> {
         let wrong = BadFields::Wrong { key, expected: "an array of strings" };
-        self.get(key).map_or(Ok(vec![]), |raw| serde_json::from_str(raw.get()).map_err(|_| wrong))
+        self.get(key).map_or(Ok(vec![]), |json| serde_json::from_str(json.get()).map_err(|_| wrong))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> + Clone {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Json<'a>)> + Clone {
         self.items.iter().map(|(key, value)| (key.as_ref(), *value))
-    }
-}
-
-/// The text of a JSON string, borrowed where it has no escapes.
-pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    // Without an escape it stands there as it is, for the reader of the whole has found it valid.
-    let text = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if !text.as_bytes().contains(&b'\\') {
-        return Some(Cow::Borrowed(text));
-    }
-    serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
-}
-
-/// serde gives an owned string for a `Cow` unless it is asked in this way.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Text<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Read)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Nest { path: &[], inner: &mut [] }.deserialize(deserializer)
-    }
-}
-
-/// Reads an object, and on the way the objects that are in it along a path of keys: they are not among its members.
-struct Nest<'n, 'a> {
-    path: &'n [&'n str],
-    inner: &'n mut [Option<Fields<'a>>],
-}
-
-impl<'de: 'a, 'a> DeserializeSeed<'de> for Nest<'_, 'a> {
-    type Value = Fields<'a>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Fields<'a>, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de: 'a, 'a> Visitor<'de> for Nest<'_, 'a> {
-    type Value = Fields<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'a>, A::Error> {
-        let mut fields = Fields { items: Vec::with_capacity(4), fault: None };
-        while let Some(Text(key)) = map.next_key()? {
-            if fields.items.len() == MOST {
-                map.next_value::<IgnoredAny>()?;
-                fields.fault.get_or_insert(BadFields::TooMany);
-                continue;
-            }
-            let is_repeated = match (self.path, &mut *self.inner) {
-                ([first, rest @ ..], [place, places @ ..]) if key == *first => {
-                    let inner = map.next_value_seed(Nest { path: rest, inner: places })?;
-                    place.replace(inner).is_some()
-                }
-                _ => {
-                    let is_repeated = fields.raw(&key).is_some();
-                    fields.items.push((key.clone(), map.next_value()?));
-                    is_repeated
-                }
-            };
-            if is_repeated {
-                fields.fault.get_or_insert_with(|| BadFields::Repeated(key.chars().take(80).collect()));
-            }
-        }
-        Ok(fields)
     }
 }
 
@@ -196,8 +137,8 @@ impl<'de: 'a, 'a> Visitor<'de> for Nest<'_, 'a> {
 mod tests {
     use super::*;
 
-    fn raw(text: &str) -> &RawValue {
-        serde_json::from_str(text).unwrap()
+    fn raw(text: &str) -> Json<'_> {
+        Json::read(text).unwrap()
     }
 
     #[test]
@@ -223,6 +164,6 @@ mod tests {
         ] {
             assert_eq!(Fields::of(raw(&bad), "params").unwrap_err(), why);
         }
-        assert_eq!(text_of(raw(r#""\ud800""#)), None);
+        assert_eq!(raw(r#""\ud800""#).string(), None);
     }
 }

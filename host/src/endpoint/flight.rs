@@ -77,10 +77,11 @@ impl Drop for Flight {
 #[cfg(test)]
 mod tests {
     use super::super::fields::Fields;
+    use super::super::scan::Json;
     use super::*;
 
     fn id(text: &str) -> Id {
-        Id::read(serde_json::from_str(text).unwrap()).unwrap()
+        Id::read(Json::read(text).unwrap()).unwrap()
     }
 
     #[tokio::test]

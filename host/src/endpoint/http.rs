@@ -321,22 +321,30 @@ fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
     if values.peek().is_none() {
         return true;
     }
-    values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
-        let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
-        let kind = kind.trim();
-        let refused = parameters.split(';').any(|parameter| {
-            let weight = parameter.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
-            weight.is_some_and(|weight| weight <= 0.0)
-        });
-        !refused && (kind == "*/*" || types.iter().any(|wanted| kind.eq_ignore_ascii_case(wanted)))
+    values.flat_map(|value| pieces(value.as_bytes(), b',')).any(|range| {
+        let mut parts = pieces(range, b';');
+        let kind = parts.next().unwrap_or_default();
+        let is_wanted =
+            kind == b"*/*" || types.iter().any(|wanted| kind.eq_ignore_ascii_case(wanted.as_bytes()));
+        is_wanted && !parts.any(is_nothing)
     })
+}
+
+/// Whether a parameter says that what it is about is not wanted at all.
+fn is_nothing(parameter: &[u8]) -> bool {
+    let weight = parameter.strip_prefix(b"q=").and_then(|weight| std::str::from_utf8(weight).ok());
+    weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
+}
+
+/// What stands between such bytes, without the spaces around it.
+fn pieces(value: &[u8], between: u8) -> impl Iterator<Item = &[u8]> {
+    value.split(move |byte| *byte == between).map(<[u8]>::trim_ascii)
 }
 
 /// Other types are what a form on anyone's page can send without asking.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/json") {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| pieces(value.as_bytes(), b';').next());
+    if kind.is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/json")) {
         return Ok(());
     }
     let why = "the content type must be application/json";

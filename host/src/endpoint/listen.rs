@@ -136,6 +136,7 @@ mod tests {
     use expect_test::expect;
 
     use super::super::message::{Incoming, Message, read};
+    use super::super::scan::Json;
     use super::*;
 
     fn filter(notifications: &str) -> Result<Filter, Refusal> {
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn notifications_are_tagged_where_somebody_listens() {
-        let id = Id::read(serde_json::from_str("\"l\"").unwrap()).unwrap();
+        let id = Id::read(Json::read("\"l\"").unwrap()).unwrap();
         let updated = Change::Updated(Uri::parse("x:1").unwrap());
         let all =
             [(&Change::List, None), (&updated, None), (&Change::List, Some(&id)), (&updated, Some(&id))]

@@ -4,13 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
-use super::fields::{BadFields, Fields, text_of};
+use super::fields::{BadFields, Fields};
 use super::refusal::{PARSE, REQUEST, Refusal};
+use super::scan::{Json, NotJson, Scanner};
 
-/// Deeper than anything that the protocol says, and shallow enough for every parser that comes after.
-const DEEPEST: usize = 128;
 /// The most messages of a batch.
 const LARGEST_BATCH: usize = 64;
 /// The longest id.
@@ -22,10 +19,10 @@ pub(super) struct Id(Arc<str>);
 
 impl Id {
     /// An id is a string or an integer.
-    pub(super) fn read(raw: &RawValue) -> Option<Self> {
-        let text = raw.get();
+    pub(super) fn read(json: Json<'_>) -> Option<Self> {
+        let text = json.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
-        let fits = digits.bytes().all(|byte| byte.is_ascii_digit()) || text_of(raw).is_some();
+        let fits = digits.bytes().all(|byte| byte.is_ascii_digit()) || json.string().is_some();
         (fits && text.len() <= LONGEST_ID).then(|| Self(text.into()))
     }
 
@@ -91,13 +88,10 @@ pub(super) enum Incoming<'a> {
 /// Reads a body or a line.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, Refusal> {
     let text = std::str::from_utf8(bytes).map_err(|_| not_json("it is not UTF-8"))?;
-    if is_deep(text) {
-        return Err(not_json("it is nested too deeply"));
-    }
     if !text.trim_start().starts_with('[') {
         return Ok(Incoming::One(message(text)?));
     }
-    let items: Vec<&RawValue> = serde_json::from_str(text).map_err(syntax)?;
+    let items = items(text).map_err(|fault| not_json(&fault.of(text)))?;
     match items.len() {
         0 => Err(Refusal::early(REQUEST, "the batch is empty")),
         1..=LARGEST_BATCH => {
@@ -105,6 +99,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, Refusal> {
         }
         _ => Err(Refusal::early(REQUEST, format!("the batch has more than {LARGEST_BATCH} messages"))),
     }
+}
+
+fn items(text: &str) -> Result<Vec<Json<'_>>, NotJson> {
+    let mut items = Vec::new();
+    let mut scanner = Scanner::new(text);
+    scanner.array(|scanner| scanner.value().map(|item| items.push(item)))?;
+    scanner.end()?;
+    Ok(items)
 }
 
 fn message(text: &str) -> Result<Message<'_>, Refusal> {
@@ -115,10 +117,11 @@ fn message(text: &str) -> Result<Message<'_>, Refusal> {
 }
 
 fn any_message(text: &str) -> Result<Message<'_>, Refusal> {
+    let is_other = || Json::read(text).is_ok_and(|json| !json.get().starts_with('{'));
     let envelope = match Fields::parse(text) {
         Ok(envelope) => envelope,
-        Err(error) if error.is_data() => return Ok(malformed(None, "a message is a JSON object")),
-        Err(error) => return Err(syntax(error)),
+        Err(_) if is_other() => return Ok(malformed(None, "a message is a JSON object")),
+        Err(fault) => return Err(not_json(&fault.of(text))),
     };
     let id = envelope.raw("id").map(Id::read);
     match (envelope.fault(), &id) {
@@ -135,23 +138,23 @@ fn any_message(text: &str) -> Result<Message<'_>, Refusal> {
 /// A request with nothing wrong about it, as most are: read in one go.
 fn plain_request(text: &str) -> Option<Request<'_>> {
     let [envelope, fields, meta] = Fields::nested(text, "params", "_meta")?;
-    if envelope.raw("jsonrpc").and_then(text_of)? != "2.0" {
+    if envelope.raw("jsonrpc").and_then(Json::string)? != "2.0" {
         return None;
     }
     let id = Id::read(envelope.raw("id")?)?;
-    let method = text_of(envelope.raw("method")?)?;
+    let method = envelope.raw("method")?.string()?;
     Some(Request { id, method, params: Params { fields, meta, fault: None } })
 }
 
 fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a> {
-    if envelope.raw("jsonrpc").and_then(text_of).as_deref() != Some("2.0") {
+    if envelope.raw("jsonrpc").and_then(Json::string).as_deref() != Some("2.0") {
         return malformed(id, "`jsonrpc` must be \"2.0\"");
     }
     let Some(method) = envelope.raw("method") else {
         let response = envelope.raw("result").is_some() || envelope.raw("error").is_some();
         return if response { Message::Response } else { malformed(id, "`method` is missing") };
     };
-    let Some(method) = text_of(method) else {
+    let Some(method) = method.string() else {
         return malformed(id, "`method` must be a string");
     };
     let params = Params::read(envelope.raw("params"));
@@ -162,14 +165,14 @@ fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a>
 }
 
 impl<'a> Params<'a> {
-    fn read(raw: Option<&'a RawValue>) -> Self {
-        Self::parts(raw).unwrap_or_else(|fault| Self { fault: Some(fault), ..Self::default() })
+    fn read(json: Option<Json<'a>>) -> Self {
+        Self::parts(json).unwrap_or_else(|fault| Self { fault: Some(fault), ..Self::default() })
     }
 
-    fn parts(raw: Option<&'a RawValue>) -> Result<Self, BadFields> {
-        let fields = raw.map_or_else(|| Ok(Fields::default()), |raw| Fields::of(raw, "params"))?;
-        let meta =
-            fields.raw("_meta").map_or_else(|| Ok(Fields::default()), |raw| Fields::of(raw, "_meta"))?;
+    fn parts(json: Option<Json<'a>>) -> Result<Self, BadFields> {
+        let fields = json.map_or_else(|| Ok(Fields::default()), |json| Fields::of(json, "params"))?;
+        let meta = fields.raw("_meta");
+        let meta = meta.map_or_else(|| Ok(Fields::default()), |json| Fields::of(json, "_meta"))?;
         Ok(Self { fields, meta, fault: None })
     }
 }
@@ -178,37 +181,8 @@ fn malformed<'a>(id: Option<Id>, why: impl Into<Cow<'static, str>>) -> Message<'
     Message::Malformed { id, refusal: Refusal::early(REQUEST, why) }
 }
 
-fn syntax(error: serde_json::Error) -> Refusal {
-    not_json(&format!("line {}, column {}", error.line(), error.column()))
-}
-
 fn not_json(why: &str) -> Refusal {
     Refusal::early(PARSE, format!("the message is not JSON: {why}"))
-}
-
-/// Whether it may be nested too deeply for those who read it: of most messages, a count of what opens tells.
-fn is_deep(text: &str) -> bool {
-    let opening = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    opening > DEEPEST && depth(text) > DEEPEST
-}
-
-/// How deeply arrays and objects are nested, at most. Text that is not JSON gets some number.
-fn depth(text: &str) -> usize {
-    let (mut now, mut most, mut quoted, mut escaped) = (0usize, 0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = quoted,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => {
-                now += 1;
-                most = most.max(now);
-            }
-            b']' | b'}' if !quoted => now = now.saturating_sub(1),
-            _ => {}
-        }
-    }
-    most
 }
 
 #[cfg(test)]

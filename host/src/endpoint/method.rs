@@ -258,9 +258,9 @@ fn completing(fields: &Fields<'_>) -> Result<Option<Completing>, Refusal> {
 fn filled(fields: &Fields<'_>) -> Result<Vec<(String, String)>, Refusal> {
     let context = fields.object("context")?.unwrap_or_default();
     let arguments = context.object("arguments")?.unwrap_or_default();
-    let pairs = arguments.iter().map(|(name, value)| {
-        super::fields::text_of(value).map(|value| (name.to_owned(), value.into_owned()))
-    });
+    let pairs = arguments
+        .iter()
+        .map(|(name, value)| value.string().map(|value| (name.to_owned(), value.into_owned())));
     let pairs: Option<Vec<_>> = pairs.collect();
     pairs.ok_or_else(|| Refusal::new(PARAMS, "every value of `context.arguments` must be a string"))
 }

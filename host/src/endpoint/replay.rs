@@ -119,10 +119,11 @@ impl Replay {
 mod tests {
     use super::*;
     use crate::catalog::Change;
+    use crate::endpoint::scan::Json;
     use crate::name::Teams;
 
     fn request() -> Id {
-        Id::read(serde_json::from_str("1").unwrap()).unwrap()
+        Id::read(Json::read("1").unwrap()).unwrap()
     }
 
     fn caller(scope: &str) -> Caller {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -184,14 +185,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     ) -> Poll<io::Result<usize>> {
         let size: usize = parts.iter().map(|part| part.len()).sum();
         let now = if size <= SMALL {
-            let mut whole = [0; SMALL];
-            let mut rest = &mut whole[..];
-            for part in parts {
-                let (place, after) = rest.split_at_mut(part.len());
-                place.copy_from_slice(part);
-                rest = after;
-            }
-            Pin::new(&mut self.stream).poll_write(waker, &whole[..size])
+            let mut whole = SmallVec::<[u8; SMALL]>::new();
+            parts.iter().for_each(|part| whole.extend_from_slice(part));
+            Pin::new(&mut self.stream).poll_write(waker, &whole)
         } else {
             Pin::new(&mut self.stream).poll_write_vectored(waker, parts)
         };

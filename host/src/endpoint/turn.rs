@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context as Waker, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
@@ -37,21 +37,24 @@ impl Drop for Turn {
     }
 }
 
-/// How long there was no whole head of a request.
+/// How long there was no whole head of a request, in ticks: a look at a clock for each request costs more than it
+/// matters when exactly a silence began. It may last one tick longer than it should.
 pub(super) struct Silence {
-    most: Duration,
+    tick: Duration,
     turns: Turns,
     /// As many turns were begun when it was looked the last time.
     seen: u64,
-    /// None while a request is under way.
-    since: Option<Instant>,
-    /// Wound up once, and again only when it has run down.
-    clock: Option<Pin<Box<Sleep>>>,
+    ticks: u32,
+    /// Wound up once, and again only when it has run down; and whom it wakes then.
+    clock: Option<(Pin<Box<Sleep>>, Waker)>,
 }
+
+/// Ticks of the longest silence.
+const TICKS: u32 = 4;
 
 impl Silence {
     pub(super) fn new(turns: Turns, most: Duration) -> Self {
-        Self { most, turns, seen: 0, since: None, clock: None }
+        Self { tick: most / TICKS, turns, seen: 0, ticks: 0, clock: None }
     }
 
     /// Whether it is kept for an answer that is under way.
@@ -59,20 +62,54 @@ impl Silence {
         self.turns.0.under_way.load(Ordering::Relaxed) > 0
     }
 
-    /// Ready when it has lasted too long.
-    pub(super) fn is_too_long(&mut self, waker: &mut Waker<'_>) -> Poll<()> {
+    /// With each turn it begins anew.
+    fn look(&mut self) {
         let begun = self.turns.0.begun.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.seen, begun) != begun {
-            self.since = None;
+            self.ticks = 0;
         }
-        let until = *self.since.get_or_insert_with(Instant::now) + self.most;
-        let clock = self.clock.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+    }
+
+    /// Ready when it has lasted too long.
+    pub(super) fn is_too_long(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.look();
+        let waker = context.waker();
+        if self.clock.as_ref().is_some_and(|(clock, known)| !clock.is_elapsed() && known.will_wake(waker)) {
+            return Poll::Pending;
+        }
+        let tick = self.tick;
+        let (clock, known) =
+            self.clock.get_or_insert_with(|| (Box::pin(tokio::time::sleep(tick)), waker.clone()));
+        known.clone_from(waker);
         loop {
-            ready!(clock.as_mut().poll(waker));
-            if until <= Instant::now() {
+            ready!(clock.as_mut().poll(context));
+            self.ticks += 1;
+            // Of the first one nobody knows how much was silence.
+            if self.ticks > TICKS {
                 return Poll::Ready(());
             }
-            clock.as_mut().reset(until);
+            clock.as_mut().reset(Instant::now() + tick);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_turn_begins_the_silence_anew() {
+        let turns = Turns::default();
+        let mut silence = Silence::new(turns.clone(), Duration::from_secs(30));
+        silence.ticks = TICKS;
+        silence.look();
+        assert_eq!(silence.ticks, TICKS, "nothing was asked");
+        drop(turns.begin());
+        silence.look();
+        assert_eq!(silence.ticks, 0);
+        let turn = turns.begin();
+        assert!(silence.is_kept());
+        drop(turn);
+        assert!(!silence.is_kept());
     }
 }

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use super::cursor::Cursor;
 use super::{Error, Gateway, Team};
 use crate::catalog::{Catalog, Nearness, Offer, Route};
@@ -12,7 +14,8 @@ use crate::uri::Uri;
 
 /// The catalogs of a caller's teams, in the order of their names.
 pub(super) struct View {
-    parts: Vec<Part>,
+    /// Most callers are of one team.
+    parts: SmallVec<[Part; 1]>,
     /// What may hold of any answer at most.
     most: Freshness,
 }

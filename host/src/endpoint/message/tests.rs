@@ -52,7 +52,7 @@ fn what_is_not_json() {
         expect!["-32700 the message is not JSON: line 1, column 39"],
     );
     check(r#"{"jsonrpc":"2.0"} {}"#, expect!["-32700 the message is not JSON: line 1, column 19"]);
-    check("{\"jsonrpc\":\"2\n.0\"}", expect!["-32700 the message is not JSON: line 1, column 13"]);
+    check("{\"jsonrpc\":\"2\n.0\"}", expect!["-32700 the message is not JSON: line 1, column 14"]);
     check(b"{\"jsonrpc\":\"\xff\"}", expect!["-32700 the message is not JSON: it is not UTF-8"]);
     check("[".repeat(200), expect!["-32700 the message is not JSON: it is nested too deeply"]);
     let deep = format!(

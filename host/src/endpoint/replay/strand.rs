@@ -212,11 +212,12 @@ impl Drop for Heard {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::endpoint::scan::Json;
     use crate::name::Teams;
 
     pub(in super::super) fn strand(remains: &Arc<Remains>) -> Arc<Strand> {
         let caller = Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] };
-        let request = Id::read(serde_json::from_str("7").unwrap()).unwrap();
+        let request = Id::read(Json::read("7").unwrap()).unwrap();
         Arc::new(Strand::new(1, request, caller, remains.clone()))
     }
 

@@ -1,11 +1,13 @@
 //! Answers up to a number of bytes and a number of answers; what was not used for longest goes first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::hash::RandomState;
+
+use lru::LruCache;
 
 use super::{Answer, Config, Key};
 use crate::resource::{Body, Content};
 
-/// What an answer takes beside its content: keys, times and the places in two maps.
+/// What an answer takes beside its content: keys, times, and its places in the map and in the order.
 const OVERHEAD: usize = 512;
 /// An answer may take this part of all bytes, so that one does not drive out all others.
 const PART: usize = 8;
@@ -14,22 +16,19 @@ const PART: usize = 8;
 pub(super) struct Kept {
     most: Config,
     bytes: usize,
-    uses: u64,
-    answers: HashMap<Key, Slot>,
-    /// Keys by their last use.
-    order: BTreeMap<u64, Key>,
+    answers: LruCache<Key, Slot, RandomState>,
 }
 
 #[derive(Debug)]
 struct Slot {
     answer: Answer,
     bytes: usize,
-    used: u64,
 }
 
 impl Kept {
     pub(super) fn new(most: Config) -> Self {
-        Self { most, bytes: 0, uses: 0, answers: HashMap::new(), order: BTreeMap::new() }
+        // Keyed by chance, as what is asked for comes from outside.
+        Self { most, bytes: 0, answers: LruCache::unbounded_with_hasher(RandomState::new()) }
     }
 
     /// Bytes and answers.
@@ -38,13 +37,7 @@ impl Kept {
     }
 
     pub(super) fn get(&mut self, key: &Key) -> Option<&Answer> {
-        let slot = self.answers.get_mut(key)?;
-        self.uses += 1;
-        if let Some(key) = self.order.remove(&slot.used) {
-            slot.used = self.uses;
-            self.order.insert(slot.used, key);
-        }
-        Some(&slot.answer)
+        self.answers.get(key).map(|slot| &slot.answer)
     }
 
     /// Keeps an answer in the place of the one before, if it is small enough.
@@ -55,25 +48,17 @@ impl Kept {
             return;
         }
         while self.answers.len() >= self.most.entries || self.bytes + bytes > self.most.bytes {
-            let Some((_, oldest)) = self.order.pop_first() else { break };
-            self.drop_slot(&oldest);
+            let Some((_, oldest)) = self.answers.pop_lru() else { break };
+            self.bytes -= oldest.bytes;
         }
-        self.uses += 1;
         self.bytes += bytes;
-        self.order.insert(self.uses, key.clone());
-        self.answers.insert(key, Slot { answer, bytes, used: self.uses });
+        self.answers.put(key, Slot { answer, bytes });
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
-        if let Some(used) = self.drop_slot(key) {
-            self.order.remove(&used);
+        if let Some(slot) = self.answers.pop(key) {
+            self.bytes -= slot.bytes;
         }
-    }
-
-    fn drop_slot(&mut self, key: &Key) -> Option<u64> {
-        let slot = self.answers.remove(key)?;
-        self.bytes -= slot.bytes;
-        Some(slot.used)
     }
 }
 
@@ -81,8 +66,8 @@ fn size(key: &Key, answer: &Answer) -> usize {
     let reading = &answer.reading;
     let callers = answer.only.iter().map(|caller| {
         let subject = caller.subject.as_ref().map_or(0, String::len);
-        // It stands in the key, in the order, and in the answer.
-        3 * (subject + caller.scopes.iter().map(|scope| scope.len() + size_of::<String>()).sum::<usize>())
+        // It stands in the key and in the answer.
+        2 * (subject + caller.scopes.iter().map(|scope| scope.len() + size_of::<String>()).sum::<usize>())
     });
     let contents = reading.contents.iter().map(content_size);
     OVERHEAD
@@ -106,8 +91,7 @@ fn content_size(content: &Content) -> usize {
 impl Kept {
     /// What is held, counted anew.
     pub(super) fn counted(&self) -> (usize, usize) {
-        assert_eq!(self.answers.len(), self.order.len());
-        assert_eq!(self.answers.values().map(|slot| slot.bytes).sum::<usize>(), self.bytes);
+        assert_eq!(self.answers.iter().map(|(_, slot)| slot.bytes).sum::<usize>(), self.bytes);
         (self.answers.len(), self.bytes)
     }
 }
