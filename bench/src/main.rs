@@ -37,6 +37,7 @@ usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --scratc
   --overload         only what is accepted while there is too much
   --large FILE       the component that is changed, with `revision-00000000` in it
   --rooms FOLDER     where Criterion left what it measured
+  --bare FILE        the program of the inner rooms, which serves without Larder around the guest
 
 usage: larder-bench floor FILE...
        larder-bench sdk";
@@ -74,6 +75,7 @@ struct Options {
     only: Vec<Contestant>,
     large: Option<PathBuf>,
     rooms: Option<PathBuf>,
+    bare: Option<PathBuf>,
     larder: Option<PathBuf>,
     guests: Option<PathBuf>,
     fixtures: Option<PathBuf>,
@@ -99,6 +101,7 @@ impl Options {
                 }
                 "--large" => options.large = Some(value()?),
                 "--rooms" => options.rooms = Some(value()?),
+                "--bare" => options.bare = Some(value()?),
                 "--larder" => options.larder = Some(value()?),
                 "--guests" => options.guests = Some(value()?),
                 "--fixtures" => options.fixtures = Some(value()?),
@@ -120,6 +123,7 @@ impl Options {
             larder: needed(&self.larder, "--larder")?,
             guests: needed(&self.guests, "--guests")?,
             fixtures: needed(&self.fixtures, "--fixtures")?,
+            bare: self.bare.clone(),
             scratch: needed(&self.scratch, "--scratch")?,
         };
         std::fs::create_dir_all(&places.scratch)?;

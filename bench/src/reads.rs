@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -29,9 +30,15 @@ pub(crate) enum Contestant {
     Python,
     /// The same, in JavaScript.
     JavaScript,
+    /// hyper with an answer that it kept, and nothing of Larder around it.
+    BareKept,
+    /// hyper with guests that are used again, in the same way.
+    BareReused,
+    /// hyper with a new guest for each call.
+    BareFresh,
 }
 
-pub(crate) const ALL: [Contestant; 7] = [
+pub(crate) const ALL: [Contestant; 10] = [
     Contestant::Floor,
     Contestant::Sdk,
     Contestant::Cached,
@@ -39,6 +46,9 @@ pub(crate) const ALL: [Contestant; 7] = [
     Contestant::Fresh,
     Contestant::Python,
     Contestant::JavaScript,
+    Contestant::BareKept,
+    Contestant::BareReused,
+    Contestant::BareFresh,
 ];
 
 impl Contestant {
@@ -51,6 +61,26 @@ impl Contestant {
             Self::Fresh => "larder fresh",
             Self::Python => "larder fresh, Python",
             Self::JavaScript => "larder fresh, JavaScript",
+            Self::BareKept => "bare kept",
+            Self::BareReused => "bare reused",
+            Self::BareFresh => "bare fresh",
+        }
+    }
+
+    /// Whether it takes part: an interpreter serves its example, and is slow enough for one case; of what is bare, the
+    /// smallest answer tells how near to the floor one can come.
+    fn is_in(self, case: Case) -> bool {
+        let is_smallest = case.is_promised() && case.document == DOCUMENTS[0];
+        is_smallest || !(self.interpreted() || self.bare().is_some())
+    }
+
+    /// What a bare server is told to do with its guests.
+    fn bare(self) -> Option<&'static str> {
+        match self {
+            Self::BareKept => Some("kept"),
+            Self::BareReused => Some("reused"),
+            Self::BareFresh => Some("fresh"),
+            _ => None,
         }
     }
 
@@ -127,6 +157,8 @@ struct Field {
     sdk: Server,
     python: Server,
     javascript: Server,
+    /// Where there is a program for them.
+    bare: BTreeMap<Contestant, Server>,
 }
 
 pub(crate) fn measure(places: &Places, plan: Plan, only: &[Contestant]) -> Result<Vec<Measured>> {
@@ -142,6 +174,7 @@ pub(crate) fn measure(places: &Places, plan: Plan, only: &[Contestant]) -> Resul
         sdk: own(&["sdk".as_ref()])?,
         python: example("python")?,
         javascript: example("javascript")?,
+        bare: bare(places)?,
     };
     plan.cases().into_iter().map(|case| field.race(places, plan, case, only)).collect()
 }
@@ -152,11 +185,8 @@ impl Field {
         let floor = self.floor(places, case)?;
         let mut lanes = Vec::new();
         for contestant in ALL.into_iter().filter(|contestant| only.is_empty() || only.contains(contestant)) {
-            // What an interpreter serves has one size, and is slow enough for one number of connections.
-            if contestant.interpreted() && (case.document != DOCUMENTS[0] || case.connections != 32) {
-                continue;
-            }
-            let server = self.server(contestant).unwrap_or(&floor);
+            let server = if contestant == Contestant::Floor { Some(&floor) } else { self.server(contestant) };
+            let Some(server) = server.filter(|_| contestant.is_in(case)) else { continue };
             let question = question(contestant, server.address, case)?;
             lanes.push((contestant, server, question));
         }
@@ -190,8 +220,22 @@ impl Field {
             Contestant::Cached | Contestant::Reused | Contestant::Fresh => Some(&self.larder),
             Contestant::Python => Some(&self.python),
             Contestant::JavaScript => Some(&self.javascript),
+            Contestant::BareKept | Contestant::BareReused | Contestant::BareFresh => {
+                self.bare.get(&contestant)
+            }
         }
     }
+}
+
+fn bare(places: &Places) -> Result<BTreeMap<Contestant, Server>> {
+    let Some(program) = &places.bare else { return Ok(BTreeMap::new()) };
+    let guest = places.guests.join("sized.wasm");
+    let all = ALL.into_iter().filter_map(|contestant| Some((contestant, contestant.bare()?)));
+    all.map(|(contestant, manner)| {
+        let server = Server::start(Command::new(program).args(["bare", manner]).arg(&guest))?;
+        Ok((contestant, server))
+    })
+    .collect()
 }
 
 const REUSE: &str = "guests = \"reuse\"";
@@ -204,6 +248,8 @@ fn question(contestant: Contestant, to: SocketAddr, case: Case) -> Result<Questi
         Contestant::Cached => case.document.uri("cached"),
         Contestant::Reused => case.document.uri("reused"),
         Contestant::Python | Contestant::JavaScript => "changelog://releases/0.1.0/json".to_owned(),
+        // Nobody tells its guest another authority.
+        Contestant::BareKept | Contestant::BareReused | Contestant::BareFresh => case.document.uri("sized"),
     };
     let bytes = match case.era {
         Era::Modern => wire::modern(to, "resources/read", Some(&uri)),

@@ -38,13 +38,4 @@ impl Rooms {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, median)| (name.as_str(), *median))
     }
-
-    /// A guest that reads 1 KiB, in a loop and with nothing of ours around it: from its opening to its end, or called again.
-    pub(crate) fn guest(&self, again: bool) -> Option<f64> {
-        self.of(if again {
-            "guest by allocator/called again: 1 KiB"
-        } else {
-            "guest by allocator/pool, 1 MiB kept: 1 KiB"
-        })
-    }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Places {
     pub(crate) guests: PathBuf,
     /// Components of each language.
     pub(crate) fixtures: PathBuf,
+    /// The inner rooms, which can also serve with nothing of Larder around the guest.
+    pub(crate) bare: Option<PathBuf>,
     /// Where files may be left until the next run.
     pub(crate) scratch: PathBuf,
 }

@@ -98,19 +98,14 @@ impl Results {
         targets
     }
 
-    /// How far each ratio could rise where a guest is asked: the kept answer of this run with the guest of the inner rooms
-    /// added, as if turns, slots, limits and counts were free, and its memory as near as it is in a loop.
+    /// How far each ratio could rise if Larder itself took no time: hyper and the engine alone, in the same rounds.
     fn limits(&self) -> Vec<(String, f64)> {
-        use Contestant::{Cached, Floor, Fresh, Reused, Sdk};
-        let cpu = |who: Contestant| {
-            let windows = self.case(DOCUMENTS[0].bytes)?.windows.get(&who)?;
-            Some(1e6 / median(windows.iter().map(|window| window.per_cpu_second())))
-        };
+        use Contestant::{BareFresh, BareKept, BareReused, Floor, Sdk};
         let limit = |who: Contestant, beside: Contestant| {
-            let guest = self.rooms.guest(who == Reused)? / 1e3;
-            Some((format!("{} / {}", who.word(), beside.word()), cpu(beside)? / (cpu(Cached)? + guest)))
+            let found = ratio(self.case(DOCUMENTS[0].bytes)?, who, beside, |window| window.per_cpu_second())?;
+            Some((format!("{} / {}", who.word(), beside.word()), found))
         };
-        [(Reused, Floor), (Fresh, Floor), (Fresh, Sdk)]
+        [(BareKept, Floor), (BareReused, Floor), (BareFresh, Floor), (BareKept, Sdk), (BareFresh, Sdk)]
             .into_iter()
             .filter_map(|(who, beside)| limit(who, beside))
             .collect()
@@ -158,7 +153,7 @@ impl Results {
         let limits = self.limits();
         if !limits.is_empty() {
             println!(
-                "\n## What is left to win\n\nOf 1 KiB, if a call cost a kept answer and what a guest takes in a loop, and nothing else.\n"
+                "\n## What is left to win\n\nOf 1 KiB, were there nothing but hyper and the engine: no JSON read, nothing checked, no limits.\n"
             );
             println!("| what | at most |\n|---|---:|");
             limits.iter().for_each(|(what, most)| println!("| {what} | {most:.2} |"));

@@ -2,6 +2,8 @@
 
 #[path = "rooms/allocators.rs"]
 mod allocators;
+#[path = "rooms/bare.rs"]
+mod bare;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -284,6 +286,12 @@ fn salted(component: &Bytes, salt: u32) -> Bytes {
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, manner, guest] = &words[..]
+        && word == "bare"
+    {
+        return bare::serve(manner, Path::new(guest));
+    }
     let ground = Ground::new();
     let _inside = ground.runtime.enter();
     let mut criterion = Criterion::default().configure_from_args();

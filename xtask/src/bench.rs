@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::plugins;
-use crate::run::{Output, cargo, command, root, target};
+use crate::run::{Output, cargo, command, root, stdout_of, target};
 
 /// A component as large as a Rust provider with a few dependencies, built without care for its size.
 const LARGE: &str = "revision";
@@ -47,12 +47,24 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         .arg(large)
         .args(&words);
     if rooms {
-        bench.arg("--rooms").arg(target("criterion"));
+        bench.arg("--rooms").arg(target("criterion")).arg("--bare").arg(built_rooms()?);
     }
     // Not by way of an output: what it prints is what was asked for.
     let status = bench.status().context("larder-bench")?;
     ensure!(status.success(), "larder-bench ended with {status}");
     Ok(())
+}
+
+/// The program of the inner rooms. Its name has a hash in it, which cargo alone knows.
+fn built_rooms() -> Result<PathBuf> {
+    let words = ["bench", "--package", "larder", "--bench", "rooms", "--no-run", "--message-format", "json"];
+    let told = stdout_of(&mut cargo(&words))?;
+    let mut programs = told.lines().filter_map(|line| {
+        let artifact: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_it = artifact["target"]["name"] == "rooms";
+        artifact["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
+    });
+    programs.next().context("cargo did not say where the inner rooms are")
 }
 
 /// The guest that knows its revision, as a debug build leaves it.

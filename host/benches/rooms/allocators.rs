@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use criterion::Criterion;
 use larder::sandbox::bindings::exports::larder::provider::resource_provider::{ReadRequest, Reading};
-use larder::sandbox::bindings::larder::provider::provider_types::Error;
+use larder::sandbox::bindings::larder::provider::provider_types::{Body, Error};
 use tokio::runtime::Runtime;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, ResourceTable, TypedFunc};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
@@ -14,7 +14,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 const SLOTS: u32 = 256;
 const KIB: usize = 1 << 10;
 /// That of the sandbox.
-const KEPT: usize = KIB << 10;
+pub(crate) const KEPT: usize = KIB << 10;
 
 /// What is behind a guest: a system that gives it nothing.
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl WasiView for Behind {
     }
 }
 
-fn pool(kept: usize, scan: Enabled) -> InstanceAllocationStrategy {
+pub(crate) fn pool(kept: usize, scan: Enabled) -> InstanceAllocationStrategy {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(SLOTS)
         .total_core_instances(SLOTS * 64)
@@ -59,14 +59,14 @@ fn settings() -> Vec<(&'static str, InstanceAllocationStrategy)> {
 }
 
 /// A component that is ready to be opened.
-struct Ready {
+pub(crate) struct Ready {
     engine: Engine,
     pre: InstancePre<Behind>,
     read: ComponentExportIndex,
 }
 
 impl Ready {
-    fn new(allocation: InstanceAllocationStrategy, guest: &[u8]) -> wasmtime::Result<Self> {
+    pub(crate) fn new(allocation: InstanceAllocationStrategy, guest: &[u8]) -> wasmtime::Result<Self> {
         let mut config = Config::new();
         config.epoch_interruption(true).max_wasm_stack(512 << 10).async_stack_size(2 << 20);
         config.allocation_strategy(allocation);
@@ -85,7 +85,7 @@ impl Ready {
         Ok(Self { engine, pre, read })
     }
 
-    async fn open(&self) -> wasmtime::Result<Open> {
+    pub(crate) async fn open(&self) -> wasmtime::Result<Open> {
         let mut store = Store::new(&self.engine, Behind::default());
         store.set_epoch_deadline(u64::MAX / 2);
         let guest = self.pre.instantiate_async(&mut store).await?;
@@ -95,16 +95,20 @@ impl Ready {
 }
 
 /// A guest that can be asked more than once.
-struct Open {
+pub(crate) struct Open {
     store: Store<Behind>,
     read: TypedFunc<(ReadRequest,), (Result<Reading, Error>,)>,
 }
 
 impl Open {
-    async fn read(&mut self, uri: &str) -> wasmtime::Result<usize> {
+    /// The text of a URI.
+    pub(crate) async fn read(&mut self, uri: &str) -> wasmtime::Result<String> {
         let request = ReadRequest { uri: uri.to_owned(), matched: None, known_version: None };
         let (answer,) = self.read.call_async(&mut self.store, (request,)).await?;
-        Ok(answer.map_or(0, |reading| reading.contents.len()))
+        match answer.map(|reading| reading.contents.into_iter().next().map(|content| content.body)) {
+            Ok(Some(Body::Text(text))) => Ok(text),
+            other => wasmtime::bail!("no text: {other:?}"),
+        }
     }
 }
 
@@ -117,7 +121,7 @@ pub(crate) fn allocators(c: &mut Criterion, runtime: &Runtime, guest: &[u8]) {
             group.bench_function(format!("{name}: {size}"), |b| {
                 b.to_async(runtime).iter(|| async {
                     let mut guest = ready.open().await.expect("a guest");
-                    assert_eq!(guest.read(&uri).await.expect("a reading"), 1);
+                    assert_eq!(guest.read(&uri).await.expect("a reading").len(), bytes);
                 });
             });
         }
@@ -130,7 +134,7 @@ pub(crate) fn allocators(c: &mut Criterion, runtime: &Runtime, guest: &[u8]) {
                 let mut guest = ready.open().await.expect("a guest");
                 let began = Instant::now();
                 for _ in 0..times {
-                    assert_eq!(guest.read(uri).await.expect("a reading"), 1);
+                    assert_eq!(guest.read(uri).await.expect("a reading").len(), bytes);
                 }
                 began.elapsed()
             });
