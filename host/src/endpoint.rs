@@ -7,6 +7,7 @@ mod body;
 mod dialect;
 mod door;
 mod era;
+mod escape;
 mod fields;
 mod filter;
 mod flight;

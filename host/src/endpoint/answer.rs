@@ -10,7 +10,8 @@ use http::HeaderMap;
 use super::Endpoint;
 use super::dialect::{self, Ear};
 use super::era::{LEGACY, Legacy, MODERN, claims};
-use super::json::{Object, SLACK, object, write_objects};
+use super::escape;
+use super::json::{Object, object, write_objects};
 use super::message::{Id, Request};
 use super::method::{self, Ask};
 use super::progress::Waiting;
@@ -377,7 +378,7 @@ fn room(contents: &[Content]) -> usize {
         Body::Text(text) => text.len() + text.len() / 8,
         Body::Blob(bytes) => bytes.len().div_ceil(3) * 4,
     });
-    SLACK + sizes.map(|size| size + 256).sum::<usize>()
+    escape::ROOM + sizes.map(|size| size + 256).sum::<usize>()
 }
 
 fn milliseconds(ttl: Duration) -> u64 {

@@ -2,6 +2,8 @@
 
 use serde_json::value::RawValue;
 
+use super::escape::write_text;
+
 /// An object that is being written.
 pub(super) struct Object<'a> {
     out: &'a mut Vec<u8>,
@@ -151,26 +153,6 @@ impl Object<'_> {
     }
 }
 
-/// Bytes of text that are written in one go.
-const PIECE: usize = 512;
-/// Room beyond what is written that the writer of texts may want: it makes ready for the worst in each piece.
-pub(super) const SLACK: usize = PIECE * 6 + 64;
-
-/// What serde_json writes, in a fraction of its time.
-fn write_text(out: &mut Vec<u8>, text: &str) {
-    let (mut piece, mut rest) = text.split_at(text.floor_char_boundary(PIECE));
-    json_escape_simd::escape_into(piece, out);
-    while !rest.is_empty() {
-        (piece, rest) = rest.split_at(rest.floor_char_boundary(PIECE));
-        // Each piece comes with its quotes: of two that meet, what stood before them takes the place.
-        out.pop();
-        let Some(last) = out.pop() else { return };
-        let at = out.len();
-        json_escape_simd::escape_into(piece, out);
-        out[at] = last;
-    }
-}
-
 fn is_plain(key: &str) -> bool {
     key.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
@@ -183,29 +165,6 @@ fn write_line(out: &mut Vec<u8>, json: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_written_as_others_write_them() {
-        let check = |text: &str| {
-            let mut out = Vec::new();
-            write_text(&mut out, text);
-            assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(text).unwrap());
-        };
-        let all: String = (0..=0x2fff).filter_map(char::from_u32).collect();
-        check(&all);
-        // Wherever it stands among those that are looked at together.
-        for special in ['"', '\\', '\n', '\u{1}', '\u{1f}', '\u{7f}', 'ü', '\u{10ffff}'] {
-            for before in 0..40 {
-                for after in 0..20 {
-                    check(&format!("{}{special}{}", "a".repeat(before), "b".repeat(after)));
-                }
-            }
-            // Wherever one piece of it ends.
-            for before in PIECE - 5..PIECE + 2 {
-                check(&format!("{}{special}{special}{}", "a".repeat(before), "\"".repeat(PIECE)));
-            }
-        }
-    }
 
     #[test]
     fn every_kind_of_member() {
