@@ -107,7 +107,7 @@ impl Telemetry {
             wanted.then(|| Open::of_request(recorder.clone(), call.trace.as_ref(), method.to_owned()))?;
         open.say("mcp.method.name", method);
         if let Some(id) = &call.request {
-            open.say("jsonrpc.request.id", id.trim_matches('"'));
+            open.say("jsonrpc.request.id", serde_json::from_str::<String>(id).as_deref().unwrap_or(id));
         }
         if let Some(place) = open.place() {
             call.put_into(place.clone());

@@ -15,7 +15,7 @@ pub(super) const MODERN: &str = "2026-07-28";
 /// The revisions with `initialize`, newest first.
 pub(super) const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
-pub(super) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 pub(super) const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 
@@ -189,9 +189,7 @@ fn unwrap_name(value: &str) -> Result<Cow<'_, str>, Refusal> {
 }
 
 fn unclaimed(request: &Request<'_>, headers: Option<&HeaderMap>) -> Result<Era, Refusal> {
-    let header =
-        headers.and_then(|headers| headers.get(&VERSION_HEADER)).and_then(|value| value.to_str().ok());
-    let modern = header.is_some_and(is_modern);
+    let modern = headers.map(said_version).transpose()?.flatten().is_some_and(is_modern);
     if request.method == "initialize" {
         return if modern {
             Err(Refusal::early(
@@ -211,7 +209,7 @@ fn unclaimed(request: &Request<'_>, headers: Option<&HeaderMap>) -> Result<Era, 
 }
 
 /// The modern revision, or one that is still to come.
-pub(super) fn is_modern(version: &str) -> bool {
+fn is_modern(version: &str) -> bool {
     let dated = version.len() == 10
         && version
             .bytes()
@@ -220,9 +218,19 @@ pub(super) fn is_modern(version: &str) -> bool {
     dated && version >= MODERN
 }
 
+/// The version that the header names.
+fn said_version(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    Confirming::read(headers).version.text(&VERSION_HEADER)
+}
+
+/// Whether the header says that a message is of the modern era.
+pub(super) fn speaks_modern(headers: &HeaderMap) -> bool {
+    said_version(headers).is_ok_and(|version| version.is_some_and(is_modern))
+}
+
 /// What the version header of a message in a legacy session may say.
 pub(super) fn check_legacy_header(headers: &HeaderMap) -> Result<(), Refusal> {
-    match headers.get(&VERSION_HEADER).map(|value| value.to_str().unwrap_or_default().trim()) {
+    match said_version(headers)? {
         Some(version) if Legacy::of(version).is_none() => Err(Refusal::early(
             REQUEST,
             format!(

@@ -17,6 +17,8 @@ pub(super) enum BadFields {
     Repeated(String),
     #[error("an object has more than {MOST} members")]
     TooMany,
+    #[error("a key has half of a character")]
+    NotUnicode,
     #[error("`{key}` must be {expected}")]
     Wrong { key: &'static str, expected: &'static str },
     #[error("`{0}` is missing")]
@@ -60,12 +62,17 @@ impl<'a> Fields<'a> {
     /// Reads an object, and on the way the objects that are in it along a path of keys: they are not among its members.
     fn scan(scanner: &mut Scanner<'a>, path: &[&str], inner: &mut [Option<Self>]) -> Result<Self, NotJson> {
         let mut fields = Self { items: Vec::with_capacity(4), fault: None };
+        let mut members = 0;
         scanner.object(|scanner, key| {
-            let key = key.string().ok_or(scanner.wrong())?;
-            if fields.items.len() == MOST {
+            members += 1;
+            if members > MOST {
                 fields.fault.get_or_insert(BadFields::TooMany);
                 return scanner.skip();
             }
+            let Some(key) = key.string() else {
+                fields.fault.get_or_insert(BadFields::NotUnicode);
+                return scanner.skip();
+            };
             let is_repeated = match (path, &mut *inner) {
                 ([first, rest @ ..], [place, places @ ..]) if key == *first => {
                     place.replace(Self::scan(scanner, rest, places)?).is_some()
@@ -123,9 +130,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn texts(&self, key: &'static str) -> Result<Vec<String>, BadFields> {
+    /// The texts of an array: so many, and perhaps one more, of which the caller sees that there are too many.
+    pub(super) fn texts(&self, key: &'static str, most: usize) -> Result<Vec<String>, BadFields> {
         let wrong = BadFields::Wrong { key, expected: "an array of strings" };
-        self.get(key).map_or(Ok(vec![]), |json| serde_json::from_str(json.get()).map_err(|_| wrong))
+        let Some(json) = self.get(key) else { return Ok(vec![]) };
+        let items = Json::items(json.get(), most).map_err(|_| wrong.clone())?;
+        let texts = items.into_iter().map(|item| item.string().map(Cow::into_owned));
+        texts.collect::<Option<_>>().ok_or(wrong)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Json<'a>)> + Clone {
@@ -149,7 +160,7 @@ mod tests {
         assert!(matches!(fields.text("uri"), Ok(Some(Cow::Borrowed(_)))));
         assert!(fields.get("n").is_none() && fields.raw("n").is_some());
         assert_eq!(fields.flag("a"), Ok(true));
-        assert_eq!(fields.object("o").unwrap().unwrap().texts("p"), Ok(vec!["q".to_owned()]));
+        assert_eq!(fields.object("o").unwrap().unwrap().texts("p", 1), Ok(vec!["q".into()]));
         assert_eq!(fields.needed_text("none"), Err(BadFields::Missing("none")));
         assert_eq!(fields.text("o"), Err(BadFields::Wrong { key: "o", expected: "a string" }));
     }
@@ -157,13 +168,26 @@ mod tests {
     #[test]
     fn what_could_mean_two_things_is_refused() {
         let many: String = (0..=MOST).map(|n| format!("\"k{n}\":0,")).collect();
+        let half = r#"{"a":1,"\ud800":2}"#.to_owned();
         for (bad, why) in [
             ("[1]".to_owned(), BadFields::NotObject("params")),
             (r#"{"a":1,"\u0061":2}"#.to_owned(), BadFields::Repeated("a".into())),
             (format!("{{{}}}", many.trim_end_matches(',')), BadFields::TooMany),
+            (half, BadFields::NotUnicode),
         ] {
             assert_eq!(Fields::of(raw(&bad), "params").unwrap_err(), why);
         }
         assert_eq!(raw(r#""\ud800""#).string(), None);
+    }
+
+    #[test]
+    fn no_more_texts_are_taken_than_are_wanted() {
+        let fields = Fields::parse(r#"{"a":["b","\u0063","d","e"],"f":["g",1],"h":null,"i":"j"}"#).unwrap();
+        assert_eq!(fields.texts("a", 4).unwrap(), ["b", "c", "d", "e"]);
+        assert_eq!(fields.texts("a", 2).unwrap(), ["b", "c", "d"], "one more, so that it is seen");
+        assert_eq!(fields.texts("h", 4).unwrap(), [""; 0]);
+        for key in ["f", "i"] {
+            assert_eq!(fields.texts(key, 4), Err(BadFields::Wrong { key, expected: "an array of strings" }));
+        }
     }
 }

@@ -19,7 +19,7 @@ use super::answer::{Peer, error};
 use super::auth::{Denied, METADATA, Who};
 use super::body::{Body, Response};
 use super::door;
-use super::era::{Era, VERSION_HEADER, classify, is_modern};
+use super::era::{Era, classify, speaks_modern};
 use super::json::object;
 use super::listen::{Filter, Listening};
 use super::message::{self, Id, Incoming, Message, Request as Question};
@@ -299,13 +299,6 @@ async fn whole<B: http_body::Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Er
     }
     let rest = body.collect().await?.to_bytes();
     Ok(if rest.is_empty() { first } else { [first, rest].concat().into() })
-}
-
-fn speaks_modern(headers: &HeaderMap) -> bool {
-    headers
-        .get(&VERSION_HEADER)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|version| is_modern(version.trim()))
 }
 
 fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {

@@ -33,7 +33,7 @@ impl Filter {
             return Err(fault.clone().into());
         }
         let wanted = params.fields.needed_object("notifications")?;
-        let mut uris = wanted.texts("resourceSubscriptions")?;
+        let mut uris = wanted.texts("resourceSubscriptions", MOST)?;
         if uris.len() > MOST {
             return Err(Refusal::new(PARAMS, format!("`resourceSubscriptions` has more than {MOST} URIs")));
         }

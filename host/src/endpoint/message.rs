@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::fields::{BadFields, Fields};
 use super::refusal::{PARSE, REQUEST, Refusal};
-use super::scan::{Json, NotJson, Scanner};
+use super::scan::Json;
 
 /// The most messages of a batch.
 const LARGEST_BATCH: usize = 64;
@@ -91,7 +91,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, Refusal> {
     if !text.trim_start().starts_with('[') {
         return Ok(Incoming::One(message(text)?));
     }
-    let items = items(text).map_err(|fault| not_json(&fault.of(text)))?;
+    let items = Json::items(text, LARGEST_BATCH).map_err(|fault| not_json(&fault.of(text)))?;
     match items.len() {
         0 => Err(Refusal::early(REQUEST, "the batch is empty")),
         1..=LARGEST_BATCH => {
@@ -99,14 +99,6 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, Refusal> {
         }
         _ => Err(Refusal::early(REQUEST, format!("the batch has more than {LARGEST_BATCH} messages"))),
     }
-}
-
-fn items(text: &str) -> Result<Vec<Json<'_>>, NotJson> {
-    let mut items = Vec::new();
-    let mut scanner = Scanner::new(text);
-    scanner.array(|scanner| scanner.value().map(|item| items.push(item)))?;
-    scanner.end()?;
-    Ok(items)
 }
 
 fn message(text: &str) -> Result<Message<'_>, Refusal> {

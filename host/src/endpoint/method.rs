@@ -212,7 +212,7 @@ impl Ask {
         let cursor = || Ok::<_, Refusal>(fields.text("cursor")?.map(Into::into));
         let filter = || filter::read(&params.meta);
         let uri = || Ok::<_, Refusal>(fields.needed_text("uri")?.into_owned());
-        let uris = || match fields.texts("uris")? {
+        let uris = || match fields.texts("uris", MOST_URIS)? {
             uris if uris.len() <= MOST_URIS => Ok(uris),
             _ => Err(Refusal::new(PARAMS, format!("`uris` has more than {MOST_URIS} URIs"))),
         };

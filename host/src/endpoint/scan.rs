@@ -23,6 +23,21 @@ impl<'a> Json<'a> {
         Ok(value)
     }
 
+    /// The items of an array, up to so many and one more: of the others it is only seen that they are JSON.
+    pub(super) fn items(array: &'a str, most: usize) -> Result<Vec<Self>, NotJson> {
+        let mut items = Vec::new();
+        let mut scanner = Scanner::new(array);
+        scanner.array(|scanner| {
+            if items.len() > most {
+                return scanner.skip();
+            }
+            items.push(scanner.value()?);
+            Ok(())
+        })?;
+        scanner.end()?;
+        Ok(items)
+    }
+
     pub(super) fn get(self) -> &'a str {
         self.text
     }

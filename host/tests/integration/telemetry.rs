@@ -95,7 +95,8 @@ fn serve(guests: &str, otlp: &str, more: &str) -> (Place, Running, String) {
 /// Reads as a client does, with this place in a trace, and gives what it is told.
 async fn read(url: &str, uri: &str, parent: Option<&str>) -> String {
     let params = json!({ "uri": uri, "_meta": meta() });
-    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "resources/read", "params": params }).to_string();
+    let body =
+        json!({ "jsonrpc": "2.0", "id": "7\"", "method": "resources/read", "params": params }).to_string();
     let client = http_client();
     let mut request = client.post(url).body(body).timeout(Duration::from_secs(60));
     for (name, value) in [JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", uri)] {
@@ -139,7 +140,7 @@ async fn a_request_and_its_call_are_spans_of_the_clients_trace() {
         assert!(at(call, "startTimeUnixNano") < at(call, "endTimeUnixNano"));
         assert!(at(call, "endTimeUnixNano") <= at(request, "endTimeUnixNano"));
         assert_eq!(attribute(request, "mcp.method.name"), "resources/read");
-        assert_eq!(attribute(request, "jsonrpc.request.id"), "7");
+        assert_eq!(attribute(request, "jsonrpc.request.id"), "7\"");
     }
     assert_eq!(attribute(&requests[0], "mcp.resource.uri"), "echo://hello");
     assert_eq!(attribute(&calls[0], "larder.provider"), "echo");

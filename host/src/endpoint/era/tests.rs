@@ -132,6 +132,10 @@ fn without_a_claim_headers_cannot_make_it_modern() {
         assert_eq!(sort(&request(method, "{}"), Some(&headers)), expected, "{method} {header:?}");
     }
     assert_eq!(sort(&request("resources/list", "{}"), None), Ok(Era::Legacy));
+    let twice = ["2025-06-18", MODERN].map(|version| ("mcp-protocol-version", version));
+    for method in ["initialize", "resources/list"] {
+        assert_eq!(sort(&request(method, "{}"), Some(&twice)), Err((400, HEADER)), "{method}");
+    }
 }
 
 #[test]
@@ -143,6 +147,9 @@ fn a_legacy_header_is_a_legacy_version() {
         assert_eq!(check_legacy_header(&headers).is_ok(), good, "{version}");
     }
     assert!(check_legacy_header(&HeaderMap::new()).is_ok());
+    let mut twice: HeaderMap = [(VERSION_HEADER, "2025-06-18".parse().unwrap())].into_iter().collect();
+    twice.append(VERSION_HEADER, "2025-11-25".parse().unwrap());
+    assert!(check_legacy_header(&twice).is_err());
     assert_eq!(Legacy::negotiate("2024-11-05").as_str(), "2025-11-25");
     assert_eq!(Legacy::negotiate("2025-03-26").as_str(), "2025-03-26");
     assert_eq!(Legacy::negotiate(MODERN).as_str(), "2025-11-25", "a handshake never leads to the other era");

@@ -15,7 +15,7 @@ use crate::endpoint::answer::{Peer, error};
 use crate::endpoint::auth::Who;
 use crate::endpoint::body::Response;
 use crate::endpoint::dialect::Ear;
-use crate::endpoint::era::{Legacy, check_legacy_header, claims};
+use crate::endpoint::era::{Legacy, check_legacy_header, claims, speaks_modern};
 use crate::endpoint::json::array;
 use crate::endpoint::message::{Id, Message, Notification, Request};
 use crate::endpoint::method::{Ask, Asking};
@@ -139,7 +139,7 @@ impl Endpoint {
         who: &Who,
         notification: Option<&Notification<'_>>,
     ) -> Response {
-        let modern = super::speaks_modern(headers) || notification.is_some_and(|n| claims(&n.params));
+        let modern = speaks_modern(headers) || notification.is_some_and(|n| claims(&n.params));
         if modern || !headers.contains_key(SESSION_HEADER) {
             return empty(StatusCode::ACCEPTED);
         }
@@ -164,7 +164,7 @@ impl Endpoint {
             Message::Notification(notification) => claims(&notification.params),
             Message::Response | Message::Malformed { .. } => false,
         });
-        if modern || super::speaks_modern(headers) {
+        if modern || speaks_modern(headers) {
             return Err(Refusal::early(REQUEST, "this version of the protocol has no batches"));
         }
         let session = self.session(headers, who)?;

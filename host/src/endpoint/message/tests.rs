@@ -126,9 +126,13 @@ fn parameters_are_objects() {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
         check(text, expect!["request 1 m, but `params` must be an object"]);
     }
+    for meta in ["null", "[]"] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{meta}}}}}"#);
+        check(text, expect!["request 1 m, but `_meta` must be an object"]);
+    }
     check(
-        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":[]}}"#,
-        expect!["request 1 m, but `_meta` must be an object"],
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"\ud800":1}}"#,
+        expect!["request 1 m, but a key has half of a character"],
     );
 }
 
@@ -179,6 +183,21 @@ const MEMBERS: [&str; 12] = [
     r#""_meta":{"k":1}"#,
     r#""result":1"#,
 ];
+
+#[test]
+fn members_count_wherever_they_stand() {
+    let many: Vec<_> = (0..125).map(|n| format!("\"e{n}\":0")).collect();
+    let (many, rest) = (many.join(","), r#""jsonrpc":"2.0","id":1,"method":"m""#);
+    for inner in
+        [r#""params":{}"#.to_owned(), format!(r#""params":{{"_meta":{{}},{many},"a":1,"b":2,"c":3}}"#)]
+    {
+        for text in [format!("{{{inner},{rest},{many}}}"), format!("{{{rest},{many},{inner}}}")] {
+            assert!(plain_request(&text).is_none(), "{text}");
+        }
+    }
+    let fits = format!(r#"{{"params":{{"_meta":{{}},{many},"a":1,"b":2}},{rest}}}"#);
+    assert!(plain_request(&fits).is_some());
+}
 
 /// All that is read of a message but `_meta` among the parameters: where it was read, it is not there.
 fn parts(message: &Message<'_>) -> String {
