@@ -5,6 +5,7 @@
 mod approvals;
 mod load;
 mod notes;
+mod orders;
 mod pace;
 mod relist;
 mod round;
@@ -12,17 +13,16 @@ mod sight;
 mod state;
 mod wanted;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::approvals::{Approvals, ApprovalsError, Held, Imports};
 pub use self::load::LARGEST_ASK;
 use self::load::{Load, Loaded};
 use self::notes::{Note, Notes};
+pub use self::orders::{Config, Orders, Terms};
 use self::pace::Pace;
 use self::relist::Relists;
 pub use self::round::{Arrival, Round};
@@ -34,61 +34,12 @@ use crate::drain::Drain;
 use crate::health::{Concerns, Health};
 use crate::metrics::process::thread_time;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::{Approve, Ask, Ceiling, Grant, Ration};
+use crate::policy::Ration;
 use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
 use crate::uri::Uri;
 
 /// Components that are loaded at the same time: one that takes long leaves room for the others.
 const LOADS: usize = 4;
-
-/// What the operator decides about loading.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// The folder with the components.
-    pub plugins: PathBuf,
-    /// Whose it is.
-    pub team: TeamName,
-    /// Providers that the configuration names.
-    pub terms: BTreeMap<ProviderName, Terms>,
-    /// All others.
-    pub default: Terms,
-    /// What none of them gets beyond, whoever approves it.
-    pub ceiling: Arc<Ceiling>,
-    /// How often the folder is looked at when nothing says that it changed.
-    pub poll: Duration,
-    /// Reads what stands beside a component; folders in it are relative to the given one.
-    pub read_ask: fn(&str, &Path) -> Result<Ask, String>,
-    /// That folder: the one with the components, unless they are copied there from where they are written.
-    pub relative_to: PathBuf,
-    /// What was approved beyond the grants.
-    pub approvals: Approvals,
-}
-
-/// On what terms a provider is served.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Terms {
-    /// What it gets.
-    pub grant: Arc<Grant>,
-    /// Decides, before the name does, who keeps a URI that two offer.
-    pub priority: i32,
-    /// Whether what it asks for beyond its grant has to be approved.
-    pub approve: Approve,
-}
-
-/// Where to say what the operator has decided since.
-#[derive(Clone)]
-pub struct Orders {
-    config: watch::Sender<Config>,
-    wake: Arc<Notify>,
-}
-
-impl Orders {
-    /// These are the grants and limits from the next look on, which is at once. The folders stay where they are.
-    pub fn give(&self, config: Config) {
-        self.config.send_replace(config);
-        self.wake.notify_one();
-    }
-}
 
 /// Compares, loads, publishes.
 pub struct Reconcile {
@@ -123,8 +74,8 @@ impl Reconcile {
         let (done, loaded) = mpsc::unbounded_channel();
         let (team, poll) = (config.team.clone(), config.poll);
         let most = ration.as_ref().map_or(usize::MAX, |ration| ration.quota().providers as usize);
-        let orders = Orders { config: watch::Sender::new(config), wake: Arc::default() };
-        let ordered = orders.config.subscribe();
+        let orders = Orders::new(config);
+        let ordered = orders.config();
         let config = ordered.borrow().clone();
         let notes = Notes::new(config.approvals.clone(), team.clone(), drain.clone());
         let load = Load {
@@ -138,7 +89,7 @@ impl Reconcile {
             approvals: config.approvals.clone(),
             turns: Semaphore::new(LOADS),
             checks: Semaphore::new(1),
-            wake: orders.wake.clone(),
+            wake: orders.wake(),
             ration,
             done,
         };
@@ -177,7 +128,7 @@ impl Reconcile {
 
     /// Says "look again".
     pub fn wake(&self) -> Arc<Notify> {
-        self.orders.wake.clone()
+        self.orders.wake()
     }
 
     /// Where to say what is decided since.

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::message::{Params, Request};
 use super::method::Method;
-use super::refusal::{HEADER, PARAMS, REQUEST, Refusal, clip};
+use super::refusal::{HEADER, PARAMS, REQUEST, Refusal, VERSION, clip};
 use super::scan::Json;
 
 /// The revision without a handshake.
@@ -98,7 +98,7 @@ fn modern(request: &Request<'_>, claim: Json<'_>, headers: Option<&HeaderMap>) -
         return Err(mismatch("MCP-Protocol-Version", header, &claim));
     }
     if claim != MODERN {
-        return Err(Refusal::version(&claim));
+        return Err(not_spoken(&claim));
     }
     if let Some(headers) = confirming {
         if header.is_none() {
@@ -240,6 +240,13 @@ pub(super) fn check_legacy_header(headers: &HeaderMap) -> Result<(), Refusal> {
         )),
         _ => Ok(()),
     }
+}
+
+fn not_spoken(claim: &str) -> Refusal {
+    Refusal::early(VERSION, "unsupported protocol version: use one of data.supported").with_data(|data| {
+        data.texts("supported", std::iter::once(MODERN).chain(LEGACY));
+        data.text("requested", &clip(claim, 100));
+    })
 }
 
 fn mismatch(header: &str, value: Option<&str>, body: &str) -> Refusal {

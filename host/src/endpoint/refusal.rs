@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::era::{LEGACY, MODERN};
 use super::fields::BadFields;
 use super::json::{Object, object};
 use crate::gateway::Error;
@@ -91,13 +90,6 @@ impl Refusal {
         refusal.with_status(StatusCode::SERVICE_UNAVAILABLE).with_data(|data| {
             data.text("kind", "overloaded");
             data.integer("retryAfterMs", 1_000);
-        })
-    }
-
-    pub(super) fn version(requested: &str) -> Self {
-        Self::early(VERSION, "unsupported protocol version: use one of data.supported").with_data(|data| {
-            data.texts("supported", std::iter::once(MODERN).chain(LEGACY));
-            data.text("requested", &clip(requested, 100));
         })
     }
 
