@@ -134,6 +134,7 @@ impl Options {
 fn run(words: &[&str]) -> Result<()> {
     let options = Options::read(words)?;
     let places = options.places()?;
+    places.forget()?;
     let about = about(&places, &options);
     process::stay_on(1)?;
     let reads = match options.overload {

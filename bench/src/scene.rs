@@ -68,7 +68,7 @@ impl Places {
             fs::remove_dir_all(&at)?;
         }
         fs::create_dir_all(at.join("plugins"))?;
-        let cache = self.scratch.join("cache");
+        let cache = self.cache();
         let mut config = format!(
             "plugins = \"plugins\"\nstate_dir = \"state\"\n[server]\nconnections = {connections}\n\
              [server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = {:?}\n",
@@ -80,6 +80,19 @@ impl Places {
         }
         fs::write(at.join("larder.toml"), config)?;
         Ok(at)
+    }
+
+    /// Deletes what was compiled for earlier runs: nothing depends on how many there were.
+    pub(crate) fn forget(&self) -> Result<()> {
+        let cache = self.cache();
+        match cache.exists() {
+            true => fs::remove_dir_all(&cache).with_context(|| cache.display().to_string()),
+            false => Ok(()),
+        }
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.scratch.join("cache")
     }
 
     /// Larder with a scene.

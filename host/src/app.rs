@@ -47,6 +47,9 @@ const LAST: Duration = Duration::from_secs(3);
 /// How long those who look may take to hear of it.
 const LAST_LOOK: Duration = Duration::from_millis(500);
 
+/// When, after the start, old files of the cache are looked for.
+const TIDY: Duration = Duration::from_secs(10);
+
 /// How long teams wait for one another at the start.
 const START: Duration = Duration::from_secs(10);
 
@@ -123,6 +126,13 @@ pub enum RunError {
     Broke,
 }
 
+/// At the start there is more to do than to look through thousands of files that may be old.
+async fn tidy(sandbox: Arc<Sandbox>, drain: Drain) {
+    if drain.unless_stopping(tokio::time::sleep(TIDY)).await.is_some() {
+        drain.spawn_blocking(move || sandbox.tidy());
+    }
+}
+
 fn advice(error: &io::Error, place: &str) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -171,6 +181,7 @@ impl App {
         let leashes = [&drain, &last, &outlook].map(Drain::leash);
         let health = Health::default();
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
+        drain.spawn(tidy(sandbox.clone(), drain.clone()));
         let metrics = sandbox.metrics().clone();
         let (watched_uris, lookout) = (config.watched_uris, config.lookout.clone());
         let ground = Ground { sandbox, drain: drain.clone(), health: health.clone(), watched_uris, lookout };

@@ -218,6 +218,11 @@ impl Sandbox {
         self.warm.forget(revision);
     }
 
+    /// Deletes of what was compiled what nobody used for long. It holds its thread.
+    pub fn tidy(&self) {
+        self.compiler.tidy();
+    }
+
     /// The threads for a provider that was granted folders.
     pub fn threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<Threads> {
         self.threads.of(team, provider)

@@ -90,7 +90,7 @@ impl Cache {
         })?;
         let mut settings = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut settings);
-        let cache = Self {
+        Ok(Self {
             folder,
             _temporary: temporary,
             key,
@@ -98,9 +98,7 @@ impl Cache {
             settings: settings.finish(),
             config: config.clone(),
             used: Mutex::default(),
-        };
-        cache.sweep(u64::MAX);
-        Ok(cache)
+        })
     }
 
     /// The compiled form of this component, if there is one that can be trusted.

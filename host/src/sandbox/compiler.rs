@@ -101,6 +101,11 @@ impl Compiler {
         let _ = self.aside(move |cache| cache.disown(&stamp)).await;
     }
 
+    /// Deletes what nobody used for long. It holds its thread.
+    pub(super) fn tidy(&self) {
+        self.cache.tidy();
+    }
+
     /// What this team's component with this digest is, compiled.
     pub(super) async fn component(
         &self,

@@ -16,6 +16,11 @@ struct Idle {
 }
 
 impl Cache {
+    /// Deletes what was not used for long, and what was left behind.
+    pub(in crate::sandbox) fn tidy(&self) {
+        self.sweep(u64::MAX);
+    }
+
     /// Brings the entries below `size` bytes if it can.
     pub(super) fn sweep(&self, size: u64) {
         let now = SystemTime::now();

@@ -215,10 +215,10 @@ fn what_was_not_used_for_long_goes() {
     let seal = cache.seal(&cache.name(digest));
     std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
     assert!(cache.find(digest).is_some());
-    drop(folder.open());
+    folder.open().tidy();
     assert!(path.exists(), "it was used just now");
     std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
-    drop(folder.open());
+    folder.open().tidy();
     assert!(!path.exists());
 }
 
@@ -308,6 +308,6 @@ fn what_is_known_of_a_file_is_ours_and_of_that_file() {
     cache.remember(&a, &Digest::of(b"a")).unwrap();
     let then = SystemTime::now() - Duration::from_secs(7200);
     std::fs::File::open(note(&a)).unwrap().set_modified(then).unwrap();
-    drop(folder.open());
+    folder.open().tidy();
     assert!(!note(&a).exists());
 }
