@@ -263,7 +263,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Here it is not.
-    pub(super) fn wrong(&self) -> NotJson {
+    fn wrong(&self) -> NotJson {
         NotJson::At(self.at)
     }
 }

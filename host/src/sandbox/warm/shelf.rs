@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Owner;
 use crate::resource::Caller;
 
-/// Over how many looks one waits.
+/// Over how many looks one waits: with one each five seconds, half a minute.
 const LOOKS: u64 = 6;
 /// How many wait for one caller of one revision.
 const EACH: usize = 8;
