@@ -34,6 +34,7 @@ usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --scratc
   --json             print JSON
   --only NAME        only these contestants (and the floor): may be repeated
   --reads            only the reads
+  --against FILE     another build of larder, measured in the same rounds
   --overload         only what is accepted while there is too much
   --large FILE       the component that is changed, with `revision-00000000` in it
   --rooms FOLDER     where Criterion left what it measured
@@ -77,6 +78,7 @@ struct Options {
     rooms: Option<PathBuf>,
     bare: Option<PathBuf>,
     larder: Option<PathBuf>,
+    against: Option<PathBuf>,
     guests: Option<PathBuf>,
     fixtures: Option<PathBuf>,
     scratch: Option<PathBuf>,
@@ -103,6 +105,7 @@ impl Options {
                 "--rooms" => options.rooms = Some(value()?),
                 "--bare" => options.bare = Some(value()?),
                 "--larder" => options.larder = Some(value()?),
+                "--against" => options.against = Some(value()?),
                 "--guests" => options.guests = Some(value()?),
                 "--fixtures" => options.fixtures = Some(value()?),
                 "--scratch" => options.scratch = Some(value()?),
@@ -121,6 +124,7 @@ impl Options {
         };
         let places = Places {
             larder: needed(&self.larder, "--larder")?,
+            against: self.against.clone(),
             guests: needed(&self.guests, "--guests")?,
             fixtures: needed(&self.fixtures, "--fixtures")?,
             bare: self.bare.clone(),

@@ -24,7 +24,8 @@ const LATER: Duration = Duration::from_millis(150);
 /// How often these look whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// Nobody gets an answer of it.
-const SLOW: &str = "[provider.slow.limits]\ncalls = 4\nwaiting = 4\nqueue = \"1h\"\nwall = \"1h\"\n";
+const SLOW: &str =
+    "[provider.slow.limits]\nconcurrency = 4\nqueue_length = 4\nqueue_timeout = \"1h\"\ntimeout = \"1h\"\n";
 
 /// What the flood is made of, and how it is refused.
 #[derive(Debug, Clone, Copy)]

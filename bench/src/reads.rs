@@ -36,9 +36,15 @@ pub(crate) enum Contestant {
     BareReused,
     /// hyper with a new guest for each call.
     BareFresh,
+    /// The program of `--against`, with a cached response.
+    OtherCached,
+    /// The same, with reused guests.
+    OtherReused,
+    /// The same, with a fresh guest for each call.
+    OtherFresh,
 }
 
-pub(crate) const ALL: [Contestant; 10] = [
+pub(crate) const ALL: [Contestant; 13] = [
     Contestant::Floor,
     Contestant::Sdk,
     Contestant::Cached,
@@ -49,6 +55,9 @@ pub(crate) const ALL: [Contestant; 10] = [
     Contestant::BareKept,
     Contestant::BareReused,
     Contestant::BareFresh,
+    Contestant::OtherCached,
+    Contestant::OtherReused,
+    Contestant::OtherFresh,
 ];
 
 impl Contestant {
@@ -64,6 +73,9 @@ impl Contestant {
             Self::BareKept => "bare kept",
             Self::BareReused => "bare reused",
             Self::BareFresh => "bare fresh",
+            Self::OtherCached => "other cached",
+            Self::OtherReused => "other reused",
+            Self::OtherFresh => "other fresh",
         }
     }
 
@@ -77,7 +89,7 @@ impl Contestant {
     /// What a bare server is told to do with its guests.
     fn bare(self) -> Option<&'static str> {
         match self {
-            Self::BareKept => Some("kept"),
+            Self::BareKept => Some("cached"),
             Self::BareReused => Some("reused"),
             Self::BareFresh => Some("fresh"),
             _ => None,
@@ -159,6 +171,8 @@ struct Field {
     sdk: Server,
     python: Server,
     javascript: Server,
+    /// The program of `--against`, with the same providers.
+    other: Option<Server>,
     /// Where there is a program for them.
     bare: BTreeMap<Contestant, Server>,
 }
@@ -176,6 +190,11 @@ pub(crate) fn measure(places: &Places, plan: Plan, only: &[Contestant]) -> Resul
         sdk: own(&["sdk".as_ref()])?,
         python: example("python")?,
         javascript: example("javascript")?,
+        other: places
+            .against
+            .as_deref()
+            .map(|program| places.serve_with(program, "against", &roles))
+            .transpose()?,
         bare: bare(places)?,
     };
     plan.cases().into_iter().map(|case| field.race(places, plan, case, only)).collect()
@@ -225,6 +244,7 @@ impl Field {
             Contestant::BareKept | Contestant::BareReused | Contestant::BareFresh => {
                 self.bare.get(&contestant)
             }
+            Contestant::OtherCached | Contestant::OtherReused | Contestant::OtherFresh => self.other.as_ref(),
         }
     }
 }
@@ -245,10 +265,10 @@ const REUSE: &str = "guests = \"reuse\"";
 /// Asks once, and looks at the answer closely.
 fn question(contestant: Contestant, to: SocketAddr, case: Case) -> Result<Question> {
     let uri = match contestant {
-        Contestant::Floor | Contestant::Fresh => case.document.uri("fresh"),
+        Contestant::Floor | Contestant::Fresh | Contestant::OtherFresh => case.document.uri("fresh"),
         Contestant::Sdk => case.document.uri("sdk"),
-        Contestant::Cached => case.document.uri("cached"),
-        Contestant::Reused => case.document.uri("reused"),
+        Contestant::Cached | Contestant::OtherCached => case.document.uri("cached"),
+        Contestant::Reused | Contestant::OtherReused => case.document.uri("reused"),
         Contestant::Python | Contestant::JavaScript => "changelog://releases/0.1.0/json".to_owned(),
         // Nobody tells its guest another authority.
         Contestant::BareKept | Contestant::BareReused | Contestant::BareFresh => case.document.uri("sized"),

@@ -17,6 +17,8 @@ pub(crate) const CONNECTIONS: usize = 2100;
 pub(crate) struct Places {
     /// The server, built for release.
     pub(crate) larder: PathBuf,
+    /// Another build of the server, to compare with.
+    pub(crate) against: Option<PathBuf>,
     /// Components of the tests.
     pub(crate) guests: PathBuf,
     /// Components of each language.
@@ -97,7 +99,18 @@ impl Places {
 
     /// Larder with a scene.
     pub(crate) fn serve(&self, scene: &Path) -> Result<Server> {
-        let mut serve = Command::new(&self.larder);
+        Self::start(&self.larder, scene)
+    }
+
+    /// Another build of the server with these providers, in a scene and with a cache of its own.
+    pub(crate) fn serve_with(&self, program: &Path, name: &str, roles: &[Role]) -> Result<Server> {
+        let own = Self { scratch: self.scratch.join(name), ..self.clone() };
+        fs::create_dir_all(&own.scratch)?;
+        Self::start(program, &own.scene("rust", roles)?)
+    }
+
+    fn start(program: &Path, scene: &Path) -> Result<Server> {
+        let mut serve = Command::new(program);
         serve.current_dir(scene).args(["serve", "--config", "larder.toml", "--listen", "127.0.0.1:0"]);
         Server::start(&mut serve)
     }

@@ -129,6 +129,25 @@ impl Results {
         all.into_iter().flatten().collect()
     }
 
+    /// Each case beside the same case of the other build: p10, median and p90 of the ratios, round by round.
+    fn against(&self) -> Vec<(crate::reads::Case, &'static str, [f64; 3])> {
+        use Contestant::{Cached, Fresh, OtherCached, OtherFresh, OtherReused, Reused};
+        let pairs = [(Cached, OtherCached), (Reused, OtherReused), (Fresh, OtherFresh)];
+        let rows = self.reads.iter().flat_map(|measured| {
+            pairs.into_iter().filter_map(move |(one, other)| {
+                let (mine, others) = (measured.windows.get(&one)?, measured.windows.get(&other)?);
+                let ratio = mine.iter().zip(others).map(|(a, b)| a.per_cpu_second() / b.per_cpu_second());
+                let ratios: Vec<f64> = ratio.collect();
+                Some((
+                    measured.case,
+                    one.word(),
+                    [0.1, 0.5, 0.9].map(|part| quantile(ratios.iter().copied(), part)),
+                ))
+            })
+        });
+        rows.collect()
+    }
+
     pub(crate) fn print(&self) {
         println!("\n## Where it stands\n");
         for (name, value) in &self.about {
@@ -179,6 +198,19 @@ impl Results {
         for limit in limits {
             println!("| {} | {:.2} | {:.2} |", limit.what, limit.alone, limit.with_protocol);
         }
+        let against = self.against();
+        if !against.is_empty() {
+            println!(
+                "\n## Against the other build\n\nRequests per second of processor time, this build / the other.\n"
+            );
+            println!(
+                "| document | connections | era | what | ratio | p10-p90 |\n|---|---:|---|---|---:|---|"
+            );
+        }
+        for (case, what, [low, middle, high]) in against {
+            let (document, connections, era) = (case.document, case.connections, case.era.word());
+            println!("| {document} | {connections} | {era} | {what} | {middle:.3} | {low:.2}-{high:.2} |");
+        }
         if !self.overload.is_empty() {
             println!(
                 "\n## Too much\n\nLatency of what is accepted, at an even pace, alone and beside what is refused.\n"
@@ -222,12 +254,17 @@ impl Results {
             self.about.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
         let rooms: serde_json::Map<_, _> =
             self.rooms.iter().map(|(name, median)| (name.to_owned(), median.into())).collect();
+        let against = self.against().into_iter().map(|(case, what, [low, middle, high])| {
+            json!({"document": case.document.to_string(), "connections": case.connections, "era": case.era.word(),
+                "what": what, "ratio": middle, "p10": low, "p90": high})
+        });
+        let against: Vec<Value> = against.collect();
         let limits = self.limits().into_iter().map(
             |limit| json!({"what": limit.what, "alone": limit.alone, "with_protocol": limit.with_protocol}),
         );
         json!({"about": about, "targets": targets.collect::<Vec<_>>(), "reads": reads.collect::<Vec<_>>(),
             "life": life, "overload": overload.collect::<Vec<_>>(), "rooms_ns": rooms,
-            "at_most": limits.collect::<Vec<_>>()})
+            "against": against, "at_most": limits.collect::<Vec<_>>()})
     }
 }
 

@@ -1,8 +1,8 @@
-//! What operators and their machines look at: is it alive, is it ready, numbers, and what is served. A listener of
-//! its own, with no way from here to change anything and none from MCP to here.
+//! The admin listener for operators and monitoring: liveness, readiness, metrics and status. It is separate
+//! from the MCP listener and read-only.
 
-mod answer;
-mod door;
+mod access;
+mod routes;
 mod status;
 
 use std::io;
@@ -17,122 +17,124 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use self::door::Door;
-pub use self::status::{Grants, HeldBack, LastError, Provider, Rejected, Status, Team};
+use self::access::AccessPolicy;
+pub use self::status::{Grants, LastError, PendingApproval, Provider, Rejected, Status, Team};
 use crate::catalog::Reader;
 use crate::drain::Drain;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::name::Digest;
 
-/// Connections at the same time. Those who look here are few.
-const CONNECTIONS: usize = 32;
-/// How long one connection may last, with all that is asked over it.
-const LONGEST: Duration = Duration::from_secs(30);
-/// A pause when the system gives no more connections.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// Maximum number of concurrent connections. The admin address has few clients.
+const MAX_CONNECTIONS: usize = 32;
+/// Maximum lifetime of a connection.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long to wait after `accept` failed.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// What the operator decides about it.
+/// The configuration of the admin listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where it listens; none where it does not.
+    /// The address to listen on; `None` if it is off.
     pub listen: Option<SocketAddr>,
-    /// Whether somebody wrote that address down: then a taken one is an error, and not only a warning.
-    pub is_written: bool,
-    /// Names under which it is reached, besides those of this machine and addresses.
+    /// Whether the address is in the configuration file. If it is in use, this decides between an error and a
+    /// warning.
+    pub is_explicit: bool,
+    /// Host names that requests may have, besides loopback names and IP addresses.
     pub hosts: Vec<String>,
-    /// The digest of the token that whoever looks here has to show.
+    /// The digest of the token that `/metrics` and `/status` require; `None` if they require none.
     pub token: Option<Digest>,
 }
 
-/// A team as it is looked at.
+/// What the admin listener shows of a team.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct TeamView {
     /// The folder with its components.
     pub plugins: PathBuf,
-    /// What is served of it.
+    /// Its catalog.
     pub catalog: Reader,
 }
 
-/// Answers those who look. Clones are the same.
+/// The admin service. Clones share their state.
 #[derive(Clone)]
 pub struct Admin(Arc<Inner>);
 
 struct Inner {
-    door: Door,
-    teams: Vec<Shown>,
+    access_policy: AccessPolicy,
+    teams: Vec<TeamView>,
     metrics: Metrics,
     health: Health,
-    /// Of all else: whether it is stopping is what is told here.
-    house: Drain,
+    /// The drain of the rest of the server, whose state `/readyz` reports.
+    server_drain: Drain,
     drain: Drain,
 }
 
 impl Admin {
-    /// Nobody can reach it yet. Its tasks are in a drain of their own, so that it can tell of the end of `house`.
+    /// Creates the service without a listener. Its tasks run in a drain of their own, so that it can still
+    /// report while `server_drain` stops.
     pub fn new(
         config: &Config,
-        teams: Vec<Shown>,
+        teams: Vec<TeamView>,
         metrics: Metrics,
         health: Health,
-        house: Drain,
+        server_drain: Drain,
         drain: Drain,
     ) -> Self {
-        let door = Door::new(&config.hosts, config.token);
-        Self(Arc::new(Inner { door, teams, metrics, health, house, drain }))
+        let access_policy = AccessPolicy::new(&config.hosts, config.token);
+        Self(Arc::new(Inner { access_policy, teams, metrics, health, server_drain, drain }))
     }
 
-    /// Answers until its own drain stops.
+    /// Serves requests until its own drain stops.
     pub async fn serve(self, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let connection_slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
-            let next = async {
-                let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
-                Ok::<_, io::Error>((place, listener.accept().await?.0))
+            let accept = async {
+                let slot = connection_slots.clone().acquire_owned().await.map_err(io::Error::other)?;
+                Ok::<_, io::Error>((slot, listener.accept().await?.0))
             };
             let accepted = tokio::select! {
                 () = self.0.drain.stopping() => return,
-                accepted = next => accepted,
+                accepted = accept => accepted,
             };
             match accepted {
-                Ok((place, stream)) => {
+                Ok((slot, stream)) => {
                     let admin = self.clone();
                     self.0.drain.spawn(async move {
-                        admin.connection(stream).await;
-                        drop(place);
+                        admin.serve_connection(stream).await;
+                        drop(slot);
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "no connection could be accepted on the admin address");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    tracing::warn!(%error, "cannot accept a connection on the admin address");
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
     }
 
-    async fn connection(self, stream: TcpStream) {
-        // One request for each connection: nobody keeps a place that he does not use.
-        let answer = service_fn(|request| {
-            let answer = self.answer(&request);
-            async move { Ok::<_, std::convert::Infallible>(answer) }
+    async fn serve_connection(self, stream: TcpStream) {
+        // One request per connection, so that idle connections do not use up the limit.
+        let service = service_fn(|request| {
+            let response = self.handle(&request);
+            async move { Ok::<_, std::convert::Infallible>(response) }
         });
-        let serving = http1::Builder::new()
+        let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(LONGEST)
+            .header_read_timeout(CONNECTION_TIMEOUT)
             .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), answer);
-        let mut serving = std::pin::pin!(serving);
-        let ended = tokio::time::timeout(LONGEST, async {
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::time::timeout(CONNECTION_TIMEOUT, async {
             tokio::select! {
-                ended = serving.as_mut() => ended,
+                ended = connection.as_mut() => ended,
                 () = self.0.drain.stopping() => {
-                    serving.as_mut().graceful_shutdown();
-                    serving.await
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
                 }
             }
         });
         if let Ok(Err(error)) = ended.await {
-            tracing::debug!(%error, "a connection to the admin address broke");
+            tracing::debug!(%error, "a connection to the admin address failed");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The audit log: one line of JSON for each read, whoever answered it. Room for a line is taken before anything is
-//! read, and one task writes; what happens when it cannot keep up, or cannot write, is the operator's choice.
+//! The audit log: one line of JSON for each read, whether a provider or the cache answered it. A slot in the
+//! queue is reserved before anything is read, and one task writes the lines. The operator decides whether
+//! reads wait or lines are dropped when the log cannot be written, or not fast enough.
 
-mod file;
+mod log_file;
 mod writer;
 
 use std::borrow::Cow;
@@ -17,72 +18,72 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use self::file::File;
-use self::writer::Writer;
+use self::log_file::LogFile;
+use self::writer::LogWriter;
 use crate::drain::Drain;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::name::{Digest, TeamName, Teams};
 
-/// Lines that wait to be written.
-const WAITING: usize = 1_024;
+/// Capacity of the queue in lines.
+const QUEUE_CAPACITY: usize = 1_024;
 
-/// What the operator decides about it.
+/// Configuration of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where the lines go; none for nowhere.
+    /// The target of the lines; none to disable the log.
     pub to: Option<Target>,
-    /// What happens when lines cannot be written as fast as they come, or not at all.
+    /// What happens when lines cannot be written, or not fast enough.
     pub on_full: OnFull,
 }
 
-/// Where lines go.
+/// Where lines are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// To a file, which is made if it is not there, for its owner only.
+    /// A file. It is created with access for its owner only.
     File(PathBuf),
-    /// To stderr, between the lines of the log.
+    /// Stderr, mixed with the server's log.
     Stderr,
 }
 
-/// What happens when there is no room for another line.
+/// What happens when the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFull {
-    /// Reads wait: nothing is read that does not stand in the log.
+    /// Reads wait: nothing is read that is not recorded.
     Wait,
-    /// Lines are left out, counted, and the log says so: no read waits for a disk.
+    /// Lines are dropped and counted, and the server's log contains a message: no read waits for a disk.
     Drop,
 }
 
-/// One read.
+/// The record of one read.
 #[derive(Debug, Serialize)]
-pub struct Line<'a> {
-    /// When it was answered.
+pub struct AuditLine<'a> {
+    /// The time at which the read ended.
     #[serde(serialize_with = "time")]
     pub time: SystemTime,
-    /// The request's id, as the client wrote it.
+    /// The id of the request, as the client sent it.
     pub request: Option<&'a RawValue>,
     /// The subject of the credential.
     pub subject: Option<&'a str>,
-    /// The team of the provider; where none was asked, all teams of the caller, with commas between them.
+    /// The team of the provider; if none was called, all teams of the caller, separated by commas.
     pub team: Cow<'a, str>,
-    /// What was asked for.
+    /// The requested URI.
     pub uri: &'a str,
-    /// Whether the URI is longer than what stands here of it.
+    /// Whether the URI was truncated.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub uri_cut: bool,
-    /// The provider that answered, or that was asked last.
+    /// The provider that was called last.
     pub provider: Option<&'a str>,
     /// The digest of its component.
     #[serde(serialize_with = "digest")]
     pub digest: Option<Digest>,
-    /// How it ended.
+    /// The outcome of the read.
     pub outcome: &'static str,
-    /// Whether the answer was known, and the provider not asked.
+    /// Whether the response came from the cache.
     pub cached: bool,
     /// Bytes of content.
     pub bytes: u64,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub ms: f64,
 }
 
@@ -97,45 +98,47 @@ fn digest<S: Serializer>(digest: &Option<Digest>, to: S) -> Result<S::Ok, S::Err
     }
 }
 
-/// The log takes no more lines, and reads are to leave one each.
+/// The audit log is closed, and reads that cannot be recorded are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the audit log is closed: the server is ending")]
-pub struct Closed;
+#[error("the audit log is closed: the server is shutting down")]
+pub struct LogClosed;
 
-/// The way to the log. Clones are the same log.
+/// Handle to the audit log. Clones share one log.
 #[derive(Debug, Clone, Default)]
-pub struct Audit(Option<Arc<Inner>>);
+pub struct AuditLog(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    lines: mpsc::Sender<Waiting>,
-    /// What each team may have of the places; empty where nobody is there to share with.
+    lines: mpsc::Sender<QueuedLine>,
+    /// The share of the queue for each team; empty if there is only one team.
     shares: BTreeMap<TeamName, Arc<Semaphore>>,
     on_full: OnFull,
     metrics: Metrics,
-    /// Whether it was said already that lines are left out.
-    dropping: Arc<AtomicBool>,
+    /// Whether the message that lines are dropped was logged.
+    is_dropping: Arc<AtomicBool>,
     reopen: Arc<Notify>,
 }
 
-/// A line on its way, and what it takes of its team's share until it is taken out.
+/// A line in the queue, and the permit for its team's share, which is released when the line leaves the
+/// queue.
 #[derive(Debug)]
-struct Waiting {
+struct QueuedLine {
     bytes: Vec<u8>,
     _share: Option<OwnedSemaphorePermit>,
 }
 
-/// Room for one line.
+/// A reserved slot for one line.
 #[derive(Debug)]
-pub struct Place {
-    permit: Option<OwnedPermit<Waiting>>,
+pub struct AuditSlot {
+    permit: Option<OwnedPermit<QueuedLine>>,
     share: Option<OwnedSemaphorePermit>,
     audit: Arc<Inner>,
 }
 
-impl Audit {
-    /// Opens the log. Its task writes until this drain stops, and then what is left. Where it cannot, health tells. Of
-    /// several teams each has a share of the room, so that the reads of one never wait for those of another.
+impl AuditLog {
+    /// Opens the log, and starts the task that writes it. When the drain stops, the task writes what is left.
+    /// Failures are reported to health. Each of several teams has a share of the queue, so that the reads of
+    /// one never wait for those of another.
     pub fn open<'a>(
         config: &Config,
         teams: impl IntoIterator<Item = &'a TeamName>,
@@ -143,61 +146,61 @@ impl Audit {
         drain: &Drain,
     ) -> io::Result<Self> {
         let Some(target) = &config.to else { return Ok(Self::default()) };
-        let file = File::open(target)?;
-        let (lines, waiting) = mpsc::channel(WAITING);
-        let (dropping, reopen) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
-        let writer = Writer {
+        let file = LogFile::open(target)?;
+        let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
+        let (is_dropping, reopen) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
+        let writer = LogWriter {
             file: Some(file),
-            waiting,
+            queue,
             on_full: config.on_full,
             metrics: metrics.clone(),
             health,
-            is_wrong: false,
-            dropping: dropping.clone(),
+            has_failed: false,
+            is_dropping: is_dropping.clone(),
             reopen: reopen.clone(),
             drain: drain.clone(),
         };
         drain.spawn(writer.run());
         let (shares, on_full) = (shares(teams), config.on_full);
-        Ok(Self(Some(Arc::new(Inner { lines, shares, on_full, metrics, dropping, reopen }))))
+        Ok(Self(Some(Arc::new(Inner { lines, shares, on_full, metrics, is_dropping, reopen }))))
     }
 
-    /// Opens the file anew, at once: for one who has moved it.
-    pub fn reopen(&self) -> Option<Arc<Notify>> {
+    /// Returns a signal that makes the task reopen the file at once, for log rotation.
+    pub fn reopen_signal(&self) -> Option<Arc<Notify>> {
         self.0.as_ref().map(|audit| audit.reopen.clone())
     }
 
-    /// Takes room for a line about a caller of these teams, for which it may have to wait. None where nothing is
-    /// audited. Where reads wait for the log, there is none without it: not at the end either.
-    pub async fn place(&self, teams: Option<&Teams>) -> Result<Option<Place>, Closed> {
+    /// Reserves a slot for a line about a caller of these teams, and may wait for one. Returns `None` without
+    /// an audit log. With [`OnFull::Wait`] there is never a read without a slot, not even during shutdown.
+    pub async fn reserve(&self, teams: Option<&Teams>) -> Result<Option<AuditSlot>, LogClosed> {
         let Some(audit) = self.0.clone() else { return Ok(None) };
-        let room = match audit.on_full {
-            OnFull::Wait => Some(audit.wait(teams).await?),
-            OnFull::Drop => audit.at_once(teams),
+        let reservation = match audit.on_full {
+            OnFull::Wait => Some(audit.reserve(teams).await?),
+            OnFull::Drop => audit.try_reserve(teams),
         };
-        let (permit, share) = room.map_or((None, None), |(permit, share)| (Some(permit), share));
-        Ok(Some(Place { permit, share, audit }))
+        let (permit, share) = reservation.map_or((None, None), |(permit, share)| (Some(permit), share));
+        Ok(Some(AuditSlot { permit, share, audit }))
     }
 }
 
-type Room = (OwnedPermit<Waiting>, Option<OwnedSemaphorePermit>);
+type Reservation = (OwnedPermit<QueuedLine>, Option<OwnedSemaphorePermit>);
 
 impl Inner {
-    /// Of the caller's teams that have a share, with the shares.
+    /// Returns the shares of these teams.
     fn shares<'a>(&'a self, teams: Option<&'a Teams>) -> impl Iterator<Item = &'a Arc<Semaphore>> {
         teams.into_iter().flat_map(Teams::iter).filter_map(|team| self.shares.get(team))
     }
 
-    async fn wait(&self, teams: Option<&Teams>) -> Result<Room, Closed> {
+    async fn reserve(&self, teams: Option<&Teams>) -> Result<Reservation, LogClosed> {
         let free = self.shares(teams).find_map(|share| share.clone().try_acquire_owned().ok());
         let share = match (free, self.shares(teams).next()) {
-            (None, Some(first)) => Some(first.clone().acquire_owned().await.map_err(|_| Closed)?),
+            (None, Some(first)) => Some(first.clone().acquire_owned().await.map_err(|_| LogClosed)?),
             (free, _) => free,
         };
-        Ok((self.lines.clone().reserve_owned().await.map_err(|_| Closed)?, share))
+        Ok((self.lines.clone().reserve_owned().await.map_err(|_| LogClosed)?, share))
     }
 
-    fn at_once(&self, teams: Option<&Teams>) -> Option<Room> {
+    fn try_reserve(&self, teams: Option<&Teams>) -> Option<Reservation> {
         let share = match self.shares(teams).next() {
             Some(_) => Some(self.shares(teams).find_map(|share| share.clone().try_acquire_owned().ok())?),
             None => None,
@@ -211,31 +214,29 @@ fn shares<'a>(teams: impl IntoIterator<Item = &'a TeamName>) -> BTreeMap<TeamNam
     if teams.len() < 2 {
         return BTreeMap::new();
     }
-    let each = (WAITING / teams.len()).max(1);
+    let each = (QUEUE_CAPACITY / teams.len()).max(1);
     teams.into_iter().map(|team| (team.clone(), Arc::new(Semaphore::new(each)))).collect()
 }
 
-impl Place {
-    /// Hands the line over. It waits for nothing.
-    pub fn write(self, line: &Line<'_>) {
+impl AuditSlot {
+    /// Queues the line, without waiting.
+    pub fn write(self, line: &AuditLine<'_>) {
         let bytes = serde_json::to_vec(line).map(|mut bytes| {
             bytes.push(b'\n');
             bytes
         });
         match (self.permit, bytes) {
             (Some(permit), Ok(bytes)) => {
-                permit.send(Waiting { bytes, _share: self.share });
+                permit.send(QueuedLine { bytes, _share: self.share });
             }
             (_, Err(error)) => {
-                self.audit.metrics.house().audit.failed.one();
-                tracing::error!(%error, "a line of the audit log cannot be written as JSON");
+                self.audit.metrics.server().audit.failed.increment();
+                tracing::error!(%error, "cannot serialize an audit log line");
             }
             (None, Ok(_)) => {
-                self.audit.metrics.house().audit.dropped.one();
-                if !self.audit.dropping.swap(true, Ordering::Relaxed) {
-                    tracing::error!(
-                        "the audit log cannot keep up: lines are left out, and counted in larder_audit_lines_total"
-                    );
+                self.audit.metrics.server().audit.dropped.increment();
+                if !self.audit.is_dropping.swap(true, Ordering::Relaxed) {
+                    tracing::error!("audit log lines are dropped; see larder_audit_lines_total");
                 }
             }
         }
@@ -256,31 +257,31 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let to = Some(Target::File(folder.path().join("log")));
         let drain = Drain::new();
-        let seen = (Metrics::default(), Health::default());
-        let audit = Audit::open(&Config { to, on_full }, &names, seen, &drain).unwrap();
-        // Whether there is room now, which is kept.
-        let mut kept = Vec::new();
-        let mut has_room = |teams: &Teams| {
-            let place = unconstrained(audit.place(Some(teams))).now_or_never();
-            let place = place.and_then(Result::ok).flatten();
-            let has = place.as_ref().is_some_and(|place| place.permit.is_some());
-            kept.extend(place);
-            has
+        let observers = (Metrics::default(), Health::default());
+        let audit = AuditLog::open(&Config { to, on_full }, &names, observers, &drain).unwrap();
+        // Reserves a slot and keeps it. Returns whether one was free.
+        let mut slots = Vec::new();
+        let mut reserves = |teams: &Teams| {
+            let slot = unconstrained(audit.reserve(Some(teams))).now_or_never();
+            let slot = slot.and_then(Result::ok).flatten();
+            let has_permit = slot.as_ref().is_some_and(|slot| slot.permit.is_some());
+            slots.extend(slot);
+            has_permit
         };
-        let mine = (0..WAITING).take_while(|_| has_room(&a)).count();
-        assert_eq!(mine, WAITING / 3);
-        assert!(has_room(&b) && has_room(&c), "who has used up his share leaves the others theirs");
-        // Who belongs to both has room where either has.
-        assert_eq!((0..WAITING).take_while(|_| has_room(&both)).count(), WAITING / 3 - 1);
-        assert!(!has_room(&b) && has_room(&c));
-        kept.clear();
-        let place = unconstrained(audit.place(Some(&a))).now_or_never();
-        let place = place.and_then(Result::ok).flatten();
-        assert!(place.is_some_and(|place| place.permit.is_some()));
+        let own_share = (0..QUEUE_CAPACITY).take_while(|_| reserves(&a)).count();
+        assert_eq!(own_share, QUEUE_CAPACITY / 3);
+        assert!(reserves(&b) && reserves(&c), "a team cannot use the shares of others");
+        // A member of both teams can use the share of either.
+        assert_eq!((0..QUEUE_CAPACITY).take_while(|_| reserves(&both)).count(), QUEUE_CAPACITY / 3 - 1);
+        assert!(!reserves(&b) && reserves(&c));
+        slots.clear();
+        let slot = unconstrained(audit.reserve(Some(&a))).now_or_never();
+        let slot = slot.and_then(Result::ok).flatten();
+        assert!(slot.is_some_and(|slot| slot.permit.is_some()));
     }
 
     #[tokio::test]
-    async fn each_team_has_a_share_of_the_room() {
+    async fn each_team_has_a_share_of_the_queue() {
         check(OnFull::Wait).await;
         check(OnFull::Drop).await;
     }

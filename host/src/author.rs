@@ -1,16 +1,17 @@
-//! What authors of providers need beside a compiler: the contract, bindings for it, and the last step from a
-//! core module to a component. All of it is compiled in, so that an author needs this program and nothing else
-//! of ours. The room knows nothing of the rest of the house.
+//! Tools for authors of providers: the contract, bindings for it, project templates, and packing a core
+//! module as a component. Everything is compiled into the program, so that nothing else has to be installed
+//! or downloaded. This module does not depend on the others.
 
 mod bindings;
 mod contract;
 mod disk;
-mod kits;
 mod pack;
+mod project_files;
 mod scaffold;
 
-pub use bindings::{BindingsError, Language, bindings};
+pub use bindings::{BindingsError, BindingsLanguage, bindings};
 pub use contract::{Ability, wit};
 pub use disk::{DiskError, Files, replace, write_into};
 pub use pack::{PackError, pack};
-pub use scaffold::{Kit, ScaffoldError, scaffold};
+pub use project_files::ProjectLanguage;
+pub use scaffold::{ScaffoldError, scaffold};

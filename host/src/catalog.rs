@@ -1,12 +1,12 @@
-//! Who offers what to one team, now: an immutable value with one writer and many readers.
-//! A request takes one snapshot and uses it to the end.
+//! The catalog: what the providers of one team offer now. It is an immutable value with one writer and many
+//! readers. A request takes one snapshot and uses it to the end.
 
 mod index;
-mod lasting;
 mod notice;
 mod offer;
+mod list_digest;
+mod list_expiry;
 mod route;
-mod shown;
 mod updates;
 mod watch;
 
@@ -14,298 +14,309 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch as level;
+use tokio::sync::watch as watch_channel;
 
 use self::index::Index;
-use self::lasting::Lists;
-pub use self::notice::{Collision, HeldBack, Rejected};
+pub use self::notice::{Collision, PendingApproval, RejectedComponent};
 pub use self::offer::Offer;
-pub use self::route::{Nearness, Route};
-pub use self::updates::Moment;
-use self::updates::Updates;
-use self::watch::Hub;
-pub use self::watch::{Change, News, Watch};
+use self::list_expiry::ListExpiry;
+pub use self::route::{Route, RouteRank};
+pub use self::updates::LogicalTime;
+use self::updates::UpdateTimes;
+use self::watch::WatchHub;
+pub use self::watch::{Change, Watch, WatchEvents};
 use crate::name::{Digest, ProviderName, TeamName};
 use crate::resource::Freshness;
-use crate::template::{Captures, Effort};
+use crate::template::{Captures, MatchBudget};
 use crate::uri::Uri;
 
-/// Everything that is offered at one moment, and what was not taken.
+/// Everything that is offered at one time, and the components that are not served.
 #[derive(Debug, Default)]
 pub struct Catalog {
     offers: Vec<Arc<Offer>>,
-    rejected: Vec<Rejected>,
-    held_back: Vec<HeldBack>,
+    rejected: Vec<RejectedComponent>,
+    pending_approvals: Vec<PendingApproval>,
     collisions: Vec<Collision>,
     index: Index,
-    lists: Lists,
+    list_expiry: ListExpiry,
 }
 
 impl Catalog {
-    /// Puts a catalog together. Who was there first keeps what it has; then priority decides, then the name.
-    pub fn new(mut offers: Vec<Arc<Offer>>, rejected: Vec<Rejected>, held_back: Vec<HeldBack>) -> Self {
+    /// Builds a catalog. The provider of the earlier generation owns a URI; then priority decides, then the
+    /// name.
+    pub fn new(
+        mut offers: Vec<Arc<Offer>>,
+        rejected: Vec<RejectedComponent>,
+        pending_approvals: Vec<PendingApproval>,
+    ) -> Self {
         offers.sort_by(|a, b| a.name().cmp(b.name()));
         let (index, collisions) = Index::new(&offers);
-        let lists = Lists::new(&offers);
-        Self { offers, rejected, held_back, collisions, index, lists }
+        let list_expiry = ListExpiry::new(&offers);
+        Self { offers, rejected, pending_approvals, collisions, index, list_expiry }
     }
 
-    /// How long the list of entries may be reused as a whole; none where nothing is offered. The time of a personal
-    /// list is that of the answer which its caller gets, and does not count here.
+    /// Returns how long the list of entries may be reused as a whole, or `None` if nothing is offered.
+    /// Personal lists do not count: their freshness is that of the answer to the caller.
     pub fn entries_freshness(&self) -> Option<Freshness> {
-        self.lists.entries()
+        self.list_expiry.entries()
     }
 
-    /// The same for the list of templates.
+    /// Returns how long the list of templates may be reused as a whole.
     pub fn templates_freshness(&self) -> Option<Freshness> {
-        self.lists.templates()
+        self.list_expiry.templates()
     }
 
-    /// Whether one of the lists has outlived its time.
+    /// Returns whether one of the lists has expired.
     pub fn is_stale(&self) -> bool {
-        self.lists.are_stale()
+        self.list_expiry.is_stale()
     }
 
-    /// What is offered, by name.
+    /// Returns the offers, sorted by name.
     pub fn offers(&self) -> &[Arc<Offer>] {
         &self.offers
     }
 
-    /// What was not taken.
-    pub fn rejected(&self) -> &[Rejected] {
+    /// Returns the components that were rejected.
+    pub fn rejected(&self) -> &[RejectedComponent] {
         &self.rejected
     }
 
-    /// What waits for its operator.
-    pub fn held_back(&self) -> &[HeldBack] {
-        &self.held_back
+    /// Returns the revisions that wait for approval.
+    pub fn pending_approvals(&self) -> &[PendingApproval] {
+        &self.pending_approvals
     }
 
-    /// What two providers offer.
+    /// Returns the URIs and templates that two providers offer.
     pub fn collisions(&self) -> &[Collision] {
         &self.collisions
     }
 
-    /// Who listed this URI, and keeps it.
+    /// Returns the offer that owns this listed URI.
     pub fn by_uri(&self, uri: &str) -> Option<&Arc<Offer>> {
         self.index.by_uri(uri).map(|at| &self.offers[at])
     }
 
-    /// Whose templates match this URI: the most specific first. Each provider's take a share of the effort.
+    /// Returns the offers with a template that matches this URI, the most specific first. The providers share
+    /// the matching budget equally.
     pub fn by_template(&self, uri: &Uri) -> Vec<(&Arc<Offer>, &str, Captures)> {
         let near: Vec<_> = self.index.templates_for(uri.as_str()).collect();
         let offers: BTreeSet<usize> = near.iter().map(|(offer, _)| *offer).collect();
-        let mut shares: BTreeMap<usize, Effort> =
-            offers.iter().map(|at| (*at, Effort::shared_by(offers.len()))).collect();
+        let mut shares: BTreeMap<usize, MatchBudget> =
+            offers.iter().map(|at| (*at, MatchBudget::shared_by(offers.len()))).collect();
         let mut found: Vec<_> = near
             .into_iter()
             .filter_map(|(at, template)| {
                 let offer = &self.offers[at];
-                let pattern = &offer.templates[template].pattern;
-                let captures = pattern.matches_within(uri.as_str(), shares.get_mut(&at)?)?;
-                Some((offer, pattern, captures))
+                let uri_template = &offer.templates[template].uri_template;
+                let captures = uri_template.matches_within(uri.as_str(), shares.get_mut(&at)?)?;
+                Some((offer, uri_template, captures))
             })
             .collect();
         found.sort_by(|(one, a, _), (other, b, _)| {
             b.specificity().cmp(&a.specificity()).then_with(|| one.name().cmp(other.name()))
         });
-        found.into_iter().map(|(offer, pattern, captures)| (offer, pattern.as_str(), captures)).collect()
+        found
+            .into_iter()
+            .map(|(offer, uri_template, captures)| (offer, uri_template.as_str(), captures))
+            .collect()
     }
 
-    /// Who claims this URI: the longest prefix first.
+    /// Returns the offers that claim this URI, the longest prefix first.
     pub fn by_claim(&self, uri: &str) -> impl Iterator<Item = &Arc<Offer>> {
         self.index.claims_for(uri).map(|at| &self.offers[at])
     }
 
-    /// Whose list is longer than what the catalog holds of it, and has URIs of this kind.
-    pub fn by_rest(&self, uri: &Uri) -> impl Iterator<Item = &Arc<Offer>> {
+    /// Returns the offers whose list is longer than what the catalog holds, and that have URIs of this
+    /// scheme.
+    pub fn with_unlisted_entries(&self, uri: &Uri) -> impl Iterator<Item = &Arc<Offer>> {
         self.offers.iter().filter(move |offer| {
-            let longer = offer.rest.is_some() || offer.is_personal();
+            let longer = offer.next_cursor.is_some() || offer.is_personal();
             longer && offer.knows_scheme(uri.scheme())
         })
     }
 
-    /// Who keeps the template of this text.
+    /// Returns the offer that owns the template with this text, and the template's position in it.
     pub fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
         self.index.template(text).map(|(offer, template)| (&self.offers[offer], template))
     }
 
-    /// Whether this provider may speak for this URI.
-    pub fn speaks_for(&self, provider: &ProviderName, uri: &Uri) -> bool {
+    /// Returns whether this provider may report updates of this URI.
+    pub fn owns(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let is_own = |offer: &Arc<Offer>| offer.name() == provider;
         self.by_uri(uri.as_str()).is_some_and(is_own)
             || self.by_template(uri).iter().any(|(offer, ..)| is_own(offer))
             || self.by_claim(uri.as_str()).any(is_own)
-            // Of what nobody lists, a guess is enough; what somebody lists is not another's to speak for.
-            || (self.by_uri(uri.as_str()).is_none() && self.by_rest(uri).any(is_own))
+            // Nobody lists the URI, so it may be one of the entries that the catalog does not hold.
+            || (self.by_uri(uri.as_str()).is_none() && self.with_unlisted_entries(uri).any(is_own))
     }
 
-    /// Whether this provider may give a content of this URI when it is asked for the other: the one that was asked
-    /// for, and what is below it or its own, unless somebody else lists it.
-    pub fn may_answer(&self, provider: &ProviderName, asked: &Uri, uri: &Uri) -> bool {
+    /// Returns whether this provider may return content of `uri` in an answer to `requested`: the same URI,
+    /// or one below it or of its own, unless another provider lists it.
+    pub fn may_return(&self, provider: &ProviderName, requested: &Uri, uri: &Uri) -> bool {
         let is_below = || {
-            let rest = uri.as_str().strip_prefix(asked.as_str());
-            rest.is_some_and(|rest| asked.as_str().ends_with('/') || rest.starts_with(['/', '?', '#']))
+            let rest = uri.as_str().strip_prefix(requested.as_str());
+            rest.is_some_and(|rest| requested.as_str().ends_with('/') || rest.starts_with(['/', '?', '#']))
         };
         let is_free = || self.by_uri(uri.as_str()).is_none_or(|offer| offer.name() == provider);
-        uri == asked || (is_free() && (is_below() || self.speaks_for(provider, uri)))
+        uri == requested || (is_free() && (is_below() || self.owns(provider, uri)))
     }
 
-    /// Whether two catalogs show a client the same lists.
-    fn lists_like(&self, other: &Self) -> bool {
-        self.lists() == other.lists()
+    /// Returns whether two catalogs show the same lists to clients.
+    fn has_same_lists(&self, other: &Self) -> bool {
+        self.visible_lists() == other.visible_lists()
     }
 
-    /// Stands for what clients are shown: of each offer of which they see something, all that it lists, and what of that
-    /// they do not see.
-    fn lists(&self) -> Vec<(&ProviderName, Digest, Vec<&str>)> {
+    /// Returns what clients see: for each visible offer, the digest of its lists and what it lost to other
+    /// offers.
+    fn visible_lists(&self) -> Vec<(&ProviderName, Digest, Vec<&str>)> {
         let mut lost: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for Collision { what, loses, .. } in &self.collisions {
-            lost.entry(loses).or_default().push(what.as_str());
+        for Collision { what, loser, .. } in &self.collisions {
+            lost.entry(loser).or_default().push(what.as_str());
         }
-        let seen = self.offers.iter().filter(|offer| self.is_seen(offer));
-        seen.map(|offer| (offer.name(), offer.shown, lost.remove(offer.name()).unwrap_or_default())).collect()
+        let seen = self.offers.iter().filter(|offer| self.is_visible(offer));
+        seen.map(|offer| (offer.name(), offer.list_digest, lost.remove(offer.name()).unwrap_or_default()))
+            .collect()
     }
 
-    fn is_seen(&self, offer: &Arc<Offer>) -> bool {
-        let is_kept = |keeper: Option<&Arc<Offer>>| keeper.is_some_and(|keeper| Arc::ptr_eq(keeper, offer));
-        offer.rest.is_some()
+    fn is_visible(&self, offer: &Arc<Offer>) -> bool {
+        let is_offer = |owner: Option<&Arc<Offer>>| owner.is_some_and(|owner| Arc::ptr_eq(owner, offer));
+        offer.next_cursor.is_some()
             || offer.is_personal()
-            || offer.entries.iter().any(|entry| is_kept(self.by_uri(entry.uri.as_str())))
-            || offer
-                .templates
-                .iter()
-                .any(|template| is_kept(self.template(template.pattern.as_str()).map(|(keeper, _)| keeper)))
+            || offer.entries.iter().any(|entry| is_offer(self.by_uri(entry.uri.as_str())))
+            || offer.templates.iter().any(|template| {
+                is_offer(self.template(template.uri_template.as_str()).map(|(owner, _)| owner))
+            })
     }
 }
 
-/// An empty catalog of this team's, and the two ends of it.
+/// Creates the empty catalog of a team. Returns its writer and its reader.
 pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
-    let shelf = Arc::new(Shelf {
+    let cell = Arc::new(CatalogCell {
         team,
         now: ArcSwap::default(),
-        updates: Updates::default(),
-        hub: Hub::new(watched_uris),
-        published: level::Sender::default(),
+        updates: UpdateTimes::default(),
+        hub: WatchHub::new(watched_uris),
+        published: watch_channel::Sender::default(),
     });
-    (Writer { shelf: shelf.clone() }, Reader { shelf })
+    (Writer { cell: cell.clone() }, Reader { cell })
 }
 
-/// A watch over several catalogs, with nothing in it yet.
+/// Creates a watch over several catalogs. It watches nothing yet.
 pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
-    Watch::over(readers.into_iter().map(|reader| &reader.shelf.hub))
+    Watch::new(readers.into_iter().map(|reader| &reader.cell.hub))
 }
 
 #[derive(Debug)]
-struct Shelf {
+struct CatalogCell {
     team: TeamName,
     now: ArcSwap<Catalog>,
-    updates: Updates,
-    hub: Hub,
-    /// Grows with each catalog.
-    published: level::Sender<u64>,
+    updates: UpdateTimes,
+    hub: WatchHub,
+    /// Increases with each catalog.
+    published: watch_channel::Sender<u64>,
 }
 
-/// The one writer. It cannot be cloned.
+/// The only writer. It cannot be cloned.
 #[derive(Debug)]
 pub struct Writer {
-    shelf: Arc<Shelf>,
+    cell: Arc<CatalogCell>,
 }
 
 impl Writer {
-    /// What is published now.
+    /// Returns the current catalog.
     pub fn current(&self) -> Arc<Catalog> {
-        self.shelf.now.load_full()
+        self.cell.now.load_full()
     }
 
-    /// Puts a new catalog in the place of the old one, in one step, and tells those who watch the list
-    /// if it differs.
+    /// Replaces the catalog in one step, and notifies the watchers of the list if it differs.
     pub fn publish(&mut self, catalog: Catalog) {
-        let old = self.shelf.now.swap(Arc::new(catalog));
-        self.shelf.published.send_modify(|count| *count += 1);
-        if !self.current().lists_like(&old) {
-            self.shelf.hub.list_changed();
+        let old = self.cell.now.swap(Arc::new(catalog));
+        self.cell.published.send_modify(|count| *count += 1);
+        if !self.current().has_same_lists(&old) {
+            self.cell.hub.list_changed();
         }
     }
 
-    /// Tells those who watch the list that it differs in a part that no catalog has.
+    /// Notifies the watchers of the list of a change that the catalog does not show.
     pub fn list_changed(&self) {
-        self.shelf.hub.list_changed();
+        self.cell.hub.list_changed();
     }
 
-    /// Tells those who watch this URI what its provider said: that its content differs.
+    /// Notifies the watchers of this URI of an update that its provider reported.
     pub fn updated(&self, uri: &Uri) {
-        self.shelf.updates.note(uri);
-        self.shelf.hub.said(uri);
+        self.cell.updates.record(uri);
+        self.cell.hub.provider_updated(uri);
     }
 
-    /// For one who finds out by itself what differs.
-    pub fn herald(&self) -> Herald {
-        Herald { shelf: self.shelf.clone() }
+    /// Returns the notifier for the change detector.
+    pub fn notifier(&self) -> Notifier {
+        Notifier { cell: self.cell.clone() }
     }
 }
 
-/// Knows what is watched, and tells those who watch. It cannot publish.
+/// Knows the watched URIs and notifies their watchers. It cannot publish.
 #[derive(Debug, Clone)]
-pub struct Herald {
-    shelf: Arc<Shelf>,
+pub struct Notifier {
+    cell: Arc<CatalogCell>,
 }
 
-impl Herald {
-    /// Tells those who watch this URI that its content differs.
+impl Notifier {
+    /// Notifies the watchers of this URI that its content changed.
     pub fn updated(&self, uri: &Uri) {
-        // Before anybody is told: who is told asks again, and must not be given what was kept.
-        self.shelf.updates.note(uri);
-        self.shelf.hub.updated(uri);
+        // Recorded before the notification: a notified client reads again, and must not get a cached
+        // response.
+        self.cell.updates.record(uri);
+        self.cell.hub.updated(uri);
     }
 
-    /// Each URI that somebody watches, once.
+    /// Returns each watched URI once.
     pub fn watched(&self) -> Vec<Uri> {
-        self.shelf.hub.watched()
+        self.cell.hub.watched()
     }
 
-    /// Waits until somebody begins to watch what nobody watched, or a provider says what was updated;
-    /// gives all of it that is still watched. For one who asks; may be dropped and called again without loss.
-    pub async fn news(&self) -> News {
-        self.shelf.hub.news().await
+    /// Waits until a URI is newly watched or a provider reports an update, and returns all such URIs that are
+    /// still watched. For a single consumer. Cancel safe.
+    pub async fn next_events(&self) -> WatchEvents {
+        self.cell.hub.next_events().await
     }
 }
 
-/// One of many readers.
+/// A reader. It can be cloned.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    shelf: Arc<Shelf>,
+    cell: Arc<CatalogCell>,
 }
 
 impl Reader {
-    /// Whose catalog it is.
+    /// Returns the team of the catalog.
     pub fn team(&self) -> &TeamName {
-        &self.shelf.team
+        &self.cell.team
     }
 
-    /// The catalog of this moment.
+    /// Returns the current catalog.
     pub fn snapshot(&self) -> Arc<Catalog> {
-        self.shelf.now.load_full()
+        self.cell.now.load_full()
     }
 
-    /// This moment, to be compared with updates that come later.
-    pub fn moment(&self) -> Moment {
-        self.shelf.updates.now()
+    /// Returns the current logical time, to compare with later updates.
+    pub fn logical_time(&self) -> LogicalTime {
+        self.cell.updates.now()
     }
 
-    /// Whether nobody has said since then that this URI differs. It may say no without a reason, never yes.
-    pub fn is_same_since(&self, moment: Moment, uri: &Uri) -> bool {
-        self.shelf.updates.none_since(moment, uri)
+    /// Returns whether there was no update of this URI since then. May return false without an update, but
+    /// never true after one.
+    pub fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {
+        self.cell.updates.unchanged_since(time, uri)
     }
 
-    /// Changes whenever a newer catalog is there.
-    pub fn published(&self) -> level::Receiver<u64> {
-        self.shelf.published.subscribe()
+    /// Returns a receiver that changes with each new catalog.
+    pub fn published(&self) -> watch_channel::Receiver<u64> {
+        self.cell.published.subscribe()
     }
 
-    /// How many watch, and how many URIs they watch.
+    /// Returns the number of watches and the number of watched URIs.
     pub fn watchers(&self) -> (usize, usize) {
-        self.shelf.hub.count()
+        self.cell.hub.count()
     }
 }
 
@@ -316,9 +327,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_keeps_its_snapshot() {
-        let (mut writer, reader) = catalog(TeamName::sole(), 8);
-        let rejected = |file: &str| Rejected {
+    fn a_snapshot_is_not_changed_by_publish() {
+        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
+        let rejected = |file: &str| RejectedComponent {
             file: file.into(),
             digest: None,
             reason: "empty".into(),
@@ -330,12 +341,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_publish_that_shows_nothing_new_is_not_told() {
-        let (mut writer, reader) = catalog(TeamName::sole(), 8);
+    async fn publishing_the_same_lists_notifies_nobody() {
+        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
         let watch = watch([&reader]);
-        watch.list_changes(true);
+        watch.watch_list(true);
         let since = SystemTime::now();
-        let rejected = Rejected { file: "a.wasm".into(), digest: None, reason: "empty".into(), since };
+        let rejected =
+            RejectedComponent { file: "a.wasm".into(), digest: None, reason: "empty".into(), since };
         writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
         let uri = Uri::parse("x:y").unwrap();
         watch.add(uri.clone());

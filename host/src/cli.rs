@@ -1,31 +1,32 @@
-//! The commands: one file for each, and what they share. An answer goes to stdout, everything else to stderr.
+//! The command line: one file per command, and shared helpers. Results go to stdout, everything else to
+//! stderr.
 
-mod alone;
 mod approve;
 mod bindings;
 mod check;
-mod clean;
 mod compile;
 mod complete;
+mod connection;
 mod dev;
-mod failure;
+mod error;
+mod filter;
 mod inspect;
 mod list;
 mod log;
-mod narrow;
 mod new;
 mod out;
 mod pack;
-mod reach;
+mod paging;
 mod read;
 mod request;
+mod sanitize;
 mod serve;
 mod status;
 mod table;
 mod team;
+mod temp_plugins;
 mod templates;
 mod token;
-mod walk;
 mod watch;
 
 use std::io;
@@ -33,19 +34,26 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use failure::Failure;
+use error::CommandError;
 
-use crate::round;
+use crate::yield_batch;
 
-/// Wrong usage or configuration, as in sysexits.h.
-const USAGE: u8 = 64;
+/// The exit code for wrong usage or configuration, as in sysexits.h.
+const EXIT_USAGE: u8 = 64;
 
-const AFTER: &str = "The configuration is read from larder.toml in the working directory if it is there. \
-Exit codes: 0; 1 if the answer is no (not found, rejected, unreachable); 64 for wrong usage or configuration.";
+const AFTER_HELP: &str = "Commands read larder.toml in the working directory, if it exists. \
+Exit codes: 0 success; 1 negative result (not found, rejected, unreachable); 64 wrong usage or \
+configuration.";
 
-/// Serves MCP resources out of sandboxed WebAssembly providers
+/// Serves MCP resources from sandboxed WebAssembly providers
 #[derive(Debug, Parser)]
-#[command(name = "larder", version, after_help = AFTER, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "larder",
+    version,
+    after_help = AFTER_HELP,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -71,7 +79,7 @@ enum Command {
     Status(status::Status),
     #[command(hide = true, name = crate::sandbox::child::SUBCOMMAND)]
     Compile(compile::Compile),
-    /// Prints a completion script for a shell
+    /// Print a shell completion script
     #[command(
         after_help = "Example: larder completions bash > ~/.local/share/bash-completion/completions/larder"
     )]
@@ -81,49 +89,54 @@ enum Command {
     },
 }
 
-/// What a command found out.
+/// The result of a command that ran without an error. It determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    Yes,
-    No,
+enum Outcome {
+    /// Exit code 0.
+    Success,
+    /// Exit code 1: not found, rejected, not ready.
+    Negative,
 }
 
-impl Answer {
-    fn yes_if(yes: bool) -> Self {
-        if yes { Self::Yes } else { Self::No }
+impl Outcome {
+    fn success_if(success: bool) -> Self {
+        if success { Self::Success } else { Self::Negative }
     }
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command that the arguments of the process name.
 pub fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => {
-            // Help that nobody reads to its end is not a failure.
+            // Ignores errors: the reader may close the pipe before the end of the help.
             _ = error.print();
-            return if error.use_stderr() { USAGE.into() } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { EXIT_USAGE.into() } else { ExitCode::SUCCESS };
         }
     };
-    // Before any thread is started: it limits itself first, and needs none of ours.
+    // This command runs without a runtime, because it must set its resource limits before any thread starts.
     if let Command::Compile(compile) = &command {
         return compile.run();
     }
-    let runtime =
-        match tokio::runtime::Builder::new_multi_thread().enable_all().on_thread_park(round::begin).build() {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                eprintln!("larder: cannot start threads: {error}");
-                return ExitCode::FAILURE;
-            }
-        };
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .on_thread_park(yield_batch::start)
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("larder: cannot start threads: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let result = runtime.block_on(command.run());
-    // A read of stdin cannot be taken back; waiting for it would keep the process from ending.
+    // A blocking read of stdin cannot be cancelled, and waiting for it would delay the exit.
     runtime.shutdown_background();
-    conclude(result)
+    exit_code(result)
 }
 
 impl Command {
-    async fn run(self) -> Result<Answer, Failure> {
+    async fn run(self) -> Result<Outcome, CommandError> {
         match self {
             Self::Serve(serve) => serve.run().await,
             Self::Check(check) => check.run().await,
@@ -141,31 +154,31 @@ impl Command {
             Self::Pack(pack) => pack.run(),
             Self::Bindings(bindings) => bindings.run(),
             Self::Status(status) => status.run().await,
-            Self::Compile(_) => unreachable!("it has run before the threads were started"),
+            Self::Compile(_) => unreachable!("`main` runs it without a runtime"),
             Self::Completions { shell } => completions(shell),
         }
     }
 }
 
-// Into memory first: the generator panics where a pipe is closed.
-fn completions(shell: clap_complete::Shell) -> Result<Answer, Failure> {
+// The script is generated in memory because the generator panics on a closed pipe.
+fn completions(shell: clap_complete::Shell) -> Result<Outcome, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "larder", &mut script);
     out::bytes(&script)?;
-    Ok(Answer::Yes)
+    Ok(Outcome::Success)
 }
 
-fn conclude(result: Result<Answer, Failure>) -> ExitCode {
+fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {
     match result {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::FAILURE,
-        // Who closes the pipe has read enough.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(failure) => {
-            for line in failure.to_string().lines() {
+        Ok(Outcome::Success) => ExitCode::SUCCESS,
+        Ok(Outcome::Negative) => ExitCode::FAILURE,
+        // The reader has closed the pipe.
+        Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            for line in error.to_string().lines() {
                 out::note(&format!("larder: {line}"));
             }
-            if failure.is_usage() { USAGE.into() } else { ExitCode::FAILURE }
+            if error.is_usage() { EXIT_USAGE.into() } else { ExitCode::FAILURE }
         }
     }
 }

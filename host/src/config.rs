@@ -1,14 +1,14 @@
-//! What the operator wants: the file as a person wrote it (`file`), turned once into what each room needs.
-//! Every fault is found before anything starts, and all of them are reported at once.
-//! The only room that reads the environment, and the only place with defaults (`convert`).
+//! The server configuration. `file` mirrors `larder.toml`; `convert` turns it into one typed `Config` per
+//! module. All errors are found before anything starts and are reported together. Only this module reads
+//! environment variables, and only `convert` sets defaults.
 
-mod again;
-mod ask;
 mod convert;
-mod fault;
+mod error;
 mod file;
-mod gather;
+mod grant_request;
+mod parser;
 mod project;
+mod reload;
 mod substitute;
 mod value;
 
@@ -18,75 +18,76 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::file_fingerprint::FileFingerprint;
 use crate::name::TeamName;
 use crate::policy::Quota;
 use crate::resource::Caller;
-use crate::stamp::Stamp;
-use crate::{admin, audit, endpoint, gateway, lookout, reconcile, sandbox, telemetry};
+use crate::{admin, audit, change_detector, endpoint, gateway, reconcile, sandbox, telemetry};
 
-pub use again::{Again, Believed};
-pub use ask::parse as ask;
-pub(crate) use convert::{scope, token_name};
-pub use fault::{ConfigError, Fault};
-pub use project::{PROJECT, Project, project};
-pub(crate) use value::listen;
+pub(crate) use convert::{validate_scope, validate_token_name};
+pub use error::{ConfigError, Diagnostic};
+pub use grant_request::parse as parse_grant_request;
+pub use project::{PROJECT_FILE, Project, load_project};
+pub use reload::{AuthReload, ConfigReload};
+pub(crate) use value::parse_listen_address;
 
-/// The file that is used when none is named and it is there.
-pub const FILE: &str = "larder.toml";
+/// The configuration file that is read if it exists and `--config` names no other.
+pub const DEFAULT_FILE: &str = "larder.toml";
 
-/// What every room needs. Nothing is optional, and paths are absolute.
+/// The complete, validated configuration. Defaults are filled in and paths are absolute.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// By name; without teams in the file it is `default` alone.
+    /// All teams by name. A file without `[team.*]` has only the team `default`.
     pub teams: BTreeMap<TeamName, Team>,
-    /// Who asks on standard input, and in this process.
-    pub local: Caller,
-    /// Who read what.
+    /// The caller on whose behalf stdio and in-process clients make requests.
+    pub local_caller: Caller,
+    /// The audit log of reads.
     pub audit: audit::Config,
-    /// Where traces go.
+    /// OpenTelemetry traces.
     pub telemetry: telemetry::Config,
-    /// What operators look at.
+    /// The admin address: health, metrics and status.
     pub admin: admin::Config,
-    /// MCP on the wire.
+    /// The MCP endpoint: HTTP and stdio.
     pub endpoint: endpoint::Config,
-    /// What can be asked.
+    /// The gateway: paging, instructions and the response cache.
     pub gateway: gateway::Config,
-    /// URIs that one client may watch.
+    /// The maximum number of URIs that one client may watch.
     pub watched_uris: usize,
-    /// How often is looked whether they differ.
-    pub lookout: lookout::Config,
-    /// The engine.
+    /// How often watched URIs are checked for changes.
+    pub change_detector: change_detector::Config,
+    /// The sandbox: guest slots and the compiler.
     pub sandbox: sandbox::Config,
-    /// How long requests in flight may go on after the stop.
-    pub grace: Duration,
-    /// What is logged.
+    /// How long requests in flight may continue after shutdown begins.
+    pub shutdown_grace: Duration,
+    /// Which log events are written, and in which format.
     pub log: Log,
-    /// The file that was read, or that is read once it is there; none where there is to be none.
+    /// The configuration file. It may not exist yet. `None` if no file is used.
     pub file: Option<PathBuf>,
-    /// That file as it was before it was read.
-    pub seen: Option<Stamp>,
-    /// What the command line said.
+    /// The fingerprint of that file, taken before it was read.
+    pub fingerprint: Option<FileFingerprint>,
+    /// The command line options.
     pub overrides: Overrides,
-    /// Whether there is one client only, on standard input or in this process.
+    /// Whether the only client is on standard input or in this process.
     pub is_over_stdio: bool,
 }
 
-/// What belongs to one team.
+/// The configuration of one team.
 #[derive(Debug, Clone)]
 pub struct Team {
-    /// Where its components come from, and what each is given.
+    /// Where its components come from, and the grant of each provider.
     pub reconcile: reconcile::Config,
-    /// What it may use up in all; none where there are no teams.
+    /// The limits for the whole team. `None` if the file has no `[team.*]`.
     pub quota: Option<Quota>,
 }
 
 impl Config {
-    /// For those who answer once: a server may wait for its folder, they do not.
-    pub fn with_folder(self) -> Result<Self, ConfigError> {
+    /// Requires that all plugins folders exist. For commands that run once; a server waits for its folders
+    /// instead.
+    pub fn require_plugins_folders(self) -> Result<Self, ConfigError> {
         let gone = self.teams.iter().filter(|(_, team)| !team.reconcile.plugins.exists());
-        let faults: Vec<_> = gone
+        let diagnostics: Vec<_> = gone
             .map(|(name, team)| {
-                let place = match (&self.overrides.plugins, &team.quota) {
+                let key = match (&self.overrides.plugins, &team.quota) {
                     (Some(_), _) if self.overrides.team.as_ref().is_none_or(|named| named == name) => {
                         "--plugins".into()
                     }
@@ -94,147 +95,164 @@ impl Config {
                     _ => "plugins".to_owned(),
                 };
                 let plugins = team.reconcile.plugins.display();
-                let what = format!("there is no folder {plugins}: create it, or name another");
-                Fault { line: None, place, what }
+                let message = format!("there is no folder {plugins}: create it, or name another one");
+                Diagnostic { line: None, key, message }
             })
             .collect();
-        if faults.is_empty() { Ok(self) } else { Err(ConfigError::Faults { file: None, faults }) }
+        if diagnostics.is_empty() { Ok(self) } else { Err(ConfigError::Invalid { file: None, diagnostics }) }
     }
 
-    /// For a server on HTTP: it has to be known as whom those ask who have no credential.
+    /// Checks the configuration of an HTTP server: requests without credentials need a team if no credentials
+    /// are configured.
     pub fn over_http(self) -> Result<Self, ConfigError> {
-        if !self.endpoint.auth.is_open() {
+        if !self.endpoint.auth.is_empty() {
             return Ok(self);
         }
-        self.knows(&self.endpoint.caller, "server.teams", "those belong who ask without a credential")?;
+        self.require_known_teams(
+            &self.endpoint.caller,
+            "server.teams",
+            "requests without credentials belong",
+        )?;
         Ok(self)
     }
 
-    /// For one client on standard input, or in this process.
+    /// Adapts the configuration to a single client on standard input or in this process.
     pub fn over_stdio(mut self) -> Result<Self, ConfigError> {
-        self.knows(&self.local, "stdio.teams", "who asks here belongs, there or with `--team NAME`")?;
-        self.endpoint.caller = self.local.clone();
+        let what = "this client belongs, or use `--team NAME`";
+        self.require_known_teams(&self.local_caller, "stdio.teams", what)?;
+        self.endpoint.caller = self.local_caller.clone();
         self.is_over_stdio = true;
         Ok(self)
     }
 
-    fn knows(&self, caller: &Caller, place: &str, who: &str) -> Result<(), ConfigError> {
+    fn require_known_teams(&self, caller: &Caller, key: &str, what: &str) -> Result<(), ConfigError> {
         if caller.teams.iter().all(|team| self.teams.contains_key(team)) {
             return Ok(());
         }
         let teams: Vec<_> = self.teams.keys().map(TeamName::as_str).collect();
-        let what = format!("there are several teams ({}): say to which of them {who}", teams.join(", "));
-        Err(ConfigError::Faults { file: None, faults: vec![Fault { line: None, place: place.into(), what }] })
+        let message =
+            format!("there are several teams ({}): specify to which of them {what}", teams.join(", "));
+        let diagnostics = vec![Diagnostic { line: None, key: key.into(), message }];
+        Err(ConfigError::Invalid { file: None, diagnostics })
     }
 }
 
-/// What is logged, and how.
+/// The log configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// Which events: `info`, or `info,larder::sandbox::log=off`, which is what providers say.
+    /// The `tracing` filter, such as `info`, or `info,larder::sandbox::log=off` to hide log lines of
+    /// providers.
     pub filter: String,
-    /// How they look.
+    /// The output format.
     pub format: LogFormat,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// One object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What the command line says; it wins over the file.
+/// Command line options that override the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// The file to read.
+    /// The configuration file.
     pub config: Option<PathBuf>,
     /// The folder with the components.
     pub plugins: Option<PathBuf>,
-    /// Whose folder that is, and as whom this process asks.
+    /// The team to which `plugins` belongs, and for which this process makes requests.
     pub team: Option<TeamName>,
     /// The address to listen on.
     pub listen: Option<SocketAddr>,
 }
 
-/// Where `${NAME}` is looked up.
+/// Environment variables, for `${NAME}` and grants.
 type Env = BTreeMap<String, String>;
 
-/// Reads the configuration: the file that was named, or `larder.toml` in the working directory, or none.
+/// Loads the configuration from the file that `--config` names, or else from `larder.toml` in the working
+/// directory. If that does not exist, all defaults apply.
 pub fn load(overrides: &Overrides) -> Result<Config, ConfigError> {
     load_with(overrides, false)
 }
 
-fn load_with(overrides: &Overrides, guarded: bool) -> Result<Config, ConfigError> {
-    let here =
+fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigError> {
+    let working_dir =
         std::env::current_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
-    let path = overrides.config.clone().unwrap_or_else(|| FILE.into());
-    let seen = Stamp::of(&path).ok();
+    let path = overrides.config.clone().unwrap_or_else(|| DEFAULT_FILE.into());
+    let fingerprint = FileFingerprint::of(&path).ok();
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && overrides.config.is_none() => String::new(),
         Err(error) => return Err(ConfigError::Unreadable { path, error }),
     };
-    let folder = path.parent().map_or_else(|| here.clone(), |folder| here.join(folder));
-    let place = Place { file: Some(path), folder, here, guarded };
-    Ok(Config { seen, ..parse(&text, &place, &environment(), overrides)? })
+    let folder = path.parent().map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
+    let context = ParseContext { file: Some(path), folder, working_dir, auth_active };
+    Ok(Config { fingerprint, ..parse(&text, &context, &environment(), overrides)? })
 }
 
-/// The token that the environment has for a server; an empty one is none.
-pub fn token() -> Option<String> {
+/// Returns the bearer token in `LARDER_TOKEN`, for requests to a server. An empty value counts as unset.
+pub fn env_token() -> Option<String> {
     environment().remove("LARDER_TOKEN").filter(|token| !token.trim().is_empty())
 }
 
-/// Who runs this, as the system calls them.
-pub fn user() -> String {
+/// Returns the name of the user who runs this process, to record who approved a grant.
+pub fn operator_name() -> String {
     let env = environment();
     let name = ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(|name| env.get(name));
     name.cloned().unwrap_or_else(|| "unknown".into())
 }
 
-/// The defaults over a folder of components, whatever files or variables there are; but what was compiled
-/// before is found where it is always kept.
-pub fn bare(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
-    let place = Place { file: None, folder: plugins.to_owned(), here: plugins.to_owned(), guarded: false };
+/// Returns the default configuration for a folder of components. It ignores configuration files and
+/// environment variables, except those that locate the cache of compiled components.
+pub fn without_file(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
+    let (folder, working_dir) = (plugins.to_owned(), plugins.to_owned());
+    let context = ParseContext { file: None, folder, working_dir, auth_active: false };
     let overrides = Overrides { config: None, plugins: Some(plugins.to_owned()), ..others.clone() };
     let mut env = environment();
     env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
-    parse("", &place, &env, &overrides)
+    parse("", &context, &env, &overrides)
 }
 
-/// Whether people want colours on their terminals, as far as the environment says (<https://no-color.org>).
+/// Whether the environment allows coloured terminal output (<https://no-color.org>).
 pub fn allows_colour() -> bool {
     let env = environment();
     env.get("NO_COLOR").is_none_or(String::is_empty) && env.get("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Where a configuration was found.
-struct Place {
-    /// What faults call it.
+/// Where a configuration text comes from, and what its paths are relative to.
+struct ParseContext {
+    /// The file that errors mention.
     file: Option<PathBuf>,
-    /// What its paths are relative to.
+    /// The folder for relative paths in the file.
     folder: PathBuf,
-    /// What the paths of the command line are relative to.
-    here: PathBuf,
-    /// Whether a gate is shut already, and stays so whatever the file says.
-    guarded: bool,
+    /// The folder for relative paths on the command line.
+    working_dir: PathBuf,
+    /// Whether the running server already requires credentials. It then keeps requiring them, whatever the
+    /// file says.
+    auth_active: bool,
 }
 
-fn parse(text: &str, place: &Place, env: &Env, overrides: &Overrides) -> Result<Config, ConfigError> {
-    let refuse = |faults| ConfigError::Faults { file: place.file.clone(), faults };
-    let (written, source, mut faults) = gather::read(text, Some(env)).map_err(refuse)?;
-    let config = convert::convert(written, place, env, overrides, &source, &mut faults);
-    if faults.is_empty() {
+fn parse(
+    text: &str,
+    context: &ParseContext,
+    env: &Env,
+    overrides: &Overrides,
+) -> Result<Config, ConfigError> {
+    let refuse = |diagnostics| ConfigError::Invalid { file: context.file.clone(), diagnostics };
+    let (raw, source, mut diagnostics) = parser::parse(text, Some(env)).map_err(refuse)?;
+    let config = convert::convert(raw, context, env, overrides, &source, &mut diagnostics);
+    if diagnostics.is_empty() {
         return Ok(config);
     }
-    faults.sort_by_key(|fault| fault.line);
-    Err(refuse(faults))
+    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+    Err(refuse(diagnostics))
 }
 
-// Variables that are not UTF-8 cannot stand in a TOML file.
+// Skips variables that are not UTF-8: a TOML file can neither name nor contain them.
 fn environment() -> Env {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -1,5 +1,6 @@
-//! Orderly stop: every task of the house is spawned here, and after [`Drain::finish`] none runs. Only a thread that
-//! waits for a disk cannot be taken back: it is given up, so that a dead mount does not keep the process from ending.
+//! Graceful shutdown. Every task of the server is spawned here, and none runs after [`Drain::finish`]. The
+//! exception is a blocking thread that waits for a disk, which cannot be cancelled: it is abandoned, so that
+//! a dead mount does not keep the process from exiting.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,65 +13,69 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long what was dropped may take to be gone. Tasks are gone at once; what is not is held by a disk.
-const LETTING_GO: Duration = Duration::from_secs(3);
+/// How long to wait for aborted tasks. Async tasks end at once; only blocking threads that wait for a disk
+/// take longer.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Spawns tasks, tells them to stop, and waits for them. Clones are the same drain.
+/// Spawns tasks, tells them to stop, and waits for them. Clones share the same tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Drain {
     tasks: TaskTracker,
-    stopping: Bell,
-    giving_up: Bell,
+    stopping: StopSignal,
+    abort: StopSignal,
 }
 
-/// It rings once. Whoever hears it is woken; whoever is woken by something else sees by a glance that it did not ring.
+/// A cancellation token with a cheap check: a task that is woken for another reason reads one atomic instead
+/// of polling the token.
 #[derive(Clone, Debug, Default)]
-struct Bell {
+struct StopSignal {
     token: CancellationToken,
-    rang: Arc<AtomicBool>,
+    is_set: Arc<AtomicBool>,
 }
 
-impl Bell {
-    fn ring(&self) {
-        self.rang.store(true, Ordering::Release);
+impl StopSignal {
+    fn set(&self) {
+        self.is_set.store(true, Ordering::Release);
         self.token.cancel();
     }
 
-    /// What comes of this, or none once it rings. For a task of its own, whose waker stays the same.
-    async fn unless<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let (mut ring, mut work) = (pin!(self.token.cancelled()), pin!(work));
-        let mut listens = false;
-        poll_fn(|waker| {
-            let is_silent = listens && !self.rang.load(Ordering::Acquire);
-            listens = true;
-            if !is_silent && ring.as_mut().poll(waker).is_ready() {
+    /// Returns the output of `work`, or `None` once the signal is set. Must be awaited by one task only,
+    /// because the waker is registered on the first poll.
+    async fn run_until_set<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let (mut cancelled, mut work) = (pin!(self.token.cancelled()), pin!(work));
+        let mut is_registered = false;
+        poll_fn(|context| {
+            let can_skip = is_registered && !self.is_set.load(Ordering::Acquire);
+            is_registered = true;
+            if !can_skip && cancelled.as_mut().poll(context).is_ready() {
                 return Poll::Ready(None);
             }
-            work.as_mut().poll(waker).map(Some)
+            work.as_mut().poll(context).map(Some)
         })
         .await
     }
 }
 
 impl Drain {
-    /// A drain that nothing runs in yet.
+    /// Creates a drain without tasks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs a task. It is told to stop by [`Drain::stopping`], and dropped when the grace time is over.
+    /// Spawns a task. [`Drain::stopping`] tells it to stop; it is dropped when the grace period is over.
     pub fn spawn<F>(&self, task: F) -> JoinHandle<Option<F::Output>>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let giving_up = self.giving_up.clone();
-        // Boxed, as what waits for it here would hold it four times over, and move it as often over the stack.
+        let abort = self.abort.clone();
+        // Boxed, because the nested futures here would contain the task four times, and move it as often on
+        // the stack.
         let task = Box::pin(task);
-        self.tasks.spawn(async move { giving_up.unless(task).await })
+        self.tasks.spawn(async move { abort.run_until_set(task).await })
     }
 
-    /// Runs work that holds a thread for a while.
+    /// Runs work that blocks its thread.
     pub fn spawn_blocking<F, T>(&self, work: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -79,54 +84,55 @@ impl Drain {
         self.tasks.spawn_blocking(work)
     }
 
-    /// Asks every task to come to its end.
+    /// Tells every task to stop.
     pub fn stop(&self) {
-        self.stopping.ring();
+        self.stopping.set();
     }
 
-    /// Binds all tasks to whoever has this.
-    pub fn leash(&self) -> Leash {
-        Leash(self.clone())
+    /// Returns a guard that aborts all tasks when it is dropped.
+    pub fn guard(&self) -> DrainGuard {
+        DrainGuard(self.clone())
     }
 
-    /// Whether it is.
+    /// Whether the server is stopping.
     pub fn is_stopping(&self) -> bool {
-        self.stopping.rang.load(Ordering::Acquire)
+        self.stopping.is_set.load(Ordering::Acquire)
     }
 
-    /// Completes once the house is stopping.
+    /// Completes once the server is stopping.
     pub async fn stopping(&self) {
         self.stopping.token.cancelled().await;
     }
 
-    /// What comes of this, or none once the house is stopping. Only for what a task of its own waits for.
-    pub async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        self.stopping.unless(work).await
+    /// Returns the output of `work`, or `None` once the server is stopping. Must be awaited by one task only.
+    pub async fn run_until_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.stopping.run_until_set(work).await
     }
 
-    /// Stops, waits for all tasks, and after the grace time drops those that are left, and gives up threads that
-    /// do not come back. Says whether all of them ended by themselves.
+    /// Tells all tasks to stop and waits for them. After the grace period, drops the remaining tasks and
+    /// abandons blocked threads. Returns whether all tasks ended by themselves.
     pub async fn finish(&self, grace: Duration) -> bool {
         self.stop();
         self.tasks.close();
         let in_time = tokio::time::timeout(grace, self.tasks.wait()).await.is_ok();
-        self.giving_up.ring();
-        if tokio::time::timeout(LETTING_GO, self.tasks.wait()).await.is_err() {
-            let left = self.tasks.len();
-            tracing::error!(left, "work on a disk does not come back; the end does not wait for it");
+        self.abort.set();
+        if tokio::time::timeout(ABORT_TIMEOUT, self.tasks.wait()).await.is_err() {
+            let tasks = self.tasks.len();
+            tracing::error!(tasks, "blocking tasks did not end, shutdown does not wait for them");
         }
         in_time
     }
 }
 
-/// While this is there, what was spawned goes on. With it goes everything, as nobody waits for it any more.
+/// Stops and aborts all tasks of the drain when it is dropped, for instance because the future that owns it
+/// was dropped.
 #[derive(Debug)]
-pub struct Leash(Drain);
+pub struct DrainGuard(Drain);
 
-impl Drop for Leash {
+impl Drop for DrainGuard {
     fn drop(&mut self) {
         self.0.stop();
-        self.0.giving_up.ring();
+        self.0.abort.set();
     }
 }
 
@@ -135,7 +141,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_task_that_hears_the_stop_ends_in_time() {
+    async fn a_task_that_stops_ends_within_the_grace_period() {
         let drain = Drain::new();
         let inner = drain.clone();
         let task = drain.spawn(async move {
@@ -147,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_does_not_is_dropped_after_the_grace_time() {
+    async fn a_task_that_does_not_stop_is_dropped_after_the_grace_period() {
         let drain = Drain::new();
         let task = drain.spawn(std::future::pending::<()>());
         assert!(!drain.finish(Duration::from_millis(10)).await);
@@ -155,16 +161,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_on_a_leash_goes_with_whoever_held_it() {
+    async fn dropping_the_guard_aborts_tasks() {
         let drain = Drain::new();
-        let leash = drain.leash();
+        let guard = drain.guard();
         let task = drain.spawn(std::future::pending::<()>());
-        drop(leash);
+        drop(guard);
         assert_eq!(task.await.ok(), Some(None));
     }
 
     #[tokio::test]
-    async fn a_thread_that_does_not_come_back_is_given_up() {
+    async fn a_blocked_thread_is_abandoned() {
         let drain = Drain::new();
         let (release, held) = std::sync::mpsc::channel::<()>();
         let work = drain.spawn_blocking(move || held.recv());

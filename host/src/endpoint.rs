@@ -1,31 +1,32 @@
-//! The only room that knows MCP: JSON-RPC in both eras of the protocol, over HTTP and stdio.
-//! Nothing here decides what is served; it is asked of the gateway and written down.
+//! The MCP endpoint: JSON-RPC in both eras of the protocol (modern and legacy), over HTTP and stdio. No other
+//! module knows MCP. The endpoint does not decide what is served: it calls the gateway and serializes the
+//! results.
 
-mod answer;
 pub mod auth;
 mod body;
-mod dialect;
-mod door;
+mod cancellation;
+mod connection;
+mod dispatch;
 mod era;
 mod escape;
+mod extension;
 mod fields;
 mod filter;
-mod flight;
 mod http;
-mod json;
+mod in_flight;
+mod json_scanner;
+mod json_writer;
 mod listen;
 mod message;
 mod method;
+mod origin_policy;
 mod progress;
-mod refusal;
+mod render;
 mod replay;
-mod scan;
+mod rpc_error;
 mod session;
-mod show;
-mod socket;
+mod sse;
 mod stdio;
-mod stream;
-mod turn;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -34,9 +35,9 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use self::auth::Gate;
+use self::auth::Authenticator;
 pub use self::body::Body;
-use self::door::Door;
+use self::origin_policy::OriginPolicy;
 use self::session::Sessions;
 use crate::drain::Drain;
 use crate::gateway::Gateway;
@@ -44,100 +45,106 @@ use crate::metrics::Metrics;
 use crate::resource::Caller;
 use crate::telemetry::Telemetry;
 
-/// What this room needs to know. All of it is somebody's decision; there are no defaults here.
+/// Configuration of the endpoint. The operator's configuration sets every field; there are no defaults here.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where HTTP is served. The app binds; this is for what must be said about it.
+    /// The address of the HTTP listener, for information only: the app binds the socket.
     pub listen: SocketAddr,
-    /// Names under which clients may call this server, beside the loopback names: `host` or `host:port`.
+    /// Host names that clients may use for this server in addition to the loopback names: `host` or
+    /// `host:port`.
     pub hosts: Vec<String>,
-    /// Origins of web pages that may call this server, beside those of this machine: `https://host`.
+    /// Origins of web pages that may call this server in addition to loopback origins: `https://host`.
     pub origins: Vec<String>,
-    /// The most bytes of a request's body, and of a line of stdio.
+    /// Maximum size in bytes of a request body, and of a line on stdio.
     pub body_limit: usize,
-    /// The most sessions of legacy clients.
+    /// Maximum number of sessions of legacy clients.
     pub sessions: usize,
-    /// How long a session lives without being used.
-    pub session_idle: Duration,
-    /// The most clients that listen at the same time.
+    /// A session that is unused for this long is closed.
+    pub session_idle_timeout: Duration,
+    /// Maximum number of concurrent notification streams.
     pub streams: usize,
-    /// The most connections at the same time.
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// Bytes of large answers that may wait for slow readers, over all connections.
+    /// Maximum number of bytes of large responses that are buffered for slow readers, over all connections.
     pub waiting_bytes: usize,
-    /// How often a silent stream says that it is alive.
+    /// Interval of the keep-alive comments on an idle event stream.
     pub keep_alive: Duration,
-    /// How long a client may read nothing of what is sent to it.
-    pub stall: Duration,
-    /// Whom to believe.
+    /// A connection is closed when its client reads nothing for this long while data is pending.
+    pub stall_timeout: Duration,
+    /// Accepted credentials.
     pub auth: auth::Config,
-    /// On whose behalf is asked where no credential says: on stdio, and over HTTP where none is needed.
+    /// The caller of requests without credentials: on stdio, and over HTTP where no credentials are required.
     pub caller: Caller,
-    /// The server's name for people.
+    /// The server's display name.
     pub title: Option<String>,
-    /// What is spoken beside the protocol.
-    pub dialects: BTreeSet<Dialect>,
+    /// Enabled protocol extensions.
+    pub extensions: BTreeSet<Extension>,
 }
 
-/// Words beside the protocol, for clients of servers that had them.
+/// A non-standard protocol extension, for clients of servers that supported it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dialect {
+pub enum Extension {
     /// `resources/get`, subscriptions to several URIs, and `notifications/resources/content_changed`.
     ResourcesGet,
 }
 
-/// The endpoint. Clones are the same endpoint.
+/// The MCP endpoint. Clones share one state.
 #[derive(Clone)]
 pub struct Endpoint(Arc<Inner>);
 
 struct Inner {
     gateway: Gateway,
     drain: Drain,
-    door: Door,
-    gate: Gate,
+    origin_policy: OriginPolicy,
+    authenticator: Authenticator,
     sessions: Arc<Sessions>,
-    streams: Arc<Semaphore>,
-    /// Room for large answers that wait, in KiB.
-    waiting: Arc<Semaphore>,
+    stream_permits: Arc<Semaphore>,
+    /// Permits for buffering large responses; one permit is one KiB.
+    buffer_permits: Arc<Semaphore>,
     metrics: Metrics,
     telemetry: Telemetry,
-    /// Who answers, as JSON.
-    server: String,
+    /// The `serverInfo` object, as JSON.
+    server_info: String,
     config: Config,
 }
 
 impl Endpoint {
-    /// An endpoint that nobody can reach yet, and that only those can ask who come through this gate.
+    /// Creates an endpoint that accepts the requests that `authenticator` admits. It does not serve any
+    /// transport yet.
     pub fn new(
         config: Config,
-        gate: Gate,
+        authenticator: Authenticator,
         gateway: Gateway,
         drain: Drain,
         (metrics, telemetry): (Metrics, Telemetry),
     ) -> Self {
-        let server = json::object(|o| {
+        let server_info = json_writer::object(|o| {
             o.text("name", env!("CARGO_PKG_NAME"));
             o.text("version", env!("CARGO_PKG_VERSION"));
-            o.maybe("title", config.title.as_deref());
+            o.optional_text("title", config.title.as_deref());
         });
-        let sessions = Arc::new(Sessions::new(config.sessions, config.session_idle));
-        let streams = Arc::new(Semaphore::new(config.streams));
-        let (table, most, free) = (sessions.clone(), config.streams, streams.clone());
-        metrics.reading("larder_sessions", "Open sessions of legacy clients.", move || table.len());
-        metrics.reading("larder_streams", "Clients that listen.", move || {
-            most.saturating_sub(free.available_permits()) as u64
+        let sessions = Arc::new(Sessions::new(config.sessions, config.session_idle_timeout));
+        let stream_permits = Arc::new(Semaphore::new(config.streams));
+        let (session_table, max_streams, free) = (sessions.clone(), config.streams, stream_permits.clone());
+        metrics.register_gauge("larder_sessions", "Open sessions of legacy clients.", move || {
+            session_table.len()
+        });
+        metrics.register_gauge("larder_streams", "Open notification streams.", move || {
+            max_streams.saturating_sub(free.available_permits()) as u64
         });
         Self(Arc::new(Inner {
             gateway,
             drain,
-            door: Door::new(&config.hosts, &config.origins),
-            gate,
+            origin_policy: OriginPolicy::new(&config.hosts, &config.origins),
+            authenticator,
             sessions,
-            streams,
-            waiting: Arc::new(Semaphore::new((config.waiting_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS))),
+            stream_permits,
+            buffer_permits: Arc::new(Semaphore::new(
+                (config.waiting_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS),
+            )),
             metrics,
             telemetry,
-            server: String::from_utf8(server).unwrap_or_default(),
+            server_info: String::from_utf8(server_info).unwrap_or_default(),
             config,
         }))
     }

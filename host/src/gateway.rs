@@ -1,10 +1,11 @@
-//! What can be asked, in no protocol: list, read, complete, watch. Listing is data, reading is code.
+//! The operations that the server offers, independent of the protocol: list, read, complete, watch. Lists are
+//! answered from the catalog; reads and completions call providers.
 
+mod admission;
 mod audited;
 mod cache;
 mod cursor;
 mod error;
-mod fair;
 mod filter;
 mod list;
 mod read;
@@ -18,150 +19,153 @@ pub use self::cache::Config as CacheConfig;
 pub use self::error::Error;
 pub use self::filter::Filter;
 use self::view::View;
-use crate::audit::Audit;
+use crate::audit::AuditLog;
 use crate::catalog::{self, Reader, Watch};
-use crate::metrics::{Look, Metrics};
+use crate::metrics::{GaugeCallback, Metrics};
 use crate::name::TeamName;
-use crate::policy::{Permit, Quota, Ration};
-use crate::resource::{Call, Caller, Completing, Completion, Freshness};
-use crate::sandbox::{Outbox, Signal};
+use crate::policy::{Permit, Quota, QuotaUsage};
+use crate::resource::{Call, Caller, Completion, CompletionRequest, Freshness};
+use crate::sandbox::{Signal, SignalSender};
 
-/// What the operator decides about answers.
+/// Configuration of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// How much is on one page of a list.
+    /// Number of items on one page of a list.
     pub page_size: PageSize,
-    /// What a model is told before what the providers say.
+    /// The operator's instructions for models, which precede those of the providers.
     pub instructions: Option<String>,
-    /// How much of what providers call fresh is kept.
+    /// Capacity of the response cache.
     pub cache: CacheConfig,
-    /// Whether every answer is its caller's own: where there are teams, and where there are credentials.
+    /// Whether clients may cache responses for their own caller only. True where there are teams or
+    /// credentials.
     pub private: bool,
 }
 
-/// Items on one page of each list; 0 for no limit.
+/// Maximum number of items on one page of each list; 0 for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize {
-    /// Of resources.
+    /// Resources on one page.
     pub resources: u32,
-    /// Of templates.
+    /// Templates on one page.
     pub templates: u32,
 }
 
-/// Answers questions from the catalogs and from the providers in them. Clones are the same gateway.
+/// Answers requests from the catalogs and by calling the providers in them. Clones share one gateway.
 #[derive(Debug, Clone)]
 pub struct Gateway {
     config: Arc<Config>,
-    teams: Arc<BTreeMap<TeamName, Arc<Team>>>,
-    audit: Audit,
-    rations: Arc<BTreeMap<TeamName, Arc<Ration>>>,
-    /// Of callers whose teams have none.
-    others: Arc<Ration>,
+    teams: Arc<BTreeMap<TeamName, Arc<TeamState>>>,
+    audit: AuditLog,
+    quotas: Arc<BTreeMap<TeamName, Arc<QuotaUsage>>>,
+    /// Shared by all callers without a team that has a quota.
+    default_quota: Arc<QuotaUsage>,
 }
 
-/// What the gateway has of one team, and shares with no other.
+/// The state of one team. Teams share none of it.
 #[derive(Debug)]
-struct Team {
+struct TeamState {
     reader: Reader,
     cache: Cache,
-    signals: Outbox,
+    signals: SignalSender,
 }
 
-/// What a client is told at the start.
+/// The instructions that a client receives when it connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
-    /// For the model: what is here, and when to use it.
+pub struct ServerInstructions {
+    /// For the model: what the server offers, and when to use it.
     pub instructions: Option<String>,
-    /// How long that holds.
+    /// How long the instructions may be cached, and for whom.
     pub freshness: Freshness,
 }
 
-/// Bytes of instructions that one provider may add to every model's reading.
-const INSTRUCTIONS: usize = 4 * 1024;
+/// Maximum length of the instructions of one provider in bytes.
+const MAX_INSTRUCTIONS: usize = 4 * 1024;
 
 impl Gateway {
-    /// A gateway to what these readers see, one for each team. It signals whose list should be asked for anew.
-    pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, Outbox)>) -> Self {
+    /// Creates a gateway over these catalogs, one for each team. Requests to refresh stale lists go to the
+    /// signal senders.
+    pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, SignalSender)>) -> Self {
         let teams: Vec<_> = teams.into_iter().collect();
         let share = config.cache.share(teams.len());
         let team = |(reader, signals): (Reader, _)| {
             let cache = Cache::new(share, reader.clone());
-            (reader.team().clone(), Arc::new(Team { reader, cache, signals }))
+            (reader.team().clone(), Arc::new(TeamState { reader, cache, signals }))
         };
         let teams = Arc::new(teams.into_iter().map(team).collect());
-        let others = Arc::new(Ration::new(Quota::default()));
-        let (config, audit) = (Arc::new(config), Audit::default());
-        Self { config, teams, audit, rations: Arc::default(), others }
+        let default_quota = Arc::new(QuotaUsage::new(Quota::default()));
+        let (config, audit) = (Arc::new(config), AuditLog::default());
+        Self { config, teams, audit, quotas: Arc::default(), default_quota }
     }
 
-    /// Writes down here who read what.
-    pub fn with_audit(mut self, audit: Audit) -> Self {
+    /// Records each read in this audit log.
+    pub fn with_audit(mut self, audit: AuditLog) -> Self {
         self.audit = audit;
         self
     }
 
-    /// Lets requests in by what their teams have left.
-    pub fn with_rations(mut self, rations: impl IntoIterator<Item = (TeamName, Arc<Ration>)>) -> Self {
-        self.rations = Arc::new(rations.into_iter().collect());
+    /// Enforces these quotas.
+    pub fn with_quotas(mut self, quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>) -> Self {
+        self.quotas = Arc::new(quotas.into_iter().collect());
         self
     }
 
-    /// Shows how much is kept, by team.
-    pub fn show_cache(&self, metrics: &Metrics) {
-        let of = |part: fn((u64, u64)) -> u64| {
-            let look = |team: Arc<Team>| -> Look { Box::new(move || part(team.cache.size())) };
-            self.teams.iter().map(|(name, team)| (name.clone(), look(team.clone()))).collect()
+    /// Registers the sizes of the response caches, by team.
+    pub fn register_cache_metrics(&self, metrics: &Metrics) {
+        let gauges = |part: fn((u64, u64)) -> u64| {
+            let gauge = |team: Arc<TeamState>| -> GaugeCallback { Box::new(move || part(team.cache.size())) };
+            self.teams.iter().map(|(name, team)| (name.clone(), gauge(team.clone()))).collect()
         };
-        metrics.readings("larder_cache_bytes", "Bytes of answers that are kept.", of(|(bytes, _)| bytes));
-        metrics.readings("larder_cache_entries", "Answers that are kept.", of(|(_, entries)| entries));
+        let (bytes, entries) = (gauges(|(bytes, _)| bytes), gauges(|(_, entries)| entries));
+        metrics.register_team_gauges("larder_cache_bytes", "Bytes of cached responses.", bytes);
+        metrics.register_team_gauges("larder_cache_entries", "Number of cached responses.", entries);
     }
 
-    /// Has lists asked for anew that have outlived their time; this question is answered with what there is.
-    fn refresh(view: &View) {
-        for part in view.parts().iter().filter(|part| part.catalog.is_stale()) {
-            for offer in part.offers().iter().filter(|offer| offer.wants_refresh()) {
-                // Where so much waits to be worked off, a later question will do.
-                part.team.signals.say(offer.name(), Signal::ListStale);
+    /// Refreshes expired lists in the background. The current request is answered with the old ones.
+    fn refresh_stale_lists(view: &View) {
+        for team in view.teams().iter().filter(|team| team.catalog.is_stale()) {
+            for offer in team.offers().iter().filter(|offer| offer.claim_refresh()) {
+                // If the signal queue is full, a later request will trigger the refresh.
+                team.state.signals.send(offer.name(), Signal::ListStale);
             }
         }
     }
 
-    /// What this caller's model should know: the operator's words, then each provider's.
-    pub fn about(&self, caller: &Caller) -> About {
+    /// Returns the instructions for this caller's model: the operator's, then each provider's.
+    pub fn instructions(&self, caller: &Caller) -> ServerInstructions {
         let view = self.view(Some(caller));
-        let said = view.offers().filter_map(|offer| {
+        let of_providers = view.offers().filter_map(|offer| {
             let text = offer.instructions.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
             let title = offer.title.as_deref().unwrap_or(offer.name().as_str());
-            let end = text.floor_char_boundary(INSTRUCTIONS);
+            let end = text.floor_char_boundary(MAX_INSTRUCTIONS);
             Some(format!("{title}: {}", &text[..end]))
         });
-        let all: Vec<String> = self.config.instructions.clone().into_iter().chain(said).collect();
-        About {
+        let all: Vec<String> = self.config.instructions.clone().into_iter().chain(of_providers).collect();
+        ServerInstructions {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
-            // The next round may change it, and nothing tells clients when it does.
-            freshness: Freshness { ttl: std::time::Duration::ZERO, ..self.most() },
+            // The next reconcile pass may change them, and clients are not notified of that.
+            freshness: Freshness { ttl: std::time::Duration::ZERO, ..self.max_freshness() },
         }
     }
 
-    /// Values for a variable of a template.
-    pub async fn complete(&self, call: &Arc<Call>, ask: Completing) -> Result<Completion, Error> {
+    /// Completes a variable of a template.
+    pub async fn complete(&self, call: &Arc<Call>, request: CompletionRequest) -> Result<Completion, Error> {
         let view = self.view(call.caller.as_ref());
-        let unknown = || Error::UnknownTemplate { template: ask.template.clone() };
-        let (offer, place) = view.template(&ask.template).ok_or_else(unknown)?;
-        let permit = Permit::ask(call, offer.provider.team()).map_err(|_| unknown())?;
-        if !offer.templates[place].pattern.variables().any(|variable| variable == ask.variable) {
-            return Err(Error::UnknownVariable { template: ask.template, variable: ask.variable });
+        let unknown = || Error::UnknownTemplate { template: request.template.clone() };
+        let (offer, index) = view.template(&request.template).ok_or_else(unknown)?;
+        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
+        if !offer.templates[index].uri_template.variables().any(|variable| variable == request.variable) {
+            return Err(Error::UnknownVariable { template: request.template, variable: request.variable });
         }
-        let template = ask.template.clone();
-        let answer = offer.provider.complete(permit, ask).await;
+        let template = request.template.clone();
+        let answer = offer.provider.complete(permit, request).await;
         let answer = answer.map_err(|error| Error::from_call(offer, &template, None, error))?;
-        offer.provider.gave(answer.values.iter().map(String::len).sum());
+        offer.provider.charge_bytes(answer.values.iter().map(String::len).sum());
         Ok(answer)
     }
 
-    /// A watch for this caller, with nothing in it yet.
+    /// Creates a watch for this caller, without any URIs yet.
     pub fn watch(&self, caller: &Caller) -> Watch {
-        let own = caller.teams.iter().filter_map(|name| self.teams.get(name));
-        catalog::watch(own.map(|team| &team.reader))
+        let teams = caller.teams.iter().filter_map(|name| self.teams.get(name));
+        catalog::watch(teams.map(|team| &team.reader))
     }
 }

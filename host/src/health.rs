@@ -1,50 +1,50 @@
-//! Whether this server should be sent requests, and what is wrong meanwhile.
+//! Health of the server: current problems, and whether the server should receive requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is wrong now, by whom it concerns. Clones are the same.
+/// The current problems by the part of the server that reported them. Clones share the same state.
 #[derive(Debug, Clone, Default)]
-pub struct Health(Arc<Mutex<BTreeMap<String, Trouble>>>);
+pub struct Health(Arc<Mutex<BTreeMap<String, HealthProblem>>>);
 
-/// One thing that is wrong.
+/// A current problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    /// What it is, in a sentence.
-    pub what: String,
-    /// Whose requests it keeps from being answered.
-    pub concerns: Concerns,
+pub struct HealthProblem {
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// Which requests cannot be served because of it.
+    pub impact: Impact,
 }
 
-/// Whose requests something keeps from being answered.
+/// Which requests cannot be served because of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Concerns {
-    /// All: nobody should be sent here because of it.
-    Everybody,
-    /// Those of one team; others are served. Where nothing is served at all, it is everybody's.
+pub enum Impact {
+    /// All requests: the server is not ready.
+    AllTeams,
+    /// The requests of one team. The server is not ready only if no team has a provider.
     OneTeam,
-    /// Nobody's, yet.
-    Operator,
+    /// No requests so far: only the operator has to act.
+    OperatorOnly,
 }
 
 impl Health {
-    /// Something is wrong with this part; what was wrong with it before is forgotten.
-    pub fn wrong(&self, part: &str, what: impl Into<String>, concerns: Concerns) {
-        let trouble = Trouble { what: what.into(), concerns };
-        self.all().insert(part.to_owned(), trouble);
+    /// Reports a problem of this part. It replaces an earlier problem of the same part.
+    pub fn report(&self, part: &str, message: impl Into<String>, impact: Impact) {
+        let problem = HealthProblem { message: message.into(), impact };
+        self.lock().insert(part.to_owned(), problem);
     }
 
-    /// Nothing is wrong with this part any more.
-    pub fn right(&self, part: &str) {
-        self.all().remove(part);
+    /// Removes the problem of this part.
+    pub fn resolve(&self, part: &str) {
+        self.lock().remove(part);
     }
 
-    /// All that is wrong.
-    pub fn troubles(&self) -> Vec<Trouble> {
-        self.all().values().cloned().collect()
+    /// Returns all current problems.
+    pub fn problems(&self) -> Vec<HealthProblem> {
+        self.lock().values().cloned().collect()
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Trouble>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, HealthProblem>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

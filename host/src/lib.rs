@@ -1,47 +1,49 @@
 //! An MCP resource server whose content comes from sandboxed WebAssembly providers.
+//!
+//! The modules are layered: a module uses only modules of lower layers, as `tests/floors.rs` checks.
 
-// Floor 0: small parsed values.
+// Layer 0: small parsed values.
+pub mod file_fingerprint;
 pub mod name;
-pub mod stamp;
 pub mod template;
 pub mod trace;
 pub mod uri;
 
-// Floor 1: decisions and plain data.
+// Layer 1: plain data, policies and task utilities.
 pub mod drain;
 pub mod health;
+pub mod deadline;
 pub mod metrics;
-pub mod patience;
 pub mod policy;
 pub mod resource;
-pub mod round;
+pub mod yield_batch;
 
-// Floor 2: the engine, who asked for what, and what is told of it elsewhere.
+// Layer 2: the WebAssembly sandbox, the audit log and traces.
 pub mod audit;
 pub mod sandbox;
 pub mod telemetry;
 
-// Floor 3: one provider.
+// Layer 3: calls of one provider.
 pub mod provider;
 
-// Floor 4: who offers what, and where components come from.
+// Layer 4: the catalog of what providers offer, and the sources of components.
 pub mod catalog;
 pub mod source;
 
-// Floor 5: what can be asked, what loads, and what finds out that something differs.
+// Layer 5: requests, loading of components, and change detection.
+pub mod change_detector;
 pub mod gateway;
-pub mod lookout;
 pub mod reconcile;
 
-// Floor 6: the protocol, and what operators look at.
+// Layer 6: the MCP protocol, and the admin address.
 pub mod admin;
 pub mod endpoint;
 
-// Floor 7: what the operator wants, the other end of the protocol, and what authors need.
+// Layer 7: configuration, the MCP client, and tools for component authors.
 pub mod author;
 pub mod client;
 pub mod config;
 
-// The roof: what wires everything, and the commands.
+// Layers 8 and 9: the assembly of the server, and the commands.
 pub mod app;
 pub mod cli;

@@ -1,10 +1,10 @@
-//! The command. Everything is in the library.
+//! The `larder` command. All code is in the library.
 
 use std::process::ExitCode;
 
-/// A guest is opened and closed for each call, on whatever thread: many small pieces, taken and given back.
+/// Guests are created and dropped for each call, on any thread, which means many small allocations.
 #[global_allocator]
-static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     larder::cli::main()

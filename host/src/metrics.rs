@@ -1,145 +1,158 @@
-//! What is counted, and how it is shown to Prometheus. Counting costs a few atomics: no lock, no allocation.
-//! Labels are names of teams and providers and words of ours, never a URI or a text from a guest; what is
-//! counted of a provider goes with its last revision, so no label outlives what it names.
+//! Metrics and their rendering in the Prometheus text format. Recording costs a few atomic operations: no
+//! lock, no allocation. Labels are names of teams and providers, or fixed words, never a URI or text from a
+//! guest. The metrics of a provider are dropped with its last revision, so the number of label values stays
+//! bounded.
 
-mod house;
 mod loads;
-mod number;
 mod outcome;
 pub mod process;
-mod show;
-mod tally;
+mod provider;
+mod render;
+mod server;
 mod text;
+mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
-pub use self::house::{Era, House, Lines, METHODS};
-pub use self::loads::{Load, Loads};
-pub use self::number::{Count, Hold, Level, Times};
+pub use self::loads::{LoadMetrics, LoadOutcome};
 pub use self::outcome::Outcome;
-pub use self::tally::{Kept, LastError, Tally};
-pub use self::text::{Kind, Text};
+pub use self::provider::{CacheResult, LastError, ProviderMetrics};
+pub use self::server::{METHODS, ProtocolEra, ServerMetrics, WriteCounters};
+pub use self::text::{MetricKind, PrometheusText};
+pub use self::value::{Counter, Gauge, GaugeGuard, Histogram};
 use crate::name::{ProviderName, TeamName};
 
-/// Everything that is counted. Clones are the same numbers.
+/// All metrics of the process. Clones share the same values.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics(Arc<Inner>);
 
 struct Inner {
-    house: House,
-    teams: Mutex<BTreeMap<TeamName, Arc<Loads>>>,
-    providers: Mutex<BTreeMap<(TeamName, ProviderName), Weak<Tally>>>,
-    readings: Mutex<Vec<Reading>>,
-    refusals: Mutex<BTreeMap<TeamName, Look>>,
+    server: ServerMetrics,
+    loads: Mutex<BTreeMap<TeamName, Arc<LoadMetrics>>>,
+    providers: Mutex<BTreeMap<(TeamName, ProviderName), Weak<ProviderMetrics>>>,
+    callback_gauges: Mutex<Vec<CallbackGauge>>,
+    quota_refusals: Mutex<BTreeMap<TeamName, GaugeCallback>>,
     started: SystemTime,
 }
 
-/// A number that somebody else keeps, and that is looked up when it is shown.
-struct Reading {
+/// A gauge whose value is kept elsewhere and read when the metrics are rendered.
+struct CallbackGauge {
     name: &'static str,
     help: &'static str,
-    /// By team, or of the house as a whole.
-    looks: Vec<(Option<TeamName>, Look)>,
+    /// One callback per team, or a single one without a team for the whole server.
+    callbacks: Vec<(Option<TeamName>, GaugeCallback)>,
 }
 
-/// Looks a number up.
-pub type Look = Box<dyn Fn() -> u64 + Send + Sync>;
+/// Returns the current value.
+pub type GaugeCallback = Box<dyn Fn() -> u64 + Send + Sync>;
 
 impl Default for Inner {
     fn default() -> Self {
         Self {
-            house: House::default(),
-            teams: Mutex::default(),
+            server: ServerMetrics::default(),
+            loads: Mutex::default(),
             providers: Mutex::default(),
-            readings: Mutex::default(),
-            refusals: Mutex::default(),
+            callback_gauges: Mutex::default(),
+            quota_refusals: Mutex::default(),
             started: SystemTime::now(),
         }
     }
 }
 
 impl Metrics {
-    /// What is counted of the house as a whole.
-    pub fn house(&self) -> &House {
-        &self.0.house
+    /// Metrics of the server as a whole.
+    pub fn server(&self) -> &ServerMetrics {
+        &self.0.server
     }
 
-    /// When counting began.
+    /// Start time of the process.
     pub fn started(&self) -> SystemTime {
         self.0.started
     }
 
-    /// What is counted of one team's folder. Teams are those of the configuration, and stay.
-    pub fn loads(&self, team: &TeamName) -> Arc<Loads> {
-        lock(&self.0.teams).entry(team.clone()).or_default().clone()
+    /// Metrics of one team's plugins folder. They are never dropped, because teams come from the
+    /// configuration.
+    pub fn load_metrics(&self, team: &TeamName) -> Arc<LoadMetrics> {
+        lock(&self.0.loads).entry(team.clone()).or_default().clone()
     }
 
-    /// What is counted of one provider, over all its revisions that live. Asked for once, when it is loaded.
-    pub fn provider(&self, team: &TeamName, name: &ProviderName) -> Arc<Tally> {
+    /// Metrics of one provider, shared by all its live revisions. Called once for each revision, when it is
+    /// loaded.
+    pub fn provider(&self, team: &TeamName, name: &ProviderName) -> Arc<ProviderMetrics> {
         let mut providers = lock(&self.0.providers);
         let key = (team.clone(), name.clone());
-        if let Some(tally) = providers.get(&key).and_then(Weak::upgrade) {
-            return tally;
+        if let Some(metrics) = providers.get(&key).and_then(Weak::upgrade) {
+            return metrics;
         }
-        providers.retain(|_, tally| tally.strong_count() > 0);
-        let tally = Arc::new(Tally::default());
-        providers.insert(key, Arc::downgrade(&tally));
-        tally
+        providers.retain(|_, metrics| metrics.strong_count() > 0);
+        let metrics = Arc::new(ProviderMetrics::default());
+        providers.insert(key, Arc::downgrade(&metrics));
+        metrics
     }
 
-    /// Shows a number that is kept elsewhere anyway.
-    pub fn reading(
+    /// Registers a gauge whose value is kept elsewhere.
+    pub fn register_gauge(
         &self,
         name: &'static str,
         help: &'static str,
-        look: impl Fn() -> u64 + Send + Sync + 'static,
+        callback: impl Fn() -> u64 + Send + Sync + 'static,
     ) {
-        lock(&self.0.readings).push(Reading { name, help, looks: vec![(None, Box::new(look))] });
+        let callbacks: Vec<(_, GaugeCallback)> = vec![(None, Box::new(callback))];
+        lock(&self.0.callback_gauges).push(CallbackGauge { name, help, callbacks });
     }
 
-    /// The same for one that each team has.
-    pub fn readings(&self, name: &'static str, help: &'static str, looks: Vec<(TeamName, Look)>) {
-        let looks = looks.into_iter().map(|(team, look)| (Some(team), look)).collect();
-        lock(&self.0.readings).push(Reading { name, help, looks });
+    /// Registers a gauge with one value per team.
+    pub fn register_team_gauges(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        callbacks: Vec<(TeamName, GaugeCallback)>,
+    ) {
+        let callbacks = callbacks.into_iter().map(|(team, callback)| (Some(team), callback)).collect();
+        lock(&self.0.callback_gauges).push(CallbackGauge { name, help, callbacks });
     }
 
-    /// Shows how often this team was refused something because its quota was used up.
-    pub fn refusals(&self, team: &TeamName, look: impl Fn() -> u64 + Send + Sync + 'static) {
-        lock(&self.0.refusals).insert(team.clone(), Box::new(look));
+    /// Registers the counter of requests that were refused because this team's quota was exhausted.
+    pub fn register_quota_refusals(
+        &self,
+        team: &TeamName,
+        callback: impl Fn() -> u64 + Send + Sync + 'static,
+    ) {
+        lock(&self.0.quota_refusals).insert(team.clone(), Box::new(callback));
     }
 
-    /// Writes all of it.
-    pub fn show(&self, text: &mut Text) {
-        process::show(text, self.0.started);
-        self.0.house.show(text);
+    /// Renders all metrics.
+    pub fn render(&self, text: &mut PrometheusText) {
+        process::render(text, self.0.started);
+        self.0.server.render(text);
         let teams: Vec<_> =
-            lock(&self.0.teams).iter().map(|(team, loads)| (team.clone(), loads.clone())).collect();
-        loads::show(text, &teams);
-        for reading in lock(&self.0.readings).iter() {
-            text.family(reading.name, Kind::Gauge, reading.help);
-            for (team, look) in &reading.looks {
+            lock(&self.0.loads).iter().map(|(team, loads)| (team.clone(), loads.clone())).collect();
+        loads::render(text, &teams);
+        for gauge in lock(&self.0.callback_gauges).iter() {
+            text.family(gauge.name, MetricKind::Gauge, gauge.help);
+            for (team, callback) in &gauge.callbacks {
                 let labels: Vec<_> = team.iter().map(|team| ("team", team.as_str())).collect();
-                text.sample(reading.name, &labels, look());
+                text.sample(gauge.name, &labels, callback());
             }
         }
         let name = "larder_quota_refusals_total";
-        text.family(name, Kind::Counter, "What was refused because a team's quota was used up.");
-        for (team, look) in lock(&self.0.refusals).iter() {
-            text.sample(name, &[("team", team.as_str())], look());
+        text.family(name, MetricKind::Counter, "Requests refused because the team's quota was exhausted.");
+        for (team, callback) in lock(&self.0.quota_refusals).iter() {
+            text.sample(name, &[("team", team.as_str())], callback());
         }
-        show::providers(text, &self.living());
+        render::providers(text, &self.live_providers());
     }
 
-    fn living(&self) -> Vec<(TeamName, ProviderName, Arc<Tally>)> {
+    fn live_providers(&self) -> Vec<(TeamName, ProviderName, Arc<ProviderMetrics>)> {
         let mut providers = lock(&self.0.providers);
-        providers.retain(|_, tally| tally.strong_count() > 0);
-        let living = providers
+        providers.retain(|_, metrics| metrics.strong_count() > 0);
+        let live = providers
             .iter()
-            .filter_map(|((team, name), tally)| Some((team.clone(), name.clone(), tally.upgrade()?)));
-        living.collect()
+            .filter_map(|((team, name), metrics)| Some((team.clone(), name.clone(), metrics.upgrade()?)));
+        live.collect()
     }
 }
 
@@ -158,27 +171,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_of_a_provider_goes_with_its_last_revision() {
+    fn provider_metrics_are_dropped_with_the_last_revision() {
         let metrics = Metrics::default();
-        let of = |name: &str| metrics.provider(&TeamName::sole(), &ProviderName::parse(name).unwrap());
-        let shown = || {
-            let mut text = Text::default();
-            metrics.show(&mut text);
+        let team = TeamName::default_team();
+        let of = |name: &str| metrics.provider(&team, &ProviderName::parse(name).unwrap());
+        let rendered = || {
+            let mut text = PrometheusText::default();
+            metrics.render(&mut text);
             text.into_string()
         };
         let (old, new) = (of("a"), of("a"));
-        old.ended(Outcome::Ok);
-        new.ended(Outcome::Ok);
+        old.record_call(Outcome::Ok);
+        new.record_call(Outcome::Ok);
         drop(old);
         let calls = r#"larder_calls_total{team="default",provider="a",outcome="ok"} 2"#;
-        assert!(shown().contains(calls), "{}", shown());
-        let before = shown().lines().count();
+        assert!(rendered().contains(calls), "{}", rendered());
+        let before = rendered().lines().count();
         for n in 0..100 {
             of(&format!("p{n}"));
         }
-        assert_eq!(shown().lines().count(), before);
+        assert_eq!(rendered().lines().count(), before);
         drop(new);
-        assert!(!shown().contains("provider="), "{}", shown());
+        assert!(!rendered().contains("provider="), "{}", rendered());
         assert_eq!(of("a").calls(Outcome::Ok), 0);
     }
 }

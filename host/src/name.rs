@@ -1,5 +1,4 @@
-//! Small parsed names: providers, teams, and the digest of a component.
-//! A name that exists is a valid name.
+//! Names of providers and teams, and SHA-256 digests. A value of these types is always valid.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-/// Why a text is not a name.
+/// Error of parsing a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit"
@@ -29,12 +28,12 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Reads a name.
+            /// Parses a name.
             pub fn parse(text: &str) -> Result<Self, BadName> {
                 parse(text).map(Self)
             }
 
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -49,7 +48,7 @@ macro_rules! name {
 }
 
 name! {
-    /// The name of a provider: its file's name without `.wasm`.
+    /// The name of a provider: its file name without `.wasm`.
     ProviderName
 }
 
@@ -59,39 +58,40 @@ name! {
 }
 
 impl TeamName {
-    /// The only team there is where no teams are configured.
-    pub fn sole() -> Self {
+    /// The team that exists if no teams are configured.
+    pub fn default_team() -> Self {
         Self("default".into())
     }
 
-    /// The name, where there are teams to tell apart.
-    pub fn named(&self) -> Option<&str> {
+    /// Returns the name, or `None` for the default team. Used as a log field that appears only if teams are
+    /// configured.
+    pub fn non_default(&self) -> Option<&str> {
         Some(self.as_str()).filter(|name| *name != "default")
     }
 }
 
-/// The teams that somebody belongs to: at least one, each once, in the order of their names.
+/// The teams of a caller: a sorted set with at least one team.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Teams(Arc<[TeamName]>);
 
 impl Teams {
-    /// These teams. None where there are none: who belongs to no team can ask for nothing.
+    /// Creates the set of these teams. `None` if there are none: a caller without a team may request nothing.
     pub fn of(teams: impl IntoIterator<Item = TeamName>) -> Option<Self> {
         let teams: BTreeSet<_> = teams.into_iter().collect();
         (!teams.is_empty()).then(|| Self(teams.into_iter().collect()))
     }
 
-    /// The only team there is where no teams are configured.
-    pub fn sole() -> Self {
-        TeamName::sole().into()
+    /// The set of only the default team.
+    pub fn default_team() -> Self {
+        TeamName::default_team().into()
     }
 
-    /// Whether this team is among them.
+    /// Whether this team is in the set.
     pub fn has(&self, team: &TeamName) -> bool {
         self.0.binary_search(team).is_ok()
     }
 
-    /// All of them, in order.
+    /// Iterates over the teams in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &TeamName> {
         self.0.iter()
     }
@@ -103,46 +103,46 @@ impl From<TeamName> for Teams {
     }
 }
 
-/// Why a text is not a digest. It is not repeated, since it may be the token itself.
+/// Error of parsing a digest. It does not contain the text, which may be a token that was pasted by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a digest: write \"sha256:\" and 64 hexadecimal digits")]
 pub struct BadDigest;
 
-/// Bytes that are hashed at a time, where they come from a file.
-const PIECE: usize = 256 << 10;
+/// Buffer size for hashing a file.
+const BUFFER_SIZE: usize = 256 << 10;
 
-/// A SHA-256: of a component's bytes, or of a token's.
+/// A SHA-256 digest, of a component or of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of these bytes.
+    /// Computes the digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of all that is read from there, piece by piece.
-    pub fn of_all(mut reader: impl Read) -> io::Result<Self> {
-        let (mut digest, mut piece) = (Sha256::new(), vec![0; PIECE]);
+    /// Computes the digest of everything that the reader returns.
+    pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
+        let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER_SIZE]);
         loop {
-            match reader.read(&mut piece)? {
+            match reader.read(&mut buffer)? {
                 0 => return Ok(Self(digest.finalize().into())),
-                read => digest.update(&piece[..read]),
+                read => digest.update(&buffer[..read]),
             }
         }
     }
 
-    /// These are its bytes.
+    /// Creates a digest from its bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the digest.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Reads `sha256:` and 64 hexadecimal digits.
+    /// Parses `sha256:` followed by 64 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, BadDigest> {
         let bad = || BadDigest;
         let hex =
@@ -150,13 +150,13 @@ impl Digest {
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
             let digit = |at: usize| char::from(pair[at]).to_digit(16).ok_or_else(bad);
-            // Two digits are at most 255.
+            // Two hexadecimal digits are at most 255.
             *byte = (digit(0)? * 16 + digit(1)?) as u8;
         }
         Ok(Self(bytes))
     }
 
-    /// Enough of it to tell two revisions apart in a log line.
+    /// Returns the first 12 hexadecimal digits, enough to distinguish revisions in a log line.
     pub fn short(&self) -> String {
         self.to_string()[..12].to_owned()
     }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain_words() {
+    fn parses_only_valid_names() {
         for good in ["a", "files", "My.Provider-2_x", "0"] {
             assert_eq!(ProviderName::parse(good).map(|n| n.to_string()).as_deref(), Ok(good));
         }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn teams_are_a_set_in_order() {
+    fn teams_are_a_sorted_set() {
         let name = |text: &str| TeamName::parse(text).unwrap();
         let of = |texts: &[&str]| Teams::of(texts.iter().map(|text| name(text)));
         assert_eq!(of(&[]), None);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_read_as_it_is_written() {
+    fn parses_a_digest_as_it_is_displayed() {
         let digest = Digest::of(b"x");
         assert_eq!(Digest::parse(&format!("sha256:{digest}")), Ok(digest));
         for bad in [
@@ -220,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_piece_by_piece_is_the_same() {
-        let long = vec![7; 2 * PIECE + 1];
-        assert_eq!(Digest::of_all(long.as_slice()).unwrap(), Digest::of(&long));
+    fn hashing_a_reader_gives_the_same_digest() {
+        let long = vec![7; 2 * BUFFER_SIZE + 1];
+        assert_eq!(Digest::of_reader(long.as_slice()).unwrap(), Digest::of(&long));
     }
 
     #[test]
-    fn a_digest_is_hex() {
+    fn displays_a_digest_in_hexadecimal() {
         assert_eq!(
             Digest::of(b"").to_string(),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -1,60 +1,60 @@
-//! Decisions: what a provider gets, what it may use up, and the proof that a caller may ask it.
-//! Nothing is granted by default, and every limit has a value by default.
+//! Authorization and resource limits: what a provider is granted, what it may use, and the permit that a
+//! caller may call it. Nothing is granted by default. Every limit has a default.
 
-mod ask;
-mod bucket;
 mod ceiling;
+mod grant_request;
 mod quota;
-mod ration;
+mod quota_usage;
 mod secret;
+mod token_bucket;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::ask::{Approve, Ask, granted, import_asks};
-pub use self::bucket::Bucket;
-pub use self::ceiling::{Bounds, Ceiling, Cut};
+pub use self::ceiling::{Bounds, Capped, Ceiling};
+pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
 pub use self::quota::Quota;
-pub use self::ration::{Memory, Ration, UsedUp};
+pub use self::quota_usage::{MemoryReservation, QuotaExceeded, QuotaUsage};
 pub use self::secret::{Secret, Secrets};
+pub use self::token_bucket::TokenBucket;
 use crate::name::TeamName;
 use crate::resource::{Call, Caller};
-use crate::trace::Trace;
+use crate::trace::TraceContext;
 
-/// What one provider may use up. There is no "unlimited".
+/// Limits of one provider. There is no "unlimited".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of linear memory of one guest, all its memories together.
+    /// Bytes of linear memory of one guest, summed over its memories.
     pub memory: u64,
     /// Elements of one table of a guest. Interpreters need thousands.
     pub table_elements: u64,
     /// Core instances in one guest. A Python component has more than ten.
     pub instances: u32,
-    /// Time on a processor that one call may take.
-    pub cpu: Duration,
-    /// Time from the first instruction to the answer, waiting included.
-    pub wall: Duration,
+    /// CPU time of one call.
+    pub cpu_time: Duration,
+    /// Elapsed time of one call, from the first instruction to the result, including waits.
+    pub timeout: Duration,
     /// Calls that run at the same time.
-    pub calls: u32,
-    /// How long a call waits for its turn.
-    pub queue: Duration,
-    /// Calls that wait for their turn at the same time.
-    pub waiting: u32,
-    /// Bytes that one call may hand to the host: answer, log and all else.
+    pub concurrency: u32,
+    /// How long a call may wait in the queue.
+    pub queue_timeout: Duration,
+    /// Calls that may wait in the queue at the same time.
+    pub queue_length: u32,
+    /// Bytes that one call may pass to the host: result, log and everything else.
     pub result: u64,
     /// Entries or templates on one page of a list.
-    pub page: u32,
-    /// Entries and templates that the catalog holds of this provider.
-    pub held: u32,
-    /// Bytes of log in one call, stdout and stderr included.
+    pub page_entries: u32,
+    /// Entries and templates of this provider in the catalog.
+    pub catalog_entries: u32,
+    /// Bytes of log output in one call, including stdout and stderr.
     pub log: u32,
-    /// Reports (progress, changes) in one call.
-    pub reports: u32,
-    /// Bytes of the component's file.
-    pub component: u64,
-    /// Bytes of the body of an HTTP response.
+    /// Notifications (progress, changes) in one call.
+    pub notifications: u32,
+    /// Size of the component file in bytes.
+    pub component_size: u64,
+    /// Size of the body of an HTTP response in bytes.
     pub http_body: u64,
 }
 
@@ -64,50 +64,50 @@ impl Default for Limits {
             memory: 128 << 20,
             table_elements: 100_000,
             instances: 64,
-            cpu: Duration::from_secs(1),
-            wall: Duration::from_secs(10),
-            calls: 16,
-            queue: Duration::from_secs(5),
-            waiting: 1_000,
+            cpu_time: Duration::from_secs(1),
+            timeout: Duration::from_secs(10),
+            concurrency: 16,
+            queue_timeout: Duration::from_secs(5),
+            queue_length: 1_000,
             result: 16 << 20,
-            page: 10_000,
-            held: 1_000,
+            page_entries: 10_000,
+            catalog_entries: 1_000,
             log: 64 << 10,
-            reports: 1_000,
-            component: 64 << 20,
+            notifications: 1_000,
+            component_size: 64 << 20,
             http_body: 8 << 20,
         }
     }
 }
 
-/// What one provider was given by its operator. Without a grant no guest is opened.
+/// What one provider is granted by its operator. Guests are opened only under a grant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grant {
-    /// What it may use up.
+    /// The limits of the provider.
     pub limits: Limits,
-    /// Answers to `provider-host.setting`.
+    /// The values that `provider-host.setting` returns.
     pub settings: BTreeMap<String, String>,
-    /// Answers to the same question that nobody else may see.
+    /// Further values that `provider-host.setting` returns, and that are never shown.
     pub secrets: Secrets,
-    /// Environment variables, with their values.
+    /// Environment variables with their values.
     pub env: BTreeMap<String, String>,
-    /// Folders.
+    /// Preopened folders.
     pub dirs: Vec<Dir>,
-    /// Where it may send HTTP requests.
+    /// Rules for HTTP requests.
     pub hosts: Vec<HostRule>,
-    /// Whether it gets the values of template variables without screening.
+    /// Whether the provider receives the values of template variables without safety checks.
     pub raw_values: bool,
-    /// Whether its guests may be used again.
-    pub guests: Guests,
+    /// Whether its guests may be reused.
+    pub guests: GuestLifetime,
 }
 
-/// How long a guest lives.
+/// How many calls a guest serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Guests {
-    /// For one call.
+pub enum GuestLifetime {
+    /// One call.
     #[default]
     Fresh,
-    /// For several calls of one caller.
+    /// Several calls of one caller.
     Reused,
 }
 
@@ -116,57 +116,58 @@ pub enum Guests {
 pub struct Dir {
     /// The folder on this machine.
     pub host: PathBuf,
-    /// The path under which the guest sees it.
+    /// The path at which the guest sees it.
     pub guest: String,
-    /// What the guest may do there.
+    /// What the guest may do in it.
     pub access: Access,
-    /// Whether `host` is a real path: one that was looked at, and on the way to which no link is followed.
-    pub is_real: bool,
+    /// Whether `host` is canonical. A canonical path is opened without following symbolic links.
+    pub is_canonical: bool,
 }
 
 /// What a guest may do in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Look and read.
+    /// List and read.
     Read,
     /// Everything.
     Write,
 }
 
-/// One place that a provider may send HTTP requests to.
+/// A rule that allows HTTP requests to one host or its subdomains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRule {
     /// `http` or `https`; none for `https` only.
     pub scheme: Option<String>,
-    /// A name, an address, or `*.` and a name for all names below it. Lower case.
+    /// A host name, an IP address, or `*.` and a domain for all its subdomains. Lower case.
     pub host: String,
-    /// None for the scheme's own port.
+    /// None for the default port of the scheme.
     pub port: Option<u16>,
     /// None for GET and HEAD only; empty for every method.
     pub methods: Option<Vec<String>>,
-    /// Whether the name may stand for an address inside this network.
+    /// Whether the name may resolve to an address in a private network.
     pub private: bool,
 }
 
 impl HostRule {
-    /// Whether a request to this place is allowed by this rule.
-    pub fn covers(&self, method: &str, scheme: &str, host: &str, port: u16) -> bool {
+    /// Whether this rule allows this request.
+    pub fn allows(&self, method: &str, scheme: &str, host: &str, port: u16) -> bool {
         self.has_method(method)
             && self.scheme() == scheme
-            && self.port.unwrap_or(own_port(scheme)) == port
-            && self.names(host)
+            && self.port.unwrap_or(default_port(scheme)) == port
+            && self.matches_host(host)
     }
 
-    /// Whether everything that the other rule allows is allowed by this one.
+    /// Whether this rule allows everything that the other rule allows.
     pub fn includes(&self, other: &Self) -> bool {
-        let port = |rule: &Self| rule.port.unwrap_or(own_port(rule.scheme()));
+        let port = |rule: &Self| rule.port.unwrap_or(default_port(rule.scheme()));
         let methods = match &other.methods {
             None => ["GET", "HEAD"].into_iter().all(|method| self.has_method(method)),
             Some(all) if all.is_empty() => self.methods.as_ref().is_some_and(Vec::is_empty),
             Some(some) => some.iter().all(|method| self.has_method(method)),
         };
-        // A star is for names below: `*.b.example.com` as a name is below `*.example.com`.
-        let host = self.host == other.host || self.names(&other.host);
+        // A wildcard stands for subdomains, and `*.b.example.com`, taken as a name, is a subdomain of
+        // `*.example.com`.
+        let host = self.host == other.host || self.matches_host(&other.host);
         methods
             && host
             && self.scheme() == other.scheme()
@@ -185,8 +186,8 @@ impl HostRule {
         }
     }
 
-    /// Whether this host is the one that the rule names.
-    pub fn names(&self, host: &str) -> bool {
+    /// Whether this rule applies to this host.
+    pub fn matches_host(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         match self.host.strip_prefix("*.") {
             Some(parent) => {
@@ -197,70 +198,70 @@ impl HostRule {
     }
 }
 
-fn own_port(scheme: &str) -> u16 {
+fn default_port(scheme: &str) -> u16 {
     if scheme == "http" { 80 } else { 443 }
 }
 
-/// The proof that a call may go to a provider. Calling one demands it.
+/// Proof that a call to a provider is authorized. Every method that calls a provider requires one.
 #[derive(Debug, Clone)]
 pub struct Permit {
     call: Arc<Call>,
-    /// The span that the provider's work belongs to, where one is recorded.
-    place: Option<Trace>,
-    /// Whose provider is asked; none where the host asks.
+    /// The span that the provider's work belongs to, if one is recorded.
+    span: Option<TraceContext>,
+    /// The team of the provider; none for the server's own calls.
     team: Option<TeamName>,
 }
 
-/// Why a call may not.
+/// The caller belongs to no team that has the provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the provider is not of a team of the caller's")]
-pub struct Denied;
+#[error("the caller does not belong to the team of the provider")]
+pub struct NotInTeam;
 
 impl Permit {
-    /// Whether this caller may ask a provider of this team.
-    pub fn ask(call: &Arc<Call>, team: &TeamName) -> Result<Self, Denied> {
+    /// Returns a permit if this caller may call providers of this team.
+    pub fn for_team(call: &Arc<Call>, team: &TeamName) -> Result<Self, NotInTeam> {
         match &call.caller {
             Some(caller) if caller.teams.has(team) => {
-                Ok(Self { call: call.clone(), place: None, team: Some(team.clone()) })
+                Ok(Self { call: call.clone(), span: None, team: Some(team.clone()) })
             }
-            _ => Err(Denied),
+            _ => Err(NotInTeam),
         }
     }
 
-    /// The host asks for itself: to probe, to list, to look for newer versions.
-    pub fn host() -> Self {
-        Self { call: Call::by_host(), place: None, team: None }
+    /// Returns a permit for the server's own calls: to probe, to list, to check for newer versions.
+    pub fn for_host() -> Self {
+        Self { call: Call::from_host(), span: None, team: None }
     }
 
-    /// The team as whose member the caller asks; none when it is the host.
+    /// The team as whose member the caller acts; none for the server's own calls.
     pub fn team(&self) -> Option<&TeamName> {
         self.team.as_ref()
     }
 
-    /// Who asks; none when it is the host.
+    /// The caller; none for the server's own calls.
     pub fn caller(&self) -> Option<&Caller> {
         self.call.caller.as_ref()
     }
 
-    /// What the provider does belongs to this place in a trace, and no longer to the request's.
-    pub fn put_into(&mut self, place: &Trace) {
-        self.place = Some(place.clone());
+    /// Sets the span that the provider's work belongs to, instead of the request's.
+    pub fn set_span(&mut self, span: &TraceContext) {
+        self.span = Some(span.clone());
     }
 
-    /// Where in a trace the provider's work belongs.
-    pub fn trace(&self) -> Option<&Trace> {
-        self.place.as_ref().or(self.call.trace.as_ref())
+    /// The trace context that the provider's work belongs to.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.span.as_ref().or(self.call.trace.as_ref())
     }
 
-    /// The metadata of the question, with where in a trace the answer to it belongs.
+    /// Returns the metadata of the request, with the trace context of the call.
     pub fn metadata(&self) -> Vec<(String, String)> {
-        let place = self.place.iter().flat_map(Trace::metadata);
-        let known = |key: &str| self.place.is_some() && matches!(key, "traceparent" | "tracestate");
-        let others = self.call.metadata.iter().filter(|(key, _)| !known(key));
-        others.map(|(key, json)| (key.to_owned(), json.to_owned())).chain(place).collect()
+        let span = self.span.iter().flat_map(TraceContext::metadata);
+        let is_replaced = |key: &str| self.span.is_some() && matches!(key, "traceparent" | "tracestate");
+        let others = self.call.metadata.iter().filter(|(key, _)| !is_replaced(key));
+        others.map(|(key, json)| (key.to_owned(), json.to_owned())).chain(span).collect()
     }
 
-    /// What came with the question.
+    /// The request that the permit is for.
     pub fn call(&self) -> &Call {
         &self.call
     }
@@ -276,9 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_narrow_unless_it_says_more() {
+    fn a_rule_allows_https_get_and_head_by_default() {
         let plain = rule("api.example.com");
-        assert!(plain.covers("GET", "https", "API.example.com", 443));
+        assert!(plain.allows("GET", "https", "API.example.com", 443));
         for (method, scheme, host, port) in [
             ("POST", "https", "api.example.com", 443),
             ("GET", "http", "api.example.com", 80),
@@ -286,28 +287,30 @@ mod tests {
             ("GET", "https", "example.com", 443),
             ("GET", "https", "api.example.com.evil.net", 443),
         ] {
-            assert!(!plain.covers(method, scheme, host, port), "{method} {scheme} {host} {port}");
+            assert!(!plain.allows(method, scheme, host, port), "{method} {scheme} {host} {port}");
         }
         let wide = HostRule { methods: Some(vec![]), port: Some(8080), scheme: Some("http".into()), ..plain };
-        assert!(wide.covers("DELETE", "http", "api.example.com", 8080));
+        assert!(wide.allows("DELETE", "http", "api.example.com", 8080));
     }
 
     #[test]
-    fn a_star_is_for_names_below() {
+    fn a_wildcard_matches_subdomains_only() {
         let star = rule("*.example.com");
-        assert!(star.names("a.example.com") && star.names("a.b.example.com"));
-        assert!(!star.names("example.com") && !star.names("evilexample.com") && !star.names(".example.com"));
+        assert!(star.matches_host("a.example.com") && star.matches_host("a.b.example.com"));
+        for other in ["example.com", "evilexample.com", ".example.com"] {
+            assert!(!star.matches_host(other), "{other}");
+        }
     }
 
     #[test]
-    fn a_caller_of_another_team_gets_no_permit() {
+    fn denies_a_caller_of_another_team() {
         let team = |name: &str| TeamName::parse(name).unwrap();
         let teams = Teams::of([team("wiki"), team("docs")]).unwrap();
-        let call = Arc::new(Call::by(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
+        let call = Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
         for own in ["wiki", "docs"] {
-            assert_eq!(Permit::ask(&call, &team(own)).unwrap().team(), Some(&team(own)));
+            assert_eq!(Permit::for_team(&call, &team(own)).unwrap().team(), Some(&team(own)));
         }
-        assert!(Permit::ask(&call, &team("ops")).is_err());
-        assert!(Permit::ask(&Call::by_host(), &team("ops")).is_err());
+        assert!(Permit::for_team(&call, &team("ops")).is_err());
+        assert!(Permit::for_team(&Call::from_host(), &team("ops")).is_err());
     }
 }

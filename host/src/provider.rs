@@ -1,149 +1,150 @@
-//! A component that was checked, compiled and probed: it can be called, one guest a call.
-//! WIT types end here; what leaves this room is ours, bounded and parsed.
+//! A provider: a loaded component with its name, team and grants, and the calls to it. Calls are made to a
+//! guest each. WIT types are converted here to types of the host, which are bounded and parsed.
 
-mod breaker;
+mod charge;
+mod circuit_breaker;
+mod concurrency_limit;
 mod convert;
-mod counted;
 mod error;
-mod paid;
+mod guest_calls;
+mod instrument;
 mod probe;
-mod questions;
-mod turns;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use self::breaker::Breaker;
-use self::convert::{Left, entry_page, reading, template_match, template_page, versions};
+use self::circuit_breaker::CircuitBreaker;
+use self::concurrency_limit::ConcurrencyLimit;
+use self::convert::{Omissions, entry_page, read_result, template_match, template_page, versions};
 pub use self::error::CallError;
-pub use self::probe::{LoadError, Probed};
-use self::turns::Turns;
-use crate::metrics::Tally;
+pub use self::probe::{LoadError, ProbeResult};
+use crate::metrics::ProviderMetrics;
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::policy::{Grant, Guests, Permit, Ration};
-use crate::resource::{Completing, Completion, Entry, Freshness, Match, Reading, Template};
+use crate::policy::{Grant, GuestLifetime, Permit, QuotaUsage};
+use crate::resource::{Completion, CompletionRequest, Entry, Freshness, Match, ReadResult, Template};
 use crate::sandbox::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
 use crate::sandbox::{
-    Compiled, Fault, FaultKind, Lease, Outbox, Outgoing, Owner, Pace, Queue, Sandbox, Terms, Work,
+    CompiledComponent, Fault, FaultKind, GuestCall, GuestConfig, Lease, OutgoingHttp, QueueTimer, ReuseKey,
+    Sandbox, SignalRateLimit, SignalSender,
 };
 use crate::uri::Uri;
 
-/// The most values that one completion may give.
-const COMPLETIONS: usize = 100;
+/// Maximum number of values in one completion.
+const MAX_COMPLETIONS: usize = 100;
 
-/// One revision of a provider.
+/// One revision of a provider: a component with its grants and settings.
 pub struct Provider {
-    /// What holds for every guest of it.
-    terms: Arc<Terms>,
+    /// The configuration of its guests.
+    config: Arc<GuestConfig>,
     revision: u64,
     digest: Digest,
-    compiled: Compiled,
+    compiled: CompiledComponent,
     sandbox: Arc<Sandbox>,
-    turns: Turns,
-    breaker: Breaker,
+    concurrency_limit: ConcurrencyLimit,
+    breaker: CircuitBreaker,
     since: SystemTime,
-    sides: Sides,
+    grant_sources: GrantSources,
 }
 
-/// The two sides of what a provider was given, as lines that people read.
+/// Where the grants of a provider come from, as lines for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sides {
-    /// What stands beside its component: its author asks for it.
-    pub asked: BTreeSet<String>,
-    /// What its operator wrote down for it, below the ceiling of the team.
+pub struct GrantSources {
+    /// Grants that the author requests in the `NAME.toml` file beside the component.
+    pub requested: BTreeSet<String>,
+    /// Grants that the operator configured, within the ceiling of the team.
     pub allowed: BTreeSet<String>,
 }
 
-/// One page of a provider's own list.
+/// One page of a list of a provider.
 #[derive(Debug)]
-pub struct Listed<T> {
-    /// What is on it.
+pub struct ListPage<T> {
+    /// The entries or templates.
     pub items: Vec<T>,
-    /// Where the provider would go on.
+    /// The provider's cursor for the next page.
     pub next: Option<String>,
-    /// How long it holds; none if the provider did not say.
+    /// How long the page may be reused; none if the provider did not say.
     pub freshness: Option<Freshness>,
-    /// What was left out of it, and why.
-    pub left_out: Vec<String>,
-    /// How much text is on it.
+    /// What was omitted or changed, and why.
+    pub omitted: Vec<String>,
+    /// Bytes of text in the items.
     pub bytes: u64,
 }
 
-/// A question for a part of a provider's list.
+/// A request for a page of a provider's list.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
-    /// Where to go on.
+    /// The cursor of the page; none for the first page.
     pub cursor: Option<String>,
-    /// How many, please.
+    /// The desired number of entries.
     pub limit: u32,
-    /// A hint: URIs that begin so.
+    /// Hint: only entries whose URIs have this prefix are needed.
     pub uri_prefix: Option<String>,
-    /// A hint: entries of this kind.
+    /// Hint: only entries of this kind are needed.
     pub kind: Option<String>,
 }
 
 impl Provider {
-    /// A provider of this team with this grant, not yet probed.
+    /// Creates a provider. It has to be probed before it is served.
     pub fn new(
         (name, team): (ProviderName, TeamName),
         digest: Digest,
-        compiled: Compiled,
+        compiled: CompiledComponent,
         grant: Arc<Grant>,
         sandbox: Arc<Sandbox>,
-        signals: Outbox,
-        ration: Option<Arc<Ration>>,
+        signals: SignalSender,
+        quota_usage: Option<Arc<QuotaUsage>>,
     ) -> Self {
         static REVISIONS: AtomicU64 = AtomicU64::new(1);
-        // Only what has a folder can wait for one.
-        let threads = (!grant.dirs.is_empty()).then(|| sandbox.threads(&team, &name));
+        // Only calls to file systems can block a thread.
+        let folder_threads = (!grant.dirs.is_empty()).then(|| sandbox.folder_threads(&team, &name));
         Self {
             since: SystemTime::now(),
             revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
             digest,
-            breaker: Breaker::default(),
-            turns: Turns::new(&grant.limits),
-            terms: Arc::new(Terms {
-                tally: sandbox.metrics().provider(&team, &name),
-                outgoing: Arc::new(Outgoing::new(&grant)),
-                pace: Pace::default(),
+            breaker: CircuitBreaker::default(),
+            concurrency_limit: ConcurrencyLimit::new(&grant.limits),
+            config: Arc::new(GuestConfig {
+                metrics: sandbox.metrics().provider(&team, &name),
+                outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
+                signal_rate_limit: SignalRateLimit::default(),
                 provider: name,
                 team,
                 grant,
                 signals,
-                threads,
-                ration,
+                folder_threads,
+                quota_usage,
             }),
             compiled,
             sandbox,
-            sides: Sides::default(),
+            grant_sources: GrantSources::default(),
         }
     }
 
-    /// Remembers how it came to what it was given.
-    pub fn with_sides(mut self, sides: Sides) -> Self {
-        self.sides = sides;
+    /// Sets where its grants come from.
+    pub fn with_grant_sources(mut self, grant_sources: GrantSources) -> Self {
+        self.grant_sources = grant_sources;
         self
     }
 
-    /// How it came to what it was given.
-    pub fn sides(&self) -> &Sides {
-        &self.sides
+    /// Where its grants come from.
+    pub fn grant_sources(&self) -> &GrantSources {
+        &self.grant_sources
     }
 
     /// Its name.
     pub fn name(&self) -> &ProviderName {
-        &self.terms.provider
+        &self.config.provider
     }
 
-    /// Whose it is.
+    /// Its team.
     pub fn team(&self) -> &TeamName {
-        &self.terms.team
+        &self.config.team
     }
 
-    /// A number that no other revision of any provider has while this process lives. The same component with
+    /// A number that is unique among all revisions of all providers in this process. The same component with
     /// other grants is another revision.
     pub fn revision(&self) -> u64 {
         self.revision
@@ -154,24 +155,24 @@ impl Provider {
         self.digest
     }
 
-    /// When this revision came.
+    /// When this revision was created.
     pub fn since(&self) -> SystemTime {
         self.since
     }
 
-    /// What is counted of it, over all its revisions that live.
-    pub fn tally(&self) -> &Tally {
-        &self.terms.tally
+    /// Its metrics, which all of its current revisions share.
+    pub fn metrics(&self) -> &ProviderMetrics {
+        &self.config.metrics
     }
 
-    /// How long it is set aside yet, because it only faulted; none if it is not.
-    pub fn set_aside(&self) -> Option<Duration> {
-        self.breaker.set_aside()
+    /// How long its circuit breaker is still open after repeated faults; none if it is not.
+    pub fn circuit_open_for(&self) -> Option<Duration> {
+        self.breaker.circuit_open_for()
     }
 
-    /// What it was given.
+    /// What it may access, and its limits.
     pub fn grant(&self) -> &Arc<Grant> {
-        &self.terms.grant
+        &self.config.grant
     }
 
     /// The names of what its component imports.
@@ -184,74 +185,77 @@ impl Provider {
         &self.compiled.exports
     }
 
-    /// Whether it tells versions without being read.
-    pub fn tells_versions(&self) -> bool {
+    /// Whether it implements `version-provider`, so that versions are known without a read.
+    pub fn supports_versions(&self) -> bool {
         self.compiled.versions.is_some()
     }
 
-    /// Waits for one of its turns, and has a guest do some work.
-    async fn call<W: Work>(&self, permit: Permit, work: &W) -> Result<W::Answer, CallError> {
-        let queue = Queue::join(self.terms.tally.clone(), self.terms.grant.limits.queue);
-        let Some(_turn) = self.turns.take(&queue).await else {
+    /// Waits for permits of the provider and its team, and makes a call to a guest.
+    async fn call<W: GuestCall>(&self, permit: Permit, guest_call: &W) -> Result<W::Output, CallError> {
+        let queue_timer =
+            QueueTimer::new(self.config.metrics.clone(), self.config.grant.limits.queue_timeout);
+        let Some(_concurrency_permit) = self.concurrency_limit.acquire(&queue_timer).await else {
             return Err(CallError::Busy);
         };
-        let _team_turn = match &self.terms.ration {
-            Some(ration) => Some(ration.turn(queue.left()).await.map_err(CallError::UsedUp)?),
+        let _team_permit = match &self.config.quota_usage {
+            Some(quota_usage) => Some(
+                quota_usage.call_permit(queue_timer.remaining()).await.map_err(CallError::QuotaExceeded)?,
+            ),
             None => None,
         };
-        let lease = Lease { terms: self.terms.clone(), permit };
-        let owner = (self.terms.grant.guests == Guests::Reused)
-            .then(|| Owner { revision: self.revision, caller: lease.permit.caller().cloned() });
-        // On the heap: all that goes on around a guest is large, and each future that waits for it would hold
-        // it in itself, and copy it where it is handed on, until a thread's stack has no room for it.
-        let ran = Box::pin(self.sandbox.run(&self.compiled, lease, queue, owner, work));
-        ran.await.map_err(|fault| self.blame(fault))
+        let lease = Lease { config: self.config.clone(), permit };
+        let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
+            .then(|| ReuseKey { revision: self.revision, caller: lease.permit.caller().cloned() });
+        // Boxed because this future is large: each future that awaits it would contain it, and moving them
+        // would overflow the stack of a thread.
+        let response = Box::pin(self.sandbox.run(&self.compiled, lease, queue_timer, reuse_key, guest_call));
+        response.await.map_err(|fault| self.log_fault(fault))
     }
 
-    /// The caller is told the kind of a fault; the log gets everything.
-    fn blame(&self, fault: Fault) -> CallError {
-        if fault.kind == FaultKind::Crowded {
+    /// Logs a fault with all details, and converts it to an error, of which the caller sees only the kind.
+    fn log_fault(&self, fault: Fault) -> CallError {
+        if fault.kind == FaultKind::NoCapacity {
             return CallError::Busy;
         }
         let (team, provider, digest) =
-            (self.terms.team.named(), self.terms.provider.as_str(), self.digest.short());
+            (self.config.team.non_default(), self.config.provider.as_str(), self.digest.short());
         let Fault { kind, detail, stderr } = &fault;
-        tracing::warn!(team, provider, digest, fault = kind.word(), %kind, ?detail, ?stderr, "the provider failed");
+        tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "the provider failed");
         CallError::Fault(fault)
     }
 
-    /// A caller was turned away because others are served: the log hears of all who were, not of each.
-    pub fn tell_turned_away(&self, error: &CallError) {
-        if let Some(callers) = self.turns.turned_away() {
-            let (team, provider) = (self.terms.team.named(), self.terms.provider.as_str());
-            tracing::warn!(team, provider, callers, %error, "too many ask at once: callers were turned away");
+    /// Counts a call that was rejected because of too many other calls, and logs rejected calls in intervals.
+    pub fn log_rejected_calls(&self, error: &CallError) {
+        if let Some(calls) = self.concurrency_limit.count_rejected() {
+            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+            tracing::warn!(team, provider, calls, %error, "rejected calls: too many at the same time");
         }
     }
 
     async fn describe_once(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        self.call(permit, &questions::Describe(&self.compiled)).await
+        self.call(permit, &guest_calls::Describe(&self.compiled)).await
     }
 
-    async fn list_once(&self, permit: Permit, query: ListQuery) -> Result<Listed<Entry>, CallError> {
+    async fn list_once(&self, permit: Permit, query: ListQuery) -> Result<ListPage<Entry>, CallError> {
         let ListQuery { cursor, limit, uri_prefix, kind } = query;
         let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
-        let page = self.call(permit, &questions::List(&self.compiled, query)).await?;
-        let page = page.map_err(|error| self.told(error))?;
-        entry_page(page, self.terms.grant.limits.page, &self.terms.grant.secrets)
+        let page = self.call(permit, &guest_calls::List(&self.compiled, query)).await?;
+        let page = page.map_err(|error| self.redacted_error(error))?;
+        entry_page(page, self.config.grant.limits.page_entries, &self.config.grant.secrets)
     }
 
     async fn templates_once(
         &self,
         permit: Permit,
         cursor: Option<String>,
-    ) -> Result<Listed<Template>, CallError> {
-        let page = self.call(permit, &questions::Templates(&self.compiled, cursor)).await?;
-        let page = page.map_err(|error| self.told(error))?;
-        template_page(page, self.terms.grant.limits.page, &self.terms.grant.secrets)
+    ) -> Result<ListPage<Template>, CallError> {
+        let page = self.call(permit, &guest_calls::Templates(&self.compiled, cursor)).await?;
+        let page = page.map_err(|error| self.redacted_error(error))?;
+        template_page(page, self.config.grant.limits.page_entries, &self.config.grant.secrets)
     }
 
     async fn match_once(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        let found = self.call(permit, &questions::Matching(&self.compiled, uri.as_str())).await?;
+        let found = self.call(permit, &guest_calls::Matching(&self.compiled, uri.as_str())).await?;
         Ok(found.map(template_match))
     }
 
@@ -261,59 +265,63 @@ impl Provider {
         uri: &Uri,
         matched: Option<Match>,
         known_version: Option<String>,
-    ) -> Result<Reading, CallError> {
-        let holds_one = known_version.is_some();
+    ) -> Result<ReadResult, CallError> {
+        let has_version = known_version.is_some();
         let request = wit::ReadRequest {
             uri: uri.to_string(),
             matched: matched
                 .map(|found| wit::TemplateMatch { uri_template: found.template, variables: found.values }),
             known_version,
         };
-        let answer = self.call(permit, &questions::Read(&self.compiled, request)).await?;
-        let mut left = Left::new(&self.terms.grant.secrets);
-        let answer = answer.map_err(|error| match error {
-            WitError::NotModified if holds_one => CallError::NotModified,
-            error => self.told(error),
+        let response = self.call(permit, &guest_calls::Read(&self.compiled, request)).await?;
+        let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let response = response.map_err(|error| match error {
+            WitError::NotModified if has_version => CallError::NotModified,
+            error => self.redacted_error(error),
         });
-        let reading = reading(answer?, uri, &mut left);
-        self.tell(&left);
-        reading
+        let result = read_result(response?, uri, &mut omissions);
+        self.log_omissions(&omissions);
+        result
     }
 
-    async fn complete_once(&self, permit: Permit, ask: Completing) -> Result<Completion, CallError> {
+    async fn complete_once(
+        &self,
+        permit: Permit,
+        request: CompletionRequest,
+    ) -> Result<Completion, CallError> {
         let Some(functions) = &self.compiled.completion else {
             return Ok(Completion::default());
         };
-        let request = completion_provider::CompletionRequest {
-            uri_template: ask.template,
-            variable: ask.variable,
-            prefix: ask.prefix,
-            filled: ask.filled,
+        let wit_request = completion_provider::CompletionRequest {
+            uri_template: request.template,
+            variable: request.variable,
+            prefix: request.prefix,
+            filled: request.filled,
         };
-        let answer = self.call(permit, &questions::Complete(functions, request)).await?;
-        let mut answer = answer.map_err(|error| self.told(error))?;
-        let more = answer.more || answer.values.len() > COMPLETIONS;
-        answer.values.truncate(COMPLETIONS);
-        Ok(Completion { values: answer.values, total: answer.total, more })
+        let response = self.call(permit, &guest_calls::Complete(functions, wit_request)).await?;
+        let mut response = response.map_err(|error| self.redacted_error(error))?;
+        let has_more = response.more || response.values.len() > MAX_COMPLETIONS;
+        response.values.truncate(MAX_COMPLETIONS);
+        Ok(Completion { values: response.values, total: response.total, has_more })
     }
 
     async fn versions_once(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
         let Some(functions) = &self.compiled.versions else {
-            return Err(CallError::Failed("it does not tell versions".into()));
+            return Err(CallError::Failed("it does not implement `version-provider`".into()));
         };
-        let asked: Vec<String> = uris.iter().map(ToString::to_string).collect();
-        let answer = self.call(permit, &questions::Versions(functions, asked)).await?;
-        versions(answer.map_err(|error| self.told(error))?, uris.len())
+        let uri_strings: Vec<String> = uris.iter().map(ToString::to_string).collect();
+        let response = self.call(permit, &guest_calls::Versions(functions, uri_strings)).await?;
+        versions(response.map_err(|error| self.redacted_error(error))?, uris.len())
     }
 
-    /// An error of the provider's own, without what nobody may see.
-    fn told(&self, error: WitError) -> CallError {
-        let clean = |why: String| self.terms.grant.secrets.redact(&why).into_owned();
+    /// Converts an error of the provider, and removes secrets from its text.
+    fn redacted_error(&self, error: WitError) -> CallError {
+        let clean = |why: String| self.config.grant.secrets.redact(&why).into_owned();
         CallError::from(match error {
             WitError::NotFound => error,
-            // Of what? A client that holds nothing would not know what to make of it either.
+            // No version was passed, so the caller has nothing that could be unmodified.
             WitError::NotModified => {
-                WitError::Failed("it says `not-modified` of something of which no version is held".into())
+                WitError::Failed("it returned `not-modified`, but no known version was passed".into())
             }
             WitError::Invalid(why) => WitError::Invalid(clean(why)),
             WitError::Denied(why) => WitError::Denied(clean(why)),
@@ -322,24 +330,24 @@ impl Provider {
         })
     }
 
-    fn tell(&self, left: &Left<'_>) {
-        let (team, provider) = (self.terms.team.named(), self.terms.provider.as_str());
-        for note in left.notes() {
-            tracing::warn!(team, provider, %note, "left out of an answer");
+    fn log_omissions(&self, omissions: &Omissions<'_>) {
+        let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+        for note in omissions.summary() {
+            tracing::warn!(team, provider, %note, "omitted or changed part of a response");
         }
     }
 }
 
 impl Drop for Provider {
     fn drop(&mut self) {
-        self.sandbox.forget(self.revision);
+        self.sandbox.discard_idle_guests(self.revision);
     }
 }
 
 impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Provider")
-            .field("name", &self.terms.provider)
+            .field("name", &self.config.provider)
             .field("digest", &self.digest)
             .finish_non_exhaustive()
     }

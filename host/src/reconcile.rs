@@ -1,350 +1,377 @@
-//! The only room that loads. What is seen in the folder is compared with what is served; what differs is
-//! loaded in the background, and published in one step when it is known to work. Nothing that is wrong with
-//! a component is an error here: it is a line in the catalog, and the last good revision keeps serving.
+//! Compares the components in the plugins folder with those that are served, and loads what differs.
+//!
+//! Loading runs in the background. A new revision is published in one step, after it is known to work. A
+//! faulty component is not an error of this module: it becomes an entry in the catalog, and the last good
+//! revision keeps serving. This is the only module that loads components.
 
 mod approvals;
+mod config;
+mod desired_state;
+mod folder_scanner;
+mod list_refresh;
 mod load;
-mod notes;
-mod orders;
-mod pace;
-mod relist;
-mod round;
-mod sight;
+mod pass;
+mod scan_schedule;
 mod state;
-mod wanted;
+mod state_writer;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 
-pub use self::approvals::{Approvals, ApprovalsError, Held, Imports};
-pub use self::load::LARGEST_ASK;
-use self::load::{Load, Loaded};
-use self::notes::{Note, Notes};
-pub use self::orders::{Config, Orders, Terms};
-use self::pace::Pace;
-use self::relist::Relists;
-pub use self::round::{Arrival, Round};
-use self::sight::{Looked, Sight};
+pub use self::approvals::{Approvals, ApprovalsError, Imports, PendingApprovalRecord};
+pub use self::config::{Config, ConfigHandle, ProviderConfig};
+use self::desired_state::DesiredState;
+use self::folder_scanner::{FolderScanner, ScanOutcome};
+use self::list_refresh::ListRefreshLimiter;
+pub use self::load::MAX_GRANT_REQUEST_SIZE;
+use self::load::{LoadResult, Loader};
+pub use self::pass::{ReconcilePass, RevisionSummary};
+use self::scan_schedule::ScanSchedule;
 use self::state::State;
-use self::wanted::Wants;
+use self::state_writer::{PersistedState, StateWriter};
 use crate::catalog::Writer;
 use crate::drain::Drain;
-use crate::health::{Concerns, Health};
-use crate::metrics::process::thread_time;
+use crate::health::{Health, Impact};
+use crate::metrics::process::thread_cpu_time;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::Ration;
-use crate::sandbox::{Inbox, Outbox, Sandbox, Signal, outbox};
+use crate::policy::QuotaUsage;
+use crate::sandbox::{Sandbox, Signal, SignalReceiver, SignalSender, signal_channel};
 use crate::uri::Uri;
 
-/// Components that are loaded at the same time: one that takes long leaves room for the others.
-const LOADS: usize = 4;
+/// Limit of concurrent loads. It is above one so that a slow component does not delay the others.
+const MAX_CONCURRENT_LOADS: usize = 4;
 
-/// Compares, loads, publishes.
-pub struct Reconcile {
-    sight: Sight,
-    notes: Notes,
+/// The reconcile loop of one team.
+pub struct Reconciler {
+    scanner: FolderScanner,
+    state_writer: StateWriter,
     state: State,
-    relists: Relists,
+    list_refresh_limiter: ListRefreshLimiter,
     writer: Writer,
-    load: Arc<Load>,
+    loader: Arc<Loader>,
     team: TeamName,
-    poll: Duration,
-    loaded: mpsc::UnboundedReceiver<Loaded>,
-    inbox: Inbox,
-    orders: Orders,
-    announces: bool,
-    /// Until all is loaded that was there at the start: it came at the same time, whenever it is loaded.
+    scan_interval: Duration,
+    load_results: mpsc::UnboundedReceiver<LoadResult>,
+    signal_receiver: SignalReceiver,
+    config_handle: ConfigHandle,
+    persists_state: bool,
+    /// True until everything that was present at the start is loaded. All of it gets the same generation,
+    /// whatever the order in which the loads finish.
     starting: bool,
     health: Health,
     drain: Drain,
 }
 
-impl Reconcile {
-    /// Nothing is loaded before the first round.
+impl Reconciler {
+    /// Creates a reconciler. It loads nothing before the first pass.
     pub fn new(
         config: Config,
         sandbox: Arc<Sandbox>,
         writer: Writer,
-        ration: Option<Arc<Ration>>,
+        quota_usage: Option<Arc<QuotaUsage>>,
         drain: Drain,
     ) -> Self {
-        let (signals, inbox) = outbox();
-        let (done, loaded) = mpsc::unbounded_channel();
-        let (team, poll) = (config.team.clone(), config.poll);
-        let most = ration.as_ref().map_or(usize::MAX, |ration| ration.quota().providers as usize);
-        let orders = Orders::new(config);
-        let ordered = orders.config();
-        let config = ordered.borrow().clone();
-        let notes = Notes::new(config.approvals.clone(), team.clone(), drain.clone());
-        let load = Load {
+        let (signals, signal_receiver) = signal_channel();
+        let (load_results_sender, load_results) = mpsc::unbounded_channel();
+        let (team, scan_interval) = (config.team.clone(), config.scan_interval);
+        let max_providers =
+            quota_usage.as_ref().map_or(usize::MAX, |quota_usage| quota_usage.quota().providers as usize);
+        let config_handle = ConfigHandle::new(config);
+        let config_updates = config_handle.subscribe();
+        let config = config_updates.borrow().clone();
+        let state_writer = StateWriter::new(config.approvals.clone(), team.clone(), drain.clone());
+        let loader = Loader {
             team: team.clone(),
-            counts: sandbox.metrics().loads(&team),
+            metrics: sandbox.metrics().load_metrics(&team),
             sandbox,
             signals,
             drain: drain.clone(),
-            folder: config.relative_to.clone(),
-            read_ask: config.read_ask,
+            base_folder: config.relative_to.clone(),
+            parse_grant_request: config.parse_grant_request,
             approvals: config.approvals.clone(),
-            turns: Semaphore::new(LOADS),
-            checks: Semaphore::new(1),
-            wake: orders.wake(),
-            ration,
-            done,
+            load_permits: Semaphore::new(MAX_CONCURRENT_LOADS),
+            recheck_permit: Semaphore::new(1),
+            wake: config_handle.wake(),
+            quota_usage,
+            load_results: load_results_sender,
         };
-        let mut wants = Wants::new(ordered);
-        wants.at_most(most);
+        let mut desired_state = DesiredState::new(config_updates);
+        desired_state.limit_components(max_providers);
         Self {
-            sight: Sight::new(wants, drain.clone()),
-            notes,
+            scanner: FolderScanner::new(desired_state, drain.clone()),
+            state_writer,
             state: State::default(),
-            relists: Relists::default(),
+            list_refresh_limiter: ListRefreshLimiter::default(),
             writer,
-            load: Arc::new(load),
+            loader: Arc::new(loader),
             team,
-            poll,
-            loaded,
-            inbox,
-            orders,
-            announces: true,
+            scan_interval,
+            load_results,
+            signal_receiver,
+            config_handle,
+            persists_state: true,
             starting: true,
             health: Health::default(),
             drain,
         }
     }
 
-    /// Keeps to itself what is held back: for one who only has a look beside a server.
-    pub fn quietly(mut self) -> Self {
-        self.announces = false;
+    /// Does not write the state files. For a process that only inspects the folder while a server uses it.
+    pub fn without_persistence(mut self) -> Self {
+        self.persists_state = false;
         self
     }
 
-    /// Says here when the folder cannot be read.
+    /// Reports here when the folder or its files cannot be read.
     pub fn with_health(mut self, health: Health) -> Self {
         self.health = health;
         self
     }
 
-    /// Says "look again".
+    /// Returns the notification that triggers a scan.
     pub fn wake(&self) -> Arc<Notify> {
-        self.orders.wake()
+        self.config_handle.wake()
     }
 
-    /// Where to say what is decided since.
-    pub fn orders(&self) -> Orders {
-        self.orders.clone()
+    /// Returns the handle that replaces the configuration while the reconciler runs.
+    pub fn config_handle(&self) -> ConfigHandle {
+        self.config_handle.clone()
     }
 
-    /// Where to say that something differs which a provider offers.
-    pub fn signals(&self) -> Outbox {
-        self.load.signals.clone()
+    /// Returns the sender for "updated" and "list changed" signals of this team's providers.
+    pub fn signals(&self) -> SignalSender {
+        self.loader.signals.clone()
     }
 
-    /// One pass to its end: look, compare, load all, publish once. What a house does before it serves.
-    pub async fn round(&mut self) -> Round {
-        self.round_within(None).await
+    /// Runs one complete pass: scans, compares, loads everything and publishes once. A server does this
+    /// before it accepts requests.
+    pub async fn run_pass(&mut self) -> ReconcilePass {
+        self.run_pass_within(None).await
     }
 
-    /// The same, but not longer than this: what is not loaded by then comes when it is.
-    pub async fn round_within(&mut self, most: Option<Duration>) -> Round {
+    /// Runs one pass with a time limit. Components that are not loaded in time are published when they are.
+    pub async fn run_pass_within(&mut self, limit: Option<Duration>) -> ReconcilePass {
         let began = Instant::now();
-        let mut round = Round::default();
-        // Who comes in one round came at the same time, whichever was loaded first.
-        self.state.arrival();
-        let pass = self.pass(&mut round);
-        let ended = match most {
-            Some(most) => tokio::time::timeout(most, pass).await.is_ok(),
+        let mut pass = ReconcilePass::default();
+        // All components of one pass get the same generation, whatever the order in which the loads finish.
+        self.state.next_generation();
+        let work = self.scan_and_load(&mut pass);
+        let completed = match limit {
+            Some(limit) => tokio::time::timeout(limit, work).await.is_ok(),
             None => {
-                pass.await;
+                work.await;
                 true
             }
         };
-        if !ended {
-            tracing::warn!("not all of its components were loaded in time: each comes when it is");
+        if !completed {
+            tracing::warn!(
+                "startup time limit reached; the remaining components are published when they are loaded"
+            );
         }
-        self.starting = !ended;
-        self.publish(&round);
-        round.collisions = self.writer.current().collisions().to_vec();
-        round.took = began.elapsed();
-        round
+        self.starting = !completed;
+        self.publish(&pass);
+        pass.collisions = self.writer.current().collisions().to_vec();
+        pass.duration = began.elapsed();
+        pass
     }
 
-    /// May be dropped without loss: what looks and loads goes on.
-    async fn pass(&mut self, round: &mut Round) {
+    /// Scans and waits for the loads. Cancel safe: the scan and the loads continue in the background.
+    async fn scan_and_load(&mut self, pass: &mut ReconcilePass) {
         loop {
-            self.sight.look();
-            let looked = self.sight.seen().await;
-            let Some(rest) = self.compare(looked, round) else { break };
-            tokio::time::sleep(rest).await;
+            self.scanner.start_scan();
+            let outcome = self.scanner.finished().await;
+            let Some(delay) = self.compare(outcome, pass) else { break };
+            tokio::time::sleep(delay).await;
         }
         while self.state.is_loading() {
-            let Some(loaded) = self.loaded.recv().await else { break };
-            self.state.take(loaded, round);
+            let Some(result) = self.load_results.recv().await else { break };
+            self.state.apply(result, pass);
         }
     }
 
-    /// Compares what is seen with what is served, starts to load what differs, and lets go what is gone.
-    fn compare(&mut self, looked: Looked, round: &mut Round) -> Option<Duration> {
-        self.load.counts.rounds.one();
-        self.tell_health(&looked);
-        round.troubles.extend(looked.troubles);
-        let seen = looked.found?;
-        self.state.keep_only(&seen.wanted, round);
-        for wanted in seen.wanted {
-            self.state.want(wanted, &self.load);
+    /// Compares the folder with what is served. Starts loads for what differs and removes what is missing.
+    /// Returns the delay until the next scan, if files are still changing.
+    fn compare(&mut self, outcome: ScanOutcome, pass: &mut ReconcilePass) -> Option<Duration> {
+        self.loader.metrics.passes.increment();
+        self.report_health(&outcome);
+        pass.problems.extend(outcome.problems);
+        let desired = outcome.desired?;
+        self.state.remove_missing(&desired.components, pass);
+        for component in desired.components {
+            self.state.ensure_loaded(component, &self.loader);
         }
-        seen.again
+        desired.rescan_after
     }
 
-    /// A folder that cannot be read is a reason to send nobody here only where nothing is served from before, by
-    /// any team: else one could shut the door for all others.
-    fn tell_health(&self, looked: &Looked) {
-        let (folder, files) = (&looked.unreadable, &looked.unclear);
-        for (part, trouble, concerns) in
-            [("folder", folder, Concerns::OneTeam), ("files", files, Concerns::Operator)]
+    /// Reports problems with the folder and its files. An unreadable folder affects only its own team, so
+    /// that one team cannot make the server unready for all others.
+    fn report_health(&self, outcome: &ScanOutcome) {
+        let (folder, files) = (&outcome.folder_error, &outcome.file_errors);
+        for (subject, error, impact) in
+            [("folder", folder, Impact::OneTeam), ("files", files, Impact::OperatorOnly)]
         {
-            let part = format!("{part} of {}", self.team);
-            match trouble {
-                Some(trouble) => self.health.wrong(&part, format!("team {}: {trouble}", self.team), concerns),
-                None => self.health.right(&part),
+            let subject = format!("{subject} of {}", self.team);
+            match error {
+                Some(error) => self.health.report(&subject, format!("team {}: {error}", self.team), impact),
+                None => self.health.resolve(&subject),
             }
         }
     }
 
-    fn publish(&mut self, round: &Round) {
+    fn publish(&mut self, pass: &ReconcilePass) {
         self.writer.publish(self.state.catalog());
-        if round.unseen {
+        if pass.unlisted_changes {
             self.writer.list_changed();
         }
     }
 
-    /// Tells `larder approve`, which is another process, what is held back, and the next start what was served.
-    fn write_down(&mut self) {
-        if !self.announces {
+    /// Saves the pending approvals for `larder approve`, which is another process, and what is served for the
+    /// next start.
+    fn persist_state(&mut self) {
+        if !self.persists_state {
             return;
         }
         let catalog = self.writer.current();
-        let held = catalog.held_back().iter();
-        let held = held.map(|held| Held::new(&self.team, &held.provider, held.digest, held.lines.clone()));
-        self.notes.take(Note { held: held.collect(), served: self.state.imports() });
+        let pending = catalog.pending_approvals().iter();
+        let pending = pending.map(|approval| {
+            PendingApprovalRecord::new(
+                &self.team,
+                &approval.provider,
+                approval.digest,
+                approval.lines.clone(),
+            )
+        });
+        self.state_writer.save(PersistedState { pending: pending.collect(), served: self.state.imports() });
     }
 
-    /// Watches the folder, loads what changes, and works off what providers say, until the house stops.
+    /// Watches the folder, loads what changes and handles the providers' signals until shutdown.
     pub async fn run(mut self) {
         let (drain, wake) = (self.drain.clone(), self.wake());
-        self.sight.watch(&wake);
-        let mut pace = Pace::new(self.poll);
-        self.write_down();
+        self.scanner.enable_watch(&wake);
+        let mut schedule = ScanSchedule::new(self.scan_interval);
+        self.persist_state();
         loop {
-            let due = pace.due(self.state.next_retry());
-            let lists = Instant::now() + self.relists.next().min(self.state.next_list());
+            let next_scan = schedule.next_scan_at(self.state.next_load_retry());
+            let next_list_refresh =
+                Instant::now() + self.list_refresh_limiter.next_due().min(self.state.next_list_retry());
             tokio::select! {
                 biased;
                 () = drain.stopping() => break,
-                (provider, signal) = self.inbox.next() => self.hear(&provider, signal),
-                Some(loaded) = self.loaded.recv() => self.charged(|own| own.arrived(loaded)),
-                () = self.notes.written() => {}
-                // Not after a look: a folder that does not answer is no reason not to ask providers.
-                () = tokio::time::sleep_until(lists.into()) => self.ask_for_lists(),
-                looked = self.sight.seen() => self.charged(|own| own.seen(looked, &mut pace)),
-                () = wake.notified() => pace.wake(),
-                () = tokio::time::sleep_until(due.into()), if !self.sight.is_looking() => {
-                    pace.begin();
-                    self.sight.look();
+                (provider, signal) = self.signal_receiver.recv() => self.handle_signal(&provider, signal),
+                Some(result) = self.load_results.recv() => self.charge_cpu_time(
+                    |this| this.load_finished(result)
+                ),
+                () = self.state_writer.finished() => {}
+                // This branch precedes the scan result: a folder that does not respond must not delay list
+                // refreshes.
+                () = tokio::time::sleep_until(next_list_refresh.into()) => self.refresh_due_lists(),
+                outcome = self.scanner.finished() => self.charge_cpu_time(
+                    |this| this.scan_finished(outcome, &mut schedule)
+                ),
+                () = wake.notified() => schedule.wake(),
+                () = tokio::time::sleep_until(next_scan.into()), if !self.scanner.is_scanning() => {
+                    schedule.scan_started();
+                    self.scanner.start_scan();
                 }
             }
         }
-        // The next start is to know what was served last.
-        self.notes.finish().await;
+        // The next start must know what was served last.
+        self.state_writer.flush().await;
     }
 
-    /// What the host does for a team's lists is charged to the team: its providers are asked again when it is paid.
-    fn charged<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let began = thread_time();
+    /// Runs work that is done for a team's lists, and charges its CPU time to the team's quota.
+    fn charge_cpu_time<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let began = thread_cpu_time();
         let done = work(self);
-        if let Some(ration) = &self.load.ration {
-            ration.computed(thread_time().saturating_sub(began));
+        if let Some(quota_usage) = &self.loader.quota_usage {
+            quota_usage.charge_cpu(thread_cpu_time().saturating_sub(began));
         }
         done
     }
 
-    fn seen(&mut self, looked: Looked, pace: &mut Pace) {
-        let (mut round, saw) = (Round::default(), looked.found.is_some());
-        let again = self.compare(looked, &mut round);
+    fn scan_finished(&mut self, outcome: ScanOutcome, schedule: &mut ScanSchedule) {
+        let (mut pass, scanned) = (ReconcilePass::default(), outcome.desired.is_some());
+        let rescan_after = self.compare(outcome, &mut pass);
         self.starting &= self.state.is_loading();
-        pace.end(saw, again);
-        // What could not be written before is tried again.
-        self.notes.write();
-        if !round.is_quiet() {
-            self.publish(&round);
-            self.write_down();
-            round.tell();
+        schedule.scan_finished(scanned, rescan_after);
+        // Retries a failed write.
+        self.state_writer.write_queued();
+        if !pass.is_empty() {
+            self.publish(&pass);
+            self.persist_state();
+            pass.log();
         }
     }
 
-    /// A load came to its end.
-    fn arrived(&mut self, loaded: Loaded) {
-        let mut round = Round { took: loaded.took, ..Round::default() };
+    /// Handles the result of a load.
+    fn load_finished(&mut self, result: LoadResult) {
+        let mut pass = ReconcilePass { duration: result.duration, ..ReconcilePass::default() };
         let before = self.writer.current();
         if !self.starting {
-            self.state.arrival();
+            self.state.next_generation();
         }
-        self.state.take(loaded, &mut round);
+        self.state.apply(result, &mut pass);
         self.starting &= self.state.is_loading();
-        for provider in self.state.stale() {
-            self.list_again(&provider);
+        for provider in self.state.take_requested_refreshes() {
+            self.refresh_list(&provider);
         }
-        if round.is_quiet() && !round.relisted {
+        if pass.is_empty() && !pass.lists_refreshed {
             return;
         }
-        self.publish(&round);
-        self.write_down();
+        self.publish(&pass);
+        self.persist_state();
         let now = self.writer.current();
-        round.collisions =
+        pass.collisions =
             now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();
-        round.tell();
+        pass.log();
     }
 
-    /// Asks a provider anew for its lists, now or after the pause.
-    fn list_again(&mut self, provider: &ProviderName) {
-        if self.relists.want(provider) {
-            self.state.list_again(provider, &self.load);
+    /// Refreshes a provider's lists, at once or after the minimum interval.
+    fn refresh_list(&mut self, provider: &ProviderName) {
+        if self.list_refresh_limiter.request(provider) {
+            self.state.refresh_list(provider, &self.loader);
         }
     }
 
-    /// Asks those whose pause is over, and those that could not answer before.
-    fn ask_for_lists(&mut self) {
-        for provider in self.relists.due() {
-            self.state.list_again(&provider, &self.load);
+    /// Refreshes the lists that waited for the minimum interval, and retries those that failed.
+    fn refresh_due_lists(&mut self) {
+        for provider in self.list_refresh_limiter.take_due() {
+            self.state.refresh_list(&provider, &self.loader);
         }
-        for provider in self.state.lists_due() {
-            self.list_again(&provider);
+        for provider in self.state.take_due_list_retries() {
+            self.refresh_list(&provider);
         }
     }
 
-    fn hear(&mut self, provider: &ProviderName, signal: Signal) {
+    fn handle_signal(&mut self, provider: &ProviderName, signal: Signal) {
         match signal {
             Signal::Updated(uri) => match Uri::parse(&uri) {
-                Ok(uri) if self.writer.current().speaks_for(provider, &uri) => {
+                Ok(uri) if self.writer.current().owns(provider, &uri) => {
                     self.writer.updated(&uri);
                 }
                 Ok(uri) => {
-                    let uri = self.clean(provider, uri.as_str());
-                    tracing::warn!(%provider, uri, "it says that a URI was updated which is not its own")
+                    let uri = self.redacted(provider, uri.as_str());
+                    tracing::warn!(
+                        %provider,
+                        uri,
+                        "ignored an update of a URI that the provider does not own"
+                    )
                 }
-                Err(error) => tracing::warn!(%provider, %error, "it says that something was updated"),
+                Err(error) => tracing::warn!(%provider, %error, "ignored an update of an invalid URI"),
             },
             Signal::ListChanged => {
-                self.state.list_differs(provider);
-                self.list_again(provider);
+                self.state.mark_list_changed(provider);
+                self.refresh_list(provider);
             }
-            Signal::ListStale => self.list_again(provider),
+            Signal::ListStale => self.refresh_list(provider),
         }
     }
 
-    /// What a provider said, without what nobody may see; nothing of it where it is not served any more.
-    fn clean(&self, provider: &ProviderName, text: &str) -> Option<String> {
+    /// Returns text from a provider with its secrets removed, or `None` if the provider is not served any
+    /// more.
+    fn redacted(&self, provider: &ProviderName, text: &str) -> Option<String> {
         let catalog = self.writer.current();
         let offer = catalog.offers().iter().find(|offer| offer.name() == provider)?;
         Some(offer.provider.grant().secrets.redact(text).into_owned())

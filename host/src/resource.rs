@@ -1,8 +1,8 @@
-//! What is asked and answered, as plain data: entries, templates, contents, and who asks.
-//! No protocol and no engine: both ends convert to and from these.
+//! Requests and results as plain data: entries, templates, contents, callers. This module knows neither MCP
+//! nor the sandbox engine; both sides convert to and from these types.
 
-mod pairs;
-mod written;
+mod packed_pairs;
+mod rendered;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-pub use self::pairs::Pairs;
-pub use self::written::Written;
+pub use self::packed_pairs::PackedPairs;
+pub use self::rendered::Rendered;
 use crate::name::Teams;
-use crate::template::Pattern;
-use crate::trace::Trace;
+use crate::template::UriTemplate;
+use crate::trace::TraceContext;
 use crate::uri::Uri;
 
-/// Keys and the JSON that belongs to them, parsed and written anew.
+/// Keys with JSON values. The values have been parsed and serialized again.
 pub type Metadata = Vec<(String, Box<RawValue>)>;
 
-/// One readable thing, as a list shows it.
+/// A resource, as a list contains it.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Where it is.
+    /// The URI of the resource.
     pub uri: Uri,
     /// Its short name.
     pub name: String,
-    /// A name for people.
+    /// Its name for people.
     pub title: Option<String>,
-    /// What it is.
+    /// Its description.
     pub description: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
@@ -39,49 +39,49 @@ pub struct Entry {
     pub size: Option<u64>,
     /// Differs whenever the content differs.
     pub version: Option<String>,
-    /// What few entries have.
+    /// Attributes that few entries have.
     pub details: Details,
-    /// For all who are shown it.
-    pub written: Written,
+    /// The JSON of the entry, shared by all responses that contain it.
+    pub rendered: Rendered,
 }
 
-/// A family of readable things.
+/// A family of resources.
 #[derive(Debug, Clone)]
 pub struct Template {
     /// The RFC 6570 template, parsed.
-    pub pattern: Pattern,
+    pub uri_template: UriTemplate,
     /// Its short name.
     pub name: String,
-    /// A name for people.
+    /// Its name for people.
     pub title: Option<String>,
-    /// What its members are.
+    /// Its description.
     pub description: Option<String>,
-    /// The media type that all members have.
+    /// The media type of all resources of the family.
     pub mime_type: Option<String>,
-    /// What few templates have.
+    /// Attributes that few templates have.
     pub details: Details,
-    /// For all who are shown it.
-    pub written: Written,
+    /// The JSON of the template, shared by all responses that contain it.
+    pub rendered: Rendered,
 }
 
-/// What few entries and templates have.
+/// Attributes that few entries and templates have.
 #[derive(Debug, Clone, Default)]
 pub struct Details {
     /// A category, such as "file".
     pub kind: Option<String>,
-    /// Whom it is for.
+    /// The intended audience.
     pub audience: Vec<Role>,
     /// From 0 (optional) to 1 (required).
     pub priority: Option<f64>,
-    /// RFC 3339.
+    /// In the format of RFC 3339.
     pub last_modified: Option<String>,
-    /// Pictures of it.
+    /// Icons to show.
     pub icons: Vec<Icon>,
-    /// What the provider adds.
+    /// Metadata from the provider.
     pub metadata: Metadata,
 }
 
-/// Whom an entry is for.
+/// The intended audience of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The person.
@@ -90,92 +90,92 @@ pub enum Role {
     Assistant,
 }
 
-/// A picture of an entry.
+/// An icon.
 #[derive(Debug, Clone)]
 pub struct Icon {
-    /// Where it is: a URI, `data:` included.
+    /// Its URI, which may be a `data:` URI.
     pub src: String,
     /// Its media type.
     pub mime_type: Option<String>,
-    /// Such as `48x48` or `any`.
+    /// Sizes such as `48x48` or `any`.
     pub sizes: Vec<String>,
 }
 
-/// One piece of what a read gave.
+/// A part of the result of a read.
 #[derive(Debug, Clone)]
 pub struct Content {
-    /// The URI asked for, or one below it.
+    /// The requested URI, or one below it.
     pub uri: Uri,
     /// Its media type.
     pub mime_type: Option<String>,
-    /// What it holds.
+    /// The content itself.
     pub body: Body,
-    /// What the provider adds.
+    /// Metadata from the provider.
     pub metadata: Metadata,
 }
 
-/// What a content holds.
+/// The body of a content.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// Text.
     Text(String),
-    /// Anything else.
+    /// Binary data.
     Blob(Vec<u8>),
 }
 
-/// How long an answer may be reused, and by whom.
+/// How long a result may be cached, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
-    /// For how long.
+    /// The time to live.
     pub ttl: Duration,
-    /// By whom.
+    /// The callers that may use it.
     pub scope: Scope,
 }
 
-/// Who may reuse an answer.
+/// The callers that may use a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Anyone who may see its provider.
+    /// Every caller that may call its provider.
     Everyone,
-    /// Only the caller who got it.
+    /// Only the caller that received it.
     Caller,
 }
 
 impl Freshness {
-    /// What holds for an answer about which its provider said nothing.
+    /// The freshness of a result for which the provider specifies none.
     pub const UNKNOWN: Self = Self { ttl: Duration::ZERO, scope: Scope::Caller };
 
-    /// The more careful of the two in both respects.
+    /// Returns the stricter of the two in both respects.
     pub fn merge(self, other: Self) -> Self {
         let scope = if self.scope == Scope::Caller { self.scope } else { other.scope };
         Self { ttl: self.ttl.min(other.ttl), scope }
     }
 }
 
-/// What a read gave.
+/// The result of a read.
 #[derive(Debug, Clone)]
-pub struct Reading {
-    /// One or several pieces, never none. Shared, so that many can be given one answer.
+pub struct ReadResult {
+    /// At least one content. Reference-counted, so that many responses can share it.
     pub contents: Arc<Contents>,
-    /// The version of all of it.
+    /// The version of the contents as a whole.
     pub version: Option<String>,
-    /// How long it may be reused.
+    /// How long the result may be cached.
     pub freshness: Freshness,
-    /// Whether others are given the same contents.
-    pub kept: bool,
+    /// Whether other responses contain the same contents, so that their JSON is worth keeping.
+    pub shared: bool,
 }
 
-/// The pieces that a read gave.
+/// The contents that a read returned.
 #[derive(Debug, Default)]
 pub struct Contents {
-    pieces: Box<[Content]>,
-    /// For all who are given them.
-    pub written: Written,
+    items: Box<[Content]>,
+    /// The JSON of the contents, shared by all responses that contain them.
+    pub rendered: Rendered,
 }
 
 impl FromIterator<Content> for Contents {
-    fn from_iter<T: IntoIterator<Item = Content>>(pieces: T) -> Self {
-        Self { pieces: pieces.into_iter().collect(), written: Written::default() }
+    fn from_iter<T: IntoIterator<Item = Content>>(items: T) -> Self {
+        Self { items: items.into_iter().collect(), rendered: Rendered::default() }
     }
 }
 
@@ -183,13 +183,13 @@ impl Deref for Contents {
     type Target = [Content];
 
     fn deref(&self) -> &[Content] {
-        &self.pieces
+        &self.items
     }
 }
 
-impl Reading {
-    /// About as many bytes as it takes to tell it.
-    pub fn weight(&self) -> usize {
+impl ReadResult {
+    /// Approximate size of the response in bytes.
+    pub fn wire_size(&self) -> usize {
         let contents = self.contents.iter().map(|content| {
             let body = match &content.body {
                 Body::Text(text) => text.len(),
@@ -203,133 +203,133 @@ impl Reading {
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     /// The items of this page.
     pub items: Vec<T>,
-    /// Where the next page begins; none at the end.
+    /// The cursor of the next page; none at the end.
     pub next: Option<String>,
-    /// How long this page may be reused.
+    /// How long this page may be cached.
     pub freshness: Freshness,
 }
 
-/// The template that a URI was matched with, and the decoded values of its variables.
-/// A variable with several values appears once for each.
+/// The template that a URI matched, and the decoded values of its variables. A variable with several values
+/// appears once for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// The template's text.
+    /// The text of the template.
     pub template: String,
-    /// Names and values, in the template's order.
+    /// Names and values, in the order of the template.
     pub values: Vec<(String, String)>,
 }
 
-/// A question for the values that a variable may take.
+/// A request to complete a variable of a template.
 #[derive(Debug, Clone)]
-pub struct Completing {
-    /// The template's text.
+pub struct CompletionRequest {
+    /// The text of the template.
     pub template: String,
-    /// The variable that is being filled in.
+    /// The variable to complete.
     pub variable: String,
-    /// What has been typed so far.
+    /// The text that the user typed so far.
     pub prefix: String,
-    /// Variables that are already filled in.
+    /// Variables that already have values.
     pub filled: Vec<(String, String)>,
 }
 
-/// The values that a variable may take.
+/// Proposed values for a variable.
 #[derive(Debug, Clone, Default)]
 pub struct Completion {
-    /// Best first, at most 100.
+    /// At most 100 values, best first.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// The number of possible values.
     pub total: Option<u64>,
-    /// Whether there are more than these.
-    pub more: bool,
+    /// Whether there are more values than these.
+    pub has_more: bool,
 }
 
-/// Who asks.
+/// The authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// The subject of the credential, if there is one.
+    /// The subject of the credential, if it has one.
     pub subject: Option<String>,
-    /// Who says so: the issuer of the credential. None where this server gave it out, or where there is none.
+    /// The issuer of the credential. None if this server issued it, or if there is no credential.
     pub issuer: Option<Arc<str>>,
-    /// The teams whose providers the caller may ask.
+    /// The teams whose providers the caller may call.
     pub teams: Teams,
-    /// What the credential allows.
+    /// The scopes of the credential.
     pub scopes: Vec<String>,
 }
 
 impl Caller {
-    /// Whether this is the same one, though perhaps with another credential.
-    pub fn is_same(&self, other: &Self) -> bool {
+    /// Whether both have the same subject, issuer and teams. The credentials may differ.
+    pub fn is_same_principal(&self, other: &Self) -> bool {
         (&self.subject, &self.issuer, &self.teams) == (&other.subject, &other.issuer, &other.teams)
     }
 }
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// Grows with every report.
+    /// Grows with every notification.
     pub done: f64,
-    /// What `done` will be at the end.
+    /// The final value of `done`.
     pub total: Option<f64>,
-    /// For people.
+    /// A message for people.
     pub message: Option<String>,
 }
 
-/// One question on its way down: who asks, and what came with the question.
+/// A request in progress: its caller and its context.
 #[derive(Debug, Default)]
 pub struct Call {
-    /// None when the host itself asks.
+    /// None for the server's own calls.
     pub caller: Option<Caller>,
-    /// The metadata of the request: key and JSON text.
-    pub metadata: Pairs,
-    /// Whether the metadata holds nothing but what the protocol itself puts there. Anything else is part of
-    /// the question: its answer is not for others.
-    pub plain: bool,
-    /// Where it belongs in a trace, if who asks says so.
-    pub trace: Option<Trace>,
-    /// The id of the request, as JSON; for the audit log.
-    pub request: Option<Arc<str>>,
-    /// Where reports of progress go; none where nobody asked for them.
+    /// The metadata of the request: keys and JSON text.
+    pub metadata: PackedPairs,
+    /// Whether the metadata contains only keys that the protocol defines. The result may depend on any other
+    /// key, and is then not shared.
+    pub only_protocol_metadata: bool,
+    /// The trace context that the client sent, or that of the request's own span.
+    pub trace: Option<TraceContext>,
+    /// The id of the request as JSON; for the audit log.
+    pub request_id: Option<Arc<str>>,
+    /// Receives progress notifications; none if the client requested none.
     pub progress: Option<mpsc::Sender<Progress>>,
     cancelled: AtomicBool,
 }
 
 impl Call {
-    /// The host asks for itself.
-    pub fn by_host() -> Arc<Self> {
+    /// Creates the context of a call that the server makes for itself.
+    pub fn from_host() -> Arc<Self> {
         Arc::new(Self::default())
     }
 
-    /// A caller asks.
-    pub fn by(caller: Caller) -> Self {
+    /// Creates the context of a caller's request.
+    pub fn from_caller(caller: Caller) -> Self {
         Self { caller: Some(caller), ..Self::default() }
     }
 
-    /// Whether nothing but the URI and the caller decides about the answer.
-    pub fn is_plain(&self) -> bool {
-        self.plain || self.metadata.is_empty()
+    /// Whether the result depends on nothing but the URI and the caller.
+    pub fn is_cacheable(&self) -> bool {
+        self.only_protocol_metadata || self.metadata.is_empty()
     }
 
-    /// What it causes belongs there; its metadata says so, too.
-    pub fn put_into(&mut self, trace: Trace) {
+    /// Sets the trace context, in the metadata as well.
+    pub fn set_trace(&mut self, trace: TraceContext) {
         let keys = ["traceparent", "tracestate"];
         let own: Vec<_> = trace.metadata().collect();
         let others = self.metadata.iter().filter(|(key, _)| !keys.contains(key));
-        self.metadata =
-            Pairs::gather(others.chain(own.iter().map(|(key, json)| (key.as_str(), json.as_str()))));
+        let own = own.iter().map(|(key, json)| (key.as_str(), json.as_str()));
+        self.metadata = PackedPairs::from_pairs(others.chain(own));
         self.trace = Some(trace);
     }
 
-    /// Nobody waits for the answer any more. What is already running may ask and stop early.
+    /// Marks the request as cancelled. Guests that are running can check this and stop early.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the answer is still waited for.
+    /// Whether the request was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn freshness_merges_to_the_more_careful() {
+    fn merges_to_the_stricter_freshness() {
         let long = Freshness { ttl: Duration::from_secs(60), scope: Scope::Everyone };
         let mine = Freshness { ttl: Duration::from_secs(90), scope: Scope::Caller };
         let both = Freshness { ttl: Duration::from_secs(60), scope: Scope::Caller };

@@ -1,5 +1,7 @@
-//! The only room that knows the engine: it makes guests, each under a lease, with every limit set.
-//! A guest lives for one call. Dropping the call's future drops the guest.
+//! Runs guests: compiles components, instantiates them with wasmtime and enforces all limits.
+//!
+//! A guest normally lives for one call, and dropping the future of the call drops the guest. Where the
+//! operator allows it, a guest is reused for later calls of the same caller (module `reuse`).
 
 mod address;
 pub mod bindings;
@@ -7,22 +9,22 @@ mod cache;
 pub mod child;
 mod compiled;
 mod compiler;
+mod dns;
 mod engine;
 mod fault;
-mod folder;
+mod folder_threads;
 mod guest;
 mod host;
 mod limits;
 mod log;
-mod lookup;
-mod outbox;
-mod outgoing;
-mod pace;
-mod queue;
+mod outgoing_http;
+mod preopen;
+mod queue_timer;
+mod reuse;
+mod signal_queue;
+mod signal_rate_limit;
 mod state;
-mod threads;
 mod ticker;
-mod warm;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -33,162 +35,175 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-pub use self::cache::{CacheError, Config as CacheConfig, Place};
-pub use self::compiled::{Compiled, Hashed, Recalled, Rejection};
+pub use self::cache::{CacheError, CacheLocation, Config as CacheConfig};
+pub use self::compiled::{CachedComponent, CompiledComponent, HashedComponent, Rejection};
 use self::compiler::Compiler;
 pub use self::compiler::Config as CompilerConfig;
+use self::fault::{ExceededLimits, classify, fault_without_detail};
 pub use self::fault::{Fault, FaultKind};
-use self::fault::{Seen, classify, plain};
+pub use self::folder_threads::FolderThreads;
+use self::folder_threads::FolderThreadsByProvider;
 use self::guest::Guest;
-pub use self::guest::{Called, Work};
-pub use self::outbox::{Inbox, Outbox, outbox};
-pub use self::outgoing::Outgoing;
-pub use self::pace::Pace;
-pub use self::queue::Queue;
-pub use self::state::{Lease, Signal, State, Terms};
-use self::threads::AllThreads;
-pub use self::threads::Threads;
-pub use self::warm::Owner;
-use self::warm::Warm;
+pub use self::guest::{CallableGuest, GuestCall};
+pub use self::outgoing_http::OutgoingHttp;
+pub use self::queue_timer::QueueTimer;
+use self::reuse::ReusableGuests;
+pub use self::reuse::ReuseKey;
+pub use self::signal_queue::{SignalReceiver, SignalSender, signal_channel};
+pub use self::signal_rate_limit::SignalRateLimit;
+pub use self::state::{GuestConfig, GuestState, Lease, Signal};
 use crate::drain::Drain;
+use crate::deadline::with_deadline;
 use crate::metrics::Metrics;
 use crate::name::{ProviderName, TeamName};
-use crate::patience;
 
-/// Characters of what the engine says of a fault.
-const DETAIL: usize = 4_096;
+/// Maximum number of characters of the engine's error text in a [`Fault`].
+const MAX_FAULT_DETAIL: usize = 4_096;
 
-/// What the operator decides about the sandbox as a whole.
+/// Configuration of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Guests that may be open at the same time, over all providers.
+    /// Maximum number of guests at the same time, over all providers.
     pub slots: u32,
-    /// How components are compiled.
+    /// Configuration of the compiler.
     pub compiler: CompilerConfig,
 }
 
-/// Why there is no sandbox.
+/// Why the sandbox could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetUpError {
-    /// The engine does not start.
+    /// The engine or its ticker thread could not be started.
     #[error("cannot set up the engine: {0}")]
     Engine(String),
-    /// There is no place for compiled components.
+    /// The cache of compiled components could not be opened.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }
 
-/// Makes guests.
+/// Compiles components and makes calls to guests.
 pub struct Sandbox {
     engine: Engine,
-    linker: Linker<State>,
+    linker: Linker<GuestState>,
     slots: Arc<Semaphore>,
-    warm: Warm,
+    reusable: ReusableGuests,
     ticker: ticker::Ticker,
     compiler: Compiler,
-    threads: AllThreads,
+    folder_threads: FolderThreadsByProvider,
     metrics: Metrics,
 }
 
 impl Sandbox {
-    /// Sets up the engine, everything that a component may import, and the cache.
+    /// Sets up the engine, the imports that components may use, and the cache of compiled components.
     pub fn new(config: &Config, drain: &Drain) -> Result<Self, SetUpError> {
-        // A second call in one process finds it installed, which is as good.
+        // Fails if a provider is installed already, which is fine: a process may create several sandboxes.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let failed = |error: wasmtime::Error| SetUpError::Engine(format!("{error:#}"));
         let engine = engine::engine(config.slots).map_err(failed)?;
-        let (warm, metrics) = (Warm::new(config.slots, drain), Metrics::default());
-        let waiting = warm.clone();
-        metrics.reading("larder_guests_waiting", "Guests that wait for another call.", move || {
-            waiting.len() as u64
-        });
+        let (reusable, metrics) = (ReusableGuests::new(config.slots, drain), Metrics::default());
+        let idle = reusable.clone();
+        metrics.register_gauge(
+            "larder_guests_waiting",
+            "Idle guests that are kept for another call.",
+            move || idle.len() as u64,
+        );
         Ok(Self {
             linker: engine::linker(&engine).map_err(failed)?,
             slots: Arc::new(Semaphore::new(config.slots as usize)),
-            warm,
+            reusable,
             ticker: ticker::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
             compiler: Compiler::new(&config.compiler, &engine, drain)?,
-            threads: AllThreads::default(),
+            folder_threads: FolderThreadsByProvider::default(),
             metrics,
             engine,
         })
     }
 
-    /// What is counted of the house: the lowest room that counts has the numbers.
+    /// The metrics of the server. They are created here because the sandbox is the lowest layer that records
+    /// any.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Has a guest do some work, within the limits of the lease. It is a new one, and its end is that of the call; unless
-    /// it may be used again for its owner.
-    pub async fn run<W: Work>(
+    /// Makes a call to a guest, within the limits of the lease. The guest is new and is dropped after the
+    /// call, unless `reuse_key` is given: then an idle guest with this key is used if there is one, and the
+    /// guest is kept afterwards.
+    pub async fn run<W: GuestCall>(
         &self,
-        compiled: &Compiled,
+        compiled: &CompiledComponent,
         lease: Lease,
-        queue: Queue,
-        owner: Option<Owner>,
-        work: &W,
-    ) -> Result<W::Answer, Fault> {
-        let wall = lease.grant.limits.wall;
-        if let Some(owner) = &owner
-            && let Some((mut guest, slot)) = self.warm.take(owner)
+        queue_timer: QueueTimer,
+        reuse_key: Option<ReuseKey>,
+        guest_call: &W,
+    ) -> Result<W::Output, Fault> {
+        let timeout = lease.grant.limits.timeout;
+        if let Some(reuse_key) = &reuse_key
+            && let Some((mut guest, slot)) = self.reusable.take(reuse_key)
         {
-            drop(queue);
-            guest.store.data_mut().begin(lease.clone());
-            let again = async { Ok(guest) };
-            match self.call(compiled, (again, wall), slot, Some(owner.clone()), work).await {
-                // It may be what an earlier call left behind; and to read twice does no harm.
-                Err(fault) if fault.kind.may_be_of_the_past() => {
-                    tracing::debug!(provider = lease.provider.as_str(), fault = %fault.kind, "a guest that was called before failed: a new one is asked");
+            drop(queue_timer);
+            guest.store.data_mut().begin_call(lease.clone());
+            let reused = async { Ok(guest) };
+            match self.call(compiled, (reused, timeout), slot, Some(reuse_key.clone()), guest_call).await {
+                // State that an earlier call left in the guest may be the cause. Calling again is safe: reads
+                // have no effects.
+                Err(fault) if fault.kind.may_be_caused_by_reuse() => {
+                    tracing::debug!(provider = lease.provider.as_str(), fault = %fault.kind, "reused guest failed, calling a fresh one");
                 }
-                ended => return ended,
+                result => return result,
             }
-            // Its slot is free again, unless somebody was quicker.
-            let slot = self.slots.clone().try_acquire_owned().map_err(|_| plain(FaultKind::Crowded))?;
-            return self.call(compiled, (self.open(lease), wall), slot, Some(owner.clone()), work).await;
+            // The slot of the failed guest is free again, unless another call took it.
+            let slot = self
+                .slots
+                .clone()
+                .try_acquire_owned()
+                .map_err(|_| fault_without_detail(FaultKind::NoCapacity))?;
+            return self
+                .call(compiled, (self.open(lease), timeout), slot, Some(reuse_key.clone()), guest_call)
+                .await;
         }
-        let Some(Ok(slot)) = queue.wait(self.slots.clone().acquire_owned()).await else {
-            return Err(plain(FaultKind::Crowded));
+        let Some(Ok(slot)) = queue_timer.wait(self.slots.clone().acquire_owned()).await else {
+            return Err(fault_without_detail(FaultKind::NoCapacity));
         };
-        drop(queue);
-        self.call(compiled, (self.open(lease), wall), slot, owner, work).await
+        drop(queue_timer);
+        self.call(compiled, (self.open(lease), timeout), slot, reuse_key, guest_call).await
     }
 
-    async fn call<W: Work>(
+    async fn call<W: GuestCall>(
         &self,
-        compiled: &Compiled,
-        (guest, wall): (impl Future<Output = Result<Guest, Fault>>, Duration),
+        compiled: &CompiledComponent,
+        (guest, timeout): (impl Future<Output = Result<Guest, Fault>>, Duration),
         slot: OwnedSemaphorePermit,
-        owner: Option<Owner>,
-        work: &W,
-    ) -> Result<W::Answer, Fault> {
-        let _ticking = self.ticker.run();
-        let began = Instant::now();
-        let until = || began + wall;
-        let guest = patience::until(until, guest).await;
-        let mut guest = guest.unwrap_or_else(|| Err(plain(FaultKind::Wall(wall))))?;
-        let terms = guest.store.data().lease.terms.clone();
-        let Terms { grant, tally, ration, threads, .. } = &*terms;
-        let spent = guest.arm();
-        let answer = {
-            // Pinned here: a future that is given away by value is held twice by whoever waits for it.
-            let work = pin!(guest.work(compiled, work));
-            let work = pin!(limits::counted(tally, ration.as_deref(), &self.ticker, work));
-            let work = async {
-                match threads {
-                    Some(threads) => threads.within(work).await?,
-                    None => work.await,
+        reuse_key: Option<ReuseKey>,
+        guest_call: &W,
+    ) -> Result<W::Output, Fault> {
+        let _tick_guard = self.ticker.run();
+        let start = Instant::now();
+        let deadline = || start + timeout;
+        let guest = with_deadline(deadline, guest).await;
+        let mut guest = guest.unwrap_or_else(|| Err(fault_without_detail(FaultKind::Timeout(timeout))))?;
+        let config = guest.store.data().lease.config.clone();
+        let GuestConfig { grant, metrics, quota_usage, folder_threads, .. } = &*config;
+        let cpu_time_exceeded = guest.prepare_call();
+        let response = {
+            // Pinned here because a future that is moved by value takes space twice in the future that awaits
+            // it.
+            let guest_call = pin!(guest.call(compiled, guest_call));
+            let guest_call =
+                pin!(limits::measure_cpu(metrics, quota_usage.as_deref(), &self.ticker, guest_call));
+            let guest_call = async {
+                match folder_threads {
+                    Some(folder_threads) => folder_threads.run_with(guest_call).await?,
+                    None => guest_call.await,
                 }
             };
-            patience::until(until, work).await
+            with_deadline(deadline, guest_call).await
         };
-        tally.durations.note(began.elapsed());
-        let error = match answer {
-            Some(Ok(answer)) => {
-                if let Some(owner) = owner {
-                    self.warm.keep(owner, guest, slot);
+        metrics.durations.observe(start.elapsed());
+        let error = match response {
+            Some(Ok(response)) => {
+                if let Some(reuse_key) = reuse_key {
+                    self.reusable.keep(reuse_key, guest, slot);
                 }
-                return Ok(answer);
+                return Ok(response);
             }
             Some(Err(error)) => Some(error),
             None => None,
@@ -196,35 +211,38 @@ impl Sandbox {
         let state = guest.store.data();
         let stderr = state.log.tail();
         let Some(error) = error else {
-            // Its team had used up what it has of processors, and it was made to wait.
-            if state.meter.stood_still {
-                return Err(plain(FaultKind::Crowded));
+            // The guest was paused because its team had used up its CPU quota.
+            if state.limiter.throttled_by_quota {
+                return Err(fault_without_detail(FaultKind::NoCapacity));
             }
-            return Err(Fault { stderr, ..plain(FaultKind::Wall(wall)) });
+            return Err(Fault { stderr, ..fault_without_detail(FaultKind::Timeout(timeout)) });
         };
-        if state.meter.crowded {
-            return Err(plain(FaultKind::Crowded));
+        if state.limiter.team_memory_exhausted {
+            return Err(fault_without_detail(FaultKind::NoCapacity));
         }
-        let seen = Seen { out_of_cpu: spent.load(Ordering::Relaxed), out_of_memory: state.meter.refused };
-        let kind = classify(&error, &seen, &grant.limits);
-        let said = format!("{error:?}");
-        // A backtrace has names of the guest's own making in it, as long as it likes.
-        let detail = grant.secrets.redact(&said).chars().take(DETAIL).collect();
+        let exceeded = ExceededLimits {
+            out_of_cpu: cpu_time_exceeded.load(Ordering::Relaxed),
+            out_of_memory: state.limiter.growth_refused,
+        };
+        let kind = classify(&error, &exceeded, &grant.limits);
+        let debug_text = format!("{error:?}");
+        // Function names in a backtrace come from the guest and can have any length.
+        let detail = grant.secrets.redact(&debug_text).chars().take(MAX_FAULT_DETAIL).collect();
         Err(Fault { kind, detail, stderr })
     }
 
-    /// Ends the guests that wait for calls of a revision which is not served any more.
-    pub fn forget(&self, revision: u64) {
-        self.warm.forget(revision);
+    /// Drops the idle guests of a revision that is not served any more.
+    pub fn discard_idle_guests(&self, revision: u64) {
+        self.reusable.discard(revision);
     }
 
-    /// Deletes of what was compiled what nobody used for long. It holds its thread.
-    pub fn tidy(&self) {
-        self.compiler.tidy();
+    /// Removes compiled components that were not used for long from the cache. Blocks the calling thread.
+    pub fn sweep_cache(&self) {
+        self.compiler.sweep_cache();
     }
 
-    /// The threads for a provider that was granted folders.
-    pub fn threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<Threads> {
-        self.threads.of(team, provider)
+    /// The thread pool of a provider that was granted folders.
+    pub fn folder_threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<FolderThreads> {
+        self.folder_threads.of(team, provider)
     }
 }

@@ -1,8 +1,8 @@
-//! Where components come from: a folder. It is looked at, and what wakes a look is only ever a hint.
-//! What is read from it is components and what they ask for, nothing else.
+//! A source of components: a folder. It is scanned; file events are only hints to scan sooner. Only
+//! components and their grant request files are read from it.
 
+mod folder_watcher;
 mod settle;
-mod watch;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,63 +11,64 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use self::settle::Settling;
-pub use self::settle::{REST, Seen};
-pub use self::watch::Watch;
+pub use self::folder_watcher::FolderWatcher;
+use self::settle::SettleTracker;
+pub use self::settle::{FolderScan, SETTLE_TIME};
+use crate::file_fingerprint::FileFingerprint;
 use crate::name::Digest;
-use crate::stamp::Stamp;
 
 /// A folder with components.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    settling: Settling,
+    tracker: SettleTracker,
 }
 
-/// A file of a folder, as it was at one moment.
+/// A file of a folder, as it was when the folder was scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name with the ending.
+    /// The file name with its extension.
     pub name: String,
     path: PathBuf,
-    stamp: Stamp,
+    fingerprint: FileFingerprint,
 }
 
-/// What a file held.
+/// The content of a file.
 #[derive(Debug)]
 pub enum Fetched {
     /// All of its bytes.
     Bytes(Bytes),
-    /// More than was wanted.
+    /// The file exceeds the limit; its size, or the number of bytes that were read.
     TooLarge(u64),
 }
 
 impl Folder {
-    /// A folder; it need not exist yet.
+    /// Creates a source for a folder, which need not exist yet.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, settling: Settling::default() }
+        Self { path, tracker: SettleTracker::default() }
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The components in it that are at rest, each with its `.toml`. A folder that is not there is empty:
-    /// it may come later. In any other trouble nothing is known, and what was known stays; the same for each file.
-    pub fn look(&mut self) -> io::Result<Seen> {
-        let (files, unclear) = match self.files() {
+    /// Returns the settled components, each with its `.toml`. A missing folder counts as empty, because it
+    /// may be created later. After any other error nothing is known and the last state stays; the same holds
+    /// for each file.
+    pub fn scan(&mut self) -> io::Result<FolderScan> {
+        let (files, unreadable) = match self.files() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Default::default(),
             files => files?,
         };
-        let mut seen = self.settling.take(files, &unclear, Instant::now());
-        seen.unclear = unclear;
-        Ok(seen)
+        let mut scan = self.tracker.update(files, &unreadable, Instant::now());
+        scan.unreadable = unreadable;
+        Ok(scan)
     }
 
-    /// Components and their companions. Hidden files and what editors leave behind are neither.
+    /// Returns the components and their `.toml` files. Hidden files and editors' temporary files are skipped.
     fn files(&self) -> io::Result<(Vec<File>, BTreeMap<String, io::Error>)> {
-        let (mut files, mut unclear) = (Vec::new(), BTreeMap::new());
+        let (mut files, mut unreadable) = (Vec::new(), BTreeMap::new());
         for item in std::fs::read_dir(&self.path)? {
             let path = item?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -75,38 +76,38 @@ impl Folder {
             if name.starts_with('.') || !fits {
                 continue;
             }
-            match Stamp::of_file(&path) {
-                Ok(Some(stamp)) => files.push(File { name, path, stamp }),
+            match FileFingerprint::of_file(&path) {
+                Ok(Some(fingerprint)) => files.push(File { name, path, fingerprint }),
                 Ok(None) => {}
-                Err(error) => _ = unclear.insert(name, error),
+                Err(error) => _ = unreadable.insert(name, error),
             }
         }
-        Ok((files, unclear))
+        Ok((files, unreadable))
     }
 }
 
 impl File {
-    /// The name without the ending.
+    /// Returns the file name without its extension.
     pub fn stem(&self) -> &str {
         self.name.rsplit_once('.').map_or(&self.name, |(stem, _)| stem)
     }
 
-    /// By what it is known.
-    pub fn stamp(&self) -> Stamp {
-        self.stamp
+    /// Returns the fingerprint of the file when it was scanned.
+    pub fn fingerprint(&self) -> FileFingerprint {
+        self.fingerprint
     }
 
-    /// Whether it is still what it was.
-    pub fn is_same(&self) -> bool {
-        Stamp::of(&self.path).is_ok_and(|now| now == self.stamp)
+    /// Returns whether the file still has the same fingerprint.
+    pub fn is_unchanged(&self) -> bool {
+        FileFingerprint::of(&self.path).is_ok_and(|now| now == self.fingerprint)
     }
 
-    /// The digest of what is in it, piece by piece.
+    /// Computes the digest of the content, without loading all of it into memory.
     pub fn digest(&self) -> io::Result<Digest> {
-        Digest::of_all(std::fs::File::open(&self.path)?)
+        Digest::of_reader(std::fs::File::open(&self.path)?)
     }
 
-    /// Reads it, but never more than the limit.
+    /// Reads the content, up to the limit.
     pub fn fetch(&self, limit: u64) -> io::Result<Fetched> {
         use std::io::Read as _;
         let file = std::fs::File::open(&self.path)?;
@@ -115,7 +116,7 @@ impl File {
             return Ok(Fetched::TooLarge(size));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        // It may have grown since.
+        // The file may have grown since its size was read.
         let read = file.take(limit + 1).read_to_end(&mut bytes)? as u64;
         Ok(if read > limit { Fetched::TooLarge(read) } else { Fetched::Bytes(bytes.into()) })
     }
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_components_are_seen() {
+    fn finds_only_components() {
         let dir = tempfile::tempdir().unwrap();
         for name in
             ["b.wasm", "a.wasm", "a.toml", ".c.wasm", "d.wasm~", "e.cwasm", "f.txt", "g.wasm.tmp", "x.toml"]
@@ -135,29 +136,29 @@ mod tests {
         }
         std::fs::create_dir(dir.path().join("h.wasm")).unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join("i.wasm")).unwrap();
-        let seen = Folder::new(dir.path().into()).look().unwrap();
+        let scan = Folder::new(dir.path().into()).scan().unwrap();
         let names = |file: &File| file.name.clone();
-        let seen: Vec<_> = seen.components.iter().map(|(a, b)| (names(a), b.as_ref().map(names))).collect();
-        assert_eq!(seen, [("a.wasm".into(), Some("a.toml".into())), ("b.wasm".into(), None)]);
+        let scan: Vec<_> = scan.components.iter().map(|(a, b)| (names(a), b.as_ref().map(names))).collect();
+        assert_eq!(scan, [("a.wasm".into(), Some("a.toml".into())), ("b.wasm".into(), None)]);
     }
 
     #[test]
-    fn a_file_that_cannot_be_looked_at_stays_what_it_was() {
+    fn an_unreadable_file_keeps_its_last_state() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("a.wasm"), "a").unwrap();
         let mut folder = Folder::new(dir.path().into());
-        folder.look().unwrap();
+        folder.scan().unwrap();
         std::fs::write(path("b.wasm"), "b").unwrap();
         std::fs::remove_file(path("a.wasm")).unwrap();
-        // A link that leads to itself.
+        // A symbolic link to itself.
         std::os::unix::fs::symlink("a.wasm", path("a.wasm")).unwrap();
-        let mut look_until = |expected: &[&str], unclear: usize| {
+        let mut scan_until = |expected: &[&str], unreadable: usize| {
             let until = Instant::now() + std::time::Duration::from_secs(30);
             loop {
-                let seen = folder.look().unwrap();
-                assert_eq!(seen.unclear.len(), unclear);
-                let names: Vec<_> = seen.components.iter().map(|(file, _)| file.name.clone()).collect();
+                let scan = folder.scan().unwrap();
+                assert_eq!(scan.unreadable.len(), unreadable);
+                let names: Vec<_> = scan.components.iter().map(|(file, _)| file.name.clone()).collect();
                 if names == expected {
                     return;
                 }
@@ -165,25 +166,26 @@ mod tests {
                 std::thread::yield_now();
             }
         };
-        // What else is there goes on, and when the new one counts, the other has been so for as long.
-        look_until(&["a.wasm", "b.wasm"], 1);
+        // The other files are still handled. Once the new file has settled, a removal would have settled as
+        // well.
+        scan_until(&["a.wasm", "b.wasm"], 1);
         std::fs::remove_file(path("a.wasm")).unwrap();
-        look_until(&["b.wasm"], 0);
+        scan_until(&["b.wasm"], 0);
     }
 
     #[test]
-    fn no_more_than_the_limit_is_read() {
+    fn fetch_respects_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.wasm"), "a.wasm").unwrap();
-        let seen = Folder::new(dir.path().into()).look().unwrap();
-        let (file, _) = &seen.components[0];
+        let scan = Folder::new(dir.path().into()).scan().unwrap();
+        let (file, _) = &scan.components[0];
         assert!(matches!(file.fetch(6), Ok(Fetched::Bytes(bytes)) if bytes == "a.wasm"));
         assert!(matches!(file.fetch(5), Ok(Fetched::TooLarge(6))));
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_empty() {
+    fn a_missing_folder_is_empty() {
         let mut folder = Folder::new("does/not/exist".into());
-        assert!(folder.look().is_ok_and(|seen| seen.components.is_empty()));
+        assert!(folder.scan().is_ok_and(|scan| scan.components.is_empty()));
     }
 }

@@ -1,6 +1,6 @@
-//! Traces for a collector: which requests are recorded, and their spans on the way out (OTLP over HTTP, in JSON).
-//! What is recorded is handed over without waiting; one task sends it in batches, and what it has no room for is
-//! counted and left out.
+//! Exports traces to a collector (OTLP over HTTP, in JSON) and decides which requests are recorded. Spans are
+//! queued without waiting, and one task sends them in batches. Spans are dropped and counted when the queue
+//! is full.
 
 mod export;
 mod otlp;
@@ -11,59 +11,60 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use self::export::Export;
+use self::export::Exporter;
 use crate::drain::Drain;
 use crate::metrics::Metrics;
 use crate::name::TeamName;
 use crate::policy::Secret;
 use crate::resource::Call;
-use crate::trace::{Open, Recorder, Span, Trace};
+use crate::trace::{ActiveSpan, SpanData, SpanRecorder, TraceContext};
 
-/// Spans that wait to be sent.
-const WAITING: usize = 4_096;
-/// Each team has its share of them, as any client can have its requests recorded; but never less than this.
-const LEAST: usize = 256;
+/// Capacity of the queue of spans.
+const QUEUE_LENGTH: usize = 4_096;
+/// Minimum share of the queue for each team. The queue is divided between the teams, because any client can
+/// cause its requests to be recorded.
+const MIN_TEAM_SHARE: usize = 256;
 
-/// What the operator decides about it: none for no traces.
+/// Configuration of tracing. `None` turns it off.
 pub type Config = Option<Collector>;
 
-/// Where spans go, and which.
+/// The collector, and which requests are recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collector {
-    /// The whole address, with the path.
+    /// The complete URL, with the path.
     pub url: String,
-    /// What is sent along, such as a key.
+    /// Request headers, such as an API key.
     pub headers: Vec<(String, Secret)>,
-    /// What this server is called there.
+    /// The service name of this server.
     pub service: String,
-    /// The part of all requests that is recorded, where who asks does not say it.
+    /// The share of requests that is recorded, from 0 to 1. It applies to requests without a trace context.
     pub sample: f64,
 }
 
-/// Why nothing can be sent at all.
+/// Why the exporter could not be created.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set up TLS: {0}")]
 pub struct TelemetryError(#[from] reqwest::Error);
 
-/// Records requests. Clones are the same; the default records none.
+/// Records requests. Clones share the same queue. The default records nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Telemetry(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    recorders: BTreeMap<TeamName, Recorder>,
+    recorders: BTreeMap<TeamName, SpanRecorder>,
     sample: f64,
 }
 
-/// A span that waits, on one of the places of its team.
-struct Waiting {
-    span: Span,
-    _place: OwnedSemaphorePermit,
+/// A span in the queue, with a permit of its team's share.
+struct QueuedSpan {
+    span: SpanData,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Telemetry {
-    /// Sends what is recorded for these teams until this drain stops, and then what is left, for as long as there is
-    /// time.
+    /// Starts exporting the spans of these teams. When the drain stops, the exporter sends the queued spans
+    /// for a limited time and then ends.
     pub fn open(
         config: &Config,
         teams: impl IntoIterator<Item = TeamName>,
@@ -71,19 +72,19 @@ impl Telemetry {
         drain: &Drain,
     ) -> Result<Self, TelemetryError> {
         let Some(collector) = config else { return Ok(Self::default()) };
-        let (spans, waiting) = mpsc::channel(WAITING);
+        let (spans, queue) = mpsc::channel(QUEUE_LENGTH);
         let dropping = Arc::<AtomicBool>::default();
-        let export = Export::new(collector, waiting, metrics.clone(), dropping.clone(), drain.clone())?;
-        drain.spawn(export.run());
+        let exporter = Exporter::new(collector, queue, metrics.clone(), dropping.clone(), drain.clone())?;
+        drain.spawn(exporter.run());
         let teams: Vec<_> = teams.into_iter().collect();
-        let share = (WAITING / teams.len().max(1)).max(LEAST);
+        let share = (QUEUE_LENGTH / teams.len().max(1)).max(MIN_TEAM_SHARE);
         let recorder = || {
-            let places = Arc::new(Semaphore::new(share));
+            let permits = Arc::new(Semaphore::new(share));
             let (spans, metrics, dropping) = (spans.clone(), metrics.clone(), dropping.clone());
-            Recorder::new(move |span| {
-                let place = places.clone().try_acquire_owned().ok();
-                if place.and_then(|_place| spans.try_send(Waiting { span, _place }).ok()).is_none() {
-                    left_out(&metrics, &dropping);
+            SpanRecorder::new(move |span| {
+                let permit = permits.clone().try_acquire_owned().ok();
+                if permit.and_then(|_permit| spans.try_send(QueuedSpan { span, _permit }).ok()).is_none() {
+                    count_dropped(&metrics, &dropping);
                 }
             })
         };
@@ -91,42 +92,44 @@ impl Telemetry {
         Ok(Self(Some(Arc::new(Inner { recorders, sample: collector.sample }))))
     }
 
-    /// Whether anything is recorded at all.
+    /// Whether tracing is turned on.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Begins the span of a request, if it is to be recorded: as the client wants it, or by chance. What the request
-    /// causes is below it from now on.
-    pub fn request(&self, call: &mut Call, method: &str) -> Option<Open> {
+    /// Starts the span of a request if it is sampled: by the client's trace context, or at random without
+    /// one. Spans of this call are children of it from now on.
+    pub fn start_request(&self, call: &mut Call, method: &str) -> Option<ActiveSpan> {
         let inner = self.0.as_ref()?;
         let teams = call.caller.iter().flat_map(|caller| caller.teams.iter());
         let recorder = teams.filter_map(|team| inner.recorders.get(team)).next()?;
-        let wanted = call.trace.as_ref().map_or_else(|| chance() < inner.sample, Trace::is_sampled);
-        let mut open =
-            wanted.then(|| Open::of_request(recorder.clone(), call.trace.as_ref(), method.to_owned()))?;
-        open.say("mcp.method.name", method);
-        if let Some(id) = &call.request {
-            open.say("jsonrpc.request.id", serde_json::from_str::<String>(id).as_deref().unwrap_or(id));
+        let parent = call.trace.as_ref();
+        let is_sampled = parent.map_or_else(|| random_share() < inner.sample, TraceContext::is_sampled);
+        let mut span =
+            is_sampled.then(|| ActiveSpan::of_request(recorder.clone(), parent, method.to_owned()))?;
+        span.set_attribute("mcp.method.name", method);
+        if let Some(id) = &call.request_id {
+            let text = serde_json::from_str::<String>(id);
+            span.set_attribute("jsonrpc.request.id", text.as_deref().unwrap_or(id));
         }
-        if let Some(place) = open.place() {
-            call.put_into(place.clone());
+        if let Some(context) = span.context() {
+            call.set_trace(context.clone());
         }
-        Some(open)
+        Some(span)
     }
 }
 
-fn left_out(metrics: &Metrics, dropping: &AtomicBool) {
-    metrics.house().spans.dropped.one();
+fn count_dropped(metrics: &Metrics, dropping: &AtomicBool) {
+    metrics.server().spans.dropped.increment();
     if !dropping.swap(true, Ordering::Relaxed) {
-        tracing::warn!("the collector cannot keep up: spans are left out, and counted in larder_spans_total");
+        tracing::warn!("the collector is too slow: spans are dropped and counted in larder_spans_total");
     }
 }
 
-/// A number from 0 up to, but without, 1.
-fn chance() -> f64 {
+/// Returns a random number from 0 (inclusive) to 1 (exclusive).
+fn random_share() -> f64 {
     let mut bytes = [0; 4];
-    // Where there is no chance, what is wanted of all is all that is recorded.
+    // Without random numbers, requests are recorded only if all of them are to be recorded.
     getrandom::fill(&mut bytes)
         .map_or(0.999, |()| f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0))
 }

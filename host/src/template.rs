@@ -1,24 +1,29 @@
-//! RFC 6570 URI templates, matched backwards: a template and a URI give the values of the variables.
-//! Levels 1 to 4 as far as they can be reversed. Nothing here normalises a template or a URI.
+//! RFC 6570 URI templates: expansion, and matching as its inverse. Matching takes a template and a URI and
+//! returns the values of the variables. Supports levels 1 to 4 as far as they can be inverted. Neither
+//! templates nor URIs are normalised.
 //!
-//! What RFC 6570 leaves open is decided so: an earlier variable takes as much as it can, but gives way
-//! to an optional expression right behind it; `{x}` and `{+x}` take at least one character; variables at
-//! the end of a list may be missing, and so may a whole expression of `# . / ; ? &`; `{;x,y}` and
-//! `{?x,y}` match in any order; only `{x*}` takes lists; with `{?x}` behind it, `{+y}` ends at the `?`.
+//! RFC 6570 does not define matching. These rules make it unambiguous:
+//!
+//! - An earlier variable matches as much as possible, unless an optional expression follows it directly.
+//! - `{x}` and `{+x}` match at least one character.
+//! - Variables at the end of a list may be missing. A whole expression of `# . / ; ? &` may be missing, too.
+//! - `{;x,y}` and `{?x,y}` match their variables in any order.
+//! - Only `{x*}` matches lists.
+//! - `{+y}` ends at a `?` if an expression such as `{?x}` follows.
 
+mod across_slashes;
+mod budget;
 mod captures;
-mod effort;
 mod expand;
+mod matcher;
 mod parse;
 mod program;
-mod run;
-mod stretch;
 #[cfg(test)]
 mod tests;
 
-pub use captures::{Captures, Reason, Unsafe};
-pub use effort::Effort;
-pub use parse::BadPattern;
+pub use budget::MatchBudget;
+pub use captures::{Captures, UnsafeReason, UnsafeValue};
+pub use parse::BadUriTemplate;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -27,44 +32,45 @@ use parse::Part;
 use program::Program;
 
 /// The longest template that is accepted.
-const LONGEST: usize = 4 * 1024;
+const MAX_TEMPLATE_BYTES: usize = 4 * 1024;
 
-/// The longest URI that is matched: no longer one is accepted anywhere.
-const LONGEST_URI: usize = 8 * 1024;
+/// The longest URI that is matched. Longer URIs are rejected when they are parsed.
+const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// The most variables in one template.
-const MOST_VARIABLES: usize = 64;
+/// The maximum number of variables in a template.
+const MAX_VARIABLES: usize = 64;
 
-/// A template, parsed.
+/// A parsed URI template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct UriTemplate {
     text: Arc<str>,
     parts: Arc<[Part]>,
     program: Arc<Program>,
 }
 
-/// How much a template says about its URIs; the greater is the more specific.
+/// How specific a template is. Of two templates, the more specific one is greater: it has more literal text,
+/// or as much literal text and fewer variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Specificity {
-    literal: usize,
+    literal_bytes: usize,
     variables: Reverse<usize>,
 }
 
-impl Pattern {
-    /// Reads a template whose URIs have a scheme: one that is written out.
-    pub fn parse(text: &str) -> Result<Self, BadPattern> {
+impl UriTemplate {
+    /// Parses a template. Its scheme must be literal text, and its expansions must be valid URIs.
+    pub fn parse(text: &str) -> Result<Self, BadUriTemplate> {
         let parts = parse::parts(text)?;
-        let pattern =
+        let template =
             Self { text: text.into(), program: Program::compile(&parts).into(), parts: parts.into() };
-        parse::gives_uris(&pattern).map(|()| pattern)
+        parse::check_expansions(&template).map(|()| template)
     }
 
-    /// The template as it was written.
+    /// Returns the template as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What every URI of this template begins with: the text before the first expression.
+    /// Returns the literal text before the first expression. Every matching URI begins with it.
     pub fn literal_prefix(&self) -> &str {
         match self.parts.first() {
             Some(Part::Literal(text)) => text,
@@ -72,41 +78,38 @@ impl Pattern {
         }
     }
 
-    /// The measure by which the most specific of several templates wins: more literal text first,
-    /// then fewer variables.
+    /// Returns the measure by which the most specific of several matching templates is selected.
     pub fn specificity(&self) -> Specificity {
         let literal = |part: &Part| match part {
             Part::Literal(text) => text.len(),
             Part::Expression(_) => 0,
         };
         Specificity {
-            literal: self.parts.iter().map(literal).sum(),
+            literal_bytes: self.parts.iter().map(literal).sum(),
             variables: Reverse(self.variables().count()),
         }
     }
 
-    /// The names of the variables, each once, in the order in which they first appear.
+    /// Returns the names of the variables without duplicates, in the order of their first appearance.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.program.names()
+        self.program.variable_names()
     }
 
-    /// The values with which this template gives the URI.
-    ///
-    /// None as well when that would take unreasonably many steps, which only a template that
-    /// means to be slow brings about.
+    /// Returns the values with which this template expands to the URI. `None` if there are none, or if
+    /// finding them exceeds the step limit, which happens only with malicious templates.
     pub fn matches(&self, uri: &str) -> Option<Captures> {
-        self.matches_within(uri, &mut Effort::default())
+        self.matches_within(uri, &mut MatchBudget::default())
     }
 
-    /// The same for one of many templates, as far as the effort goes for all of them.
-    pub fn matches_within(&self, uri: &str, effort: &mut Effort) -> Option<Captures> {
-        if uri.len() > LONGEST_URI || !uri.starts_with(self.literal_prefix()) {
+    /// Like [`UriTemplate::matches`], with a step limit that is shared by several templates.
+    pub fn matches_within(&self, uri: &str, budget: &mut MatchBudget) -> Option<Captures> {
+        if uri.len() > MAX_URI_BYTES || !uri.starts_with(self.literal_prefix()) {
             return None;
         }
-        run::run(&self.program, uri, effort)
+        matcher::find(&self.program, uri, budget)
     }
 
-    /// The URI that these values give; several values under one name are a list.
+    /// Expands the template with these values. Several values with the same name are a list.
     pub fn expand(&self, values: &[(String, String)]) -> String {
         expand::expand(&self.parts, values)
     }

@@ -1,77 +1,76 @@
-//! Where a request belongs among others, as W3C Trace Context says it: read from who asks, carried on to who is asked;
-//! and the spans of it that are recorded on the way, where somebody takes them.
+//! W3C Trace Context: it is read from the client's request and passed on to providers and to the hosts that
+//! they call. Also the spans that are recorded on the way, if a collector is configured.
 
 mod span;
 
-pub use self::span::{Kind, Open, Recorder, Span, Value};
+pub use self::span::{ActiveSpan, AttributeValue, SpanData, SpanKind, SpanRecorder};
 
-/// The longest list of vendors' entries that is carried on.
-const LONGEST_STATE: usize = 512;
+/// The longest `tracestate` that is passed on.
+const MAX_TRACESTATE_BYTES: usize = 512;
 
-/// The place of a request in a trace, which most often somebody else began.
+/// The position of a request in a distributed trace, which usually another process started.
 #[derive(Debug, Clone)]
-pub struct Trace {
-    parent: String,
-    state: Option<String>,
-    /// Takes the spans that begin here; none where nothing is recorded.
-    recorder: Option<Recorder>,
+pub struct TraceContext {
+    traceparent: String,
+    tracestate: Option<String>,
+    /// Receives the spans that start below this position. `None` if nothing is recorded.
+    recorder: Option<SpanRecorder>,
 }
 
-impl Trace {
-    /// Reads `traceparent` and `tracestate`. None where the first is not what it must be; the second alone means
-    /// nothing, and is left out where it is not plain text.
-    pub fn parse(parent: &str, state: Option<&str>) -> Option<Self> {
-        let mut parts = parent.split('-');
+impl TraceContext {
+    /// Parses `traceparent` and `tracestate`. Returns `None` if `traceparent` is invalid. Ignores a
+    /// `tracestate` that is too long or is not printable ASCII.
+    pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
+        let mut parts = traceparent.split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let is_id = |part: &str, length: usize| {
+        let is_hex = |part: &str, length: usize| {
             part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
-        let named = |part: &str, length: usize| is_id(part, length) && part.bytes().any(|byte| byte != b'0');
-        // Later versions may have more parts; those that are known stay where they are.
-        let fits = is_id(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
-        if !fits || !named(trace, 32) || !named(span, 16) || !is_id(flags, 2) {
+        let is_id = |part: &str, length: usize| is_hex(part, length) && part.bytes().any(|byte| byte != b'0');
+        // Later versions may have more parts, but the known parts keep their positions.
+        let is_version = is_hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+        if !is_version || !is_id(trace, 32) || !is_id(span, 16) || !is_hex(flags, 2) {
             return None;
         }
-        let plain = |state: &&str| {
-            (1..=LONGEST_STATE).contains(&state.len())
+        let is_printable = |state: &&str| {
+            (1..=MAX_TRACESTATE_BYTES).contains(&state.len())
                 && state.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
         };
-        let state = state.map(str::trim).filter(plain).map(ToOwned::to_owned);
-        Some(Self { parent: format!("00-{trace}-{span}-{flags}"), state, recorder: None })
+        let tracestate = tracestate.map(str::trim).filter(is_printable).map(ToOwned::to_owned);
+        Some(Self { traceparent: format!("00-{trace}-{span}-{flags}"), tracestate, recorder: None })
     }
 
-    /// Whether who began the trace wants it recorded.
+    /// Whether the `sampled` flag is set: the caller recorded the trace.
     pub fn is_sampled(&self) -> bool {
-        let flags = self.parent.rsplit('-').next().and_then(|flags| u8::from_str_radix(flags, 16).ok());
+        let flags = self.traceparent.rsplit('-').next().and_then(|flags| u8::from_str_radix(flags, 16).ok());
         flags.is_some_and(|flags| flags & 1 == 1)
     }
 
-    /// Begins a span of this name below this place, where spans are recorded.
-    pub fn begin(&self, name: impl FnOnce() -> String) -> Option<Open> {
+    /// Starts a child span, if spans are recorded.
+    pub fn start_span(&self, name: impl FnOnce() -> String) -> Option<ActiveSpan> {
         let recorder = self.recorder.clone()?;
-        Some(Open::below(self, recorder, name(), Kind::Internal))
+        Some(ActiveSpan::child(self, recorder, name(), SpanKind::Internal))
     }
 
-    /// The name of the trace.
-    fn id(&self) -> &str {
-        self.parent.split('-').nth(1).unwrap_or_default()
+    fn trace_id(&self) -> &str {
+        self.traceparent.split('-').nth(1).unwrap_or_default()
     }
 
-    /// The span that others are below.
-    fn span(&self) -> &str {
-        self.parent.split('-').nth(2).unwrap_or_default()
+    /// The ID of the span that new spans are children of.
+    fn span_id(&self) -> &str {
+        self.traceparent.split('-').nth(2).unwrap_or_default()
     }
 
-    /// The same as entries of metadata: keys and JSON texts.
+    /// Returns the trace context as entries of request metadata: keys and JSON texts.
     pub fn metadata(&self) -> impl Iterator<Item = (String, String)> {
         let json = |text: &str| serde_json::Value::from(text).to_string();
         self.headers().map(move |(name, text)| (name.to_owned(), json(text)))
     }
 
-    /// The headers that carry it on.
+    /// Returns the trace context as HTTP headers.
     pub fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let state = self.state.as_deref().map(|state| ("tracestate", state));
-        [("traceparent", self.parent.as_str())].into_iter().chain(state)
+        let tracestate = self.tracestate.as_deref().map(|state| ("tracestate", state));
+        [("traceparent", self.traceparent.as_str())].into_iter().chain(tracestate)
     }
 }
 
@@ -82,8 +81,8 @@ mod tests {
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
     #[test]
-    fn only_what_is_a_place_is_carried_on() {
-        let parse = |parent: &str| Trace::parse(parent, None).map(|trace| trace.parent);
+    fn accepts_only_valid_traceparents() {
+        let parse = |parent: &str| TraceContext::parse(parent, None).map(|trace| trace.traceparent);
         let good = format!("00-{TRACE}-b7ad6b7169203331-01");
         assert_eq!(parse(&good).as_deref(), Some(good.as_str()));
         assert_eq!(parse(&format!("cc-{TRACE}-b7ad6b7169203331-01-what")).as_deref(), Some(good.as_str()));
@@ -102,12 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_carried_on_if_a_header_can() {
+    fn ignores_a_tracestate_that_no_header_can_carry() {
         let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
-        let state = |state: &str| Trace::parse(&parent, Some(state)).and_then(|trace| trace.state);
-        assert_eq!(state(" a=b,c=d").as_deref(), Some("a=b,c=d"));
+        let tracestate =
+            |state: &str| TraceContext::parse(&parent, Some(state)).and_then(|trace| trace.tracestate);
+        assert_eq!(tracestate(" a=b,c=d").as_deref(), Some("a=b,c=d"));
         for bad in ["", "a=b\r\nx: y", "\u{e9}", &"x".repeat(513)] {
-            assert_eq!(state(bad), None, "{bad}");
+            assert_eq!(tracestate(bad), None, "{bad}");
         }
     }
 }

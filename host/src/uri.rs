@@ -1,24 +1,23 @@
-//! URIs as locators: checked against RFC 3986 and then left exactly as they are.
-//! Nothing here normalises, decodes or rewrites.
+//! Resource URIs. They are validated by RFC 3986 and never normalised, decoded or rewritten.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest URI that is accepted from anyone.
-const LONGEST: usize = 8 * 1024;
+/// The longest URI that is accepted.
+const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// An absolute URI, byte for byte as somebody wrote it.
+/// An absolute URI, exactly as the provider or the client wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uri(Arc<str>);
 
-/// Why a text is not a URI.
+/// Error of parsing a URI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadUri {
-    /// More than is accepted.
-    #[error("the URI is longer than {LONGEST} bytes")]
+    /// Longer than the limit.
+    #[error("the URI is longer than {MAX_URI_BYTES} bytes")]
     TooLong,
-    /// Not RFC 3986, or without a scheme.
+    /// Not a URI by RFC 3986, or without a scheme.
     #[error(
         "`{0}` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)"
     )]
@@ -26,8 +25,8 @@ pub enum BadUri {
 }
 
 impl BadUri {
-    /// The same, said of this text, in which something may have been taken out.
-    pub fn about(self, text: &str) -> Self {
+    /// Returns the same error for another form of the text, in which secrets are redacted.
+    pub fn with_text(self, text: &str) -> Self {
         match self {
             Self::TooLong => self,
             Self::Malformed(_) => malformed(text),
@@ -35,15 +34,15 @@ impl BadUri {
     }
 }
 
-/// Without what could move a cursor, and not all of a long one.
+/// Escapes control characters and truncates long texts.
 fn malformed(text: &str) -> BadUri {
     BadUri::Malformed(text.escape_debug().take(200).collect())
 }
 
 impl Uri {
-    /// Reads an absolute URI.
+    /// Parses an absolute URI.
     pub fn parse(text: &str) -> Result<Self, BadUri> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_URI_BYTES {
             return Err(BadUri::TooLong);
         }
         match fluent_uri::Uri::parse(text) {
@@ -52,12 +51,12 @@ impl Uri {
         }
     }
 
-    /// The URI as it was written.
+    /// Returns the URI as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The scheme, as it was written.
+    /// Returns the scheme as it was written.
     pub fn scheme(&self) -> &str {
         self.0.split_once(':').map_or("", |(scheme, _)| scheme)
     }
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uri_stays_as_it_was_written() {
+    fn keeps_a_uri_as_it_was_written() {
         for good in [
             "file:///a/../b",
             "memo:insights",
@@ -93,15 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_uri_is_refused() {
+    fn rejects_invalid_uris() {
         for bad in ["", "/a", "a b:c", "file:///a b", "x://{y}", "file:///ä", "x:%zz", ":x", "x:\0"] {
             assert!(Uri::parse(bad).is_err(), "{bad:?}");
         }
-        assert_eq!(Uri::parse(&format!("x:{}", "y".repeat(LONGEST))), Err(BadUri::TooLong));
+        assert_eq!(Uri::parse(&format!("x:{}", "y".repeat(MAX_URI_BYTES))), Err(BadUri::TooLong));
     }
 
     #[test]
-    fn the_scheme_is_the_text_before_the_colon() {
+    fn returns_the_scheme() {
         assert_eq!(Uri::parse("file:///a:b").map(|u| u.scheme().to_owned()).as_deref(), Ok("file"));
     }
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// Floors from the ground up. A room uses rooms below it, never above, never its neighbours.
 const FLOORS: &[&[&str]] = &[
-    &["name", "uri", "template", "trace", "stamp"],
-    &["policy", "resource", "drain", "metrics", "health", "patience", "round"],
+    &["name", "uri", "template", "trace", "file_fingerprint"],
+    &["policy", "resource", "drain", "metrics", "health", "idle_timeout", "yield_batch"],
     &["sandbox", "audit", "telemetry"],
     &["provider"],
     &["catalog", "source"],
-    &["gateway", "lookout", "reconcile"],
+    &["gateway", "change_detector", "reconcile"],
     &["endpoint", "admin"],
     &["config", "client", "author"],
     &["app"],
@@ -31,7 +31,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("reqwest", &["sandbox", "telemetry", "client", "endpoint"]),
     ("jsonwebtoken", &["endpoint"]),
     ("clap", &["cli"]),
-    ("notify", &["lookout", "source"]),
+    ("notify", &["change_detector", "source"]),
     ("toml", &["config"]),
     ("wit_component", &["author"]),
     ("wit_bindgen_core", &["author"]),

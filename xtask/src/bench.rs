@@ -26,7 +26,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     )?;
     if rooms {
         eprintln!("measuring the inner rooms");
-        let mut bench = cargo(&["bench", "--package", "larder", "--bench", "rooms", "--"]);
+        let mut bench = cargo(&["bench", "--package", "larder", "--bench", "micro", "--"]);
         if words.contains(&"--quick") {
             bench.args(["--warm-up-time", "0.3", "--measurement-time", "1"]);
         }
@@ -57,11 +57,11 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 
 /// The program of the inner rooms. Its name has a hash in it, which cargo alone knows.
 fn built_rooms() -> Result<PathBuf> {
-    let words = ["bench", "--package", "larder", "--bench", "rooms", "--no-run", "--message-format", "json"];
+    let words = ["bench", "--package", "larder", "--bench", "micro", "--no-run", "--message-format", "json"];
     let told = stdout_of(&mut cargo(&words))?;
     let mut programs = told.lines().filter_map(|line| {
         let artifact: serde_json::Value = serde_json::from_str(line).ok()?;
-        let is_it = artifact["target"]["name"] == "rooms";
+        let is_it = artifact["target"]["name"] == "micro";
         artifact["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
     });
     programs.next().context("cargo did not say where the inner rooms are")

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::run::{Output, command, larder, root, target};
 use crate::server::Serving;
-use crate::test::Outcome;
+use crate::step::Outcome;
 use crate::tools::copy_sources;
 
 /// What the `files` provider shows, under names that need care.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::clients::{config, node};
 use crate::run::{Output, root, target};
 use crate::server::Serving;
-use crate::test::Outcome;
+use crate::step::Outcome;
 
 pub(crate) fn first_2025(output: &Output) -> Result<Outcome> {
     let scope = ["--suite", "all", "--spec-version", "2025-11-25"];

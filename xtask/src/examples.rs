@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::clients::{config, node};
 use crate::run::{Output, command, root, target};
 use crate::server::Serving;
-use crate::test::Outcome;
+use crate::step::Outcome;
 use crate::tools;
 
 /// Above what an example takes on a loaded machine.
@@ -77,7 +77,7 @@ fn all(
     }
     fs::create_dir_all(&docs)?;
     fs::write(docs.join("news.md"), "nothing new\n")?;
-    let settings = "page_size = 20\nkeep_alive = \"1s\"\ndialects = [\"resources-get\"]\n";
+    let settings = "page_size = 20\nkeep_alive = \"1s\"\nextensions = [\"resources-get\"]\n";
     let config = config(&name, settings, &[(&docs, "/docs")])?;
     let plugins = target("xtask").join(&name).join("plugins");
     for guest in ["echo.wasm", "sleep.wasm"] {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::languages::with_tools;
 use crate::run::{Output, cargo, command, larder, root, target};
-use crate::test::Outcome;
+use crate::step::Outcome;
 use crate::tools::{self, author, missing, works};
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::plugins::{TARGET, add_target};
 use crate::run::{Output, command, larder, target};
-use crate::test::Outcome;
+use crate::step::Outcome;
 use crate::tools::{self, missing, works};
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {

@@ -5,6 +5,7 @@ mod bench;
 mod clients;
 mod conformance;
 mod demo;
+mod deny;
 mod examples;
 mod fixtures;
 mod kits;
@@ -14,6 +15,7 @@ mod plugins;
 mod run;
 mod server;
 mod soak;
+mod step;
 mod steps;
 mod teams;
 mod test;
@@ -30,11 +32,12 @@ usage: cargo xtask COMMAND
 
   demo [--listen ADDRESS]    build everything and serve this repository's documents
   demo --check               the same, but read from it as a client would, and stop
+  check                      formatting, lints and unit tests of the host: the quick round after an edit
   test [STEP...]             all tests, or the named steps with what they need
        --list                say which steps there are, and run none
        --fail-fast           stop at the first step that fails
   soak [--minutes N]         reload, read, listen and leave for N minutes (3), and print the server's memory
-  bench [--quick] [--json]   how fast it is, beside others in the same run (--reads, --overload, --only NAME, --no-rooms: less)
+  bench [--quick] [--json]   how fast it is, beside others in the same run (--reads, --overload, --only NAME, --no-rooms: less; --against PROGRAM: another build)
   plugins                    build plugins/ to target/plugins/NAME.wasm
   guests                     build host/tests/guests to target/guests/NAME.wasm; the two go together, too
   go-bindings                write the bindings in sdk/go anew
@@ -58,6 +61,7 @@ fn command(words: &[&str]) -> Result<ExitCode> {
     match words {
         _ if words.iter().any(|word| matches!(*word, "--help" | "-h")) => println!("{HELP}"),
         ["test", rest @ ..] => return test::run(rest),
+        ["check"] => steps::check(&run::Output::Terminal)?,
         ["demo"] => demo::serve(None)?,
         ["demo", "--listen", address] => demo::serve(Some(address))?,
         ["demo", "--check"] => demo::check(&run::Output::Terminal)?,

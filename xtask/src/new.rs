@@ -11,7 +11,7 @@ use crate::languages::with_tools;
 use crate::plugins::add_target;
 use crate::run::{Output, command, larder, root, target};
 use crate::server::Serving;
-use crate::test::Outcome;
+use crate::step::Outcome;
 use crate::tools::{self, missing, works};
 
 const NAME: &str = "my-notes";

@@ -23,7 +23,7 @@ const MOST_MINUTES: u64 = 24 * 60;
 /// A line of the curve.
 const EVERY: Duration = Duration::from_secs(10);
 /// Fewer sessions than are dropped, so that old ones have to make room.
-const SERVER: &str = "sessions = 64\nsession_idle = \"30s\"\nstreams = 64\n";
+const SERVER: &str = "sessions = 64\nsession_idle_timeout = \"30s\"\nstreams = 64\n";
 
 /// What everybody who is at work shares.
 struct Soak {

@@ -3,63 +3,66 @@
 use anyhow::Result;
 
 use crate::run::{Output, cargo, target};
-use crate::test::{Outcome, Step};
-use crate::{clients, conformance, demo, examples, kits, languages, new, plugins, teams, tools, trials, wit};
+use crate::step::{Outcome, Step, Weight};
+use crate::{
+    clients, conformance, demo, deny, examples, kits, languages, new, plugins, teams, tools, trials, wit,
+};
 
 /// The host with xtask; the providers with their SDK; the guests of the tests.
 const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
 
 macro_rules! steps {
-    ($($name:literal, $about:literal, $needs:expr, $run:expr;)*) => {
-        &[$(Step { name: $name, about: $about, needs: &$needs, run: $run }),*]
+    ($($weight:ident $name:literal, $about:literal, $needs:expr, $run:expr;)*) => {
+        &[$(Step { name: $name, about: $about, weight: Weight::$weight, needs: &$needs, run: $run }),*]
     };
 }
 
 // The cheapest come first: what can be known in seconds is not told after an hour.
 pub(crate) const STEPS: &[Step] = steps![
-    "fmt", "rustfmt, in all workspaces", [], fmt;
-    "wit", "copies of the contract are the contract", [], wit::check;
-    "plugins", "build the providers", [], |o| done(plugins::plugins(o));
-    "guests", "build the guests of the tests", [], |o| done(plugins::guests(o));
-    "clippy", "clippy, in all three workspaces", ["plugins"], clippy;
-    "host", "build the server", [], |o| done(o.run(&mut cargo(&["build", "--package", "larder"])));
-    "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
-    "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
-    "doc", "rustdoc without a warning", [], doc;
-    "demo", "the demo, read by our own client", ["plugins", "host"], |o| done(demo::check(o));
-    "author-tools", "install componentize-py, Go and Zig", [], tools::authors;
-    "sdk-python", "tests of the Python SDK, native", [], kits::python;
-    "sdk-javascript", "tests of the JavaScript SDK, native", [], kits::javascript;
-    "sdk-go", "tests of the Go SDK, native, and its bindings", ["host"], kits::go;
-    "example-rust", "the example in Rust", ["host"], languages::rust;
-    "example-python", "the example in Python", ["host", "author-tools"], languages::python;
-    "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
-    "example-go", "the example in Go", ["host"], languages::go;
-    "example-c", "the example in C", ["host"], languages::c;
-    "new-rust", "a new project in Rust, built, tested and edited", ["host"], new::rust;
-    "new-python", "a new project in Python", ["host", "author-tools"], new::python;
-    "new-javascript", "a new project in JavaScript", ["host"], new::javascript;
-    "new-go", "a new project in Go", ["host"], new::go;
-    "new-c", "a new project in C", ["host"], new::c;
-    "trial-rust", "good and bad in a running server, in Rust", ["host"], trials::rust;
-    "trial-python", "the same in Python", ["host", "author-tools"], trials::python;
-    "trial-javascript", "the same in JavaScript", ["host"], trials::javascript;
-    "trial-go", "the same in Go", ["host"], trials::go;
-    "trial-c", "the same in C", ["host"], trials::c;
-    "two-teams", "the walk through two teams", ["plugins", "host"], |o| done(teams::check(o));
-    "node", "install Node's packages", [], tools::node;
-    "python", "install Python's packages", [], tools::python;
-    "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;
-    "conformance-0.2-2025", "official suite 0.2, 2025-11-25", ["plugins", "host", "node"], conformance::second_2025;
-    "conformance-0.2-2026", "official suite 0.2, 2026-07-28", ["plugins", "host", "node"], conformance::second_2026;
-    "clients-ts-v1", "TypeScript SDK 1", ["plugins", "host", "node"], clients::ts_v1;
-    "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
-    "clients-inspector", "the inspector's command line", ["plugins", "host", "node"], clients::inspector;
-    "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
-    "client-examples-larder", "examples/clients with our commands", ["plugins", "guests", "host"], examples::larder;
-    "client-examples-curl", "examples/clients with curl", ["plugins", "guests", "host"], examples::curl;
-    "client-examples-typescript", "examples/clients in TypeScript", ["plugins", "guests", "host", "node"], examples::typescript;
-    "client-examples-python", "examples/clients in Python", ["plugins", "guests", "host", "python"], examples::python;
+    Light "fmt", "rustfmt, in all workspaces", [], fmt;
+    Light "wit", "copies of the contract are the contract", [], wit::check;
+    Heavy "plugins", "build the providers", [], |o| done(plugins::plugins(o));
+    Heavy "guests", "build the guests of the tests", [], |o| done(plugins::guests(o));
+    Heavy "clippy", "clippy, in all three workspaces", ["plugins"], clippy;
+    Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
+    Heavy "host", "build the server", [], |o| done(o.run(&mut cargo(&["build", "--package", "larder"])));
+    Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
+    Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
+    Heavy "doc", "rustdoc without a warning", [], doc;
+    Light "demo", "the demo, read by our own client", ["plugins", "host"], |o| done(demo::check(o));
+    Light "author-tools", "install componentize-py, Go and Zig", [], tools::authors;
+    Light "sdk-python", "tests of the Python SDK, native", [], kits::python;
+    Light "sdk-javascript", "tests of the JavaScript SDK, native", [], kits::javascript;
+    Light "sdk-go", "tests of the Go SDK, native, and its bindings", ["host"], kits::go;
+    Heavy "example-rust", "the example in Rust", ["host"], languages::rust;
+    Light "example-python", "the example in Python", ["host", "author-tools"], languages::python;
+    Light "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
+    Light "example-go", "the example in Go", ["host"], languages::go;
+    Light "example-c", "the example in C", ["host"], languages::c;
+    Heavy "new-rust", "a new project in Rust, built, tested and edited", ["host"], new::rust;
+    Light "new-python", "a new project in Python", ["host", "author-tools"], new::python;
+    Light "new-javascript", "a new project in JavaScript", ["host"], new::javascript;
+    Light "new-go", "a new project in Go", ["host"], new::go;
+    Light "new-c", "a new project in C", ["host"], new::c;
+    Heavy "trial-rust", "good and bad in a running server, in Rust", ["host"], trials::rust;
+    Light "trial-python", "the same in Python", ["host", "author-tools"], trials::python;
+    Light "trial-javascript", "the same in JavaScript", ["host"], trials::javascript;
+    Light "trial-go", "the same in Go", ["host"], trials::go;
+    Light "trial-c", "the same in C", ["host"], trials::c;
+    Light "two-teams", "the walk through two teams", ["plugins", "host"], |o| done(teams::check(o));
+    Light "node", "install Node's packages", [], tools::node;
+    Light "python", "install Python's packages", [], tools::python;
+    Light "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;
+    Light "conformance-0.2-2025", "official suite 0.2, 2025-11-25", ["plugins", "host", "node"], conformance::second_2025;
+    Light "conformance-0.2-2026", "official suite 0.2, 2026-07-28", ["plugins", "host", "node"], conformance::second_2026;
+    Light "clients-ts-v1", "TypeScript SDK 1", ["plugins", "host", "node"], clients::ts_v1;
+    Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
+    Light "clients-inspector", "the inspector's command line", ["plugins", "host", "node"], clients::inspector;
+    Light "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
+    Light "client-examples-larder", "examples/clients with our commands", ["plugins", "guests", "host"], examples::larder;
+    Light "client-examples-curl", "examples/clients with curl", ["plugins", "guests", "host"], examples::curl;
+    Light "client-examples-typescript", "examples/clients in TypeScript", ["plugins", "guests", "host", "node"], examples::typescript;
+    Light "client-examples-python", "examples/clients in Python", ["plugins", "guests", "host", "python"], examples::python;
 ];
 
 fn done(result: Result<()>) -> Result<Outcome> {
@@ -94,9 +97,24 @@ fn clippy(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// With nextest where it is installed, which does not run documentation tests.
 fn host_tests(output: &Output) -> Result<Outcome> {
-    output.run(&mut cargo(&["test", "--workspace"]))?;
+    if tools::works(cargo(&["nextest", "--version"]).env("NO_COLOR", "1")) {
+        output.run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
+        output.run(&mut cargo(&["test", "--workspace", "--doc"]))?;
+    } else {
+        output.run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
+    }
     Ok(Outcome::Noted(counted(&output.written())))
+}
+
+/// The quick checks for every edit: formatting, lints and unit tests of the host.
+pub(crate) fn check(output: &Output) -> Result<()> {
+    output.run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    output.run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let nextest = tools::works(cargo(&["nextest", "--version"]).env("NO_COLOR", "1"));
+    let test: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
+    output.run(cargo(test).args(["--workspace", "--lib", "--bins"]))
 }
 
 fn plugin_tests(output: &Output) -> Result<Outcome> {
@@ -112,13 +130,15 @@ fn doc(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Adds up what the test binaries say of themselves.
+/// Adds up the summary lines of the test binaries and of nextest.
 fn counted(log: &str) -> String {
     let number = |line: &str, word: &str| {
         let (before, _) = line.split_once(word)?;
         before.rsplit(' ').next()?.parse::<usize>().ok()
     };
-    let results = || log.lines().filter(|line| line.starts_with("test result:"));
+    let is_summary =
+        |line: &&str| line.starts_with("test result:") || line.trim_start().starts_with("Summary [");
+    let results = || log.lines().filter(is_summary);
     let sum = |word: &str| results().filter_map(|line| number(line, word)).sum::<usize>();
     format!("{} tests, {} ignored", sum(" passed"), sum(" ignored"))
 }
@@ -132,5 +152,8 @@ mod tests {
         let log = "running 3 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured\n\
                    test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured; finished in 0.1s\n";
         assert_eq!(counted(log), "42 tests, 1 ignored");
+        let log = "     Summary [   4.2s] 30 tests run: 30 passed (1 slow), 2 skipped\n\
+                   test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured\n";
+        assert_eq!(counted(log), "32 tests, 1 ignored");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn check(output: &Output) -> Result<()> {
         ask.args(words).arg("--config").arg(&config);
         ask
     };
-    let read = |team: &str, name: &str| ask(&["read", "--team", team, &format!("file:///shelf/{name}")]);
+    let read = |team: &str, name: &str| ask(&["read", "--team", team, &format!("file:///shared/{name}")]);
     for (team, folder) in [("docs", "docs"), ("kitchen", "recipes")] {
         let told = stdout_of(&mut read(team, "welcome.md"))?;
         ensure!(told == fs::read_to_string(at.join(folder).join("welcome.md"))?, "{team} reads {told}");
@@ -29,10 +29,10 @@ pub(crate) fn check(output: &Output) -> Result<()> {
     let both = stdout_of(&mut ask(&["list"]))?;
     output.say(&both)?;
     for name in ["welcome", "style", "soup"] {
-        let times = both.matches(&format!("file:///shelf/{name}.md")).count();
+        let times = both.matches(&format!("file:///shared/{name}.md")).count();
         ensure!(times == 1, "{name} is listed {times} times to who belongs to both");
     }
-    let first = stdout_of(&mut ask(&["read", "file:///shelf/welcome.md"]))?;
+    let first = stdout_of(&mut ask(&["read", "file:///shared/welcome.md"]))?;
     ensure!(first.contains("`docs` wrote"), "not the first team's: {first}");
     let check = ask(&["check"]).output()?;
     let said = String::from_utf8_lossy(&check.stdout).into_owned() + &String::from_utf8_lossy(&check.stderr);
@@ -49,7 +49,7 @@ fn over_http(config: &Path, output: &Output) -> Result<()> {
     let list = stdout_of(command(larder()).args(["list", "--url", &serving.url]));
     serving.stop()?;
     let list = list?;
-    ensure!(list.contains("file:///shelf/style.md") && !list.contains("soup"), "over HTTP: {list}");
+    ensure!(list.contains("file:///shared/style.md") && !list.contains("soup"), "over HTTP: {list}");
     Ok(())
 }
 

@@ -1,29 +1,15 @@
-//! Runs steps one after the other, each with a line, its time, and a log.
+//! Runs steps, two at a time where one of them is light; each has a line, its time, and a log.
 
 use std::process::ExitCode;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use crate::run::Output;
+use crate::step::{Outcome, Step, Weight};
 use crate::steps::STEPS;
-
-/// How a step ended, if not with an error.
-pub(crate) enum Outcome {
-    Passed,
-    /// Passed, and there is something to tell.
-    Noted(String),
-    /// For this reason.
-    Skipped(String),
-}
-
-pub(crate) struct Step {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    /// Steps that go before; where one did not pass, this one is skipped.
-    pub(crate) needs: &'static [&'static str],
-    pub(crate) run: fn(&Output) -> Result<Outcome>,
-}
 
 /// Runs the steps that the words name: all of them, a step, or all of a kind, such as `clients`.
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
@@ -36,16 +22,80 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
         chosen.iter().for_each(|step| println!("{:<26} {}", step.name, step.about));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut ended: Vec<Ended> = Vec::new();
-    for step in &chosen {
-        let end = one(step, &ended);
-        let stop = matches!(end.end, End::Failed) && flags.contains(&"--fail-fast");
-        ended.push(end);
-        if stop {
-            break;
+    let schedule = Schedule::new(chosen, flags.contains(&"--fail-fast"));
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| schedule.work());
+        }
+    });
+    Ok(summary(&schedule.into_ended()))
+}
+
+/// Steps that run at the same time.
+const WORKERS: usize = 2;
+
+/// Which steps are still to run, which are running, and how the others ended.
+struct Schedule {
+    state: Mutex<State>,
+    changed: Condvar,
+    fail_fast: bool,
+}
+
+struct State {
+    waiting: Vec<&'static Step>,
+    running: Vec<&'static Step>,
+    ended: Vec<Ended>,
+}
+
+impl Schedule {
+    fn new(steps: Vec<&'static Step>, fail_fast: bool) -> Self {
+        let state = State { waiting: steps, running: Vec::new(), ended: Vec::new() };
+        Self { state: Mutex::new(state), changed: Condvar::new(), fail_fast }
+    }
+
+    /// Runs one step after the other, until none is left.
+    fn work(&self) {
+        while let Some((step, unmet)) = self.take() {
+            let ended = one(step, unmet);
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.fail_fast && matches!(ended.end, End::Failed) {
+                state.waiting.clear();
+            }
+            state.running.retain(|running| running.name != step.name);
+            state.ended.push(ended);
+            self.changed.notify_all();
         }
     }
-    Ok(summary(&ended))
+
+    /// The next step that can run, and why it cannot if a step that it needs did not pass.
+    fn take(&self) -> Option<(&'static Step, Option<String>)> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if state.waiting.is_empty() {
+                return None;
+            }
+            if let Some(at) = state.waiting.iter().position(|step| state.is_ready(step)) {
+                let step = state.waiting.remove(at);
+                state.running.push(step);
+                return Some((step, unmet(step, &state.ended)));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn into_ended(self) -> Vec<Ended> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).ended
+    }
+}
+
+impl State {
+    fn is_ready(&self, step: &Step) -> bool {
+        let is_pending =
+            |name: &&str| self.waiting.iter().chain(&self.running).any(|other| other.name == *name);
+        let is_heavy = |step: &Step| step.weight == Weight::Heavy;
+        !step.needs.iter().any(|need| is_pending(&need))
+            && !(is_heavy(step) && self.running.iter().any(|running| is_heavy(running)))
+    }
 }
 
 enum End {
@@ -71,12 +121,17 @@ impl Ended {
     }
 }
 
-/// Runs a step, and says how it went.
-fn one(step: &'static Step, ended: &[Ended]) -> Ended {
-    let unmet = |one: &&Ended| step.needs.contains(&one.step) && !matches!(one.end, End::Passed);
+/// Why a step cannot run, if a step that it needs did not pass.
+fn unmet(step: &Step, ended: &[Ended]) -> Option<String> {
+    let is_unmet = |one: &&Ended| step.needs.contains(&one.step) && !matches!(one.end, End::Passed);
+    ended.iter().find(is_unmet).map(Ended::unmet)
+}
+
+/// Runs a step, and prints how it went.
+fn one(step: &'static Step, unmet: Option<String>) -> Ended {
     let start = Instant::now();
-    let (end, note) = match ended.iter().find(unmet) {
-        Some(need) => (End::Skipped, need.unmet()),
+    let (end, note) = match unmet {
+        Some(unmet) => (End::Skipped, unmet),
         None => logged(step),
     };
     let word = match end {
@@ -174,11 +229,34 @@ mod tests {
     }
 
     #[test]
+    fn heavy_steps_run_one_at_a_time_and_after_what_they_need() {
+        let step = |name: &str| STEPS.iter().find(|step| step.name == name).unwrap();
+        let mut state = State {
+            waiting: vec![step("clippy"), step("node"), step("demo")],
+            running: vec![step("plugins")],
+            ended: vec![],
+        };
+        let ready = |state: &State| {
+            state.waiting.iter().filter(|step| state.is_ready(step)).map(|step| step.name).collect::<Vec<_>>()
+        };
+        assert_eq!(ready(&state), ["node"]);
+        state.running = vec![step("node")];
+        assert_eq!(ready(&state), ["clippy", "node", "demo"]);
+        state.running = vec![step("doc")];
+        assert_eq!(ready(&state), ["node", "demo"]);
+    }
+
+    #[test]
     fn a_step_whose_need_did_not_pass_is_skipped() {
-        static STEP: Step =
-            Step { name: "x", about: "", needs: &["node"], run: |_| bail!("it must not run") };
+        static STEP: Step = Step {
+            name: "x",
+            about: "",
+            weight: Weight::Light,
+            needs: &["node"],
+            run: |_| bail!("it must not run"),
+        };
         let check = |end, note: &str, expected: &str| {
-            let met = one(&STEP, &[Ended { step: "node", end, note: note.into() }]);
+            let met = one(&STEP, unmet(&STEP, &[Ended { step: "node", end, note: note.into() }]));
             assert!(matches!(met.end, End::Skipped));
             assert_eq!(met.note, expected);
         };

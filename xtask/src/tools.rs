@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use anyhow::{Context as _, Result};
 
 use crate::run::{Output, command, in_ci, root, target};
-use crate::test::Outcome;
+use crate::step::Outcome;
 
 /// How to get it.
 const PYTHON_IS_MISSING: &str = "Python 3.11 or newer with venv is not installed; get it from your system's packages \

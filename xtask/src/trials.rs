@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result};
 use crate::languages::with_tools;
 use crate::plugins::{TARGET, add_target};
 use crate::run::{Output, command, larder, root, target};
-use crate::test::Outcome;
+use crate::step::Outcome;
 use crate::tools::{self, missing, works};
 
 /// What there is to know of a language and its projects.

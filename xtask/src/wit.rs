@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::run::{Output, root};
-use crate::test::Outcome;
+use crate::step::Outcome;
 
 const PACKAGE: &str = "package larder:provider@";
 /// What is generated, installed, or large and never a copy.

@@ -1,87 +1,89 @@
-//! What is served and what is not, as plain data: names of settings and variables, never their values.
+//! The status of the server as plain data. It contains the names of settings and variables, but never their
+//! values.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::Shown;
+use super::TeamView;
 use crate::catalog::{self, Offer};
 use crate::metrics::{self, Metrics, Outcome};
 use crate::policy::{Access, Dir, Grant, HostRule};
 
-/// Everything at one moment.
+/// The status of the server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Status {
-    /// Of larder.
+    /// The version of Larder.
     pub version: String,
-    /// When it began.
+    /// When the server started.
     pub started: String,
-    /// Whether it should be sent requests.
+    /// Whether the server should receive requests.
     pub ready: bool,
-    /// Why not, if not.
+    /// Why the server is not ready; empty if it is.
     pub reasons: Vec<String>,
-    /// What else is wrong.
-    pub troubles: Vec<String>,
-    /// By name.
+    /// Other problems.
+    pub problems: Vec<String>,
+    /// The teams, by name.
     pub teams: Vec<Team>,
 }
 
-/// What one team has.
+/// The status of a team.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Team {
     /// Its name.
     pub team: String,
     /// The folder with its components.
     pub plugins: String,
-    /// Those that can be called.
+    /// The providers that are served.
     pub providers: Vec<Provider>,
     /// Components that could not be loaded.
     pub rejected: Vec<Rejected>,
     /// Revisions that wait for `larder approve`.
-    pub held_back: Vec<HeldBack>,
-    /// What several providers offer; one of them has it.
+    pub pending_approval: Vec<PendingApproval>,
+    /// URIs and templates that several providers offer; one of the providers has each.
     pub collisions: Vec<String>,
 }
 
-/// One provider.
+/// The status of a provider.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Provider {
     /// Its name.
     pub name: String,
     /// The digest of its component.
     pub digest: String,
-    /// Which load of a component it is, over all providers.
+    /// The number of this load of a component, counted over all providers.
     pub revision: u64,
-    /// Since when it is served.
+    /// When it was loaded.
     pub since: String,
-    /// Its own version.
+    /// The version that the component reports.
     pub version: Option<String>,
-    /// Resources in the catalog.
+    /// The number of resources in the catalog.
     pub resources: usize,
-    /// Whether it has more of them.
-    pub more: bool,
-    /// Templates.
+    /// Whether it has more resources than the catalog holds.
+    pub has_more: bool,
+    /// The number of templates.
     pub templates: usize,
-    /// URI prefixes that are its own.
+    /// URI prefixes that it claims.
     pub claims: Vec<String>,
-    /// What was left out of its lists, and why.
-    pub left_out: Vec<String>,
-    /// What stands beside its component: what its author asks for.
-    pub asked: Vec<String>,
-    /// What its operator wrote down for it.
+    /// What was omitted from its lists, and why.
+    pub omitted: Vec<String>,
+    /// The grants that its author requests, from `NAME.toml`.
+    pub requested: Vec<String>,
+    /// The grants from the operator's configuration.
     pub allowed: Vec<String>,
-    /// What it was given: the operator's, and of what is asked for what was approved.
+    /// The grants in effect: those of the operator, and the requested ones that were approved.
     pub grants: Grants,
-    /// How its calls ended, by words; those that never happened are left out.
+    /// The number of calls by outcome; outcomes that did not occur are omitted.
     pub calls: BTreeMap<String, u64>,
     /// What went wrong last.
     pub last_error: Option<LastError>,
-    /// How long it is set aside yet, because it only faulted, in milliseconds.
-    pub set_aside_ms: Option<u64>,
+    /// How long its circuit breaker stays open because calls faulted, in milliseconds; `None` if it is
+    /// closed.
+    pub circuit_open_ms: Option<u64>,
 }
 
-/// What a provider was given, without any value that may be a secret.
+/// The grants of a provider, without values that may be secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Grants {
     /// Names of settings.
@@ -92,75 +94,75 @@ pub struct Grants {
     pub env: Vec<String>,
     /// Folders: `/srv/docs as /docs (read)`.
     pub dirs: Vec<String>,
-    /// Where it may send HTTP requests: `https://api.example.com GET,HEAD`.
+    /// Hosts to which it may send HTTP requests: `https://api.example.com GET,HEAD`.
     pub hosts: Vec<String>,
 }
 
 /// What went wrong last.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LastError {
-    /// When.
+    /// When it happened.
     pub at: String,
-    /// What the provider was asked.
-    pub asked: String,
-    /// The word for it.
+    /// The operation that failed.
+    pub operation: String,
+    /// The outcome.
     pub outcome: String,
-    /// The sentence for it.
+    /// The error message.
     pub message: String,
 }
 
 /// A component that is not served.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rejected {
-    /// Its file.
+    /// The file name.
     pub file: String,
-    /// The digest of it, if it could be read.
+    /// The digest of the file, if the file could be read.
     pub digest: Option<String>,
-    /// What is wrong with it.
+    /// Why it is rejected.
     pub reason: String,
     /// Since when.
     pub since: String,
 }
 
-/// A revision that waits for its operator.
+/// A revision that waits for the operator's approval.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct HeldBack {
-    /// Whose it is.
+pub struct PendingApproval {
+    /// The name of the provider.
     pub provider: String,
     /// The digest of its component.
     pub digest: String,
-    /// What it asks for and was not approved.
-    pub asks: Vec<String>,
+    /// The requested grants that are not approved.
+    pub requested: Vec<String>,
     /// Since when.
     pub since: String,
 }
 
 impl Status {
     pub(super) fn of(
-        teams: &[Shown],
+        teams: &[TeamView],
         metrics: &Metrics,
-        (reasons, troubles): (Vec<String>, Vec<String>),
+        (reasons, problems): (Vec<String>, Vec<String>),
     ) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             started: time(metrics.started()),
             ready: reasons.is_empty(),
             reasons,
-            troubles,
+            problems,
             teams: teams.iter().map(Team::of).collect(),
         }
     }
 }
 
 impl Team {
-    fn of(team: &Shown) -> Self {
+    fn of(team: &TeamView) -> Self {
         let catalog = team.catalog.snapshot();
         Self {
             team: team.catalog.team().to_string(),
             plugins: team.plugins.display().to_string(),
             providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
             rejected: catalog.rejected().iter().map(Rejected::of).collect(),
-            held_back: catalog.held_back().iter().map(HeldBack::of).collect(),
+            pending_approval: catalog.pending_approvals().iter().map(PendingApproval::of).collect(),
             collisions: catalog.collisions().iter().map(ToString::to_string).collect(),
         }
     }
@@ -169,8 +171,9 @@ impl Team {
 impl Provider {
     fn of(offer: &Offer) -> Self {
         let provider = &offer.provider;
-        let calls =
-            Outcome::ALL.iter().map(|outcome| (outcome.word().to_owned(), provider.tally().calls(*outcome)));
+        let calls = Outcome::ALL
+            .iter()
+            .map(|outcome| (outcome.word().to_owned(), provider.metrics().calls(*outcome)));
         Self {
             name: offer.name().to_string(),
             digest: provider.digest().to_string(),
@@ -178,17 +181,17 @@ impl Provider {
             since: time(provider.since()),
             version: offer.version.clone(),
             resources: offer.entries.len(),
-            more: offer.rest.is_some(),
+            has_more: offer.next_cursor.is_some(),
             templates: offer.templates.len(),
             claims: offer.claims.clone(),
-            left_out: offer.left_out.clone(),
-            asked: provider.sides().asked.iter().cloned().collect(),
-            allowed: provider.sides().allowed.iter().cloned().collect(),
+            omitted: offer.omitted.clone(),
+            requested: provider.grant_sources().requested.iter().cloned().collect(),
+            allowed: provider.grant_sources().allowed.iter().cloned().collect(),
             grants: Grants::of(provider.grant()),
             calls: calls.filter(|(_, count)| *count > 0).collect(),
-            last_error: provider.tally().last_error().map(|error| LastError::of(&error)),
-            set_aside_ms: provider
-                .set_aside()
+            last_error: provider.metrics().last_error().map(|error| LastError::of(&error)),
+            circuit_open_ms: provider
+                .circuit_open_for()
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         }
     }
@@ -229,7 +232,7 @@ impl LastError {
     fn of(error: &metrics::LastError) -> Self {
         Self {
             at: time(error.at),
-            asked: error.asked.into(),
+            operation: error.operation.into(),
             outcome: error.outcome.word().into(),
             message: error.message.clone(),
         }
@@ -237,23 +240,23 @@ impl LastError {
 }
 
 impl Rejected {
-    fn of(line: &catalog::Rejected) -> Self {
+    fn of(rejected: &catalog::RejectedComponent) -> Self {
         Self {
-            file: line.file.clone(),
-            digest: line.digest.map(|digest| digest.to_string()),
-            reason: line.reason.clone(),
-            since: time(line.since),
+            file: rejected.file.clone(),
+            digest: rejected.digest.map(|digest| digest.to_string()),
+            reason: rejected.reason.clone(),
+            since: time(rejected.since),
         }
     }
 }
 
-impl HeldBack {
-    fn of(held: &catalog::HeldBack) -> Self {
+impl PendingApproval {
+    fn of(pending: &catalog::PendingApproval) -> Self {
         Self {
-            provider: held.provider.to_string(),
-            digest: held.digest.to_string(),
-            asks: held.lines.iter().cloned().collect(),
-            since: time(held.since),
+            provider: pending.provider.to_string(),
+            digest: pending.digest.to_string(),
+            requested: pending.lines.iter().cloned().collect(),
+            since: time(pending.since),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a catalog offers, as plain data for people and scripts.
+//! The content of catalogs as plain data, for command output and JSON.
 
 use std::sync::Arc;
 
@@ -8,48 +8,48 @@ use crate::catalog::{Catalog, Offer};
 use crate::name::TeamName;
 use crate::policy::Grant;
 
-/// What is served, and what is not.
+/// What is served and what is not, in all teams.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Served {
-    /// Those that can be called.
+    /// The providers that are served.
     pub providers: Vec<Provider>,
     /// Components that could not be loaded.
     pub rejected: Vec<Rejected>,
-    /// Revisions that wait for `larder approve`.
-    pub held_back: Vec<String>,
-    /// What several providers offer; one of them has it.
+    /// Revisions that wait for `larder approve`, as sentences.
+    pub pending_approval: Vec<String>,
+    /// URIs and templates that several providers offer, as sentences. Only one of the providers serves each.
     pub collisions: Vec<String>,
 }
 
 /// One provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Provider {
-    /// Whose it is, where there are teams.
+    /// Its team, if the configuration has teams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
     /// Its name.
     pub name: String,
     /// The digest of its component.
     pub digest: String,
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
     /// Its version.
     pub version: Option<String>,
-    /// What it is.
+    /// A short description.
     pub summary: Option<String>,
-    /// What models are told.
+    /// Its instructions for models.
     pub instructions: Option<String>,
-    /// URI prefixes that are its own.
+    /// The URI prefixes that it claims.
     pub claims: Vec<String>,
-    /// The URIs that it lists.
+    /// The listed URIs.
     pub resources: Vec<String>,
-    /// Its templates.
+    /// Its URI templates.
     pub templates: Vec<String>,
-    /// Whether it lists more than these.
-    pub more: bool,
-    /// What was left out of its lists, and why.
-    pub left_out: Vec<String>,
-    /// What it is given; for nobody's eyes.
+    /// Whether it has more resources than `resources` contains.
+    pub has_more: bool,
+    /// What was omitted from its lists, and why.
+    pub omitted: Vec<String>,
+    /// Its grant, which is not serialized because it contains secrets.
     #[serde(skip)]
     pub grant: Arc<Grant>,
 }
@@ -57,25 +57,26 @@ pub struct Provider {
 /// A component that could not be loaded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rejected {
-    /// Whose it is, where there are teams.
+    /// Its team, if the configuration has teams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
     /// Its file.
     pub file: String,
-    /// The digest of it, if it could be read.
+    /// The digest of the file, if it could be read.
     pub digest: Option<String>,
-    /// What is wrong with it.
+    /// Why it was rejected.
     pub reason: String,
 }
 
 impl Served {
-    /// Of all teams together. Where there is none but `default`, nothing speaks of teams.
+    /// Collects the content of all catalogs. Team names are included only if there is a team other than
+    /// `default`.
     pub(super) fn of<'a>(catalogs: impl Iterator<Item = (&'a TeamName, Arc<Catalog>)>) -> Self {
         let catalogs: Vec<_> = catalogs.collect();
-        let named = catalogs.iter().any(|(team, _)| **team != TeamName::sole());
+        let has_teams = catalogs.iter().any(|(team, _)| **team != TeamName::default_team());
         let mut served = Self::default();
         for (team, catalog) in &catalogs {
-            let team = named.then(|| team.to_string());
+            let team = has_teams.then(|| team.to_string());
             served.add(team.as_deref(), catalog);
         }
         served
@@ -89,7 +90,7 @@ impl Served {
             digest: rejected.digest.map(|digest| digest.to_string()),
             reason: rejected.reason.to_string(),
         }));
-        self.held_back.extend(catalog.held_back().iter().map(ToString::to_string));
+        self.pending_approval.extend(catalog.pending_approvals().iter().map(ToString::to_string));
         let of = team.map(|team| format!("{team}: ")).unwrap_or_default();
         self.collisions.extend(catalog.collisions().iter().map(|collision| format!("{of}{collision}")));
     }
@@ -107,34 +108,38 @@ impl Provider {
             instructions: offer.instructions.clone(),
             claims: offer.claims.iter().map(ToString::to_string).collect(),
             resources: offer.entries.iter().map(|entry| entry.uri.to_string()).collect(),
-            templates: offer.templates.iter().map(|template| template.pattern.as_str().to_owned()).collect(),
-            more: offer.rest.is_some(),
-            left_out: offer.left_out.clone(),
+            templates: offer
+                .templates
+                .iter()
+                .map(|template| template.uri_template.as_str().to_owned())
+                .collect(),
+            has_more: offer.next_cursor.is_some(),
+            omitted: offer.omitted.clone(),
             grant: offer.provider.grant().clone(),
         }
     }
 
-    /// Its name, with its team's where there are teams.
+    /// Returns its name, prefixed with the team if there are teams.
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.name)
     }
 
-    /// How much it offers: `12 resources, 1 template`; its claims, if that is all.
+    /// Summarizes what it offers: `12 resources, 1 template`, or its claims if it lists no resources.
     pub fn counts(&self) -> String {
-        let more = if self.more { "+" } else { "" };
-        let resources = number(self.resources.len(), more, "resource");
+        let more = if self.has_more { "+" } else { "" };
+        let resources = quantity(self.resources.len(), more, "resource");
         match (self.templates.len(), self.claims.len()) {
             (0, claims) if self.resources.is_empty() && claims > 0 => {
-                format!("{resources}, {}", number(claims, "", "claim"))
+                format!("{resources}, {}", quantity(claims, "", "claim"))
             }
             (0, _) => resources,
-            (templates, _) => format!("{resources}, {}", number(templates, "", "template")),
+            (templates, _) => format!("{resources}, {}", quantity(templates, "", "template")),
         }
     }
 }
 
 impl Rejected {
-    /// Its file, with its team where there are teams.
+    /// Returns its file name, prefixed with the team if there are teams.
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.file)
     }
@@ -144,9 +149,9 @@ fn full_name(team: Option<&str>, name: &str) -> String {
     team.map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))
 }
 
-fn number(count: usize, more: &str, what: &str) -> String {
+fn quantity(count: usize, more: &str, noun: &str) -> String {
     let plural = if count == 1 && more.is_empty() { "" } else { "s" };
-    format!("{count}{more} {what}{plural}")
+    format!("{count}{more} {noun}{plural}")
 }
 
 #[cfg(test)]
@@ -154,11 +159,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_a_phrase() {
+    fn formats_counts() {
         let texts = |count| vec![String::new(); count];
-        let provider = |resources, templates, more| {
-            Provider { resources: texts(resources), templates: texts(templates), more, ..Provider::default() }
-                .counts()
+        let provider = |resources, templates, has_more| {
+            Provider {
+                resources: texts(resources),
+                templates: texts(templates),
+                has_more,
+                ..Provider::default()
+            }
+            .counts()
         };
         assert_eq!(provider(1, 0, false), "1 resource");
         assert_eq!(provider(0, 1, false), "0 resources, 1 template");

@@ -1,4 +1,4 @@
-//! The ways in which a system asks a process to stop.
+//! Signals of the operating system: shutdown and hangup.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,29 +10,29 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::drain::Drain;
 
-/// Listens from the moment it is made: what comes while nobody waits is not lost.
-/// Where signals cannot be had, the system's own way of ending a process is left.
+/// Shutdown signals, received from the moment of creation: a signal is not lost while nothing waits for it.
+/// If the handlers cannot be installed, signals end the process as by default.
 #[cfg(unix)]
-pub(crate) struct Stops(Option<(Signal, Signal, Option<Signal>)>);
+pub(crate) struct ShutdownSignals(Option<(Signal, Signal, Option<Signal>)>);
 
 #[cfg(unix)]
-impl Stops {
+impl ShutdownSignals {
     pub(crate) fn new() -> Self {
-        let both = signal(SignalKind::terminate()).ok().zip(signal(SignalKind::interrupt()).ok());
-        Self(both.map(|(terminate, interrupt)| (terminate, interrupt, None)))
+        let signals = signal(SignalKind::terminate()).ok().zip(signal(SignalKind::interrupt()).ok());
+        Self(signals.map(|(terminate, interrupt)| (terminate, interrupt, None)))
     }
 
-    /// The same, and the end of the terminal is one as well: for what nobody else would end.
-    pub(crate) fn of_terminal() -> Self {
-        let hang_up = signal(SignalKind::hangup()).ok();
-        Self(Self::new().0.map(|(terminate, interrupt, _)| (terminate, interrupt, hang_up)))
+    /// Also treats the end of the terminal (SIGHUP) as a shutdown signal.
+    pub(crate) fn for_terminal() -> Self {
+        let hangup = signal(SignalKind::hangup()).ok();
+        Self(Self::new().0.map(|(terminate, interrupt, _)| (terminate, interrupt, hangup)))
     }
 
-    /// Completes when the next such signal comes.
+    /// Completes at the next shutdown signal.
     pub(crate) async fn next(&mut self) {
-        let Some((terminate, interrupt, hang_up)) = &mut self.0 else { return pending().await };
-        let hung_up = async {
-            match hang_up {
+        let Some((terminate, interrupt, hangup)) = &mut self.0 else { return pending().await };
+        let on_hangup = async {
+            match hangup {
                 Some(signal) => signal.recv().await,
                 None => pending().await,
             }
@@ -40,39 +40,39 @@ impl Stops {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
-            _ = hung_up => {}
+            _ = on_hangup => {}
         }
     }
 }
 
-/// "Look again", as an operator says it: SIGHUP. It, too, is heard from the moment this is made.
+/// SIGHUP, with which an operator requests a scan and a reload. It is received from the moment of creation.
 #[cfg(unix)]
-pub(super) struct HangUps(Option<Signal>);
+pub(super) struct HangupSignals(Option<Signal>);
 
 #[cfg(unix)]
-impl HangUps {
+impl HangupSignals {
     pub(super) fn new() -> Self {
         Self(signal(SignalKind::hangup()).ok())
     }
 
-    /// Wakes these whenever it comes, until the house stops.
+    /// Notifies all `wakes` at each SIGHUP, until the server stops.
     pub(super) async fn wake(self, wakes: Vec<Arc<Notify>>, drain: Drain) {
-        let Some(mut hang_up) = self.0 else { return };
+        let Some(mut hangup) = self.0 else { return };
         loop {
             tokio::select! {
                 () = drain.stopping() => return,
-                Some(()) = hang_up.recv() => wakes.iter().for_each(|wake| wake.notify_one()),
+                Some(()) = hangup.recv() => wakes.iter().for_each(|wake| wake.notify_one()),
             }
         }
     }
 }
 
-/// There is no such signal here.
+/// This system has no SIGHUP.
 #[cfg(not(unix))]
-pub(super) struct HangUps;
+pub(super) struct HangupSignals;
 
 #[cfg(not(unix))]
-impl HangUps {
+impl HangupSignals {
     pub(super) fn new() -> Self {
         Self
     }
@@ -80,22 +80,22 @@ impl HangUps {
     pub(super) async fn wake(self, _: Vec<Arc<Notify>>, _: Drain) {}
 }
 
-/// Listens for Ctrl-C.
+/// Ctrl-C.
 #[cfg(not(unix))]
-pub(crate) struct Stops;
+pub(crate) struct ShutdownSignals;
 
 #[cfg(not(unix))]
-impl Stops {
+impl ShutdownSignals {
     pub(crate) fn new() -> Self {
         Self
     }
 
-    /// The same: a terminal's end is not told.
-    pub(crate) fn of_terminal() -> Self {
+    /// The same as `new`: this system does not signal the end of a terminal.
+    pub(crate) fn for_terminal() -> Self {
         Self
     }
 
-    /// Completes when the next such signal comes.
+    /// Completes at the next shutdown signal.
     pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             pending::<()>().await;

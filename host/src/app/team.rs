@@ -1,4 +1,5 @@
-//! All that one team has of its own, and shares with no other: its folder, its catalog, what keeps that up to date.
+//! The parts of one team, which are not shared with other teams: its folder, its catalog, and the tasks that
+//! keep the catalog up to date.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,78 +7,80 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tracing::Instrument as _;
 
-use super::keeping::Keeping;
+use super::critical_tasks::CriticalTasks;
 use crate::catalog::{self, Reader};
+use crate::change_detector::{self, ChangeDetector};
 use crate::config;
 use crate::drain::Drain;
 use crate::health::Health;
-use crate::lookout::{self, Lookout};
-use crate::policy::Ration;
-use crate::reconcile::{Orders, Reconcile};
-use crate::sandbox::{Outbox, Sandbox};
+use crate::policy::QuotaUsage;
+use crate::reconcile::{ConfigHandle, Reconciler};
+use crate::sandbox::{Sandbox, SignalSender};
 
-/// What runs for one team.
+/// The running parts of one team.
 pub(super) struct Team {
     pub(super) reader: Reader,
-    pub(super) signals: Outbox,
-    /// None where there are no teams: then nobody is there to be fair to.
-    pub(super) ration: Option<Arc<Ration>>,
-    reconcile: Reconcile,
-    lookout: Lookout,
-    /// Log lines tell of which team they are where there are several.
+    pub(super) signals: SignalSender,
+    /// `None` if the configuration has no teams: fair sharing concerns only several teams.
+    pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+    reconcile: Reconciler,
+    change_detector: ChangeDetector,
+    /// Adds the name of the team to log lines, if the configuration has teams.
     span: tracing::Span,
 }
 
-/// What all teams are built with.
+/// What all teams share.
 #[derive(Clone)]
-pub(super) struct Ground {
+pub(super) struct SharedServices {
     pub(super) sandbox: Arc<Sandbox>,
     pub(super) drain: Drain,
     pub(super) health: Health,
     pub(super) watched_uris: usize,
-    pub(super) lookout: lookout::Config,
+    pub(super) change_detector: change_detector::Config,
 }
 
 impl Team {
-    /// Nothing of it is loaded yet.
-    pub(super) fn new(config: config::Team, ground: Ground) -> Self {
-        let Ground { sandbox, drain, health, watched_uris, lookout } = ground;
+    /// Creates the parts of a team. Nothing is loaded yet.
+    pub(super) fn new(config: config::Team, services: SharedServices) -> Self {
+        let SharedServices { sandbox, drain, health, watched_uris, change_detector } = services;
         let name = config.reconcile.team.clone();
         let span = match config.quota {
             Some(_) => tracing::error_span!("team", %name),
             None => tracing::Span::none(),
         };
-        let ration = config.quota.map(|quota| Arc::new(Ration::new(quota)));
+        let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let (writer, reader) = catalog::catalog(name, watched_uris);
-        let herald = writer.herald();
-        let reconcile = Reconcile::new(config.reconcile, sandbox, writer, ration.clone(), drain.clone());
+        let notifier = writer.notifier();
+        let reconcile =
+            Reconciler::new(config.reconcile, sandbox, writer, quota_usage.clone(), drain.clone());
         let reconcile = reconcile.with_health(health);
         let signals = reconcile.signals();
-        let lookout = Lookout::new(lookout, reader.clone(), herald, signals.clone(), drain);
-        Self { reader, signals, ration, reconcile, lookout, span }
+        let change_detector =
+            ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain);
+        Self { reader, signals, quota_usage, reconcile, change_detector, span }
     }
 
-    /// Loads what is in its folder, or as much of it as there is time for.
-    pub(super) async fn load(&mut self, most: Option<Duration>) {
-        let round = self.reconcile.round_within(most).instrument(self.span.clone()).await;
-        self.span.in_scope(|| tracing::debug!(%round, "loaded"));
+    /// Loads the components in its folder, or as many as possible before the timeout.
+    pub(super) async fn load(&mut self, timeout: Option<Duration>) {
+        let pass = self.reconcile.run_pass_within(timeout).instrument(self.span.clone()).await;
+        self.span.in_scope(|| tracing::debug!(%pass, "loaded"));
     }
 
-    /// Says "look again".
+    /// Returns the notification that triggers a scan.
     pub(super) fn wake(&self) -> Arc<Notify> {
         self.reconcile.wake()
     }
 
-    /// Where to say what it is given from now on.
-    pub(super) fn orders(&self) -> Orders {
-        self.reconcile.orders()
+    /// Returns the handle that changes grants and limits.
+    pub(super) fn config_handle(&self) -> ConfigHandle {
+        self.reconcile.config_handle()
     }
 
-    /// Follows the folder and what providers say. Who only has a look beside a server does not announce what is
-    /// held back: that is for the server to say.
-    pub(super) fn keep_up(self, keeping: &Keeping, announces: bool) {
-        let reconcile = if announces { self.reconcile } else { self.reconcile.quietly() };
-        keeping.spawn("reconcile", reconcile.run().instrument(self.span.clone()));
-        keeping.spawn("lookout", self.lookout.run().instrument(self.span));
+    /// Starts the tasks that keep the catalog up to date. `persists`: whether pending approvals are recorded
+    /// for `larder approve`, which only a server does.
+    pub(super) fn start_updates(self, critical_tasks: &CriticalTasks, persists: bool) {
+        let reconcile = if persists { self.reconcile } else { self.reconcile.without_persistence() };
+        critical_tasks.spawn("reconcile", reconcile.run().instrument(self.span.clone()));
+        critical_tasks.spawn("change_detector", self.change_detector.run().instrument(self.span));
     }
 }

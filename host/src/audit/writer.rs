@@ -1,4 +1,4 @@
-//! The one task that writes the audit log.
+//! The task that writes the audit log.
 
 use std::io;
 use std::sync::Arc;
@@ -7,50 +7,51 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
-use super::file::File;
-use super::{OnFull, Waiting};
+use super::log_file::LogFile;
+use super::{OnFull, QueuedLine};
 use crate::drain::Drain;
-use crate::health::{Concerns, Health};
+use crate::health::{Health, Impact};
 use crate::metrics::Metrics;
 
-/// Lines that are written at once.
+/// Maximum number of lines in one write.
 const BATCH: usize = 256;
-/// How long to wait until what could not be written is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
-/// A write that takes longer may never come back: a dead mount, or a pipe that nobody reads.
-const SLOW: Duration = Duration::from_secs(5);
-/// Under what its troubles are told.
-const PART: &str = "audit";
+/// Delay before a failed write is repeated.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// A write that takes longer may never return: for example to a dead mount, or to a pipe whose reader is
+/// stuck.
+const SLOW_WRITE: Duration = Duration::from_secs(5);
+/// The name under which problems are reported to health.
+const HEALTH_KEY: &str = "audit";
 
-pub(super) struct Writer {
-    /// None while it is being written to, on a thread that may wait for a disk.
-    pub(super) file: Option<File>,
-    pub(super) waiting: mpsc::Receiver<Waiting>,
+pub(super) struct LogWriter {
+    /// None during a write, which runs on a blocking thread.
+    pub(super) file: Option<LogFile>,
+    pub(super) queue: mpsc::Receiver<QueuedLine>,
     pub(super) on_full: OnFull,
     pub(super) metrics: Metrics,
     pub(super) health: Health,
-    /// Whether it was said already that it cannot be written.
-    pub(super) is_wrong: bool,
-    pub(super) dropping: Arc<AtomicBool>,
+    /// Whether the message that the log cannot be written was logged.
+    pub(super) has_failed: bool,
+    pub(super) is_dropping: Arc<AtomicBool>,
     pub(super) reopen: Arc<Notify>,
     pub(super) drain: Drain,
 }
 
-impl Writer {
+impl LogWriter {
     pub(super) async fn run(mut self) {
         let mut lines = Vec::with_capacity(BATCH);
         let mut closing = false;
         loop {
             let count = tokio::select! {
-                count = self.waiting.recv_many(&mut lines, BATCH) => count,
+                count = self.queue.recv_many(&mut lines, BATCH) => count,
                 () = self.reopen.notified() => {
-                    let followed = self.with_file(File::follow).await;
-                    self.tell(&followed);
+                    let reopened = self.with_file(LogFile::reopen_if_moved).await;
+                    self.report_result(&reopened);
                     continue;
                 }
                 () = self.drain.stopping(), if !closing => {
-                    // Who has room already may still write; nobody else will.
-                    self.waiting.close();
+                    // Slots that are already reserved can still be used. New ones are rejected.
+                    self.queue.close();
                     closing = true;
                     continue;
                 }
@@ -59,16 +60,16 @@ impl Writer {
                 return;
             }
             let mut bytes = Vec::new();
-            lines.drain(..).for_each(|line: Waiting| bytes.extend_from_slice(&line.bytes));
+            lines.drain(..).for_each(|line: QueuedLine| bytes.extend_from_slice(&line.bytes));
             self.write(bytes, count).await;
-            if self.waiting.is_empty() && self.dropping.swap(false, Ordering::Relaxed) {
-                let dropped = self.metrics.house().audit.dropped.get();
-                tracing::warn!(dropped, "the audit log keeps up again; so many lines were left out in all");
+            if self.queue.is_empty() && self.is_dropping.swap(false, Ordering::Relaxed) {
+                let dropped = self.metrics.server().audit.dropped.get();
+                tracing::warn!(dropped, "audit log lines are no longer dropped");
             }
         }
     }
 
-    /// Writes until all is written, or until it is given up.
+    /// Writes until everything is written, or until the write is given up.
     async fn write(&mut self, mut bytes: Vec<u8>, count: usize) {
         let counts = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let mut left = count as u64;
@@ -84,34 +85,37 @@ impl Writer {
                 Err((error, rest)) => (Err(error), rest),
             };
             let now = counts(&rest);
-            self.metrics.house().audit.written.add(left - now);
+            self.metrics.server().audit.written.add(left - now);
             left = now;
-            self.tell(&written);
+            self.report_result(&written);
             if written.is_ok() {
                 return;
             }
             if self.on_full == OnFull::Drop || self.drain.is_stopping() {
-                self.metrics.house().audit.failed.add(left);
+                self.metrics.server().audit.failed.add(left);
                 return;
             }
             bytes = rest;
             tokio::select! {
-                () = tokio::time::sleep(PAUSE) => {}
+                () = tokio::time::sleep(RETRY_DELAY) => {}
                 () = self.drain.stopping() => {}
             }
         }
     }
 
-    async fn with_file<T: Send + 'static>(&mut self, act: impl FnOnce(&mut File) -> T + Send + 'static) -> T {
-        let Some(mut file) = self.file.take() else { unreachable!("it is put back below") };
+    async fn with_file<T: Send + 'static>(
+        &mut self,
+        operation: impl FnOnce(&mut LogFile) -> T + Send + 'static,
+    ) -> T {
+        let Some(mut file) = self.file.take() else { unreachable!("the file is put back below") };
         let mut work = self.drain.spawn_blocking(move || {
-            let done = act(&mut file);
-            (file, done)
+            let result = operation(&mut file);
+            (file, result)
         });
-        let done = match tokio::time::timeout(SLOW, &mut work).await {
+        let done = match tokio::time::timeout(SLOW_WRITE, &mut work).await {
             Ok(done) => done,
             Err(_) => {
-                self.wrong(&format!("a write takes longer than {SLOW:?}"));
+                self.report_failure(&format!("a write takes longer than {SLOW_WRITE:?}"));
                 work.await
             }
         };
@@ -120,35 +124,35 @@ impl Writer {
                 self.file = Some(file);
                 done
             }
-            // What panicked there goes on here: the task ends, and the log says so.
+            // Propagates a panic of the blocking thread: this task ends, and the server's log says so.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
 
-    fn tell(&mut self, done: &io::Result<()>) {
-        match done {
-            Err(error) => self.wrong(&error.to_string()),
-            Ok(()) => self.right(),
+    fn report_result(&mut self, result: &io::Result<()>) {
+        match result {
+            Err(error) => self.report_failure(&error.to_string()),
+            Ok(()) => self.resolve_failure(),
         }
     }
 
-    /// Said once in the log, and told until it is right. Where reads wait for the log, nobody is answered any more once
-    /// as many lines wait as there is room for.
-    fn wrong(&mut self, why: &str) {
-        let (then, concerns) = match self.on_full {
-            OnFull::Wait => ("reads wait for it", Concerns::Everybody),
-            OnFull::Drop => ("its lines are lost", Concerns::Operator),
+    /// Logs a failure once, and reports it to health until it is resolved. With [`OnFull::Wait`], no read is
+    /// answered once the queue is full.
+    fn report_failure(&mut self, why: &str) {
+        let (consequence, impact) = match self.on_full {
+            OnFull::Wait => ("reads wait", Impact::AllTeams),
+            OnFull::Drop => ("its lines are lost", Impact::OperatorOnly),
         };
-        if !std::mem::replace(&mut self.is_wrong, true) {
-            tracing::error!(why, "the audit log cannot be written; {then}");
+        if !std::mem::replace(&mut self.has_failed, true) {
+            tracing::error!(why, consequence, "cannot write the audit log");
         }
-        self.health.wrong(PART, format!("the audit log cannot be written, and {then}: {why}"), concerns);
+        self.health.report(HEALTH_KEY, format!("cannot write the audit log; {consequence}: {why}"), impact);
     }
 
-    fn right(&mut self) {
-        if std::mem::take(&mut self.is_wrong) {
-            tracing::warn!("the audit log can be written again");
-            self.health.right(PART);
+    fn resolve_failure(&mut self) {
+        if std::mem::take(&mut self.has_failed) {
+            tracing::warn!("audit log can be written again");
+            self.health.resolve(HEALTH_KEY);
         }
     }
 }

@@ -1,29 +1,28 @@
-//! The contract in the words of a language: C and Go, whose compilers cannot read it, and the contract itself
-//! for those that can.
+//! Bindings of the contract for C and Go, and the contract itself for languages whose tools read WIT.
 
 use wit_bindgen_core::wit_parser::{Resolve, WorldId};
-use wit_bindgen_core::{Files as Written, WorldGenerator};
+use wit_bindgen_core::{Files as GeneratedFiles, WorldGenerator};
 
 use super::contract::{self, Ability};
 use super::disk::Files;
 
-/// What bindings can be had in.
+/// The language of bindings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Language {
-    /// A header, a source and an object with types.
+pub enum BindingsLanguage {
+    /// A header, a source file and an object file with the types.
     C,
-    /// Packages below this one.
+    /// Packages below an import path.
     Go {
-        /// The import path of the folder that they are written to.
+        /// The import path of the output folder.
         package: String,
     },
-    /// The contract as it is, for Python, JavaScript and all that have a generator of their own.
+    /// The WIT files, for Python, JavaScript and other languages with their own generators.
     Wit,
 }
 
-/// Why there are none.
+/// Why bindings could not be generated.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make bindings: {0}")]
+#[error("cannot generate bindings: {0}")]
 pub struct BindingsError(String);
 
 macro_rules! runtime {
@@ -32,11 +31,11 @@ macro_rules! runtime {
     };
 }
 
-/// What the Go bindings import: a module of the people who make the generator, without any other dependency.
-/// It is written beside the bindings, so that no module has to be fetched. That of the generator's own version
-/// lets Go's garbage collector ask for the time while memory is given to the host, which is a trap; this newer
-/// one differs from it by nothing but that.
-const RUNTIME: &[(&str, &str)] = runtime![
+/// The runtime module that the Go bindings import. It is from the authors of the generator and has no
+/// dependencies. It is written next to the bindings, so that no module has to be downloaded. It is newer than
+/// the generator: the version that belongs to the generator lets Go's garbage collector read the clock while
+/// the host allocates memory, which traps. That is the only difference.
+const GO_RUNTIME: &[(&str, &str)] = runtime![
     "go.mod",
     "LICENSE",
     "wit/async/async.go",
@@ -51,22 +50,22 @@ const RUNTIME: &[(&str, &str)] = runtime![
     "wit/types/unit.go",
 ];
 
-/// Makes bindings for a provider with these abilities.
-pub fn bindings(language: &Language, abilities: &[Ability]) -> Result<Files, BindingsError> {
+/// Generates bindings for a provider with these abilities.
+pub fn bindings(language: &BindingsLanguage, abilities: &[Ability]) -> Result<Files, BindingsError> {
     let mut files = Files::new();
     match language {
-        Language::Wit => add(&mut files, contract::wit()),
-        Language::C => generate(&mut files, &mut *c(), abilities)?,
-        Language::Go { package } => {
+        BindingsLanguage::Wit => add(&mut files, contract::wit()),
+        BindingsLanguage::C => generate(&mut files, &mut *c(), abilities)?,
+        BindingsLanguage::Go { package } => {
             generate(&mut files, &mut *go(package), abilities)?;
-            add(&mut files, RUNTIME);
+            add(&mut files, GO_RUNTIME);
         }
     }
     Ok(files)
 }
 
 fn c() -> Box<dyn WorldGenerator> {
-    // The same names whatever the abilities are.
+    // A fixed name, so that the generated names do not depend on the abilities.
     wit_bindgen_c::Opts { rename_world: Some("provider".into()), ..Default::default() }.build()
 }
 
@@ -81,9 +80,9 @@ fn generate(
 ) -> Result<(), BindingsError> {
     let failed = |error: anyhow::Error| BindingsError(format!("{error:#}"));
     let (mut resolve, world): (Resolve, WorldId) = contract::world(abilities).map_err(failed)?;
-    let mut written = Written::default();
-    generator.generate(&mut resolve, world, &mut written).map_err(failed)?;
-    files.extend(written.iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())));
+    let mut generated = GeneratedFiles::default();
+    generator.generate(&mut resolve, world, &mut generated).map_err(failed)?;
+    files.extend(generated.iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())));
     Ok(())
 }
 

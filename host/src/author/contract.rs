@@ -1,4 +1,4 @@
-//! The contract, as it is compiled in, and the worlds that can be made of it.
+//! The WIT files of the contract, and worlds assembled from them.
 
 use wit_bindgen_core::wit_parser::{Resolve, SourceMap, WorldId};
 
@@ -21,17 +21,17 @@ const FILES: &[(&str, &str)] = files![
 /// What a provider may export beyond resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
-    /// Suggestions for the variables of templates.
+    /// Completion of template variables.
     Completions,
-    /// Current versions, more cheaply than by reading.
+    /// Versions of resources without reading them.
     Versions,
 }
 
 impl Ability {
-    /// All there are.
+    /// All abilities.
     pub const ALL: [Self; 2] = [Self::Completions, Self::Versions];
 
-    /// The interface of the contract.
+    /// Returns the interface of the contract.
     pub fn interface(self) -> &'static str {
         match self {
             Self::Completions => "completion-provider",
@@ -40,18 +40,18 @@ impl Ability {
     }
 }
 
-/// The files of the contract: names and texts.
+/// Returns the names and texts of the WIT files.
 pub fn wit() -> &'static [(&'static str, &'static str)] {
     FILES
 }
 
-/// A world with resources and these abilities.
+/// Builds a world that exports resources and these abilities.
 pub(super) fn world(abilities: &[Ability]) -> anyhow::Result<(Resolve, WorldId)> {
     let mut sources = SourceMap::new();
     for (name, text) in FILES {
         sources.push_str(name, *text);
     }
-    sources.push_str("assembled.wit", assembled(abilities));
+    sources.push_str("assembled.wit", assembled_world(abilities));
     let mut resolve = Resolve::default();
     let package = sources.parse().map_err(|(_, error)| error)?;
     let package = resolve.push_group(package)?;
@@ -59,8 +59,8 @@ pub(super) fn world(abilities: &[Ability]) -> anyhow::Result<(Resolve, WorldId)>
     Ok((resolve, world))
 }
 
-fn assembled(abilities: &[Ability]) -> String {
-    // Every file of a package names it in its first line.
+fn assembled_world(abilities: &[Ability]) -> String {
+    // Every WIT file begins with the line that names the package.
     let package = FILES[0].1.lines().next().unwrap_or_default();
     let exports: String =
         abilities.iter().map(|ability| format!("export {};", ability.interface())).collect();
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_contract_is_compiled_in() {
+    fn contains_all_files_of_the_contract() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../wit");
         let mut names: Vec<_> = std::fs::read_dir(folder)
             .unwrap()
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_exports_what_it_is_made_for() {
+    fn worlds_export_the_abilities() {
         let check = |abilities: &[Ability], expected: &[&str]| {
             let (resolve, world) = world(abilities).unwrap();
             let exports = resolve.worlds[world].exports.keys().map(|key| resolve.name_world_key(key));

@@ -1,39 +1,39 @@
-//! Writing what authors get: a file is there as a whole or not at all.
+//! Writes files atomically.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Paths with `/`, relative to a folder, and what they hold.
+/// Relative paths with `/`, and the content of the files.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// What could not be written.
+/// A file or folder that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {error}", path.display())]
 pub struct DiskError {
-    /// The file or the folder.
+    /// The file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the operating system.
     pub error: io::Error,
 }
 
-/// Puts a file in its place in one step: who follows the folder never sees half of it.
+/// Replaces a file atomically, so that a server that watches the folder never reads a partial file.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     let failed = |error| DiskError { path: path.to_owned(), error };
     let Some(name) = path.file_name() else {
-        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it names no file")));
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name")));
     };
     let new = path.with_file_name(format!(".{}.{}.new", name.to_string_lossy(), std::process::id()));
     let written = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
     written.map_err(|error| {
-        // Its own trouble would only hide the first one.
+        // A second error would hide the first one.
         _ = fs::remove_file(&new);
         failed(error)
     })
 }
 
-/// Writes files into a folder, which is made if it is not there. What else is in it stays.
+/// Writes files into a folder, which is created if necessary. Other files in it remain.
 pub fn write_into(folder: &Path, files: &Files) -> Result<(), DiskError> {
     for (name, bytes) in files {
         let path = folder.join(name);
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_replaced_and_others_stay() {
+    fn replaces_files_and_keeps_others() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("sub")).unwrap();
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_leaves_nothing_behind() {
+    fn removes_the_temporary_file_after_an_error() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("taken")).unwrap();
         let error = replace(&folder.path().join("taken"), b"x").unwrap_err();

@@ -1,5 +1,5 @@
-//! From a core module, as C and Go compilers make it, to a component: the types of the contract are put in
-//! where the module has none, and calls of WASI 0.1 are led to 0.2.
+//! Turns the core module of a C or Go compiler into a component: adds the types of the contract if the module
+//! has none, and adapts WASI 0.1 imports to WASI 0.2.
 
 use std::collections::BTreeSet;
 
@@ -12,31 +12,33 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata, 
 
 use super::contract::{self, Ability};
 
-/// Why a module does not become a component.
+/// Why a module cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    /// It is something else.
-    #[error("it is not WebAssembly; pack what a compiler made for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)")]
+    /// Not a WebAssembly file.
+    #[error(
+        "it is not WebAssembly; pack the output of a compiler for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
+    )]
     NotWasm,
-    /// There is nothing to do.
+    /// A component, which needs no packing.
     #[error("it is a component already: put it into the plugins folder as it is")]
     Component,
-    /// It has a `main` that runs once, and exports nothing that could be called after it.
+    /// A program whose `main` runs once, instead of a library with exports.
     #[error("it is a program, not a library: build it with {LIBRARY}")]
     Program,
-    /// It was built for something else.
+    /// Built for another interface.
     #[error(
         "it does not export larder:provider/resource-provider but {0}; \
-         make bindings with `larder bindings` and build it anew"
+         generate bindings with `larder bindings` and rebuild it"
     )]
     Foreign(String),
-    /// The exports of the contract are not there.
+    /// Functions of the contract are missing.
     #[error(
         "it does not export {0}; are the files of `larder bindings` compiled and linked, with {LIBRARY}?"
     )]
     Missing(String),
-    /// What the encoder says.
-    #[error("it cannot be made a component: {0}")]
+    /// An error of the encoder.
+    #[error("it cannot be encoded as a component: {0}")]
     Encode(String),
 }
 
@@ -48,10 +50,10 @@ impl From<anyhow::Error> for PackError {
     }
 }
 
-/// Makes a component out of a core module.
+/// Turns a core module into a component.
 pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
-    let core = Core::of(module)?;
-    let module = match core.typed {
+    let core = CoreModule::parse(module)?;
+    let module = match core.has_types {
         true => module.to_vec(),
         false => core.with_types(module)?,
     };
@@ -61,16 +63,16 @@ pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
     Ok(encoder.adapter(WASI, ADAPTER)?.encode()?)
 }
 
-/// What can be seen of a core module.
+/// The relevant sections of a core module.
 #[derive(Debug, Default)]
-struct Core {
+struct CoreModule {
     exports: BTreeSet<String>,
     /// Whether the linker put the types of a world into it.
-    typed: bool,
+    has_types: bool,
 }
 
-impl Core {
-    fn of(bytes: &[u8]) -> Result<Self, PackError> {
+impl CoreModule {
+    fn parse(bytes: &[u8]) -> Result<Self, PackError> {
         if !bytes.starts_with(b"\0asm") {
             return Err(PackError::NotWasm);
         }
@@ -79,7 +81,9 @@ impl Core {
             let damaged = |error| PackError::Encode(format!("it is damaged: {error}"));
             match payload.map_err(damaged)? {
                 Payload::Version { encoding: Encoding::Component, .. } => return Err(PackError::Component),
-                Payload::CustomSection(section) => core.typed |= section.name().starts_with("component-type"),
+                Payload::CustomSection(section) => {
+                    core.has_types |= section.name().starts_with("component-type")
+                }
                 Payload::ExportSection(exports) => {
                     for export in exports {
                         core.exports.insert(export.map_err(damaged)?.name.to_owned());
@@ -91,7 +95,7 @@ impl Core {
         Ok(core)
     }
 
-    /// For compilers whose linkers know nothing of types: what it exports says which world it is for.
+    /// Adds types, for linkers that do not. The exports determine the world.
     fn with_types(&self, module: &[u8]) -> Result<Vec<u8>, PackError> {
         let has = |ability: &Ability| {
             let prefix = format!("larder:provider/{}@", ability.interface());
@@ -121,7 +125,7 @@ impl Core {
     }
 }
 
-/// The functions that a world demands, as core modules name them.
+/// Returns the core module names of the functions that a world requires.
 fn functions(resolve: &Resolve, world: WorldId) -> Vec<String> {
     let mut names = Vec::new();
     for (key, item) in &resolve.worlds[world].exports {
@@ -144,7 +148,7 @@ mod tests {
         expected.assert_eq(&pack(bytes).map(|_| ()).unwrap_err().to_string());
     }
 
-    /// A module that exports an empty function by these names.
+    /// Returns a module that exports an empty function under these names.
     fn module(exports: &[&str]) -> Vec<u8> {
         let mut section = vec![exports.len() as u8];
         for name in exports {
@@ -157,18 +161,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_packed_says_what_to_do() {
+    fn errors_say_what_to_do() {
         let text = b"#!/bin/sh";
         check(
             text,
             expect![
-                "it is not WebAssembly; pack what a compiler made for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
+                "it is not WebAssembly; pack the output of a compiler for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
             ],
         );
         check(
             b"",
             expect![
-                "it is not WebAssembly; pack what a compiler made for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
+                "it is not WebAssembly; pack the output of a compiler for `wasm32-wasi` (`GOOS=wasip1 GOARCH=wasm`)"
             ],
         );
         check(
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn names_missing_functions() {
         let describe = "larder:provider/resource-provider@0.1.0#describe";
         let error = pack(&module(&[describe])).unwrap_err().to_string();
         assert!(!error.contains(describe), "{error}");
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_module_is_damaged() {
+    fn rejects_a_truncated_module() {
         let whole = module(&["a"]);
         let error = pack(&whole[..whole.len() - 4]).unwrap_err().to_string();
         assert!(error.contains("damaged"), "{error}");

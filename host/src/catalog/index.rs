@@ -1,4 +1,4 @@
-//! Finds who a URI belongs to without asking anybody: exact URIs, templates and claims by their prefix.
+//! Finds the owner of a URI without calling providers: by exact URI, or by the prefix of a template or claim.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -7,65 +7,65 @@ use std::sync::Arc;
 use super::{Collision, Offer};
 use crate::uri::Uri;
 
-/// A provider's place in the catalog, and a template's place in its offer.
-type Place = (usize, usize);
+/// The index of an offer in the catalog, and of a template in the offer.
+type TemplateRef = (usize, usize);
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
     uris: HashMap<Uri, usize>,
-    texts: HashMap<Box<str>, Place>,
-    templates: Prefixes<Place>,
-    claims: Prefixes<usize>,
+    templates_by_text: HashMap<Box<str>, TemplateRef>,
+    templates_by_prefix: PrefixMap<TemplateRef>,
+    claims_by_prefix: PrefixMap<usize>,
 }
 
 impl Index {
-    /// Gives each URI and each template to one offer, and says who goes without.
+    /// Assigns each URI and each template to one offer, and returns the collisions.
     pub(super) fn new(offers: &[Arc<Offer>]) -> (Self, Vec<Collision>) {
         let mut order: Vec<usize> = (0..offers.len()).collect();
         order.sort_by_key(|&at| {
             let offer = &offers[at];
-            (offer.since, Reverse(offer.priority), offer.name().clone())
+            (offer.generation, Reverse(offer.priority), offer.name().clone())
         });
         let mut index = Self::default();
         let mut collisions = Vec::new();
         for at in order {
-            index.take(at, offers, &mut collisions);
+            index.add_offer(at, offers, &mut collisions);
         }
-        index.templates.seal();
-        index.claims.seal();
+        index.templates_by_prefix.finish();
+        index.claims_by_prefix.finish();
         (index, collisions)
     }
 
-    fn take(&mut self, at: usize, offers: &[Arc<Offer>], collisions: &mut Vec<Collision>) {
+    fn add_offer(&mut self, at: usize, offers: &[Arc<Offer>], collisions: &mut Vec<Collision>) {
         let offer = &offers[at];
-        let mut collide = |what: &str, keeper: usize| {
+        let mut collide = |what: &str, owner: usize| {
             collisions.push(Collision {
                 what: what.to_owned(),
-                keeps: offers[keeper].name().clone(),
-                loses: offer.name().clone(),
+                owner: offers[owner].name().clone(),
+                loser: offer.name().clone(),
             });
         };
         for entry in &offer.entries {
-            let keeper = *self.uris.entry(entry.uri.clone()).or_insert(at);
-            if keeper != at {
-                collide(entry.uri.as_str(), keeper);
+            let owner = *self.uris.entry(entry.uri.clone()).or_insert(at);
+            if owner != at {
+                collide(entry.uri.as_str(), owner);
             }
         }
         for pair in offer.entries.windows(2).filter(|pair| pair[0].uri == pair[1].uri) {
             collide(pair[0].uri.as_str(), at);
         }
-        for (place, template) in offer.templates.iter().enumerate() {
-            let text = template.pattern.as_str();
-            match self.texts.get(text) {
-                Some((keeper, _)) => collide(text, *keeper),
+        for (at_template, template) in offer.templates.iter().enumerate() {
+            let text = template.uri_template.as_str();
+            match self.templates_by_text.get(text) {
+                Some((owner, _)) => collide(text, *owner),
                 None => {
-                    self.texts.insert(text.into(), (at, place));
-                    self.templates.add(template.pattern.literal_prefix(), (at, place));
+                    self.templates_by_text.insert(text.into(), (at, at_template));
+                    self.templates_by_prefix.add(template.uri_template.literal_prefix(), (at, at_template));
                 }
             }
         }
         for claim in &offer.claims {
-            self.claims.add(claim, at);
+            self.claims_by_prefix.add(claim, at);
         }
     }
 
@@ -73,51 +73,50 @@ impl Index {
         self.uris.get(uri).copied()
     }
 
-    pub(super) fn template(&self, text: &str) -> Option<Place> {
-        self.texts.get(text).copied()
+    pub(super) fn template(&self, text: &str) -> Option<TemplateRef> {
+        self.templates_by_text.get(text).copied()
     }
 
-    pub(super) fn templates_for(&self, uri: &str) -> impl Iterator<Item = Place> {
-        self.templates.of(uri)
+    pub(super) fn templates_for(&self, uri: &str) -> impl Iterator<Item = TemplateRef> {
+        self.templates_by_prefix.matches(uri)
     }
 
     pub(super) fn claims_for(&self, uri: &str) -> impl Iterator<Item = usize> {
         let mut seen = BTreeSet::new();
-        self.claims.of(uri).filter(move |at| seen.insert(*at))
+        self.claims_by_prefix.matches(uri).filter(move |at| seen.insert(*at))
     }
 }
 
-/// Things filed under a prefix. Looking one up costs as many steps as there are different lengths of prefix,
-/// however many things there are.
+/// Values by prefix. A lookup takes one step for each different prefix length, whatever the number of values.
 #[derive(Debug)]
-pub(super) struct Prefixes<T> {
-    filed: HashMap<Box<str>, Vec<T>>,
-    /// Longest first.
+pub(super) struct PrefixMap<T> {
+    by_prefix: HashMap<Box<str>, Vec<T>>,
+    /// The different prefix lengths, the longest first.
     lengths: Vec<usize>,
 }
 
-impl<T> Default for Prefixes<T> {
+impl<T> Default for PrefixMap<T> {
     fn default() -> Self {
-        Self { filed: HashMap::new(), lengths: Vec::new() }
+        Self { by_prefix: HashMap::new(), lengths: Vec::new() }
     }
 }
 
-impl<T: Copy> Prefixes<T> {
-    pub(super) fn add(&mut self, prefix: &str, thing: T) {
-        self.filed.entry(prefix.into()).or_default().push(thing);
+impl<T: Copy> PrefixMap<T> {
+    pub(super) fn add(&mut self, prefix: &str, value: T) {
+        self.by_prefix.entry(prefix.into()).or_default().push(value);
     }
 
-    pub(super) fn seal(&mut self) {
-        let lengths: BTreeSet<_> = self.filed.keys().map(|prefix| prefix.len()).collect();
+    pub(super) fn finish(&mut self) {
+        let lengths: BTreeSet<_> = self.by_prefix.keys().map(|prefix| prefix.len()).collect();
         self.lengths = lengths.into_iter().rev().collect();
     }
 
-    /// All whose prefix this text begins with, the longest prefix first.
-    pub(super) fn of(&self, text: &str) -> impl Iterator<Item = T> {
+    /// Returns the values whose prefix starts this text, the longest prefix first.
+    pub(super) fn matches(&self, text: &str) -> impl Iterator<Item = T> {
         self.lengths
             .iter()
-            .filter_map(|&length| self.filed.get(text.get(..length)?))
-            .flat_map(|things| things.iter().copied())
+            .filter_map(|&length| self.by_prefix.get(text.get(..length)?))
+            .flat_map(|values| values.iter().copied())
     }
 }
 
@@ -126,17 +125,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_prefix_comes_first() {
-        let mut prefixes = Prefixes::default();
-        for (prefix, thing) in [("a:", 1), ("a:b/", 2), ("a:b/c", 3), ("b:", 4), ("a:b/", 5)] {
-            prefixes.add(prefix, thing);
+    fn matches_the_longest_prefix_first() {
+        let mut prefixes = PrefixMap::default();
+        for (prefix, value) in [("a:", 1), ("a:b/", 2), ("a:b/c", 3), ("b:", 4), ("a:b/", 5)] {
+            prefixes.add(prefix, value);
         }
-        prefixes.seal();
-        let of = |text: &str| prefixes.of(text).collect::<Vec<_>>();
+        prefixes.finish();
+        let of = |text: &str| prefixes.matches(text).collect::<Vec<_>>();
         assert_eq!(of("a:b/cd"), [3, 2, 5, 1]);
         assert_eq!(of("a:"), [1]);
         assert_eq!(of("c:"), Vec::<i32>::new());
-        // A length that falls into the middle of a character is no prefix.
+        // A length in the middle of a character matches no prefix.
         assert_eq!(of("aä"), Vec::<i32>::new());
     }
 }

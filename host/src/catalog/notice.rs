@@ -1,4 +1,4 @@
-//! What is not served, or not by whom it was offered, and why: for operators.
+//! Reports for operators: what is not served, or not from the provider that offers it, and why.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,71 +6,72 @@ use std::time::SystemTime;
 
 use crate::name::{Digest, ProviderName, TeamName};
 
-/// A revision that waits for its operator, because it asks for more than it may have.
+/// A revision that waits for approval, because it requests more than it may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldBack {
-    /// Of which team.
+pub struct PendingApproval {
+    /// The team.
     pub team: TeamName,
-    /// Whose revision it is.
+    /// The provider.
     pub provider: ProviderName,
-    /// The digest of its component.
+    /// The digest of the component.
     pub digest: Digest,
-    /// What it asks for and was not approved, a line each.
+    /// The requested lines that are not approved.
     pub lines: BTreeSet<String>,
-    /// Since when it is so.
+    /// Since when the revision waits.
     pub since: SystemTime,
 }
 
-/// A component that is not served, and why.
+/// A component that is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
-    /// The name of its file.
+pub struct RejectedComponent {
+    /// The file name.
     pub file: String,
-    /// The digest of its bytes, if they could be read.
+    /// The digest of the content, if it could be read.
     pub digest: Option<Digest>,
-    /// A sentence that names the cause.
+    /// The cause, as a sentence.
     pub reason: String,
-    /// Since when it is so.
+    /// Since when the component is rejected.
     pub since: SystemTime,
 }
 
-/// Two providers offer the same; one of them is served without it.
+/// Two providers offer the same URI or template. It is served from one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
     /// The URI, or the text of the template.
     pub what: String,
-    /// Who keeps it.
-    pub keeps: ProviderName,
-    /// Who is served without it.
-    pub loses: ProviderName,
+    /// The provider that it is served from.
+    pub owner: ProviderName,
+    /// The other provider.
+    pub loser: ProviderName,
 }
 
-impl fmt::Display for HeldBack {
+impl fmt::Display for PendingApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { team, provider, digest, lines, .. } = self;
-        let asks: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let (digest, asks) = (digest.short(), asks.join("`, `"));
-        let team = if *team == TeamName::sole() { String::new() } else { format!(" --team {team}") };
+        let requests: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (digest, requests) = (digest.short(), requests.join("`, `"));
+        let team = if *team == TeamName::default_team() { String::new() } else { format!(" --team {team}") };
         write!(
             f,
-            "{provider} {digest} is held back until `larder approve {provider}{team}`: it asks for `{asks}`"
+            "pending approval: {provider} {digest} requests `{requests}`; \
+             run `larder approve {provider}{team}`"
         )
     }
 }
 
 impl fmt::Display for Collision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, keeps, loses } = self;
-        if keeps == loses {
-            return write!(f, "`{what}` is listed twice by `{keeps}`; the first one is served");
+        let Self { what, owner, loser } = self;
+        if owner == loser {
+            return write!(f, "`{owner}` lists `{what}` twice; the first one is served");
         }
-        write!(f, "`{what}` is offered by `{keeps}` and by `{loses}`; `{keeps}` keeps it")
+        write!(f, "`{what}` is offered by both `{owner}` and `{loser}`; it is served from `{owner}`")
     }
 }
 
-impl Rejected {
-    /// The same reason as before is one since then.
-    pub fn or_before(mut self, before: Option<&Self>) -> Self {
+impl RejectedComponent {
+    /// Keeps the time of the previous rejection if the reason is the same.
+    pub fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) =
             before.filter(|b| (&b.file, b.digest, &b.reason) == (&self.file, self.digest, &self.reason))
         {
@@ -80,9 +81,9 @@ impl Rejected {
     }
 }
 
-impl HeldBack {
-    /// Held back for the same as before, it is so since then.
-    pub fn or_before(mut self, before: Option<&Self>) -> Self {
+impl PendingApproval {
+    /// Keeps the time of the previous entry if the digest and the lines are the same.
+    pub fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) = before.filter(|b| (b.digest, &b.lines) == (self.digest, &self.lines)) {
             self.since = before.since;
         }

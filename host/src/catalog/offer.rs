@@ -1,77 +1,79 @@
-//! What one provider offers: what it said when it was probed, in the order in which it is shown.
+//! What one provider offers, as its last probe returned it, in the order of the lists.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::index::Prefixes;
-use super::lasting::Lasting;
-use super::shown::shown;
+use super::index::PrefixMap;
+use super::list_digest::list_digest;
+use super::list_expiry::Expiry;
 use crate::name::{Digest, ProviderName};
-use crate::provider::{Probed, Provider};
+use crate::provider::{ProbeResult, Provider};
 use crate::resource::{Entry, Freshness, Scope, Template};
 
-/// A list is not asked for anew more often than this, however short its time is.
-const SELDOM: Duration = Duration::from_secs(1);
-/// Longer than asking for a list takes under the usual limits: until then, an answer may still come.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The shortest time between two refreshes of a list, however short its time to live is.
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// After this time without a new list, a refresh is requested again. It is longer than a refresh takes under
+/// the usual limits.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One provider's part of the catalog.
 #[derive(Debug)]
 pub struct Offer {
-    /// Who can be called.
+    /// The provider to call.
     pub provider: Arc<Provider>,
-    /// Its name for people.
+    /// The provider's display name.
     pub title: Option<String>,
-    /// Its own version.
+    /// The provider's own version.
     pub version: Option<String>,
-    /// For the reader of the catalog.
+    /// A description for people.
     pub summary: Option<String>,
-    /// For the model.
+    /// Instructions for the model.
     pub instructions: Option<String>,
-    /// URI prefixes that are its own beyond what it lists.
+    /// URI prefixes that the provider claims in addition to what it lists.
     pub claims: Vec<String>,
-    /// Its first entries, by URI.
+    /// The first entries, sorted by URI.
     pub entries: Vec<Arc<Entry>>,
-    /// Where its list goes on beyond those.
-    pub rest: Option<String>,
-    /// Its templates, by text.
+    /// The cursor after those entries, if there are more.
+    pub next_cursor: Option<String>,
+    /// The templates, sorted by text.
     pub templates: Vec<Arc<Template>>,
-    /// What was left out of its lists, and why.
-    pub left_out: Vec<String>,
-    /// The round in which it first came.
-    pub since: u64,
-    /// What its operator prefers where two came in the same round.
+    /// What was omitted from the lists, and why.
+    pub omitted: Vec<String>,
+    /// The generation in which the provider was first served.
+    pub generation: u64,
+    /// The operator's priority, for two providers of the same generation.
     pub priority: i32,
-    /// Stands for all that a list shows of it.
-    pub(super) shown: Digest,
+    /// The digest of everything that lists show of this offer.
+    pub(super) list_digest: Digest,
     freshness: Freshness,
-    asked: Instant,
-    /// When a newer list was last asked for; the newer list is an offer of its own.
-    refresh: Mutex<Option<Instant>>,
+    probed_at: Instant,
+    /// When a refresh was last requested. A newer list becomes an offer of its own.
+    refresh_requested: Mutex<Option<Instant>>,
     schemes: BTreeSet<String>,
-    /// Its templates, by what they begin with.
-    pub(super) prefixes: Prefixes<usize>,
+    /// The templates, by their literal prefix.
+    pub(super) templates_by_prefix: PrefixMap<usize>,
 }
 
 impl Offer {
-    /// The offer of a provider that was probed.
-    pub fn new(provider: Arc<Provider>, probed: Probed, since: u64, priority: i32) -> Self {
+    /// Creates the offer of a probed provider.
+    pub fn new(provider: Arc<Provider>, probed: ProbeResult, generation: u64, priority: i32) -> Self {
         let mut entries: Vec<_> = probed.entries.into_iter().map(Arc::new).collect();
-        // Stable, so that of two entries with one URI the provider's first comes first.
+        // A stable sort: of two entries with the same URI, the provider's first one stays first.
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
         let mut templates: Vec<_> = probed.templates.into_iter().map(Arc::new).collect();
-        templates.sort_by(|a, b| a.pattern.as_str().cmp(b.pattern.as_str()));
-        let shown = shown(&entries, &templates, probed.rest.is_some(), probed.freshness.scope);
-        let mut prefixes = Prefixes::default();
+        templates.sort_by(|a, b| a.uri_template.as_str().cmp(b.uri_template.as_str()));
+        let is_partial = probed.next_cursor.is_some();
+        let list_digest = list_digest(&entries, &templates, is_partial, probed.freshness.scope);
+        let mut prefixes = PrefixMap::default();
         for (at, template) in templates.iter().enumerate() {
-            prefixes.add(template.pattern.literal_prefix(), at);
+            prefixes.add(template.uri_template.literal_prefix(), at);
         }
-        prefixes.seal();
+        prefixes.finish();
         Self {
-            prefixes,
+            templates_by_prefix: prefixes,
             schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
-            shown,
+            list_digest,
             provider,
             title: probed.title,
             version: probed.version,
@@ -79,58 +81,60 @@ impl Offer {
             instructions: probed.instructions,
             claims: probed.claims,
             entries,
-            rest: probed.rest,
+            next_cursor: probed.next_cursor,
             templates,
-            left_out: probed.left_out,
-            since,
+            omitted: probed.omitted,
+            generation,
             priority,
             freshness: probed.freshness,
-            asked: probed.asked,
-            refresh: Mutex::default(),
+            probed_at: probed.probed_at,
+            refresh_requested: Mutex::default(),
         }
     }
 
-    /// The provider's name.
+    /// Returns the provider's name.
     pub fn name(&self) -> &ProviderName {
         self.provider.name()
     }
 
-    /// How long its part of a list may still be reused.
-    pub(super) fn lasting(&self) -> Lasting {
-        Lasting::of(self.freshness, self.asked)
+    /// Returns when the provider's lists expire.
+    pub(super) fn expiry(&self) -> Expiry {
+        Expiry::of(self.freshness, self.probed_at)
     }
 
-    /// The time of a personal list is that of the answer which its caller gets.
-    pub(super) fn entries_last(&self) -> Lasting {
-        if self.is_personal() { self.lasting().for_ever() } else { self.lasting() }
+    /// Returns when its part of the list of entries expires. A personal list does not count: its freshness is
+    /// that of the answer to the caller.
+    pub(super) fn entries_expiry(&self) -> Expiry {
+        if self.is_personal() { self.expiry().without_time_limit() } else { self.expiry() }
     }
 
-    /// When it should be asked for a newer list; none if never.
-    pub(super) fn stale_at(&self) -> Option<Instant> {
+    /// Returns when to refresh the lists, or `None` for never.
+    pub(super) fn refresh_at(&self) -> Option<Instant> {
         let Freshness { ttl, .. } = self.freshness;
-        (!ttl.is_zero()).then(|| self.asked.checked_add(ttl.max(SELDOM))).flatten()
+        (!ttl.is_zero()).then(|| self.probed_at.checked_add(ttl.max(MIN_REFRESH_INTERVAL))).flatten()
     }
 
-    /// Whether its list depends on who asks: what the catalog holds of it is what the host was shown.
+    /// Returns whether the list depends on the caller. The catalog then holds the entries that the host sees.
     pub fn is_personal(&self) -> bool {
         self.freshness.scope == Scope::Caller
     }
 
-    /// Whether its list has outlived its time and somebody should ask for a newer one. Says so once, and
-    /// again only when no newer list has come for long.
-    pub fn wants_refresh(&self) -> bool {
-        if self.stale_at().is_none_or(|stale| Instant::now() <= stale) {
+    /// Returns whether the lists have expired and the caller should request a refresh. Returns true once, and
+    /// again only if no new list arrived for a long time.
+    pub fn claim_refresh(&self) -> bool {
+        if self.refresh_at().is_none_or(|stale| Instant::now() <= stale) {
             return false;
         }
-        let mut refresh = self.refresh.lock().unwrap_or_else(PoisonError::into_inner);
-        let wants = refresh.is_none_or(|last| last.elapsed() > PATIENCE);
-        if wants {
-            *refresh = Some(Instant::now());
+        let mut requested = self.refresh_requested.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = requested.is_none_or(|last| last.elapsed() > REFRESH_TIMEOUT);
+        if is_due {
+            *requested = Some(Instant::now());
         }
-        wants
+        is_due
     }
 
-    /// A personal list of which the host is shown nothing may hold URIs of any scheme.
+    /// Returns whether the provider may have URIs of this scheme. A personal list without entries for the
+    /// host may have URIs of any scheme.
     pub(super) fn knows_scheme(&self, scheme: &str) -> bool {
         let unknown = self.is_personal() && self.schemes.is_empty();
         unknown || self.schemes.contains(&scheme.to_ascii_lowercase())

@@ -1,69 +1,72 @@
-//! Who is asked for a URI, and how: the exact entry, then templates, then claims, then lists that go on.
+//! The routes of a URI: the exact entry first, then templates, then claims, then lists that the catalog holds
+//! in part.
 
 use std::sync::Arc;
 
 use super::{Catalog, Offer};
 use crate::provider::CallError;
 use crate::resource::Match;
-use crate::template::{Captures, Effort};
+use crate::template::{Captures, MatchBudget};
 use crate::uri::Uri;
 
-/// One way to ask for a URI.
+/// A way to ask for a URI.
 #[derive(Debug)]
 pub enum Route<'a> {
-    /// It lists it.
+    /// The provider lists the URI.
     Listed(&'a Arc<Offer>),
-    /// With the values that the host matched, if it did.
+    /// A template matches, with the values that the host extracted; or, with `None`, the provider may list
+    /// the URI.
     Matched(&'a Arc<Offer>, Option<Match>),
-    /// Its provider decides whether it is one of its own.
+    /// The URI starts with a prefix that the provider claims. The provider decides whether it has the URI.
     Claimed(&'a Arc<Offer>),
-    /// The values are not fit for a guest.
+    /// The extracted values are not safe to pass to a guest.
     Refused(String),
 }
 
-/// How near a way to ask is to the URI, beside the exact one.
+/// The order of routes other than the exact one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Nearness {
-    /// A template matches it.
+pub enum RouteRank {
+    /// A template matches the URI.
     Template,
-    /// A claim holds it.
+    /// A claimed prefix covers the URI.
     Claim,
-    /// A list goes on, and may have it.
-    Rest,
+    /// A list that the catalog holds in part may contain the URI.
+    PartialList,
 }
 
 impl Catalog {
-    /// All ways to ask for a URI, the best first; each provider is asked in one way only.
+    /// Returns all routes of a URI, the best first. Each provider has one route only.
     pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
-        // Most reads are of what is listed: the rest is looked up only when that did not do.
-        let others = std::iter::once_with(move || self.unlisted(uri)).flatten().map(|(_, route)| route);
-        self.exact(uri).into_iter().chain(others)
+        // Most reads are of listed URIs. The other routes are computed only if the first one does not
+        // suffice.
+        let others = std::iter::once_with(move || self.other_routes(uri)).flatten().map(|(_, route)| route);
+        self.exact_route(uri).into_iter().chain(others)
     }
 
-    /// The way to ask who lists it.
-    pub fn exact<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
+    /// Returns the route to the provider that lists the URI.
+    pub fn exact_route<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
         self.by_uri(uri.as_str()).map(Route::Listed)
     }
 
-    /// All other ways, the nearest first.
-    pub fn unlisted<'a>(&'a self, uri: &Uri) -> Vec<(Nearness, Route<'a>)> {
+    /// Returns all other routes, the best first.
+    pub fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<(RouteRank, Route<'a>)> {
         let exact = self.by_uri(uri.as_str());
-        let mut asked: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();
+        let mut seen: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();
         let mut routes = Vec::new();
         for (offer, template, captures) in self.by_template(uri) {
-            if !asked.contains(&offer.name()) {
-                asked.push(offer.name());
-                routes.push((Nearness::Template, screened(offer, template, captures)));
+            if !seen.contains(&offer.name()) {
+                seen.push(offer.name());
+                routes.push((RouteRank::Template, checked_route(offer, template, captures)));
             }
         }
         let claimed = self.by_claim(uri.as_str()).map(|offer| (offer, true));
-        let listed = self.by_rest(uri).map(|offer| (offer, false));
+        let listed = self.with_unlisted_entries(uri).map(|offer| (offer, false));
         for (offer, by_claim) in claimed.chain(listed) {
-            if !asked.contains(&offer.name()) {
-                asked.push(offer.name());
+            if !seen.contains(&offer.name()) {
+                seen.push(offer.name());
                 routes.push(match by_claim {
-                    true => (Nearness::Claim, Route::Claimed(offer)),
-                    false => (Nearness::Rest, Route::Matched(offer, None)),
+                    true => (RouteRank::Claim, Route::Claimed(offer)),
+                    false => (RouteRank::PartialList, Route::Matched(offer, None)),
                 });
             }
         }
@@ -72,37 +75,42 @@ impl Catalog {
 }
 
 impl Offer {
-    /// What its own templates make of a URI that it lists. It named the URI itself, so values that are not fit are no
-    /// reason to refuse it; they are only not handed over.
+    /// Matches a URI that the provider lists against its own templates. The provider listed the URI itself,
+    /// so unsafe values do not refuse it; they are only not passed on.
     pub fn own_match(&self, uri: &Uri) -> Option<Match> {
-        let patterns = self.prefixes.of(uri.as_str()).map(|at| &self.templates[at].pattern);
-        let mut effort = Effort::default();
-        let best = patterns
-            .filter_map(|pattern| Some((pattern, pattern.matches_within(uri.as_str(), &mut effort)?)))
-            .max_by_key(|(pattern, _)| pattern.specificity());
-        let (pattern, captures) = best.filter(|(_, captures)| captures.screen().is_ok())?;
-        Some(Match { template: pattern.as_str().to_owned(), values: captures.values })
+        let uri_templates =
+            self.templates_by_prefix.matches(uri.as_str()).map(|at| &self.templates[at].uri_template);
+        let mut budget = MatchBudget::default();
+        let best = uri_templates
+            .filter_map(|uri_template| {
+                Some((uri_template, uri_template.matches_within(uri.as_str(), &mut budget)?))
+            })
+            .max_by_key(|(uri_template, _)| uri_template.specificity());
+        let (uri_template, captures) = best.filter(|(_, captures)| captures.check_safety().is_ok())?;
+        Some(Match { template: uri_template.as_str().to_owned(), values: captures.values })
     }
 
-    /// What to make of its provider's word on a URI inside its claims. Where it named one of the templates that it lists, its last
-    /// variable took slashes: then the values are those that the host reads, screened as for any other template.
-    /// What a provider matches by a rule of its own is its own affair.
-    pub fn claimed(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
+    /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed
+    /// templates, the last variable may contain slashes; the values are then extracted by the host and
+    /// checked as for any other template. Other matches are passed on unchanged.
+    pub fn claimed_match(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
         let found = found.ok_or(CallError::NotFound)?;
-        let mut patterns = self.templates.iter().map(|template| &template.pattern);
-        let listed = patterns.find(|pattern| pattern.as_str() == found.template);
-        let Some(captures) = listed.and_then(|pattern| pattern.matches_stretched(uri.as_str())) else {
+        let mut uri_templates = self.templates.iter().map(|template| &template.uri_template);
+        let listed = uri_templates.find(|uri_template| uri_template.as_str() == found.template);
+        let Some(captures) =
+            listed.and_then(|uri_template| uri_template.matches_across_slashes(uri.as_str()))
+        else {
             return Ok(found);
         };
-        match captures.screen() {
+        match captures.check_safety() {
             Err(fault) if !self.provider.grant().raw_values => Err(CallError::Refused(fault.to_string())),
             _ => Ok(Match { values: captures.values, ..found }),
         }
     }
 }
 
-fn screened<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
-    match captures.screen() {
+fn checked_route<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
+    match captures.check_safety() {
         Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
         _ => Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values })),
     }

@@ -1,52 +1,54 @@
-//! When which URI was last said to differ, in a table of fixed size: what was learnt before that must not be
-//! used any more. Two URIs in one place cost a needless question, never a stale answer.
+//! The times of the last updates of URIs, in a table of fixed size. Content that was read before an update
+//! must not be served from a cache. A hash collision costs an unnecessary call, but never serves outdated
+//! content.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::uri::Uri;
 
-/// Places in the table.
-const PLACES: usize = 4_096;
+/// Slots in the table.
+const SLOTS: usize = 4_096;
 
-/// A moment, counted in updates.
+/// A logical time: the number of updates so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
+pub struct LogicalTime(u64);
 
 #[derive(Debug)]
-pub(super) struct Updates {
+pub(super) struct UpdateTimes {
     count: AtomicU64,
     last: Box<[AtomicU64]>,
     hasher: RandomState,
 }
 
-impl Default for Updates {
+impl Default for UpdateTimes {
     fn default() -> Self {
-        let last = (0..PLACES).map(|_| AtomicU64::new(0)).collect();
+        let last = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
         Self { count: AtomicU64::new(0), last, hasher: RandomState::new() }
     }
 }
 
-impl Updates {
-    pub(super) fn now(&self) -> Moment {
-        Moment(self.count.load(Ordering::SeqCst))
+impl UpdateTimes {
+    pub(super) fn now(&self) -> LogicalTime {
+        LogicalTime(self.count.load(Ordering::SeqCst))
     }
 
-    /// A moment between the two steps counts as after the update: the content differs already.
-    pub(super) fn note(&self, uri: &Uri) {
-        let moment = self.count.fetch_add(1, Ordering::SeqCst) + 1;
-        self.place(uri).fetch_max(moment, Ordering::SeqCst);
+    /// A read that starts between the two steps already sees the new content. Its time counts as after the
+    /// update.
+    pub(super) fn record(&self, uri: &Uri) {
+        let time = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        self.slot(uri).fetch_max(time, Ordering::SeqCst);
     }
 
-    pub(super) fn none_since(&self, moment: Moment, uri: &Uri) -> bool {
-        // Mostly there was no update at all.
-        self.now() == moment || self.place(uri).load(Ordering::SeqCst) <= moment.0
+    pub(super) fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {
+        // The common case: there was no update at all.
+        self.now() == time || self.slot(uri).load(Ordering::SeqCst) <= time.0
     }
 
-    // Keyed by chance: no provider can choose URIs that share a place with another's.
-    fn place(&self, uri: &Uri) -> &AtomicU64 {
+    // A random hash key prevents a provider from choosing URIs that collide with another provider's.
+    fn slot(&self, uri: &Uri) -> &AtomicU64 {
         let hash = self.hasher.hash_one(uri);
-        &self.last[(hash % PLACES as u64) as usize]
+        &self.last[(hash % SLOTS as u64) as usize]
     }
 }
 
@@ -55,16 +57,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_learnt_before_an_update_is_void() {
-        let updates = Updates::default();
+    fn an_update_invalidates_earlier_reads() {
+        let updates = UpdateTimes::default();
         let (one, other) = (Uri::parse("x:1").unwrap(), Uri::parse("x:2").unwrap());
         let before = updates.now();
-        updates.note(&one);
+        updates.record(&one);
         let after = updates.now();
-        assert!(!updates.none_since(before, &one));
-        assert!(updates.none_since(after, &one));
-        // Unless they share a place, which is one chance in thousands.
-        let apart = !std::ptr::eq(updates.place(&one), updates.place(&other));
-        assert_eq!(updates.none_since(before, &other), apart);
+        assert!(!updates.unchanged_since(before, &one));
+        assert!(updates.unchanged_since(after, &one));
+        // Unless they collide, which has a probability of 1 in 4096.
+        let apart = !std::ptr::eq(updates.slot(&one), updates.slot(&other));
+        assert_eq!(updates.unchanged_since(before, &other), apart);
     }
 }

@@ -1,5 +1,5 @@
-//! Those who want to hear of changes. What they hear are levels, not events: a change that is
-//! already waiting to be told is not told twice, so a slow listener costs a bounded amount and holds nobody up.
+//! Listeners for changes. They receive states, not events: a change that is already pending is not added
+//! again, so a slow listener costs bounded memory and does not block others.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,64 +8,65 @@ use tokio::sync::Notify;
 
 use crate::uri::Uri;
 
-/// Something that differs from what was there.
+/// A change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// What can be listed.
+    /// A list changed.
     List,
-    /// What this URI holds.
+    /// The content of this URI changed.
     Updated(Uri),
 }
 
-/// What is of interest to one who finds out what differs.
+/// Events for the change detector.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct News {
-    /// What nobody watched before.
-    pub begun: HashSet<Uri>,
-    /// What a provider said was updated; those who watch have been told.
-    pub said: HashSet<Uri>,
+pub struct WatchEvents {
+    /// URIs that were not watched before.
+    pub added: HashSet<Uri>,
+    /// URIs whose update a provider reported. Their watchers have been notified.
+    pub provider_updates: HashSet<Uri>,
 }
 
-/// As many times what one listener may watch may be watched in one catalog, by all together.
-const LISTENERS: usize = 100;
-/// Bytes of URIs that are watched in one catalog, by all together.
-const BYTES: usize = 32 << 20;
+/// The number of listeners at their own limit that a catalog allows. It determines the limit of URIs for all
+/// listeners together.
+const LISTENERS_AT_LIMIT: usize = 100;
+/// Limit of the watched URIs of one catalog, in bytes.
+const MAX_URI_BYTES: usize = 32 << 20;
 
 #[derive(Debug)]
-pub(super) struct Hub {
-    most_uris: usize,
-    watchers: Arc<Mutex<Watchers>>,
+pub(super) struct WatchHub {
+    max_uris: usize,
+    state: Arc<Mutex<HubState>>,
 }
 
 #[derive(Debug, Default)]
-struct Watchers {
-    next: u64,
-    all: HashMap<u64, Arc<Watcher>>,
+struct HubState {
+    next_id: u64,
+    listeners: HashMap<u64, Arc<Listener>>,
     by_uri: HashMap<Uri, BTreeSet<u64>>,
-    /// What all watch, a URI once for each who does, and its bytes.
-    load: Load,
-    most: Load,
-    /// Holds only what is watched, so that it is bounded even if nobody asks for it.
-    news: News,
-    bell: Arc<Notify>,
+    /// The URIs of all listeners and their bytes. A URI counts once for each listener.
+    usage: UriUsage,
+    limit: UriUsage,
+    /// Holds only watched URIs, so that it is bounded even without a consumer.
+    events: WatchEvents,
+    wake: Arc<Notify>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Load {
+struct UriUsage {
     uris: usize,
     bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Watcher {
-    waiting: Mutex<Waiting>,
-    bell: Notify,
+struct Listener {
+    pending: Mutex<PendingChanges>,
+    wake: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    wants_list: bool,
-    list: bool,
+struct PendingChanges {
+    list_wanted: bool,
+    list_changed: bool,
     uris: BTreeSet<Uri>,
 }
 
@@ -73,207 +74,210 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Hub {
-    pub(super) fn new(most_uris: usize) -> Self {
-        let most = Load { uris: most_uris.saturating_mul(LISTENERS), bytes: BYTES };
-        Self { most_uris, watchers: Arc::new(Mutex::new(Watchers { most, ..Watchers::default() })) }
+impl WatchHub {
+    pub(super) fn new(max_uris: usize) -> Self {
+        let limit = UriUsage { uris: max_uris.saturating_mul(LISTENERS_AT_LIMIT), bytes: MAX_URI_BYTES };
+        Self { max_uris, state: Arc::new(Mutex::new(HubState { limit, ..HubState::default() })) }
     }
 
-    fn enter(&self, watcher: &Arc<Watcher>) -> Place {
-        let mut watchers = lock(&self.watchers);
-        let id = watchers.next;
-        watchers.next += 1;
-        watchers.all.insert(id, watcher.clone());
-        Place { id, watchers: self.watchers.clone() }
+    fn register(&self, listener: &Arc<Listener>) -> Registration {
+        let mut state = lock(&self.state);
+        let id = state.next_id;
+        state.next_id += 1;
+        state.listeners.insert(id, listener.clone());
+        Registration { id, state: self.state.clone() }
     }
 
     pub(super) fn list_changed(&self) {
-        for watcher in lock(&self.watchers).all.values() {
-            let mut waiting = lock(&watcher.waiting);
-            waiting.list = waiting.wants_list;
-            watcher.bell.notify_one();
+        for listener in lock(&self.state).listeners.values() {
+            let mut pending = lock(&listener.pending);
+            pending.list_changed = pending.list_wanted;
+            listener.wake.notify_one();
         }
     }
 
     pub(super) fn updated(&self, uri: &Uri) {
-        lock(&self.watchers).tell(uri);
+        lock(&self.state).mark_updated(uri);
     }
 
-    pub(super) fn said(&self, uri: &Uri) {
-        let mut watchers = lock(&self.watchers);
-        watchers.tell(uri);
-        if watchers.by_uri.contains_key(uri) {
-            watchers.news.said.insert(uri.clone());
-            watchers.bell.notify_one();
+    pub(super) fn provider_updated(&self, uri: &Uri) {
+        let mut state = lock(&self.state);
+        state.mark_updated(uri);
+        if state.by_uri.contains_key(uri) {
+            state.events.provider_updates.insert(uri.clone());
+            state.wake.notify_one();
         }
     }
 
     pub(super) fn watched(&self) -> Vec<Uri> {
-        lock(&self.watchers).by_uri.keys().cloned().collect()
+        lock(&self.state).by_uri.keys().cloned().collect()
     }
 
-    /// Watches, and URIs that are watched.
+    /// Returns the number of watches and of watched URIs.
     pub(super) fn count(&self) -> (usize, usize) {
-        let watchers = lock(&self.watchers);
-        (watchers.all.len(), watchers.by_uri.len())
+        let state = lock(&self.state);
+        (state.listeners.len(), state.by_uri.len())
     }
 
-    pub(super) async fn news(&self) -> News {
-        let bell = lock(&self.watchers).bell.clone();
+    pub(super) async fn next_events(&self) -> WatchEvents {
+        let wake = lock(&self.state).wake.clone();
         loop {
-            let news = std::mem::take(&mut lock(&self.watchers).news);
-            if news != News::default() {
-                return news;
+            let events = std::mem::take(&mut lock(&self.state).events);
+            if events != WatchEvents::default() {
+                return events;
             }
-            bell.notified().await;
+            wake.notified().await;
         }
     }
 }
 
-/// One listener, to one catalog or to several: what differs in any of them is told once. Dropping it ends the
-/// watching.
+/// A listener on one or several catalogs. A change that appears in several is reported once. Dropping it ends
+/// the watch.
 #[derive(Debug)]
 pub struct Watch {
-    watcher: Arc<Watcher>,
-    most_uris: usize,
-    /// Held while it changes, so that all hubs know the same of it.
-    wanted: Mutex<BTreeSet<Uri>>,
-    places: Vec<Place>,
+    listener: Arc<Listener>,
+    max_uris: usize,
+    /// Locked during changes, so that all hubs have the same set.
+    uris: Mutex<BTreeSet<Uri>>,
+    registrations: Vec<Registration>,
 }
 
-/// A listener's place in one hub.
+/// The registration of a listener in one hub.
 #[derive(Debug)]
-struct Place {
+struct Registration {
     id: u64,
-    watchers: Arc<Mutex<Watchers>>,
+    state: Arc<Mutex<HubState>>,
 }
 
 impl Watch {
-    pub(super) fn over<'a>(hubs: impl Iterator<Item = &'a Hub>) -> Self {
-        let watcher = Arc::new(Watcher::default());
-        let mut watch = Self { watcher, most_uris: 0, wanted: Mutex::default(), places: Vec::new() };
+    pub(super) fn new<'a>(hubs: impl Iterator<Item = &'a WatchHub>) -> Self {
+        let listener = Arc::new(Listener::default());
+        let mut watch = Self { listener, max_uris: 0, uris: Mutex::default(), registrations: Vec::new() };
         for hub in hubs {
-            watch.most_uris = watch.most_uris.max(hub.most_uris);
-            watch.places.push(hub.enter(&watch.watcher));
+            watch.max_uris = watch.max_uris.max(hub.max_uris);
+            watch.registrations.push(hub.register(&watch.listener));
         }
         watch
     }
 
-    /// Whether to hear of a list that differs.
-    pub fn list_changes(&self, on: bool) {
-        let mut waiting = lock(&self.watcher.waiting);
-        waiting.wants_list = on;
-        waiting.list &= on;
+    /// Sets whether list changes are reported.
+    pub fn watch_list(&self, on: bool) {
+        let mut pending = lock(&self.listener.pending);
+        pending.list_wanted = on;
+        pending.list_changed &= on;
     }
 
-    /// Wants to hear of this URI. False if that would be more than one listener may watch, or all of a team together.
+    /// Adds a URI. Returns false if that would exceed the limit of this listener or of all listeners
+    /// together.
     pub fn add(&self, uri: Uri) -> bool {
-        let mut wanted = lock(&self.wanted);
-        if wanted.contains(&uri) {
+        let mut uris = lock(&self.uris);
+        if uris.contains(&uri) {
             return true;
         }
-        if wanted.len() >= self.most_uris {
+        if uris.len() >= self.max_uris {
             return false;
         }
-        for (at, place) in self.places.iter().enumerate() {
-            if !lock(&place.watchers).add(place.id, &uri) {
-                self.places[..at].iter().for_each(|place| lock(&place.watchers).forget(place.id, &uri));
+        for (at, registration) in self.registrations.iter().enumerate() {
+            if !lock(&registration.state).add(registration.id, &uri) {
+                self.registrations[..at]
+                    .iter()
+                    .for_each(|registration| lock(&registration.state).remove(registration.id, &uri));
                 return false;
             }
         }
-        wanted.insert(uri);
+        uris.insert(uri);
         true
     }
 
-    /// Whether it wants to hear of this URI.
-    pub fn wants(&self, uri: &Uri) -> bool {
-        lock(&self.wanted).contains(uri)
+    /// Returns whether this URI is watched.
+    pub fn contains(&self, uri: &Uri) -> bool {
+        lock(&self.uris).contains(uri)
     }
 
-    /// Does not want to hear of this URI any more.
+    /// Removes a URI.
     pub fn remove(&self, uri: &str) {
-        let mut wanted = lock(&self.wanted);
-        let Some(uri) = wanted.take(uri) else { return };
-        for place in &self.places {
-            lock(&place.watchers).forget(place.id, &uri);
+        let mut uris = lock(&self.uris);
+        let Some(uri) = uris.take(uri) else { return };
+        for registration in &self.registrations {
+            lock(&registration.state).remove(registration.id, &uri);
         }
-        lock(&self.watcher.waiting).uris.remove(&uri);
+        lock(&self.listener.pending).uris.remove(&uri);
     }
 
-    /// Counts everything that is wanted as different, for somebody who may have missed some of it.
-    pub fn in_doubt(&self) {
-        let wanted = lock(&self.wanted);
-        let mut waiting = lock(&self.watcher.waiting);
-        waiting.list = waiting.wants_list;
-        waiting.uris = wanted.clone();
-        self.watcher.bell.notify_one();
+    /// Marks everything watched as changed, for a client that may have missed changes.
+    pub fn mark_all_changed(&self) {
+        let uris = lock(&self.uris);
+        let mut pending = lock(&self.listener.pending);
+        pending.list_changed = pending.list_wanted;
+        pending.uris = uris.clone();
+        self.listener.wake.notify_one();
     }
 
-    /// Waits until something differs, and gives all that does. May be dropped and called again without loss.
+    /// Waits until there is a change, and returns all pending ones. Cancel safe.
     pub async fn next(&self) -> Vec<Change> {
         loop {
             let changes = self.take();
             if !changes.is_empty() {
                 return changes;
             }
-            self.watcher.bell.notified().await;
+            self.listener.wake.notified().await;
         }
     }
 
     fn take(&self) -> Vec<Change> {
-        let mut waiting = lock(&self.watcher.waiting);
-        let list = std::mem::take(&mut waiting.list).then_some(Change::List);
-        let uris = std::mem::take(&mut waiting.uris).into_iter().map(Change::Updated);
+        let mut pending = lock(&self.listener.pending);
+        let list = std::mem::take(&mut pending.list_changed).then_some(Change::List);
+        let uris = std::mem::take(&mut pending.uris).into_iter().map(Change::Updated);
         list.into_iter().chain(uris).collect()
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let wanted = lock(&self.wanted);
-        for place in &self.places {
-            let mut watchers = lock(&place.watchers);
-            watchers.all.remove(&place.id);
-            wanted.iter().for_each(|uri| watchers.forget(place.id, uri));
+        let uris = lock(&self.uris);
+        for registration in &self.registrations {
+            let mut state = lock(&registration.state);
+            state.listeners.remove(&registration.id);
+            uris.iter().for_each(|uri| state.remove(registration.id, uri));
         }
     }
 }
 
-impl Watchers {
-    fn tell(&self, uri: &Uri) {
+impl HubState {
+    fn mark_updated(&self, uri: &Uri) {
         let ids = self.by_uri.get(uri).into_iter().flatten();
-        for watcher in ids.filter_map(|id| self.all.get(id)) {
-            lock(&watcher.waiting).uris.insert(uri.clone());
-            watcher.bell.notify_one();
+        for listener in ids.filter_map(|id| self.listeners.get(id)) {
+            lock(&listener.pending).uris.insert(uri.clone());
+            listener.wake.notify_one();
         }
     }
 
-    /// False if that would be more than there is room for.
+    /// Adds a URI. Returns false if that would exceed the limit.
     fn add(&mut self, id: u64, uri: &Uri) -> bool {
-        let load = Load { uris: self.load.uris + 1, bytes: self.load.bytes + uri.as_str().len() };
-        if load.uris > self.most.uris || load.bytes > self.most.bytes {
+        let usage = UriUsage { uris: self.usage.uris + 1, bytes: self.usage.bytes + uri.as_str().len() };
+        if usage.uris > self.limit.uris || usage.bytes > self.limit.bytes {
             return false;
         }
         let ids = self.by_uri.entry(uri.clone()).or_default();
         if ids.insert(id) {
-            self.load = load;
+            self.usage = usage;
         }
-        if ids.len() == 1 && self.news.begun.insert(uri.clone()) {
-            self.bell.notify_one();
+        if ids.len() == 1 && self.events.added.insert(uri.clone()) {
+            self.wake.notify_one();
         }
         true
     }
 
-    fn forget(&mut self, id: u64, uri: &Uri) {
+    fn remove(&mut self, id: u64, uri: &Uri) {
         let Some(ids) = self.by_uri.get_mut(uri) else { return };
         if ids.remove(&id) {
-            self.load.uris -= 1;
-            self.load.bytes -= uri.as_str().len();
+            self.usage.uris -= 1;
+            self.usage.bytes -= uri.as_str().len();
         }
         if ids.is_empty() {
             self.by_uri.remove(uri);
-            self.news.begun.remove(uri);
-            self.news.said.remove(uri);
+            self.events.added.remove(uri);
+            self.events.provider_updates.remove(uri);
         }
     }
 }

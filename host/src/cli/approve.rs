@@ -1,4 +1,4 @@
-//! `larder approve`: what is held back, and the operator's yes to it.
+//! `larder approve`: lists and approves pending grant requests.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -7,38 +7,38 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::failure::Failure;
-use super::team::OfTeam;
-use super::{Answer, clean, out};
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{Outcome, out, sanitize};
 use crate::config::{self, Overrides};
 use crate::name::TeamName;
-use crate::reconcile::{Approvals, Held};
+use crate::reconcile::{Approvals, PendingApprovalRecord};
 
-/// Approves what a held back component asks for; without a name, lists what is held back
+/// Approve the pending grant requests of a component, or list all that are pending
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 if nothing of that name is held back, or if it is not approved.")]
+#[command(after_help = "Exit code 1 if nothing is pending for that provider, or if it is not approved.")]
 pub(super) struct Approve {
-    /// The provider
+    /// The provider to approve [default: list all that are pending]
     name: Option<String>,
-    /// Approve without being asked
+    /// Approve without confirmation
     #[arg(long, requires = "name")]
     yes: bool,
-    /// The configuration [default: larder.toml, if it is there]
+    /// The configuration file [default: larder.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The folder with the components [default: plugins]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
     #[command(flatten)]
-    team: OfTeam,
+    team: TeamArg,
     /// Print JSON
     #[arg(long, conflicts_with = "name")]
     json: bool,
 }
 
 impl Approve {
-    // Like all commands; this one has nothing to wait for.
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
+    // Async like the other commands, though it awaits nothing.
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let overrides = Overrides {
             config: self.config,
             plugins: self.plugins,
@@ -48,74 +48,79 @@ impl Approve {
         let config = config::load(&overrides)?;
         let teams = config.teams.into_iter();
         let teams = teams.filter(|(name, _)| overrides.team.as_ref().is_none_or(|team| team == name));
-        let mut held = Vec::new();
+        let mut pending = Vec::new();
         for (_, team) in teams {
             let approvals = team.reconcile.approvals;
-            held.extend(approvals.held()?.into_iter().map(|one| (approvals.clone(), one)));
+            pending.extend(approvals.pending()?.into_iter().map(|one| (approvals.clone(), one)));
         }
         let Some(name) = &self.name else {
-            let held: Vec<_> = held.into_iter().map(|(_, one)| one).collect();
-            list(&held, self.json)?;
-            return Ok(Answer::Yes);
+            let pending: Vec<_> = pending.into_iter().map(|(_, one)| one).collect();
+            list(&pending, self.json)?;
+            return Ok(Outcome::Success);
         };
-        held.retain(|(_, one)| one.provider == *name);
-        let teams: BTreeSet<&str> = held.iter().map(|(_, one)| one.team.as_str()).collect();
+        pending.retain(|(_, one)| one.provider == *name);
+        let teams: BTreeSet<&str> = pending.iter().map(|(_, one)| one.team.as_str()).collect();
         if teams.len() > 1 {
             let teams = teams.into_iter().collect::<Vec<_>>().join(", ");
-            out::note(&format!("larder: several teams have {name} held back ({teams}): add --team NAME"));
-            return Ok(Answer::No);
-        }
-        if held.is_empty() {
             out::note(&format!(
-                "larder: nothing of {name} is held back, as far as a running server has said"
+                "larder: {name} is pending approval in several teams ({teams}): add --team NAME"
             ));
-            return Ok(Answer::No);
+            return Ok(Outcome::Negative);
         }
-        decide(&held, self.yes)
+        if pending.is_empty() {
+            out::note(&format!(
+                "larder: nothing is pending approval for {name}; requests are recorded by a running server"
+            ));
+            return Ok(Outcome::Negative);
+        }
+        approve(&pending, self.yes)
     }
 }
 
-fn decide(held: &[(Approvals, Held)], yes: bool) -> Result<Answer, Failure> {
-    for (approvals, one) in held {
+fn approve(pending: &[(Approvals, PendingApprovalRecord)], yes: bool) -> Result<Outcome, CommandError> {
+    for (approvals, one) in pending {
         out::text(&show(one))?;
-        if !yes && !ask()? {
+        if !yes && !confirm()? {
             out::note("larder: not approved");
-            return Ok(Answer::No);
+            return Ok(Outcome::Negative);
         }
-        approvals.approve(one, &config::user())?;
-        out::note(&format!("larder: approved; a running server takes {} over by itself", one.provider));
+        approvals.approve(one, &config::operator_name())?;
+        out::note(&format!(
+            "larder: approved; a running server applies it to {} without a restart",
+            one.provider
+        ));
     }
-    Ok(Answer::Yes)
+    Ok(Outcome::Success)
 }
 
-fn list(held: &[Held], json: bool) -> io::Result<()> {
+fn list(pending: &[PendingApprovalRecord], json: bool) -> io::Result<()> {
     match json {
-        true => out::json(&json!({ "held": held })),
-        false if held.is_empty() => {
-            out::note("nothing is held back");
+        true => out::json(&json!({ "pending_approval": pending })),
+        false if pending.is_empty() => {
+            out::note("nothing is pending approval");
             Ok(())
         }
-        false => out::text(&held.iter().map(show).collect::<String>()),
+        false => out::text(&pending.iter().map(show).collect::<String>()),
     }
 }
 
-fn show(held: &Held) -> String {
-    let digest: String = held.digest.chars().take(12).collect();
-    let team = match held.team.as_str() {
-        team if team == TeamName::sole().as_str() => String::new(),
-        team => format!(" of team {}", clean::line(team)),
+fn show(record: &PendingApprovalRecord) -> String {
+    let digest: String = record.digest.chars().take(12).collect();
+    let team = match record.team.as_str() {
+        team if team == TeamName::default_team().as_str() => String::new(),
+        team => format!(" of team {}", sanitize::line(team)),
     };
-    let mut shown = format!("{}{team} ({digest}) asks for\n", clean::line(&held.provider));
-    for line in &held.lines {
-        shown += &format!("  + {}\n", clean::line(line));
+    let mut shown = format!("{}{team} ({digest}) requests\n", sanitize::line(&record.provider));
+    for line in &record.lines {
+        shown += &format!("  + {}\n", sanitize::line(line));
     }
     shown
 }
 
-/// Only a person at a terminal can be asked; a script says `--yes`.
-fn ask() -> io::Result<bool> {
+/// Asks for confirmation on a terminal. Scripts use `--yes`.
+fn confirm() -> io::Result<bool> {
     if !io::stdin().is_terminal() {
-        out::note("larder: nobody to ask: run it on a terminal, or with --yes");
+        out::note("larder: stdin is not a terminal: use --yes to approve without confirmation");
         return Ok(false);
     }
     write!(io::stderr(), "approve? [y/N] ")?;
@@ -129,16 +134,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_cannot_hide() {
-        let held = Held {
+    fn sanitizes_requests() {
+        let record = PendingApprovalRecord {
             team: "default".into(),
             provider: "wiki".into(),
             digest: "0123456789abcdef".into(),
             lines: ["variable HOME".to_owned(), "http x\u{202e}\n\x1b[2J".to_owned()].into(),
         };
         assert_eq!(
-            show(&held),
-            "wiki (0123456789ab) asks for\n  + http x\\u202e \\u001b[2J\n  + variable HOME\n"
+            show(&record),
+            "wiki (0123456789ab) requests\n  + http x\\u202e \\u001b[2J\n  + variable HOME\n"
         );
     }
 }

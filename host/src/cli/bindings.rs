@@ -1,57 +1,59 @@
-//! `larder bindings`: the contract in the words of a language, written into a folder.
+//! `larder bindings`: writes bindings of the contract for a language into a folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::failure::Failure;
-use super::{Answer, out};
-use crate::author::{self, Ability, Language};
+use super::error::CommandError;
+use super::{Outcome, out};
+use crate::author::{self, Ability, BindingsLanguage};
 
-/// Writes bindings of the contract for C or Go, or the contract itself
+/// Write bindings of the contract for C or Go, or the contract itself
 ///
-/// Files of the same names are replaced, and nothing else is touched.
+/// Replaces files of the same name and leaves all others unchanged.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  larder bindings c -o bindings          provider.h, provider.c and an object with the types: compile all three
-  larder bindings go -o bindings         packages, and the module that they import
-  larder bindings wit -o wit             for componentize-py, componentize-qjs, jco and others that read WIT")]
+  larder bindings c -o bindings          provider.h, provider.c, and an object with the types to link
+  larder bindings go -o bindings         packages, and the runtime module that they import
+  larder bindings wit -o wit             WIT files for componentize-py, componentize-qjs, jco and others")]
 pub(super) struct Bindings {
     /// The language
-    language: Kind,
-    /// Where they are written
+    language: LanguageArg,
+    /// The folder to write to
     #[arg(long, short, value_name = "DIR", default_value = "bindings")]
     output: PathBuf,
-    /// What the provider exports beyond resources (c and go)
+    /// Interfaces that the provider exports in addition to resources (c and go)
     #[arg(long = "with", value_name = "ABILITY", value_delimiter = ',')]
-    abilities: Vec<With>,
-    /// The import path of DIR (go) [default: what the go.mod in or above it says]
+    abilities: Vec<AbilityArg>,
+    /// The import path of DIR (go) [default: derived from the go.mod in or above DIR]
     #[arg(long, value_name = "PATH")]
     package: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Kind {
+enum LanguageArg {
     C,
     Go,
-    /// The contract: worlds `provider` and `full-provider`
+    /// The contract itself: worlds `provider` and `full-provider`
     Wit,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum With {
+enum AbilityArg {
     Completions,
     Versions,
 }
 
 impl Bindings {
-    pub(super) fn run(self) -> Result<Answer, Failure> {
+    pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let folder = self.output;
         let language = match self.language {
-            Kind::C => Language::C,
-            Kind::Wit => Language::Wit,
-            Kind::Go => Language::Go { package: self.package.map_or_else(|| package(&folder), Ok)? },
+            LanguageArg::C => BindingsLanguage::C,
+            LanguageArg::Wit => BindingsLanguage::Wit,
+            LanguageArg::Go => {
+                BindingsLanguage::Go { package: self.package.map_or_else(|| import_path(&folder), Ok)? }
+            }
         };
         let mut abilities: Vec<_> = self.abilities.into_iter().map(Ability::from).collect();
         abilities.sort();
@@ -61,63 +63,63 @@ impl Bindings {
         for name in files.keys() {
             out::text(&format!("{}\n", folder.join(name).display()))?;
         }
-        if matches!(self.language, Kind::Go) {
-            advise(&folder);
+        if matches!(self.language, LanguageArg::Go) {
+            print_go_mod_command(&folder);
         }
-        Ok(Answer::Yes)
+        Ok(Outcome::Success)
     }
 }
 
-impl From<With> for Ability {
-    fn from(with: With) -> Self {
-        match with {
-            With::Completions => Self::Completions,
-            With::Versions => Self::Versions,
+impl From<AbilityArg> for Ability {
+    fn from(ability: AbilityArg) -> Self {
+        match ability {
+            AbilityArg::Completions => Self::Completions,
+            AbilityArg::Versions => Self::Versions,
         }
     }
 }
 
-/// Without this Go would look for the module elsewhere.
-fn advise(folder: &Path) {
+/// Prints the command that makes Go use the runtime module in the folder, which it would fetch otherwise.
+fn print_go_mod_command(folder: &Path) {
     let (module, pkg) = ("go.bytecodealliance.org/pkg", folder.join("pkg"));
-    out::note("once, in the folder of go.mod, with the path as it is seen from there:");
+    out::note("run this once in the folder of go.mod, with the path relative to it:");
     out::note(&format!("  go mod edit -require={module}@v0.4.0 -replace={module}=./{}", pkg.display()));
 }
 
-/// The import path of a folder, which may not be there yet.
-fn package(folder: &Path) -> Result<String, Failure> {
-    let full = real(folder).map_err(|error| Failure::Input { path: folder.to_owned(), error })?;
+/// Returns the Go import path of a folder, which need not exist.
+fn import_path(folder: &Path) -> Result<String, CommandError> {
+    let full = canonical(folder).map_err(|error| CommandError::Input { path: folder.to_owned(), error })?;
     for root in full.ancestors() {
         let Ok(text) = std::fs::read_to_string(root.join("go.mod")) else { continue };
-        let named = text.lines().find_map(module);
+        let named = text.lines().find_map(module_path);
         let below = full.strip_prefix(root).unwrap_or(&full);
         let words = below.iter().map(|word| word.to_string_lossy());
         return match named {
             Some(module) => Ok(std::iter::once(module.into()).chain(words).collect::<Vec<_>>().join("/")),
-            None => Err(Failure::NoModule(folder.to_owned())),
+            None => Err(CommandError::NoModule(folder.to_owned())),
         };
     }
-    Err(Failure::NoModule(folder.to_owned()))
+    Err(CommandError::NoModule(folder.to_owned()))
 }
 
-/// Where a path leads, though its end may not be there yet.
-fn real(path: &Path) -> io::Result<PathBuf> {
+/// Returns the canonical form of a path whose last parts need not exist.
+fn canonical(path: &Path) -> io::Result<PathBuf> {
     let full = std::path::absolute(path)?;
-    let there = full.ancestors().find(|above| above.exists()).unwrap_or(&full);
-    let rest = full.strip_prefix(there).unwrap_or(Path::new(""));
-    let mut real = there.canonicalize()?;
+    let existing = full.ancestors().find(|above| above.exists()).unwrap_or(&full);
+    let rest = full.strip_prefix(existing).unwrap_or(Path::new(""));
+    let mut canonical = existing.canonicalize()?;
     for word in rest {
         if word == ".." {
-            real.pop();
+            canonical.pop();
         } else {
-            real.push(word);
+            canonical.push(word);
         }
     }
-    Ok(real)
+    Ok(canonical)
 }
 
-/// The path that such a line of a go.mod names. Go takes it with quotes, and with a comment behind it.
-fn module(line: &str) -> Option<&str> {
+/// Returns the path in a `module` line of a go.mod. Go allows quotes, and a comment at the end.
+fn module_path(line: &str) -> Option<&str> {
     let rest = line.split("//").next()?.trim().strip_prefix("module")?;
     let name = rest.strip_prefix([' ', '\t'])?.trim().trim_matches(['"', '`']);
     Some(name).filter(|name| !name.is_empty())
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_module_is_named_in_many_ways() {
+    fn parses_module_lines() {
         for (line, named) in [
             ("module example.dev/notes", Some("example.dev/notes")),
             ("module\texample.dev/notes // of all notes", Some("example.dev/notes")),
@@ -139,7 +141,7 @@ mod tests {
             ("modules notes", None),
             ("require notes v1.0.0", None),
         ] {
-            assert_eq!(module(line), named, "{line}");
+            assert_eq!(module_path(line), named, "{line}");
         }
     }
 }

@@ -1,60 +1,60 @@
-//! `larder check`: everything that would be wrong, before serving.
+//! `larder check`: checks the configuration and all components without serving them.
 
-pub(super) mod asks;
 mod component;
+pub(super) mod grants;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
-use asks::Asks;
+use grants::GrantReport;
 
-use super::failure::Failure;
+use super::error::CommandError;
 use super::table::Table;
-use super::team::OfTeam;
-use super::{Answer, log, out};
+use super::team::TeamArg;
+use super::{Outcome, log, out};
 use crate::app::{App, Served};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use crate::reconcile;
 
-/// Says everything that would be wrong, before serving
+/// Check the configuration and all components without serving them
 ///
-/// With a component, only that is loaded and asked: what it is, what it lists, and the first thing that it lists. It
-/// has no grants but those that --config gives to a provider of its name.
+/// With FILE.wasm, checks only that component: loads it, gets its description and lists, and reads its first
+/// resource. It gets only the grants that --config has for a provider of its name.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 if anything is wrong.")]
+#[command(after_help = "Exit code 1 if there is a problem.")]
 pub(super) struct Check {
-    /// A component, to be checked alone
+    /// Check only this component
     #[arg(value_name = "FILE.wasm", conflicts_with = "plugins")]
     file: Option<PathBuf>,
-    /// The configuration [default: larder.toml, if it is there]
+    /// The configuration file [default: larder.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The folder with the components [default: plugins]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
     #[command(flatten)]
-    team: OfTeam,
+    team: TeamArg,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What was found.
+/// The results, as printed with `--json`.
 #[derive(Debug, Default, Serialize)]
 struct Findings {
     ok: bool,
-    /// Of the configuration.
+    /// Problems of the configuration.
     faults: Vec<String>,
-    /// What each provider has beyond nothing, and what it waits for.
-    asks: Vec<Asks>,
+    /// The grants of each provider that has or requests any.
+    grants: Vec<GrantReport>,
     #[serde(flatten)]
     served: Served,
 }
 
 impl Check {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         if let Some(file) = self.file {
             return component::check(&file, self.config, self.team, self.json).await;
         }
@@ -64,64 +64,64 @@ impl Check {
             team: self.team.team,
             ..Overrides::default()
         };
-        let findings = match config::load(&overrides).and_then(Config::with_folder) {
+        let findings = match config::load(&overrides).and_then(Config::require_plugins_folders) {
             Ok(config) => examine(config).await?,
-            Err(error) => of_configuration(&error),
+            Err(error) => configuration_faults(&error),
         };
         match self.json {
             true => out::json(&findings)?,
-            false => report(&findings)?,
+            false => print(&findings)?,
         }
-        Ok(Answer::yes_if(findings.ok))
+        Ok(Outcome::success_if(findings.ok))
     }
 }
 
-fn of_configuration(error: &ConfigError) -> Findings {
+fn configuration_faults(error: &ConfigError) -> Findings {
     Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
 }
 
-async fn examine(mut config: Config) -> Result<Findings, Failure> {
+async fn examine(mut config: Config) -> Result<Findings, CommandError> {
     log::start_quietly(&config.log);
     if let Some(only) = config.overrides.team.clone() {
         config.teams.retain(|team, _| *team == only);
     }
-    let mut asks = Vec::new();
+    let mut grants = Vec::new();
     for team in config.teams.values() {
-        asks.extend(asks::of(team)?);
+        grants.extend(grants::of_team(team)?);
     }
     let faults: Vec<_> =
-        for_nobody(&config).into_iter().chain(config.teams.values().flat_map(unused)).collect();
+        no_access(&config).into_iter().chain(config.teams.values().flat_map(unused_sections)).collect();
     let app = App::build(config).await?;
     let served = app.served();
     app.finish().await;
-    let left_out = served.providers.iter().any(|provider| !provider.left_out.is_empty());
-    let ok = asks.iter().all(Asks::is_fine)
+    let incomplete = served.providers.iter().any(|provider| !provider.omitted.is_empty());
+    let ok = grants.iter().all(GrantReport::is_fine)
         && faults.is_empty()
         && served.rejected.is_empty()
         && served.collisions.is_empty()
-        && !left_out;
-    Ok(Findings { ok, faults, asks, served })
+        && !incomplete;
+    Ok(Findings { ok, faults, grants, served })
 }
 
-/// Several teams, and nobody who may ask as a member of any.
-fn for_nobody(config: &Config) -> Option<String> {
+/// Reports several teams without authentication for any of them.
+fn no_access(config: &Config) -> Option<String> {
     let error = config.clone().over_http().err()?;
     config.clone().over_stdio().err()?;
     Some(error.to_string())
 }
 
-/// A misspelt section would grant nothing to anyone, and nobody would notice.
-fn unused(team: &Team) -> impl Iterator<Item = String> {
-    let reconcile::Config { plugins, terms, team: name, .. } = &team.reconcile;
+/// Reports `[provider.NAME]` sections without a component. A misspelt name would go unnoticed otherwise.
+fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
+    let reconcile::Config { plugins, providers, team: name, .. } = &team.reconcile;
     let section = if team.quota.is_some() { format!("team.{name}.provider") } else { "provider".into() };
-    let unused = terms.keys().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
+    let unused = providers.keys().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
     unused.map(move |name| {
-        format!("[{section}.{name}] is for nobody: there is no {name}.wasm in {}", plugins.display())
+        format!("[{section}.{name}] has no component: there is no {name}.wasm in {}", plugins.display())
     })
 }
 
-fn report(findings: &Findings) -> Result<(), Failure> {
-    let Findings { ok, faults, asks, served } = findings;
+fn print(findings: &Findings) -> Result<(), CommandError> {
+    let Findings { ok, faults, grants, served } = findings;
     if !served.providers.is_empty() {
         let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
         for provider in &served.providers {
@@ -129,19 +129,19 @@ fn report(findings: &Findings) -> Result<(), Failure> {
         }
         out::text(&table.show(out::colour()))?;
     }
-    out::text(&asks.iter().map(Asks::show).collect::<String>())?;
+    out::text(&grants.iter().map(GrantReport::show).collect::<String>())?;
     faults.iter().for_each(|fault| out::note(fault));
-    asks.iter().flat_map(Asks::troubles).for_each(|trouble| out::note(&trouble));
+    grants.iter().flat_map(GrantReport::problems).for_each(|problem| out::note(&problem));
     served.rejected.iter().for_each(|r| out::note(&format!("{} is rejected: {}", r.full_name(), r.reason)));
     for provider in &served.providers {
         provider
-            .left_out
+            .omitted
             .iter()
-            .for_each(|why| out::note(&format!("{}: left out or changed: {why}", provider.full_name())));
+            .for_each(|why| out::note(&format!("{}: omitted or changed: {why}", provider.full_name())));
     }
     served.collisions.iter().for_each(|collision| out::note(collision));
     if *ok {
-        out::note("nothing is wrong");
+        out::note("no problems found");
     }
     Ok(())
 }

@@ -1,25 +1,24 @@
-//! `larder compile-component`: not for people. The server runs it, to compile a component in a process of
-//! its own.
+//! `larder compile-component`: compiles a component in a separate process. For internal use by the server.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::sandbox::child::{self, Allowance, ChildError};
+use crate::sandbox::child::{self, ChildError, ProcessLimits};
 
-/// Compiles a component from stdin to stdout; the server runs this
+/// Compile a component from stdin to stdout (for internal use by the server)
 #[derive(Debug, Args)]
 pub(super) struct Compile {
-    /// Bytes of the component
+    /// The size of the component in bytes
     #[arg(long)]
     size: u64,
-    /// Bytes of address space that it may take
+    /// The limit of address space in bytes
     #[arg(long)]
     memory: u64,
-    /// Seconds on a processor
+    /// The limit of CPU time in seconds
     #[arg(long)]
     cpu: u64,
-    /// Bytes of compiled code
+    /// The limit of compiled code in bytes
     #[arg(long)]
     code: u64,
 }
@@ -27,13 +26,13 @@ pub(super) struct Compile {
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
         let Self { size, memory, cpu, code } = *self;
-        let Err(error) = child::compile_component(size, &Allowance { memory, cpu, code }) else {
+        let Err(error) = child::compile_component(size, &ProcessLimits { memory, cpu, code }) else {
             return ExitCode::SUCCESS;
         };
         eprintln!("{error}");
         match error {
             ChildError::Invalid(_) => child::INVALID.into(),
-            ChildError::Limit(..) | ChildError::Broken(..) | ChildError::Engine(_) => ExitCode::FAILURE,
+            ChildError::Limit(..) | ChildError::Io(..) | ChildError::Engine(_) => ExitCode::FAILURE,
         }
     }
 }

@@ -1,62 +1,62 @@
-//! `larder complete`: the values that a variable of a template may take.
+//! `larder complete`: values for a template variable.
 
 use clap::Args;
 
-use super::failure::Failure;
-use super::reach::Reach;
-use super::team::OfTeam;
-use super::{Answer, clean, out};
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{Outcome, out, sanitize};
 
-/// Asks for values of a template's variable
+/// Complete a template variable
 #[derive(Debug, Args)]
 pub(super) struct Complete {
-    /// The template, as `larder templates` shows it
+    /// The template, as printed by `larder templates`
     template: String,
-    /// The variable
+    /// The name of the variable
     variable: String,
-    /// What has been typed so far
+    /// The beginning of the value
     #[arg(default_value = "")]
     prefix: String,
-    /// A variable that is already filled in
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    /// The value of another variable of the template; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     with: Vec<(String, String)>,
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    team: OfTeam,
+    team: TeamArg,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("write a name, `=` and a value".into()),
+        _ => Err("write NAME=VALUE".into()),
     }
 }
 
 impl Complete {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.of_team(self.team).connect().await?;
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let mut connection = self.connection.with_team(self.team).connect().await?;
         let completion =
-            reached.client.complete(&self.template, &self.variable, &self.prefix, &self.with).await;
-        reached.end().await;
+            connection.client.complete(&self.template, &self.variable, &self.prefix, &self.with).await;
+        connection.end().await;
         let completion = completion?;
         if self.json {
             out::json(&completion)?;
-            return Ok(Answer::Yes);
+            return Ok(Outcome::Success);
         }
         let terminal = out::is_terminal();
-        let show = |value: &String| if terminal { clean::line(value).into_owned() } else { value.clone() };
+        let show = |value: &String| if terminal { sanitize::line(value).into_owned() } else { value.clone() };
         out::text(&completion.values.iter().map(|value| show(value) + "\n").collect::<String>())?;
         if completion.has_more {
             let total = completion.total.map(|total| format!(" of {total}")).unwrap_or_default();
             out::note(&format!(
-                "the first {}{total}: type more of it to see others",
+                "these are the first {}{total}; give a longer prefix to see others",
                 completion.values.len()
             ));
         }
-        Ok(Answer::Yes)
+        Ok(Outcome::Success)
     }
 }

@@ -1,10 +1,10 @@
-//! `larder dev`: builds a provider on every save, loads it, and says what it offers or what is wrong.
+//! `larder dev`: builds a provider on every save, serves it, and prints what it offers or the error.
 
 mod build;
-mod made;
+mod build_output;
+mod loader;
 mod report;
 mod sources;
-mod stage;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,98 +13,100 @@ use std::time::Instant;
 use clap::Args;
 
 use self::build::build;
+use self::loader::Loader;
 use self::sources::{Snapshot, Sources};
-use self::stage::Stage;
-use super::failure::Failure;
-use super::team::OfTeam;
-use super::{Answer, out};
-use crate::app::{self, Stops};
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{Outcome, out};
+use crate::app::{self, ShutdownSignals};
 use crate::config::{self, Overrides, Project};
 
-/// Builds that were outrun by changes, one after the other, before somebody is told.
-const OUTRUN: u32 = 3;
-/// And before the next one waits until nothing changes any more, and goes to its end.
-const ENOUGH: u32 = 10;
+/// How many builds in a row are interrupted by changes before a warning.
+const INTERRUPTIONS_BEFORE_WARNING: u32 = 3;
+/// How many builds in a row are interrupted by changes before the next one waits until the files stop
+/// changing, and is not interrupted.
+const MAX_INTERRUPTIONS: u32 = 10;
 
-/// Builds a provider on every save, serves it, and says what it offers
+/// Build a provider on every save, serve it, and print what it offers
 ///
-/// How it is built stands in its larder-dev.toml, as `larder new` writes it; for Rust, Cargo.toml will do.
+/// larder-dev.toml, which `larder new` creates, has the build commands. A Rust project with a Cargo.toml
+/// needs none.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A larder.toml in the project, or --config, grants what the provider needs; it is read once. \
-What a NAME.toml of the project asks for is given; its folders are relative to the project, or with --plugins \
-to the folder it is dropped into."
+    after_help = "Grants come from larder.toml in the project, or --config, which is read once at the start. \
+Requests in the project's NAME.toml are approved automatically. Its relative folders begin at the project, \
+or with --plugins at that folder."
 )]
 pub(super) struct Dev {
-    /// The project
+    /// The project folder
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
-    /// Drop the component into this folder, which another `larder serve` serves, instead of serving it here
+    /// Write the component into this folder, for another `larder serve`, instead of serving it
     #[arg(long, value_name = "DIR", conflicts_with = "listen")]
     plugins: Option<PathBuf>,
     /// The address of the endpoint [default: 127.0.0.1:7878]
-    #[arg(long, value_name = "ADDRESS", value_parser = config::listen)]
+    #[arg(long, value_name = "ADDRESS", value_parser = config::parse_listen_address)]
     listen: Option<SocketAddr>,
-    /// The configuration [default: larder.toml of the project, if it is there]
+    /// The configuration file [default: larder.toml in the project, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    team: OfTeam,
-    /// Build and load once, and end; exit code 1 if anything is wrong
+    team: TeamArg,
+    /// Build and load once, then exit; exit code 1 if there is a problem
     #[arg(long, conflicts_with_all = ["listen", "plugins"])]
     once: bool,
 }
 
 impl Dev {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let project = config::project(&self.folder)?;
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let project = config::load_project(&self.folder)?;
         let (config, team, listen) = (self.config, self.team.team, self.listen);
-        let given = Overrides { config, team, listen, plugins: None };
+        let overrides = Overrides { config, team, listen, plugins: None };
         match (self.once, self.plugins) {
-            (true, _) => once(&project, given).await,
+            (true, _) => once(&project, overrides).await,
             (false, Some(plugins)) => {
-                let mut stage = Stage::elsewhere(&project, plugins, given)?;
-                let mut stops = Stops::of_terminal();
+                let mut loader = Loader::for_folder(&project, plugins, overrides)?;
+                let mut signals = ShutdownSignals::for_terminal();
                 tokio::select! {
-                    ended = follow(&project, &mut stage) => ended,
-                    () = stops.next() => Ok(Answer::Yes),
+                    ended = follow(&project, &mut loader) => ended,
+                    () = signals.next() => Ok(Outcome::Success),
                 }
             }
             (false, None) => {
-                let (mut stage, app, listener) = Stage::here(&project, given).await?;
+                let (mut loader, app, listener) = Loader::with_server(&project, overrides).await?;
                 out::note(&format!("larder: serves http://{}/mcp", listener.local_addr()?));
-                // What is not waited for any more is dropped, and a build with it.
+                // The other future is dropped, which kills a running build.
                 tokio::select! {
-                    ended = follow(&project, &mut stage) => ended,
-                    served = app.serve_http(listener) => Ok(served.map(|()| Answer::Yes)?),
+                    ended = follow(&project, &mut loader) => ended,
+                    served = app.serve_http(listener) => Ok(served.map(|()| Outcome::Success)?),
                 }
             }
         }
     }
 }
 
-async fn once(project: &Project, given: Overrides) -> Result<Answer, Failure> {
-    let mut stops = Stops::of_terminal();
-    let round = async {
-        let mut stage = Stage::alone(project, given)?;
-        Ok(Answer::yes_if(round(project, &mut stage).await?))
+async fn once(project: &Project, overrides: Overrides) -> Result<Outcome, CommandError> {
+    let mut signals = ShutdownSignals::for_terminal();
+    let result = async {
+        let mut loader = Loader::new(project, overrides)?;
+        Ok(Outcome::success_if(build_and_load(project, &mut loader).await?))
     };
     tokio::select! {
-        ended = round => ended,
-        () = stops.next() => Ok(Answer::No),
+        result = result => result,
+        () = signals.next() => Ok(Outcome::Negative),
     }
 }
 
-/// Builds and loads, and says how that went.
-async fn round(project: &Project, stage: &mut Stage) -> Result<bool, Failure> {
+/// Builds and loads the component, and prints the result. Returns whether there was no problem.
+async fn build_and_load(project: &Project, loader: &mut Loader) -> Result<bool, CommandError> {
     let began = Instant::now();
     if let Err(error) = build(project).await {
         out::note(&format!("larder: {error}"));
         return Ok(false);
     }
     let built = began.elapsed();
-    match stage.load(project).await {
-        Ok(loaded) => report::say(&project.name, built, began.elapsed(), &loaded),
+    match loader.load(project).await {
+        Ok(loaded) => report::print(&project.name, built, began.elapsed(), &loaded),
         Err(error) => {
             out::note(&format!("larder: {error}"));
             Ok(false)
@@ -112,66 +114,72 @@ async fn round(project: &Project, stage: &mut Stage) -> Result<bool, Failure> {
     }
 }
 
-/// Round after round, until somebody stops it.
-async fn follow(project: &Project, stage: &mut Stage) -> Result<Answer, Failure> {
+/// Builds and loads after every change. Only errors end it.
+async fn follow(project: &Project, loader: &mut Loader) -> Result<Outcome, CommandError> {
     let mut sources = Sources::new(project);
-    let mut base = sources.look()?;
-    let mut outrun = 0;
+    let mut base = sources.snapshot()?;
+    let mut interruptions = 0;
     loop {
-        if !config::project(&project.folder).is_ok_and(|now| now == *project) {
-            out::note(&format!("larder: {} is not what it was; start `larder dev` anew", config::PROJECT));
+        if !config::load_project(&project.folder).is_ok_and(|now| now == *project) {
+            out::note(&format!("larder: {} has changed; restart `larder dev`", config::PROJECT_FILE));
         }
         out::note(&format!("larder: building {}", project.name));
         tokio::select! {
-            ended = round(project, stage) => {
+            ended = build_and_load(project, loader) => {
                 ended?;
             }
-            edited = sources.edited(&base), if outrun < ENOUGH => {
+            edited = sources.wait_for_edit(&base), if interruptions < MAX_INTERRUPTIONS => {
                 edited?;
-                out::note("larder: changed while it was built; once more");
+                out::note("larder: files changed during the build; building again");
             }
         }
-        let now = sources.look()?;
-        if now == base || outrun >= ENOUGH {
+        let now = sources.snapshot()?;
+        if now == base || interruptions >= MAX_INTERRUPTIONS {
             if now != base {
                 out::note(&format!(
-                    "larder: {} changed during this one as well; the next one is after the next save",
+                    "larder: {} changed during this build as well; the next build starts after the next save",
                     sources::difference(&now, &base)
                 ));
             }
-            base = sources.changed(&now).await?;
-            outrun = 0;
+            base = sources.wait_for_change(&now).await?;
+            interruptions = 0;
             continue;
         }
-        outrun += 1;
-        if outrun == OUTRUN {
-            out::note(&restless(&now, &base));
+        interruptions += 1;
+        if interruptions == INTERRUPTIONS_BEFORE_WARNING {
+            out::note(&interruption_warning(&now, &base));
         }
-        base = if outrun < ENOUGH { now } else { calm(&mut sources).await? };
+        base = if interruptions < MAX_INTERRUPTIONS { now } else { wait_until_idle(&mut sources).await? };
     }
 }
 
-/// Builds that never end before the next save would show nothing: the next one is made of what is there at last.
-async fn calm(sources: &mut Sources) -> Result<Snapshot, Failure> {
+/// Waits until the files stop changing. Otherwise a build that takes longer than the time between two saves
+/// would never finish.
+async fn wait_until_idle(sources: &mut Sources) -> Result<Snapshot, CommandError> {
     out::note(&format!(
-        "larder: files changed during each of the last {ENOUGH} builds; the next one is when they are at rest"
+        "larder: files changed during each of the last {MAX_INTERRUPTIONS} builds; \
+         waiting until they stop changing"
     ));
-    sources.at_rest().await
+    sources.wait_until_idle().await
 }
 
-fn restless(now: &Snapshot, base: &Snapshot) -> String {
+fn interruption_warning(now: &Snapshot, base: &Snapshot) -> String {
     let file = sources::difference(now, base);
     format!(
-        "larder: {file} changed during each of the last builds; if the build writes it, put it under `ignore` in {}",
-        config::PROJECT
+        "larder: {file} changed during each of the last builds; if the build writes it, add it to `ignore` in {}",
+        config::PROJECT_FILE
     )
 }
 
-/// Why a component that was built is not loaded.
+/// Why the output of a build was not loaded.
 #[derive(Debug, thiserror::Error)]
 enum LoadError {
-    #[error("the build made no {}: {error}; is `component` in {} right?", path.display(), config::PROJECT)]
-    Unbuilt { path: PathBuf, error: std::io::Error },
+    #[error(
+        "the build did not create {}: {error}; check `component` in {}",
+        path.display(),
+        config::PROJECT_FILE
+    )]
+    NoComponent { path: PathBuf, error: std::io::Error },
     #[error("cannot read {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: std::io::Error },
     #[error("{0}")]
@@ -180,6 +188,6 @@ enum LoadError {
     Disk(#[from] crate::author::DiskError),
     #[error("{0}")]
     Run(#[from] app::RunError),
-    #[error("it was not loaded within {0:?}")]
-    Late(std::time::Duration),
+    #[error("the component was not loaded within {0:?}")]
+    TimedOut(std::time::Duration),
 }

@@ -1,106 +1,107 @@
-//! `larder inspect`: what a component is, what it imports, and what it offers when it runs without any grant.
+//! `larder inspect`: shows what a component imports and requests, and what it offers without any grant.
 
-mod anatomy;
-mod show;
+mod component_info;
+mod render;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::check::asks::{Asks, of_file};
-use super::failure::Failure;
-use super::team::OfTeam;
-use super::{Answer, alone, log, out};
+use super::check::grants::{GrantReport, of_file};
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{Outcome, log, out, temp_plugins};
 use crate::app::{App, Provider};
 use crate::config::{self, Overrides};
 use crate::name::Digest;
-use anatomy::Anatomy;
+use component_info::ComponentInfo;
 
-/// Says what a component is, what it asks for and what it offers
+/// Show what a component imports, requests and offers
 ///
-/// It is run for that, under the default limits and without any grant.
+/// Runs the component with the default limits and without any grant.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if the component would be rejected.")]
 pub(super) struct Inspect {
     /// The component
     #[arg(value_name = "FILE.wasm")]
     file: PathBuf,
-    /// Say what it would be given of what it asks for, by this configuration
+    /// Show which of its requests this configuration would grant
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    team: OfTeam,
+    team: TeamArg,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What was found.
+/// The results, as printed with `--json`.
 #[derive(Debug, Serialize)]
 struct Findings {
     file: String,
     size: u64,
     digest: String,
     #[serde(flatten)]
-    anatomy: Anatomy,
-    /// None where it was rejected.
+    info: ComponentInfo,
+    /// None if it was rejected.
     offers: Option<Provider>,
     rejected: Option<String>,
-    /// What the file beside it asks for, and what it is given of that. None where it asks for nothing.
-    asks: Option<Asks>,
-    /// Whether a configuration was named, which says what it is given.
+    /// What its NAME.toml requests, and which of that is granted. None if it requests nothing.
+    grants: Option<GrantReport>,
+    /// Whether a configuration was given, which determines what is granted.
     #[serde(skip)]
     configured: bool,
 }
 
 impl Inspect {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let configured = self.config.is_some() || self.team.team.is_some();
-        let asks = asks(&self.file, self.config, self.team, configured)?;
+        let grants = grants(&self.file, self.config, self.team, configured)?;
         let path = self.file;
-        let bytes = std::fs::read(&path).map_err(|error| Failure::Input { path: path.clone(), error })?;
+        let bytes =
+            std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?;
         let (offers, rejected) = run_alone(&path, &bytes).await?;
         let findings = Findings {
             file: path.display().to_string(),
             size: bytes.len() as u64,
             digest: format!("sha256:{}", Digest::of(&bytes)),
-            anatomy: Anatomy::of(&bytes),
+            info: ComponentInfo::of(&bytes),
             offers,
             rejected,
-            asks,
+            grants,
             configured,
         };
         match self.json {
             true => out::json(&findings)?,
-            false => out::text(&show::show(&findings, out::colour()))?,
+            false => out::text(&render::render(&findings, out::colour()))?,
         }
-        Ok(Answer::yes_if(findings.rejected.is_none()))
+        Ok(Outcome::success_if(findings.rejected.is_none()))
     }
 }
 
-/// Where no configuration is named there is none: it only asks.
-fn asks(
+/// Returns the grant report. Without a configuration it only contains requests.
+fn grants(
     file: &Path,
     config: Option<PathBuf>,
-    team: OfTeam,
+    team: TeamArg,
     configured: bool,
-) -> Result<Option<Asks>, Failure> {
+) -> Result<Option<GrantReport>, CommandError> {
     let config = match configured {
         true => {
             let overrides = Overrides { config, team: team.team, ..Overrides::default() };
             config::load(&overrides)?.over_stdio()?
         }
-        false => config::bare(file.parent().unwrap_or(Path::new(".")), &Overrides::default())?,
+        false => config::without_file(file.parent().unwrap_or(Path::new(".")), &Overrides::default())?,
     };
-    let team = config.local.teams.iter().find_map(|team| config.teams.get(team));
+    let team = config.local_caller.teams.iter().find_map(|team| config.teams.get(team));
     Ok(team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten())
 }
 
-/// Loads it in the same way as `larder serve` would, in a folder of its own.
-async fn run_alone(path: &Path, bytes: &[u8]) -> Result<(Option<Provider>, Option<String>), Failure> {
-    let folder = alone::folder(path, bytes)?;
-    let config = config::bare(folder.path(), &Overrides::default())?;
+/// Loads a component as `larder serve` would, in a temporary folder.
+async fn run_alone(path: &Path, bytes: &[u8]) -> Result<(Option<Provider>, Option<String>), CommandError> {
+    let folder = temp_plugins::create(path, bytes)?;
+    let config = config::without_file(folder.path(), &Overrides::default())?;
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
     let served = app.served();

@@ -1,47 +1,47 @@
-//! `larder list`: the resources, page after page.
+//! `larder list`: the resources of a server or a folder.
 
 use clap::Args;
 use serde_json::{Number, json};
 
-use super::failure::Failure;
-use super::narrow::Narrow;
-use super::reach::Reach;
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::filter::FilterArgs;
+use super::paging::all_items;
 use super::table::{self, Table};
-use super::walk::walk;
-use super::{Answer, out};
+use super::{Outcome, out};
 use crate::client::{Filter, Resource};
 
-/// Lists the resources of a server, or of a folder of components
+/// List the resources of a server or of a plugins folder
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What a server rejects or holds back is in no list of a client: `larder status` says it."
+    after_help = "Rejected components and those that wait for approval are not listed: see `larder status`."
 )]
 pub(super) struct List {
-    /// At most this many
+    /// The maximum number of resources
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    narrow: Narrow,
+    filter: FilterArgs,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl List {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.of_team_listed(self.narrow.team.as_deref()).connect().await?;
-        let (filter, limit) = (Filter::from(self.narrow), self.limit.unwrap_or(usize::MAX));
-        let resources = walk(limit, async |from| reached.client.resources(&filter, from).await).await;
-        reached.end().await;
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let mut connection = self.connection.with_team_filter(self.filter.team.as_deref()).connect().await?;
+        let (filter, limit) = (Filter::from(self.filter), self.limit.unwrap_or(usize::MAX));
+        let resources = all_items(limit, async |from| connection.client.resources(&filter, from).await).await;
+        connection.end().await;
         let resources = resources?;
         match self.json {
             true => out::json(&json!({ "resources": resources }))?,
             false if resources.is_empty() => out::note("no resources"),
             false => out::text(&show(&resources).show(out::colour()))?,
         }
-        Ok(Answer::Yes)
+        Ok(Outcome::Success)
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_a_table() {
+    fn prints_a_table() {
         let resources: Vec<Resource> = serde_json::from_value(json!([
             { "uri": "file:///a.md", "name": "a.md", "title": "A", "mimeType": "text/markdown", "size": 2048 },
             { "uri": "memo:b", "name": "b\u{202e}" },

@@ -1,29 +1,29 @@
-//! `larder new`: a small provider, to be changed into one's own.
+//! `larder new`: creates a provider project.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::failure::Failure;
-use super::{Answer, out};
-use crate::author::{self, Kit};
+use super::error::CommandError;
+use super::{Outcome, out};
+use crate::author::{self, ProjectLanguage};
 
-/// Begins a provider: a small one that builds and is tested
+/// Create a provider project with a working example and a test
 #[derive(Debug, Args)]
 #[command(after_help = "Example: larder new notes --lang rust && larder dev notes")]
 pub(super) struct New {
-    /// What it is called: lower-case letters, digits and `-`
+    /// The name: lower-case letters, digits and `-`
     name: String,
-    /// The language it is written in
+    /// The programming language
     #[arg(long = "lang", value_name = "LANGUAGE")]
-    language: Lang,
-    /// The folder to make [default: the name, in the working directory]
+    language: LanguageArg,
+    /// The folder to create [default: the name, in the working directory]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Lang {
+enum LanguageArg {
     Rust,
     Python,
     #[value(alias = "js")]
@@ -33,26 +33,26 @@ enum Lang {
 }
 
 impl New {
-    pub(super) fn run(self) -> Result<Answer, Failure> {
+    pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let folder = self.path.unwrap_or_else(|| PathBuf::from(&self.name));
         author::scaffold(self.language.into(), &self.name, &folder)?;
         let folder = folder.display();
         out::note(&format!(
-            "{folder} is a provider now; its README.md has the three commands to tools, build and use"
+            "created {folder}; its README.md has the commands to install the tools, build and deploy"
         ));
-        out::note(&format!("`larder dev {folder}` builds it on every save, and serves it"));
-        Ok(Answer::Yes)
+        out::note(&format!("run `larder dev {folder}` to build it on every save and serve it"));
+        Ok(Outcome::Success)
     }
 }
 
-impl From<Lang> for Kit {
-    fn from(lang: Lang) -> Self {
-        match lang {
-            Lang::Rust => Self::Rust,
-            Lang::Python => Self::Python,
-            Lang::Javascript => Self::JavaScript,
-            Lang::Go => Self::Go,
-            Lang::C => Self::C,
+impl From<LanguageArg> for ProjectLanguage {
+    fn from(language: LanguageArg) -> Self {
+        match language {
+            LanguageArg::Rust => Self::Rust,
+            LanguageArg::Python => Self::Python,
+            LanguageArg::Javascript => Self::JavaScript,
+            LanguageArg::Go => Self::Go,
+            LanguageArg::C => Self::C,
         }
     }
 }

@@ -1,18 +1,18 @@
-//! The way to stdout and stderr. Nothing here panics when a pipe is closed.
+//! Output to stdout and stderr. Does not panic on a closed pipe.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
-use super::clean;
+use super::sanitize;
 use crate::config;
 
-/// Whether a person looks at the answer.
+/// Returns whether stdout is a terminal.
 pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether the answer may have colours.
+/// Returns whether output may be coloured.
 pub(super) fn colour() -> bool {
     is_terminal() && config::allows_colour()
 }
@@ -27,14 +27,14 @@ pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
-/// For scripts; the escapes of JSON keep a terminal safe, too.
+/// Prints JSON. Escapes control characters, so that it is safe on a terminal.
 pub(super) fn json<T: Serialize>(value: &T) -> io::Result<()> {
     let json = serde_json::to_string_pretty(value)?;
-    // Line breaks of the layout stay; those inside a text have been escaped before.
-    text(&format!("{}\n", clean::lines(&json)))
+    // Line breaks of the layout stay; those in strings are escaped already.
+    text(&format!("{}\n", sanitize::lines(&json)))
 }
 
-/// A line for people, beside the answer.
+/// Prints a line to stderr.
 pub(super) fn note(line: &str) {
-    _ = writeln!(io::stderr(), "{}", clean::line(line));
+    _ = writeln!(io::stderr(), "{}", sanitize::line(line));
 }

@@ -1,82 +1,83 @@
-//! `larder read`: what a URI holds, to stdout or into a file.
+//! `larder read`: reads a resource to stdout or into a file.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::failure::Failure;
-use super::reach::Reach;
-use super::team::OfTeam;
-use super::{Answer, clean, out};
-use crate::client::{Content, Progress, Reading};
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{Outcome, out, sanitize};
+use crate::client::{Content, Progress, ReadResult};
 
-/// Reads a resource: its text, or its bytes as they are
+/// Read a resource and print its content unchanged
 #[derive(Debug, Args)]
 pub(super) struct Read {
-    /// The resource
+    /// The URI of the resource
     uri: String,
-    /// Write it to this file
+    /// Write the content to this file
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
-    /// The version that you have already: if it is still the current one, nothing is written but a note
+    /// The version that you have already; if it is the current one, only a note is printed
     #[arg(long = "version", value_name = "VERSION")]
-    held: Option<String>,
-    /// Say on stderr how far the server is
-    #[arg(long, conflicts_with = "held")]
+    known_version: Option<String>,
+    /// Print progress to stderr
+    #[arg(long, conflicts_with = "known_version")]
     progress: bool,
-    /// Print the whole answer as JSON, blobs in base64
+    /// Print the whole result as JSON, with blobs in base64
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    team: OfTeam,
+    team: TeamArg,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Read {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.of_team(self.team).connect().await?;
-        let reading = match &self.held {
-            Some(held) => reached.client.read_newer(&self.uri, held).await,
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let mut connection = self.connection.with_team(self.team).connect().await?;
+        let reading = match &self.known_version {
+            Some(version) => connection.client.read_if_changed(&self.uri, version).await,
             None if self.progress => {
-                reached.client.read_with_progress(&self.uri, say_progress).await.map(Some)
+                connection.client.read_with_progress(&self.uri, print_progress).await.map(Some)
             }
-            None => reached.client.read(&self.uri).await.map(Some),
+            None => connection.client.read(&self.uri).await.map(Some),
         };
-        reached.end().await;
+        connection.end().await;
         let Some(reading) = reading? else {
-            return not_modified(self.json, self.held.as_deref());
+            return not_modified(self.json, self.known_version.as_deref());
         };
         match self.output {
             _ if self.json => out::json(&reading)?,
             Some(path) => {
-                std::fs::write(&path, bytes(&reading)?).map_err(|error| Failure::File { path, error })?
+                std::fs::write(&path, bytes(&reading)?).map_err(|error| CommandError::File { path, error })?
             }
-            None if out::is_terminal() => out::text(&for_eyes(&reading.contents, out::colour()))?,
+            None if out::is_terminal() => out::text(&for_terminal(&reading.contents, out::colour()))?,
             None => out::bytes(&bytes(&reading)?)?,
         }
-        Ok(Answer::Yes)
+        Ok(Outcome::Success)
     }
 }
 
-/// It is an answer, so the exit code is 0; what is piped or written to a file stays as it was.
-fn not_modified(json: bool, held: Option<&str>) -> Result<Answer, Failure> {
+/// Reports that the known version is current. The exit code is 0, and no output file is written.
+fn not_modified(json: bool, version: Option<&str>) -> Result<Outcome, CommandError> {
     match json {
-        true => out::json(&serde_json::json!({ "notModified": true, "version": held }))?,
+        true => out::json(&serde_json::json!({ "notModified": true, "version": version }))?,
         false => out::note("not modified"),
     }
-    Ok(Answer::Yes)
+    Ok(Outcome::Success)
 }
 
-fn say_progress(progress: Progress) -> ControlFlow<()> {
+fn print_progress(progress: Progress) -> ControlFlow<()> {
     let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
-    let message = progress.message.map(|message| format!(": {}", clean::line(&message))).unwrap_or_default();
+    let message =
+        progress.message.map(|message| format!(": {}", sanitize::line(&message))).unwrap_or_default();
     out::note(&format!("{}{total}{message}", progress.progress));
     ControlFlow::Continue(())
 }
 
-fn bytes(reading: &Reading) -> Result<Vec<u8>, Failure> {
+fn bytes(reading: &ReadResult) -> Result<Vec<u8>, CommandError> {
     let mut all = Vec::new();
     for content in &reading.contents {
         all.extend(content.bytes()?);
@@ -84,19 +85,20 @@ fn bytes(reading: &Reading) -> Result<Vec<u8>, Failure> {
     Ok(all)
 }
 
-/// Several pieces get a line above each; what could steer the terminal is written out, and bytes are not shown.
-fn for_eyes(contents: &[Content], colour: bool) -> String {
+/// Formats contents for a terminal: a heading if there are several, control characters escaped, no binary
+/// content.
+fn for_terminal(contents: &[Content], colour: bool) -> String {
     let mut shown = String::new();
     for content in contents {
         if contents.len() > 1 {
             let kind = content.mime_type.as_deref().unwrap_or("no type");
-            let head = format!("── {} ({})", clean::line(&content.uri), clean::line(kind));
+            let head = format!("── {} ({})", sanitize::line(&content.uri), sanitize::line(kind));
             shown += &if colour { format!("\x1b[1m{head}\x1b[0m\n") } else { format!("{head}\n") };
         }
         match (&content.text, content.bytes()) {
-            (Some(text), _) => shown += &clean::lines(text),
+            (Some(text), _) => shown += &sanitize::lines(text),
             (None, Ok(bytes)) => {
-                shown += &format!("({} bytes; see them with `--output FILE` or a pipe)", bytes.len())
+                shown += &format!("({} bytes; use `--output FILE` or a pipe to get them)", bytes.len())
             }
             (None, Err(fault)) => shown += &format!("({fault})"),
         }
@@ -114,14 +116,14 @@ mod tests {
 
     use super::*;
 
-    fn check(contents: Value, eyes: Expect, raw: &[u8]) {
-        let reading: Reading = serde_json::from_value(json!({ "contents": contents })).unwrap();
-        eyes.assert_eq(&for_eyes(&reading.contents, false));
+    fn check(contents: Value, terminal: Expect, raw: &[u8]) {
+        let reading: ReadResult = serde_json::from_value(json!({ "contents": contents })).unwrap();
+        terminal.assert_eq(&for_terminal(&reading.contents, false));
         assert_eq!(bytes(&reading).unwrap(), raw);
     }
 
     #[test]
-    fn text_is_safe_for_eyes_and_untouched_for_pipes() {
+    fn escapes_text_for_terminals_only() {
         check(
             json!([{ "uri": "a:b", "text": "one\n\ttwo\x1b[2J" }]),
             expect![[r#"
@@ -133,14 +135,14 @@ mod tests {
         check(
             json!([{ "uri": "a:b", "blob": "AP8=" }]),
             expect![[r#"
-            (2 bytes; see them with `--output FILE` or a pipe)
+            (2 bytes; use `--output FILE` or a pipe to get them)
         "#]],
             &[0, 255],
         );
     }
 
     #[test]
-    fn several_pieces_are_told_apart() {
+    fn several_contents_get_headings() {
         let two = json!([{ "uri": "a:1", "text": "x", "mimeType": "text/plain" }, { "uri": "a:2", "blob": "/w==" }]);
         check(
             two,
@@ -148,7 +150,7 @@ mod tests {
             ── a:1 (text/plain)
             x
             ── a:2 (no type)
-            (1 bytes; see them with `--output FILE` or a pipe)
+            (1 bytes; use `--output FILE` or a pipe to get them)
         "#]],
             &[b'x', 255],
         );

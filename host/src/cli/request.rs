@@ -1,123 +1,128 @@
-//! `larder request`: a method by its name, such as no other command has, and what the server says afterwards.
+//! `larder request`: calls any method by its name, and prints the notifications that follow.
 
 use clap::Args;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
-use super::reach::Reach;
-use super::team::OfTeam;
-use super::{Answer, clean, out};
-use crate::app::Stops;
-use crate::client::{ClientError, Listening, Wanted};
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{Outcome, out, sanitize};
+use crate::app::ShutdownSignals;
+use crate::client::{ClientError, ListenTargets, ListeningClient};
 
-/// Asks by the name of a method, and prints the result as it comes, a line of JSON
+/// Call any method by its name and print the result as one line of JSON
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Where the server says no, its error is on stderr, as JSON too, and the exit code is 1. \
+    after_help = "If the server returns an error, it is printed to stderr as JSON, and the exit code is 1. \
 Example: larder request resources/get '{\"uri\": \"file:///docs/hello.md\"}'"
 )]
 pub(super) struct Request {
     /// The method, such as resources/get
     method: String,
-    /// Its parameters: an object of JSON
-    #[arg(default_value = "{}", hide_default_value = true, value_parser = object)]
+    /// The parameters, a JSON object
+    #[arg(default_value = "{}", hide_default_value = true, value_parser = parse_object)]
     params: Map<String, Value>,
-    /// Go on in a session, and print what the server says, a line of JSON for each notification, until Ctrl-C
+    /// Keep the session open and print each notification as one line of JSON, until Ctrl-C
     #[arg(long)]
     listen: bool,
-    /// End after this many notifications
+    /// Exit after this many notifications
     #[arg(long, value_name = "N", requires = "listen", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// At the end ask this with the same parameters: after resources/subscribe, resources/unsubscribe
+    /// Call this method with the same parameters at the end, such as resources/unsubscribe
     #[arg(long, value_name = "METHOD", requires = "listen")]
     then: Option<String>,
     #[command(flatten)]
-    team: OfTeam,
+    team: TeamArg,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
-fn object(text: &str) -> Result<Map<String, Value>, String> {
-    serde_json::from_str(text).map_err(|error| format!("it is not an object of JSON: {error}"))
+fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
+    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
 }
 
 impl Request {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         if self.listen {
             return self.listen().await;
         }
-        let mut reached = self.reach.of_team(self.team).connect().await?;
-        let answer = reached.client.request(&self.method, self.params).await;
-        reached.end().await;
+        let mut connection = self.connection.with_team(self.team).connect().await?;
+        let answer = connection.client.request(&self.method, self.params).await;
+        connection.end().await;
         print(answer)
     }
 
-    async fn listen(self) -> Result<Answer, Failure> {
-        let mut door = self.reach.of_team(self.team).in_session()?.door().await?;
-        door.keep_up();
-        let mut listening = door.client().await?.listen(&Wanted::default()).await?;
-        let answer = talk(&mut listening, &self.method, self.params, self.count, self.then.as_deref()).await;
+    async fn listen(self) -> Result<Outcome, CommandError> {
+        let mut factory = self.connection.with_team(self.team).with_session()?.client_factory().await?;
+        factory.follow_changes();
+        let mut listening = factory.client().await?.listen(&ListenTargets::default()).await?;
+        let answer =
+            call_and_listen(&mut listening, &self.method, self.params, self.count, self.then.as_deref())
+                .await;
         listening.close().await;
-        door.end().await;
+        factory.end().await;
         answer
     }
 }
 
-async fn talk(
-    listening: &mut Listening,
+async fn call_and_listen(
+    listening: &mut ListeningClient,
     method: &str,
     params: Map<String, Value>,
     count: Option<u64>,
     then: Option<&str>,
-) -> Result<Answer, Failure> {
+) -> Result<Outcome, CommandError> {
     let answer = listening.request(method, params.clone()).await;
-    // From before it is printed: who sees it may ask this to stop.
-    let mut stops = Stops::new();
-    if print(answer)? == Answer::No {
-        return Ok(Answer::No);
+    // Signals are handled before the answer is printed, since scripts may send one after it.
+    let mut signals = ShutdownSignals::new();
+    if print(answer)? == Outcome::Negative {
+        return Ok(Outcome::Negative);
     }
-    let goes_on = tokio::select! {
-        heard = hear(listening, count) => heard?,
-        () = stops.next() => true,
+    let is_open = tokio::select! {
+        is_open = print_notifications(listening, count) => is_open?,
+        () = signals.next() => true,
     };
     match then {
-        _ if !goes_on => Ok(Answer::No),
+        _ if !is_open => Ok(Outcome::Negative),
         Some(then) => print(listening.request(then, params).await),
-        None => Ok(Answer::Yes),
+        None => Ok(Outcome::Success),
     }
 }
 
-/// False if the server ended it.
-async fn hear(listening: &mut Listening, count: Option<u64>) -> Result<bool, Failure> {
-    let mut left = count;
-    while left != Some(0) {
-        let Some(said) = listening.said().await? else {
-            out::note("larder: the server ended it");
+/// Prints notifications, up to `count`. Returns false if the server ended the stream.
+async fn print_notifications(
+    listening: &mut ListeningClient,
+    count: Option<u64>,
+) -> Result<bool, CommandError> {
+    let mut remaining = count;
+    while remaining != Some(0) {
+        let Some(notification) = listening.next_notification().await? else {
+            out::note("larder: the server ended the stream");
             return Ok(false);
         };
-        out::text(&line(&json!(said).to_string()))?;
-        left = left.map(|left| left - 1);
+        out::text(&line(&json!(notification).to_string()))?;
+        remaining = remaining.map(|remaining| remaining - 1);
     }
     Ok(true)
 }
 
-fn print(answer: Result<Box<RawValue>, ClientError>) -> Result<Answer, Failure> {
+fn print(answer: Result<Box<RawValue>, ClientError>) -> Result<Outcome, CommandError> {
     match answer {
         Ok(result) => out::text(&line(result.get()))?,
-        // Whole, since what belongs to it may be what was asked for.
-        Err(ClientError::Refused(refusal)) => {
-            out::note(&json!(refusal).to_string());
-            return Ok(Answer::No);
+        // The whole error object, because scripts may need its data.
+        Err(ClientError::Rpc(error)) => {
+            out::note(&json!(error).to_string());
+            return Ok(Outcome::Negative);
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Answer::Yes)
+    Ok(Outcome::Success)
 }
 
-/// Line breaks can stand between the words of JSON only, so it stays the same.
+/// Puts JSON on one line. Its line breaks are whitespace between tokens, since those in strings are escaped.
 fn line(json: &str) -> String {
-    format!("{}\n", clean::line(json))
+    format!("{}\n", sanitize::line(json))
 }
 
 #[cfg(test)]
@@ -125,15 +130,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_an_object() {
-        assert_eq!(object(r#"{"uri":"a:b"}"#).unwrap()["uri"], "a:b");
+    fn parameters_must_be_an_object() {
+        assert_eq!(parse_object(r#"{"uri":"a:b"}"#).unwrap()["uri"], "a:b");
         for wrong in ["", "a:b", "[]", "null", "{} {}"] {
-            assert!(object(wrong).unwrap_err().starts_with("it is not an object of JSON: "), "{wrong}");
+            assert!(parse_object(wrong).unwrap_err().starts_with("not a JSON object: "), "{wrong}");
         }
     }
 
     #[test]
-    fn an_answer_is_one_line_however_it_was_written() {
+    fn prints_results_on_one_line() {
         let answer = "{\n  \"a\": \"b\u{202e}\\n\",\r\n\t\"c\": 1.50\n}";
         let shown = line(answer);
         assert_eq!((shown.lines().count(), shown.contains('\u{202e}')), (1, false));

@@ -1,11 +1,11 @@
-//! Columns for people. Every cell is cleaned on its way in.
+//! Tables for terminals. All cells are sanitized.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::clean;
+use super::sanitize;
 
-/// Wider than names that anyone wants in a column.
-const WIDEST: usize = 48;
+/// The maximum width of all columns but the first.
+const MAX_WIDTH: usize = 48;
 
 #[derive(Debug)]
 pub(super) struct Table<const N: usize> {
@@ -18,12 +18,12 @@ impl<const N: usize> Table<N> {
         Self { head, rows: Vec::new() }
     }
 
-    /// The first cell is what a person copies, so it is never cut.
+    /// Adds a row. The first cell is not truncated, because users copy it.
     pub(super) fn row(&mut self, cells: [&str; N]) {
         let mut first = true;
         self.rows.push(cells.map(|cell| {
-            let cell = clean::line(cell);
-            if std::mem::take(&mut first) { cell.into_owned() } else { cut(&cell) }
+            let cell = sanitize::line(cell);
+            if std::mem::take(&mut first) { cell.into_owned() } else { truncate(&cell) }
         }));
     }
 
@@ -51,19 +51,19 @@ fn line(cells: &[String], widths: &[usize]) -> String {
     out
 }
 
-fn cut(text: &str) -> String {
-    if text.width() <= WIDEST {
+fn truncate(text: &str) -> String {
+    if text.width() <= MAX_WIDTH {
         return text.to_owned();
     }
     let mut width = 1;
     let fits = |c: &char| {
         width += c.width().unwrap_or(0);
-        width <= WIDEST
+        width <= MAX_WIDTH
     };
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// Bytes, as people read them.
+/// Formats a number of bytes with a unit.
 pub(super) fn bytes(count: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.into_iter().find(|(unit, _)| count >= *unit) {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_and_clean() {
+    fn aligns_and_sanitizes_columns() {
         let mut table = Table::new(["URI", "NAME", "SIZE"]);
         table.row(["file:///a", "漢字", "12 B"]);
         table.row(["file:///longer", "evil\x1b[2J\nname", ""]);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_a_unit() {
+    fn formats_bytes_with_a_unit() {
         assert_eq!(
             [0, 1023, 1024, 1536 << 10, 5 << 30].map(bytes),
             ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "5.0 GiB"]

@@ -1,41 +1,42 @@
-//! `larder templates`: the families of resources.
+//! `larder templates`: the resource templates of a server or a folder.
 
 use clap::Args;
 use serde_json::json;
 
-use super::failure::Failure;
-use super::narrow::Narrow;
-use super::reach::Reach;
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::filter::FilterArgs;
+use super::paging::all_items;
 use super::table::Table;
-use super::walk::walk;
-use super::{Answer, out};
+use super::{Outcome, out};
 use crate::client::{Filter, ResourceTemplate};
 
-/// Lists the templates of a server, or of a folder of components
+/// List the resource templates of a server or of a plugins folder
 #[derive(Debug, Args)]
 pub(super) struct Templates {
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    narrow: Narrow,
+    filter: FilterArgs,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
 impl Templates {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let mut reached = self.reach.of_team_listed(self.narrow.team.as_deref()).connect().await?;
-        let filter = Filter::from(self.narrow);
-        let templates = walk(usize::MAX, async |from| reached.client.templates(&filter, from).await).await;
-        reached.end().await;
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let mut connection = self.connection.with_team_filter(self.filter.team.as_deref()).connect().await?;
+        let filter = Filter::from(self.filter);
+        let templates =
+            all_items(usize::MAX, async |from| connection.client.templates(&filter, from).await).await;
+        connection.end().await;
         let templates = templates?;
         match self.json {
             true => out::json(&json!({ "resourceTemplates": templates }))?,
             false if templates.is_empty() => out::note("no templates"),
             false => out::text(&show(&templates).show(out::colour()))?,
         }
-        Ok(Answer::Yes)
+        Ok(Outcome::Success)
     }
 }
 

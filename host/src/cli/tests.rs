@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// The first line of what is said about a command line; "fine" for one that can be run.
+/// Compares the first line of the error for a command line, or "fine" if it is valid.
 fn check(line: &str, expected: Expect) {
     let shown = match Cli::try_parse_from(std::iter::once("larder").chain(line.split_whitespace())) {
         Ok(_) => "fine".to_owned(),
@@ -12,12 +12,12 @@ fn check(line: &str, expected: Expect) {
 }
 
 #[test]
-fn the_definition_is_consistent() {
+fn definition_is_consistent() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn command_lines_that_can_be_run() {
+fn accepts_valid_command_lines() {
     for line in [
         "serve",
         "serve --config x.toml --plugins p --listen localhost:0",
@@ -51,7 +51,7 @@ fn command_lines_that_can_be_run() {
 }
 
 #[test]
-fn command_lines_that_cannot() {
+fn rejects_invalid_command_lines() {
     check(
         "serve --listen 7878",
         expect![[
@@ -73,7 +73,7 @@ fn command_lines_that_cannot() {
     );
     check(
         "complete t v p --with x",
-        expect!["error: invalid value 'x' for '--with <NAME=VALUE>': write a name, `=` and a value"],
+        expect!["error: invalid value 'x' for '--with <NAME=VALUE>': write NAME=VALUE"],
     );
     check("watch", expect!["error: the following required arguments were not provided:"]);
     check(
@@ -83,7 +83,7 @@ fn command_lines_that_cannot() {
     check(
         "request ping []",
         expect![
-            "error: invalid value '[]' for '[PARAMS]': it is not an object of JSON: invalid type: sequence, expected a map at line 1 column 0"
+            "error: invalid value '[]' for '[PARAMS]': not a JSON object: invalid type: sequence, expected a map at line 1 column 0"
         ],
     );
     check("request a/b --count 1", expect!["error: the following required arguments were not provided:"]);
@@ -102,19 +102,19 @@ fn command_lines_that_cannot() {
 }
 
 #[test]
-fn exit_codes_tell_no_from_wrong() {
-    let code = |failure: Failure| format!("{:?}", conclude(Err(failure)));
+fn exit_codes_distinguish_negative_results_from_wrong_usage() {
+    let code = |error: CommandError| format!("{:?}", exit_code(Err(error)));
     let of = |code: u8| format!("{:?}", ExitCode::from(code));
     let bad_url = crate::client::ClientError::BadUrl("x".into());
     assert_eq!(code(bad_url.into()), of(64));
     assert_eq!(code(crate::client::ClientError::Closed.into()), of(1));
-    assert_eq!(code(Failure::Output(io::ErrorKind::BrokenPipe.into())), of(0));
-    assert_eq!(code(Failure::Output(io::ErrorKind::StorageFull.into())), of(1));
-    assert_eq!(format!("{:?}", conclude(Ok(Answer::No))), of(1));
+    assert_eq!(code(CommandError::Output(io::ErrorKind::BrokenPipe.into())), of(0));
+    assert_eq!(code(CommandError::Output(io::ErrorKind::StorageFull.into())), of(1));
+    assert_eq!(format!("{:?}", exit_code(Ok(Outcome::Negative))), of(1));
 }
 
 #[test]
-fn there_is_a_script_for_every_shell() {
+fn generates_a_completion_script_for_every_shell() {
     use clap::ValueEnum as _;
     for shell in clap_complete::Shell::value_variants() {
         let mut script = Vec::new();

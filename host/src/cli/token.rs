@@ -1,20 +1,20 @@
-//! `larder token new`: makes a bearer token, and the lines by which a server knows it.
+//! `larder token new`: creates a bearer token and its configuration.
 
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::failure::Failure;
-use super::{Answer, out};
+use super::error::CommandError;
+use super::{Outcome, out};
 use crate::config;
 use crate::endpoint::auth::mint;
 use crate::name::{Digest, TeamName};
 
-/// The last second that has a date.
-const LAST: u64 = 253_402_300_799;
+/// The last second of the year 9999, which is the last one that RFC 3339 can represent.
+const MAX_EXPIRY: u64 = 253_402_300_799;
 
-/// Makes bearer tokens for those who may ask
+/// Create bearer tokens for clients
 #[derive(Debug, Args)]
 pub(super) struct Token {
     #[command(subcommand)]
@@ -26,72 +26,74 @@ enum Command {
     New(New),
 }
 
-/// Makes a token, shows it once, and shows the lines for larder.toml
+/// Create a token and print it once, with the lines for larder.toml
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Nothing is written anywhere: paste the lines into larder.toml, which takes effect without a \
-restart, and give the token to its holder, for LARDER_TOKEN or --token-file. The server keeps the digest only. \
-To replace a token, add another one under the same name, and take the old lines out once nobody uses it."
+    after_help = "Nothing is stored. Paste the lines into larder.toml, which takes effect without a restart, \
+and give the token to its holder, who passes it in LARDER_TOKEN or --token-file. The server knows only the \
+digest. To replace a token, add a new one with the same name, and remove the old lines when it is unused."
 )]
 struct New {
-    /// Who will have it; providers and logs see this name
-    #[arg(long, default_value = "token", value_parser = name)]
+    /// The name of the holder, visible to providers and in logs
+    #[arg(long, default_value = "token", value_parser = parse_name)]
     name: String,
-    /// A team whose resources it shows; may be repeated [default: the only team, or `default`]
-    #[arg(long = "team", value_name = "TEAM", value_parser = team)]
+    /// A team whose resources the token gives access to; can be repeated [default: the only team, or
+    /// `default`]
+    #[arg(long = "team", value_name = "TEAM", value_parser = parse_team)]
     teams: Vec<TeamName>,
-    /// What providers are told that its holder may do; may be repeated
-    #[arg(long = "scope", value_name = "SCOPE", value_parser = scope)]
+    /// A scope that providers see; can be repeated
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = parse_scope)]
     scopes: Vec<String>,
-    /// In what time it ends, such as 90d
-    #[arg(long, value_name = "TIME", value_parser = expires)]
+    /// The time until the token expires, such as 90d
+    #[arg(long, value_name = "TIME", value_parser = parse_expiry)]
     expires: Option<SystemTime>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-// What the configuration would refuse is refused here.
+// The same validation as in the configuration.
 
-fn name(text: &str) -> Result<String, String> {
-    config::token_name(text).map(|()| text.to_owned())
+fn parse_name(text: &str) -> Result<String, String> {
+    config::validate_token_name(text).map(|()| text.to_owned())
 }
 
-fn scope(text: &str) -> Result<String, String> {
-    config::scope(text).map(|()| text.to_owned())
+fn parse_scope(text: &str) -> Result<String, String> {
+    config::validate_scope(text).map(|()| text.to_owned())
 }
 
-fn team(text: &str) -> Result<TeamName, String> {
+fn parse_team(text: &str) -> Result<TeamName, String> {
     TeamName::parse(text).map_err(|bad| bad.to_string())
 }
 
-fn expires(text: &str) -> Result<SystemTime, String> {
+fn parse_expiry(text: &str) -> Result<SystemTime, String> {
     let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if time.is_zero() {
-        return Err("it would have ended already: write a time such as 90d".into());
+        return Err("the time must not be zero: write a time such as 90d".into());
     }
     let at = SystemTime::now().checked_add(time);
-    let at = at.filter(|at| at.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|at| at.as_secs() <= LAST));
-    at.ok_or_else(|| "that is after the year 9999: leave it out for a token that does not end".into())
+    let at =
+        at.filter(|at| at.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|at| at.as_secs() <= MAX_EXPIRY));
+    at.ok_or_else(|| "that is after the year 9999: omit the option for a token that does not expire".into())
 }
 
 impl Token {
-    pub(super) fn run(self) -> Result<Answer, Failure> {
+    pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let Command::New(new) = self.command;
         let token = mint()?;
         let expires = new.expires.map(|at| humantime::format_rfc3339_seconds(at).to_string());
-        let shown = new.show(&token, expires.as_deref());
+        let json = new.json(&token, expires.as_deref());
         match new.json {
-            true => out::json(&shown)?,
-            false => out::text(&format!("{token}\n\n{}", new.lines(&token, expires.as_deref())))?,
+            true => out::json(&json)?,
+            false => out::text(&format!("{token}\n\n{}", new.toml(&token, expires.as_deref())))?,
         }
-        Ok(Answer::Yes)
+        Ok(Outcome::Success)
     }
 }
 
 impl New {
-    fn show(&self, token: &str, expires: Option<&str>) -> serde_json::Value {
-        // Whether there is a team `default` is not known here: unless it is said, the file decides.
+    fn json(&self, token: &str, expires: Option<&str>) -> serde_json::Value {
+        // Without `--team` the key is omitted, because this command does not know which teams the server has.
         let teams: Option<Vec<_>> = Some(self.teams.iter().map(TeamName::as_str).collect())
             .filter(|teams: &Vec<_>| !teams.is_empty());
         let digest = format!("sha256:{}", Digest::of(token.as_bytes()));
@@ -101,12 +103,13 @@ impl New {
         })
     }
 
-    /// JSON's texts and lists are TOML's as well, but for a dollar sign, which would begin a variable.
-    fn lines(&self, token: &str, expires: Option<&str>) -> String {
-        let shown = self.show(token, None);
-        let line = |key: &&str| format!("{key} = {}\n", shown[key].to_string().replace('$', "$$"));
+    /// Returns the lines for larder.toml. Strings and lists have the same syntax in JSON and TOML, but a
+    /// dollar sign must be escaped, because it begins a variable.
+    fn toml(&self, token: &str, expires: Option<&str>) -> String {
+        let json = self.json(token, None);
+        let line = |key: &&str| format!("{key} = {}\n", json[key].to_string().replace('$', "$$"));
         let keys = ["name", "digest", "teams", "scopes"];
-        let keys: String = keys.iter().filter(|key| !shown[**key].is_null()).map(line).collect();
+        let keys: String = keys.iter().filter(|key| !json[**key].is_null()).map(line).collect();
         let expires = expires.map(|at| format!("expires = {at}\n")).unwrap_or_default();
         format!("[[auth.tokens]]\n{keys}{expires}")
     }
@@ -119,10 +122,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_are_what_the_file_wants() {
+    fn prints_valid_configuration() {
         let new = New {
             name: "Ann's \"$HOME\" laptop".into(),
-            teams: vec![team("kitchen").unwrap()],
+            teams: vec![parse_team("kitchen").unwrap()],
             scopes: vec!["docs:read".into()],
             expires: None,
             json: false,
@@ -135,23 +138,23 @@ mod tests {
             scopes = ["docs:read"]
             expires = 2027-01-31T00:00:00Z
         "#]]
-        .assert_eq(&new.lines("x", Some("2027-01-31T00:00:00Z")));
-        let of_the_usual = New { teams: vec![], ..new };
-        assert!(!of_the_usual.lines("x", None).contains("teams"));
+        .assert_eq(&new.toml("x", Some("2027-01-31T00:00:00Z")));
+        let without_teams = New { teams: vec![], ..new };
+        assert!(!without_teams.toml("x", None).contains("teams"));
     }
 
     #[test]
-    fn what_the_file_would_refuse_is_refused() {
+    fn rejects_what_the_configuration_rejects() {
         for bad in ["", "a\nb", &"x".repeat(101)] {
-            assert!(name(bad).is_err(), "{bad:?}");
+            assert!(parse_name(bad).is_err(), "{bad:?}");
         }
         for bad in ["", "a b", "\"", "ä"] {
-            assert!(scope(bad).is_err(), "{bad:?}");
+            assert!(parse_scope(bad).is_err(), "{bad:?}");
         }
         for bad in ["", "90", "0s", "10000y", "99999999999999y", "584554049253y"] {
-            assert!(expires(bad).is_err(), "{bad:?}");
+            assert!(parse_expiry(bad).is_err(), "{bad:?}");
         }
-        assert!(name("Ann's \"$HOME\" laptop").is_ok() && scope("docs:read").is_ok());
-        assert!(expires("90d").is_ok() && expires("5000y").is_ok());
+        assert!(parse_name("Ann's \"$HOME\" laptop").is_ok() && parse_scope("docs:read").is_ok());
+        assert!(parse_expiry("90d").is_ok() && parse_expiry("5000y").is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! `larder watch`: one line for each update, as it comes, until somebody has seen enough.
+//! `larder watch`: prints one line per update until it is interrupted.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -7,105 +7,109 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde_json::json;
 
-use super::failure::Failure;
-use super::reach::Reach;
-use super::team::OfTeam;
-use super::{Answer, clean, out};
-use crate::app::Stops;
-use crate::client::{self, Event, News, Wanted};
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{Outcome, out, sanitize};
+use crate::app::ShutdownSignals;
+use crate::client::{self, Event, ListenTargets, ResourceChange};
 
-/// Prints updates of resources as they come
+/// Print updates of resources
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Ends on Ctrl-C with 0. Exit code 1 if nothing can be watched, or if --for ends before --count."
+    after_help = "Exit code 0 on Ctrl-C; 1 if nothing can be watched, or if --for ends before --count."
 )]
 pub(super) struct Watch {
-    /// The resources
+    /// The resources to watch
     #[arg(value_name = "URI", required_unless_present = "list")]
     uris: Vec<String>,
-    /// Say when the list of resources or templates changes, too
+    /// Watch the lists of resources and templates as well
     #[arg(long)]
     list: bool,
-    /// End after this many updates
+    /// Exit after this many updates
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after this time, such as 30s
+    /// Exit after this time, such as 30s
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
-    lasting: Option<Duration>,
-    /// Print a line of JSON for each update
+    duration: Option<Duration>,
+    /// Print one line of JSON per update
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    team: OfTeam,
+    team: TeamArg,
     #[command(flatten)]
-    reach: Reach,
+    connection: ConnectionArgs,
 }
 
-/// What is told, and how often it may be.
-struct Teller {
-    left: Option<u64>,
+/// Prints updates, up to a number of them.
+struct UpdatePrinter {
+    remaining: Option<u64>,
     json: bool,
-    ended: Option<End>,
+    end: Option<End>,
 }
 
+/// Why the watch ended.
 enum End {
     Count,
-    Nothing,
+    NothingToWatch,
     Output(io::Error),
 }
 
 impl Watch {
-    pub(super) async fn run(self) -> Result<Answer, Failure> {
-        let wanted = Wanted { uris: self.uris, list: self.list };
-        let mut door = self.reach.of_team(self.team).door().await?;
-        door.keep_up();
-        let mut teller = Teller { left: self.count, json: self.json, ended: None };
-        let late = Answer::yes_if(self.count.is_none());
-        // From before anything is said: who is told that this watches may ask it to stop.
-        let mut stops = Stops::new();
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let targets = ListenTargets { uris: self.uris, list: self.list };
+        let mut factory = self.connection.with_team(self.team).client_factory().await?;
+        factory.follow_changes();
+        let mut printer = UpdatePrinter { remaining: self.count, json: self.json, end: None };
+        let timed_out = Outcome::success_if(self.count.is_none());
+        // Signals are handled before anything is printed, since scripts may send one after the first line.
+        let mut signals = ShutdownSignals::new();
         let watched = tokio::select! {
-            watched = client::watch(|| door.client(), &wanted, |event| teller.tell(event)) => watched.map(|()| None),
-            () = stops.next() => Ok(Some(Answer::Yes)),
-            () = over(self.lasting) => Ok(Some(late)),
+            watched = client::watch(|| factory.client(), &targets, |event| printer.print(event)) => {
+                watched.map(|()| None)
+            }
+            () = signals.next() => Ok(Some(Outcome::Success)),
+            () = sleep(self.duration) => Ok(Some(timed_out)),
         };
-        door.end().await;
-        match (watched?, teller.ended) {
+        factory.end().await;
+        match (watched?, printer.end) {
             (Some(answer), _) => Ok(answer),
             (None, Some(End::Output(error))) => Err(error.into()),
-            (None, Some(End::Nothing)) => Ok(Answer::No),
-            (None, Some(End::Count) | None) => Ok(Answer::Yes),
+            (None, Some(End::NothingToWatch)) => Ok(Outcome::Negative),
+            (None, Some(End::Count) | None) => Ok(Outcome::Success),
         }
     }
 }
 
-async fn over(lasting: Option<Duration>) {
-    match lasting {
-        Some(lasting) => tokio::time::sleep(lasting).await,
+/// Sleeps forever without a duration.
+async fn sleep(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
         None => std::future::pending().await,
     }
 }
 
-impl Teller {
-    fn tell(&mut self, event: Event) -> ControlFlow<()> {
+impl UpdatePrinter {
+    fn print(&mut self, event: Event) -> ControlFlow<()> {
         match event {
             Event::Began { honoured, refused } => self.began(&honoured, &refused),
-            Event::Lost { why, again } => {
-                let again = humantime::format_duration(again);
-                out::note(&format!("larder: lost: {why}; next try in {again}"));
+            Event::Lost { why, retry_in } => {
+                let retry_in = humantime::format_duration(retry_in);
+                out::note(&format!("larder: connection lost: {why}; retry in {retry_in}"));
                 ControlFlow::Continue(())
             }
-            Event::News(news) => self.news(&news),
+            Event::Changed(change) => self.change(&change),
         }
     }
 
-    fn began(&mut self, honoured: &Wanted, refused: &[String]) -> ControlFlow<()> {
+    fn began(&mut self, honoured: &ListenTargets, refused: &[String]) -> ControlFlow<()> {
         for uri in refused {
-            out::note(&format!("larder: {uri} cannot be watched: nobody offers it"));
+            out::note(&format!("larder: {uri} cannot be watched: the server does not offer it"));
         }
         let list = if honoured.list { " and the lists" } else { "" };
         match honoured.uris.len() {
             0 if !honoured.list => {
-                self.ended = Some(End::Nothing);
+                self.end = Some(End::NothingToWatch);
                 return ControlFlow::Break(());
             }
             0 => out::note("larder: watching the lists"),
@@ -115,29 +119,31 @@ impl Teller {
         ControlFlow::Continue(())
     }
 
-    fn news(&mut self, news: &News) -> ControlFlow<()> {
+    fn change(&mut self, change: &ResourceChange) -> ControlFlow<()> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        if let Err(error) = out::text(&line(&at, news, self.json)) {
-            self.ended = Some(End::Output(error));
+        if let Err(error) = out::text(&line(&at, change, self.json)) {
+            self.end = Some(End::Output(error));
             return ControlFlow::Break(());
         }
-        self.left = self.left.map(|left| left - 1);
-        if self.left == Some(0) {
-            self.ended = Some(End::Count);
+        self.remaining = self.remaining.map(|remaining| remaining - 1);
+        if self.remaining == Some(0) {
+            self.end = Some(End::Count);
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 }
 
-fn line(at: &str, news: &News, json: bool) -> String {
-    let line = match (news, json) {
-        (News::Updated(uri), true) => json!({ "at": at, "event": "updated", "uri": uri }).to_string(),
-        (News::ListChanged, true) => json!({ "at": at, "event": "list-changed" }).to_string(),
-        (News::Updated(uri), false) => format!("{at}  updated       {uri}"),
-        (News::ListChanged, false) => format!("{at}  list changed"),
+fn line(at: &str, change: &ResourceChange, json: bool) -> String {
+    let line = match (change, json) {
+        (ResourceChange::Updated(uri), true) => {
+            json!({ "at": at, "event": "updated", "uri": uri }).to_string()
+        }
+        (ResourceChange::ListChanged, true) => json!({ "at": at, "event": "list-changed" }).to_string(),
+        (ResourceChange::Updated(uri), false) => format!("{at}  updated       {uri}"),
+        (ResourceChange::ListChanged, false) => format!("{at}  list changed"),
     };
-    format!("{}\n", clean::line(&line))
+    format!("{}\n", sanitize::line(&line))
 }
 
 #[cfg(test)]
@@ -145,11 +151,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_piece_of_news_is_one_line() {
-        let updated = News::Updated("x:a\n\u{202e}b".into());
-        let shown = |news: &News, json| line("T", news, json);
+    fn prints_one_line_per_change() {
+        let updated = ResourceChange::Updated("x:a\n\u{202e}b".into());
+        let shown = |change: &ResourceChange, json| line("T", change, json);
         assert_eq!(shown(&updated, false), "T  updated       x:a \\u202eb\n");
-        assert_eq!(shown(&News::ListChanged, false), "T  list changed\n");
+        assert_eq!(shown(&ResourceChange::ListChanged, false), "T  list changed\n");
         let parsed: serde_json::Value = serde_json::from_str(&shown(&updated, true)).unwrap();
         assert_eq!(parsed, json!({ "at": "T", "event": "updated", "uri": "x:a\n\u{202e}b" }));
         assert_eq!(shown(&updated, true).lines().count(), 1);

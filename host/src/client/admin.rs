@@ -1,17 +1,16 @@
-//! What a server says of itself to its operators. Not MCP, but asked in the same way: over HTTP, with a bound on
-//! everything.
+//! Reads the status of a server from its admin address. This is plain HTTP, not MCP, with the same limits.
 
 use serde::de::DeserializeOwned;
 
-use super::http::Http;
-use super::{ClientError, Connect};
+use super::error::ClientError;
+use super::http::{HttpOptions, HttpTransport};
 
-/// Asks for the status page of the server with this admin address, such as `http://127.0.0.1:7879`.
+/// Fetches the status of the server with this admin address, such as `http://127.0.0.1:7879`.
 pub async fn status<T: DeserializeOwned>(admin: &str, token: Option<&str>) -> Result<T, ClientError> {
     let url = format!("{}/status", admin.trim_end_matches('/'));
-    let connect = token.map_or_else(Connect::default, |token| Connect::default().token(token));
-    let body = Http::new(&url, &connect)?.page().await.map_err(|error| match error {
-        ClientError::Unauthorized { url, .. } => ClientError::NotOperator { url },
+    let options = HttpOptions { token: token.map(str::to_owned), ..HttpOptions::default() };
+    let body = HttpTransport::new(&url, &options)?.get_body().await.map_err(|error| match error {
+        ClientError::Unauthorized { url, .. } => ClientError::AdminUnauthorized { url },
         error => error,
     })?;
     serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))

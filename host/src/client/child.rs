@@ -1,4 +1,4 @@
-//! A server that this client started.
+//! A server process that this client started.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use super::error::ClientError;
 
-/// How long it may take to end once its input has.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long the process may take to exit after its input has ended.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Child(tokio::process::Child);
@@ -26,10 +26,10 @@ impl Child {
         Ok((Self(child), input, output))
     }
 
-    /// Waits for its end; its input has ended already.
+    /// Waits until the process exits, and kills it after a timeout. Its input must have ended.
     pub(super) async fn end(mut self) {
-        if tokio::time::timeout(GRACE, self.0.wait()).await.is_err() {
-            // It may have ended just now, which is as good.
+        if tokio::time::timeout(EXIT_TIMEOUT, self.0.wait()).await.is_err() {
+            // An error means that the process has exited in the meantime.
             _ = self.0.kill().await;
         }
     }

@@ -1,98 +1,100 @@
-//! Why the client has no answer. Each text says what to do next.
+//! Errors of the client. Each text says what to do next.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Why there is no answer.
+use super::limits::MAX_MESSAGE_BYTES;
+
+/// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Not an address of HTTP.
-    #[error("`{0}` is not a URL of a server: write one such as http://127.0.0.1:7878/mcp")]
+    /// Not an HTTP URL.
+    #[error("`{0}` is not the URL of a server: write one such as http://127.0.0.1:7878/mcp")]
     BadUrl(String),
-    /// A token that no header can carry.
-    #[error("the token holds characters that no HTTP header can carry")]
+    /// The token cannot be sent in an HTTP header.
+    #[error("the token contains characters that are not allowed in an HTTP header")]
     BadToken,
-    /// A header that cannot be sent.
-    #[error("`{0}` is not a header that can be sent")]
+    /// The header cannot be sent.
+    #[error("`{0}` is not a valid HTTP header, or its value is not")]
     BadHeader(String),
-    /// There is no such program, or it may not be run.
+    /// The program does not exist or cannot be executed.
     #[error("cannot start {program}: {why}")]
     NotStarted {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the operating system.
         why: String,
     },
-    /// Nobody answers.
+    /// The connection could not be established.
     #[error("cannot reach {url}: {why}; is `larder serve` running?")]
     Unreachable {
-        /// Where.
+        /// The URL.
         url: String,
-        /// What the system said.
+        /// The cause.
         why: String,
     },
-    /// The answer did not come in time.
+    /// The answer did not arrive in time.
     #[error("{0} did not answer in time")]
     TimedOut(String),
-    /// A token is needed, or another one.
+    /// The token is missing or not valid.
     #[error(
-        "{url} wants a valid token (HTTP 401){}: give one with LARDER_TOKEN, `--token-file` or `--token`",
+        "{url} requires a valid token (HTTP 401){}: give one with LARDER_TOKEN, `--token-file` or `--token`",
         reason(why)
     )]
     Unauthorized {
-        /// Where.
+        /// The URL.
         url: String,
-        /// What the server says of it.
+        /// The server's reason.
         why: Option<String>,
     },
-    /// This client may not ask, whatever it does.
-    #[error("{url} refuses this client (HTTP 403){}: ask its operator for what is missing", reason(why))]
+    /// The server does not allow this client.
+    #[error("{url} refuses this client (HTTP 403){}: ask its operator for access", reason(why))]
     Forbidden {
-        /// Where.
+        /// The URL.
         url: String,
-        /// What the server says of it.
+        /// The server's reason.
         why: Option<String>,
     },
-    /// The endpoint is elsewhere.
+    /// An HTTP status without a JSON-RPC message.
     #[error("{url} answers HTTP {status}: {hint}")]
     Status {
-        /// Where.
+        /// The URL.
         url: String,
         /// The status.
         status: u16,
-        /// What it may mean.
+        /// The probable cause.
         hint: String,
     },
-    /// An answer that is not MCP.
-    #[error("the server's answer is not MCP: {0}")]
+    /// The answer is not valid MCP.
+    #[error("the server's answer is not valid MCP: {0}")]
     NotMcp(String),
-    /// Operators show a token of their own.
+    /// The admin address requires its own token.
     #[error(
-        "{url} wants the token that belongs to `admin.token` (HTTP 401): give it with LARDER_ADMIN_TOKEN or `--token`"
+        "{url} requires the token in `admin.token` (HTTP 401): give it with LARDER_ADMIN_TOKEN or `--token`"
     )]
-    NotOperator {
-        /// Where.
+    AdminUnauthorized {
+        /// The URL.
         url: String,
     },
-    /// Not what a status page says.
-    #[error("what {0} answers is not the status of a server; give its admin address with `--admin`")]
+    /// The answer is not a status document.
+    #[error("{0} does not return a server status; give the server's admin address with `--admin`")]
     NotStatus(String),
-    /// The server says no.
-    #[error("the server says: {0}")]
-    Refused(Refusal),
-    /// Whoever asked does not want the answer any more.
+    /// The server returned a JSON-RPC error.
+    #[error("the server returned an error: {0}")]
+    Rpc(RpcError),
+    /// The caller cancelled the request.
     #[error("cancelled")]
     Cancelled,
-    /// The connection ended first.
-    #[error("the connection ended before the answer came")]
+    /// The connection ended before the answer.
+    #[error("the connection ended before the answer arrived")]
     Closed,
-    /// More than a client takes.
-    #[error("the answer is larger than {} MiB", super::http::LARGEST >> 20)]
+    /// The answer exceeds the size limit.
+    #[error("the answer is larger than {} MiB", MAX_MESSAGE_BYTES >> 20)]
     TooLarge,
 }
 
 impl ClientError {
-    /// Whether the question was asked wrongly, as opposed to answered with no.
+    /// Returns whether the caller's input is wrong, as opposed to a failed request.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::BadUrl(_) | Self::BadToken | Self::BadHeader(_))
     }
@@ -102,15 +104,15 @@ fn reason(why: &Option<String>) -> String {
     why.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
 }
 
-/// An error as a server writes it.
+/// A JSON-RPC error object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
-pub struct Refusal {
-    /// Its number.
+pub struct RpcError {
+    /// The error code.
     pub code: i64,
-    /// Its text.
+    /// The message.
     pub message: String,
-    /// What belongs to it.
+    /// Additional data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }

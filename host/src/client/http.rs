@@ -1,86 +1,94 @@
-//! Streamable HTTP from the client's side: one POST for each message, answered with JSON or with a stream of events.
+//! The Streamable HTTP transport: one POST per message. The answer is JSON or a stream of server-sent events.
 
+mod error;
 mod events;
 mod stream;
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
-use super::Hear;
-use super::connect::Connect;
+use super::era::Era;
 use super::error::ClientError;
-use super::greeting::Era;
-use super::message::{Incoming, Outgoing};
-pub(super) use stream::Messages;
+use super::limits::MAX_MESSAGE_BYTES;
+use super::message::{Incoming, OnMessage, Outgoing};
+use error::{request_error, status_hint};
+pub(super) use stream::MessageStream;
 
-/// The largest answer that is taken: what a server may send is larger than what anyone reads.
-pub(super) const LARGEST: usize = 256 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longer than a server's default deadline for a call.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-const CONNECT: Duration = Duration::from_secs(10);
-/// Longer than the deadline that a server has for a call by default.
-const SILENCE: Duration = Duration::from_secs(60);
+const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// What is sent with each request.
+#[derive(Clone, Default)]
+pub(super) struct HttpOptions {
+    /// A bearer token.
+    pub(super) token: Option<String>,
+    /// Additional headers.
+    pub(super) headers: Vec<(String, String)>,
+}
 
 #[derive(Debug)]
-pub(super) struct Http {
+pub(super) struct HttpTransport {
     url: Url,
     client: reqwest::Client,
     session: Option<HeaderValue>,
-    /// The request of a session whose answer nobody has seen yet.
-    open: Option<u64>,
+    /// The request of a legacy session that has no answer yet.
+    pending_request: Option<u64>,
 }
 
-impl Http {
-    pub(super) fn new(url: &str, how: &Connect) -> Result<Self, ClientError> {
+impl HttpTransport {
+    pub(super) fn new(url: &str, options: &HttpOptions) -> Result<Self, ClientError> {
         let bad = || ClientError::BadUrl(url.escape_debug().to_string());
         let url = Url::parse(url).map_err(|_| bad())?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(bad());
         }
-        // An error means that somebody has already chosen a provider, which is as good.
+        // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
-        let headers = headers(how)?;
-        // A redirect would take the token along, and POST would become GET.
+        let headers = headers(options)?;
+        // A redirect would forward the token and turn POST into GET.
         let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-        let builder = builder.default_headers(headers).connect_timeout(CONNECT).read_timeout(SILENCE);
-        // What runs on this machine is not behind the proxy.
+        let builder = builder.default_headers(headers).connect_timeout(CONNECT_TIMEOUT);
+        let builder = builder.read_timeout(READ_TIMEOUT);
+        // A proxy cannot reach the loopback addresses of this machine.
         let builder = if is_local(&url) { builder.no_proxy() } else { builder };
-        let client = builder.build().map_err(|error| failed(&url, &error))?;
-        Ok(Self { url, client, session: None, open: None })
+        let client = builder.build().map_err(|error| request_error(&url, &error))?;
+        Ok(Self { url, client, session: None, pending_request: None })
     }
 
     pub(super) async fn exchange(
         &mut self,
         request: &Outgoing<'_>,
         era: Era,
-        hear: Hear<'_>,
+        on_message: OnMessage<'_>,
     ) -> Result<Incoming, ClientError> {
-        // Whoever asked before may have gone in the middle of it; in a session the server would work on.
-        let given_up = self.open.take();
-        self.cancel(given_up, era).await?;
-        self.open = request.id.filter(|_| matches!(era, Era::Legacy(_)));
+        // The future of the previous request may have been dropped. In a legacy session the server continues
+        // it.
+        let abandoned = self.pending_request.take();
+        self.cancel(abandoned, era).await?;
+        self.pending_request = request.id.filter(|_| matches!(era, Era::Legacy(_)));
         let response = self.post(request, era).await?;
         if request.method == "initialize" {
-            self.session = response.headers().get(SESSION).cloned();
+            self.session = response.headers().get(SESSION_HEADER).cloned();
         }
         let answer = match is_stream(&response) {
-            true => self.answer_in_stream(response, request.id, era, hear).await,
+            true => self.answer_in_stream(response, request.id, era, on_message).await,
             false => self.answer(response).await,
         };
-        // What was answered, refused or cancelled is over; what failed otherwise may go on at the server.
+        // After any other error the server may still be working on the request.
         if matches!(answer, Ok(_) | Err(ClientError::Cancelled)) {
-            self.open = None;
+            self.pending_request = None;
         }
         answer
     }
 
-    pub(super) async fn tell(&mut self, notification: &Outgoing<'_>, era: Era) -> Result<(), ClientError> {
+    pub(super) async fn notify(&mut self, notification: &Outgoing<'_>, era: Era) -> Result<(), ClientError> {
         let response = self.post(notification, era).await?;
         match response.status().is_success() {
             true => Ok(()),
@@ -88,21 +96,21 @@ impl Http {
         }
     }
 
-    /// Gets what is at the URL itself.
-    pub(super) async fn page(&self) -> Result<Vec<u8>, ClientError> {
-        let response =
-            self.client.get(self.url.clone()).send().await.map_err(|error| failed(&self.url, &error))?;
+    /// Returns the body of a plain GET of the URL.
+    pub(super) async fn get_body(&self) -> Result<Vec<u8>, ClientError> {
+        let response = self.client.get(self.url.clone()).send().await;
+        let response = response.map_err(|error| request_error(&self.url, &error))?;
         match response.status() {
-            status @ StatusCode::UNAUTHORIZED => Err(self.no_access(status, None)),
+            status @ StatusCode::UNAUTHORIZED => Err(self.access_error(status, None)),
             status if !status.is_success() => {
-                let hint = "it shows no status to this client".into();
+                let hint = "no status is available to this client".into();
                 Err(ClientError::Status { url: self.url.to_string(), status: status.as_u16(), hint })
             }
             _ => self.body(response).await,
         }
     }
 
-    /// The server may have forgotten the session; then it is ended already.
+    /// Ends the session. Ignores errors: a server that does not know the session has ended it already.
     pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {
             _ = self.with_headers(self.client.delete(self.url.clone()), era).send().await;
@@ -117,41 +125,42 @@ impl Http {
                 post = post.header("mcp-name", header_text(name));
             }
         }
-        post.body(message.body.clone()).send().await.map_err(|error| failed(&self.url, &error))
+        post.body(message.body.clone()).send().await.map_err(|error| request_error(&self.url, &error))
     }
 
     fn with_headers(&self, mut request: RequestBuilder, era: Era) -> RequestBuilder {
         if let Some(version) = era.header() {
-            request = request.header(VERSION, version);
+            request = request.header(VERSION_HEADER, version);
         }
         if let Some(session) = &self.session {
-            request = request.header(SESSION, session.clone());
+            request = request.header(SESSION_HEADER, session.clone());
         }
         request
     }
 
-    /// An error of JSON-RPC comes with any status; a status without one has to speak for itself.
+    /// Reads an answer. A JSON-RPC error may come with any status; a status without one becomes an error
+    /// itself.
     async fn answer(&self, response: Response) -> Result<Incoming, ClientError> {
         let status = response.status();
         let location = response.headers().get("location").and_then(|to| to.to_str().ok()).map(str::to_owned);
         let body = self.body(response).await?;
         let message = Incoming::parse(&body).and_then(|message| match message.method {
             None => Ok(message),
-            Some(_) => Err(ClientError::NotMcp("a request where the answer should be".into())),
+            Some(_) => Err(ClientError::NotMcp("a request instead of an answer".into())),
         });
         match message {
-            Ok(message) if is_access(status) => Err(self.no_access(status, message.refusal())),
-            Err(_) if status == StatusCode::UNAUTHORIZED => Err(self.no_access(status, None)),
+            Ok(message) if is_access(status) => Err(self.access_error(status, message.error_message())),
+            Err(_) if status == StatusCode::UNAUTHORIZED => Err(self.access_error(status, None)),
             Ok(message) => Ok(message),
             Err(error) if status.is_success() => Err(error),
             Err(_) => {
-                let hint = hint(status, location.as_deref());
+                let hint = status_hint(status, location.as_deref());
                 Err(ClientError::Status { url: self.url.to_string(), status: status.as_u16(), hint })
             }
         }
     }
 
-    fn no_access(&self, status: StatusCode, why: Option<String>) -> ClientError {
+    fn access_error(&self, status: StatusCode, why: Option<String>) -> ClientError {
         let url = self.url.to_string();
         match status {
             StatusCode::UNAUTHORIZED => ClientError::Unauthorized { url, why },
@@ -163,8 +172,8 @@ impl Http {
         let mut body = Vec::new();
         let mut chunks = response.bytes_stream();
         while let Some(chunk) = chunks.next().await {
-            body.extend_from_slice(&chunk.map_err(|error| failed(&self.url, &error))?);
-            if body.len() > LARGEST {
+            body.extend_from_slice(&chunk.map_err(|error| request_error(&self.url, &error))?);
+            if body.len() > MAX_MESSAGE_BYTES {
                 return Err(ClientError::TooLarge);
             }
         }
@@ -176,9 +185,9 @@ impl Http {
         response: Response,
         id: Option<u64>,
         era: Era,
-        hear: Hear<'_>,
+        on_message: OnMessage<'_>,
     ) -> Result<Incoming, ClientError> {
-        let mut messages = Messages::of(response, self.url.clone());
+        let mut messages = MessageStream::new(response, self.url.clone());
         loop {
             let message = self.next(&mut messages, era).await?.ok_or(ClientError::Closed)?;
             if message.answers(id) {
@@ -186,7 +195,7 @@ impl Http {
             }
             if let Some(reply) = message.reply() {
                 self.reply(reply, era).await?;
-            } else if hear(&message).is_break() {
+            } else if on_message(&message).is_break() {
                 drop(messages);
                 self.cancel(id, era).await?;
                 return Err(ClientError::Cancelled);
@@ -194,7 +203,7 @@ impl Http {
         }
     }
 
-    /// Where requests stand for themselves, the end of the stream says it.
+    /// Sends a cancellation in a legacy session. In the modern era, closing the stream cancels the request.
     async fn cancel(&self, id: Option<u64>, era: Era) -> Result<(), ClientError> {
         match (era, id) {
             (Era::Legacy(_), Some(id)) => self.post(&Outgoing::cancellation(id), era).await.map(|_| ()),
@@ -202,11 +211,11 @@ impl Http {
         }
     }
 
-    /// The next message of a stream. In a session one that broke is gone on with where it broke, as often as something
-    /// comes of it; none when it ends for good. May be dropped and called again without loss.
+    /// Returns the next message of a stream. None when it ends. In a legacy session, resumes a broken stream
+    /// at the last event; gives up after several attempts without a message. Cancel safe.
     pub(super) async fn next(
         &self,
-        messages: &mut Messages,
+        messages: &mut MessageStream,
         era: Era,
     ) -> Result<Option<Incoming>, ClientError> {
         loop {
@@ -222,12 +231,12 @@ impl Http {
             if !matches!(era, Era::Legacy(_)) {
                 return ended;
             }
-            let Some(again) = messages.again() else { return ended };
-            tokio::time::sleep(again.pause).await;
-            // One that cannot be gone on with ended as it ended.
-            match self.get(era, Some(&again.last)).await {
+            let Some(resume_point) = messages.resume_point() else { return ended };
+            tokio::time::sleep(resume_point.delay).await;
+            // If the server does not resume the stream, its end is the result.
+            match self.get_stream(era, Some(&resume_point.last_event_id)).await {
                 Ok(response) if response.status().is_success() && is_stream(&response) => {
-                    messages.go_on(response);
+                    messages.resume(response);
                 }
                 Ok(response) if response.status().is_server_error() => {}
                 Ok(_) => return ended,
@@ -236,38 +245,42 @@ impl Http {
         }
     }
 
-    /// Asks for something that is answered with messages for as long as the server likes.
-    pub(super) async fn open(&self, request: &Outgoing<'_>, era: Era) -> Result<Messages, ClientError> {
+    /// Sends a request whose answer is an open-ended stream of messages.
+    pub(super) async fn open_stream(
+        &self,
+        request: &Outgoing<'_>,
+        era: Era,
+    ) -> Result<MessageStream, ClientError> {
         let response = self.post(request, era).await?;
         self.messages(response).await
     }
 
-    /// Opens the stream of a session, on which the server says what nobody asked for.
-    pub(super) async fn open_session(&self, era: Era) -> Result<Messages, ClientError> {
-        let response = self.get(era, None).await?;
+    /// Opens the notification stream of a legacy session.
+    pub(super) async fn open_session_stream(&self, era: Era) -> Result<MessageStream, ClientError> {
+        let response = self.get_stream(era, None).await?;
         self.messages(response).await
     }
 
-    async fn get(&self, era: Era, last: Option<&str>) -> Result<Response, ClientError> {
+    async fn get_stream(&self, era: Era, last_event_id: Option<&str>) -> Result<Response, ClientError> {
         let mut get = self.with_headers(self.client.get(self.url.clone()), era);
-        if let Some(last) = last {
-            get = get.header("last-event-id", last);
+        if let Some(id) = last_event_id {
+            get = get.header("last-event-id", id);
         }
-        get.send().await.map_err(|error| failed(&self.url, &error))
+        get.send().await.map_err(|error| request_error(&self.url, &error))
     }
 
-    async fn messages(&self, response: Response) -> Result<Messages, ClientError> {
+    async fn messages(&self, response: Response) -> Result<MessageStream, ClientError> {
         if response.status().is_success() && is_stream(&response) {
-            return Ok(Messages::of(response, self.url.clone()));
+            return Ok(MessageStream::new(response, self.url.clone()));
         }
         let answer: serde_json::Value = self.answer(response).await?.result("the request to listen")?;
-        Err(ClientError::NotMcp(format!("no stream, but {answer}")))
+        Err(ClientError::NotMcp(format!("expected a stream, got {answer}")))
     }
 
-    /// Answers what the server asks.
+    /// Sends the reply to a request of the server.
     pub(super) async fn reply(&self, body: String, era: Era) -> Result<(), ClientError> {
         let post = self.with_headers(self.client.post(self.url.clone()), era).body(body);
-        post.send().await.map(|_| ()).map_err(|error| failed(&self.url, &error))
+        post.send().await.map(|_| ()).map_err(|error| request_error(&self.url, &error))
     }
 }
 
@@ -275,9 +288,9 @@ fn is_access(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
-fn headers(how: &Connect) -> Result<HeaderMap, ClientError> {
+fn headers(options: &HttpOptions) -> Result<HeaderMap, ClientError> {
     let mut headers = HeaderMap::new();
-    for (name, value) in &how.headers {
+    for (name, value) in &options.headers {
         let bad = || ClientError::BadHeader(name.escape_debug().to_string());
         let name = HeaderName::try_from(name).map_err(|_| bad())?;
         let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
@@ -286,7 +299,7 @@ fn headers(how: &Connect) -> Result<HeaderMap, ClientError> {
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    if let Some(token) = &how.token {
+    if let Some(token) = &options.token {
         let value = HeaderValue::try_from(format!("Bearer {token}"));
         let mut value = value.map_err(|_| ClientError::BadToken)?;
         value.set_sensitive(true);
@@ -305,43 +318,7 @@ fn is_local(url: &Url) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn failed(url: &Url, error: &reqwest::Error) -> ClientError {
-    if error.is_timeout() && !error.is_connect() {
-        return ClientError::TimedOut(url.to_string());
-    }
-    // The innermost cause is the one that means something to people.
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    let why = match (error.source(), cause.downcast_ref::<std::io::Error>()) {
-        (_, Some(io)) if io.kind() == std::io::ErrorKind::ConnectionRefused => "connection refused".into(),
-        _ if error.is_timeout() => "no answer in time".into(),
-        _ => cause.to_string(),
-    };
-    match error.is_connect() || error.is_builder() || error.is_request() {
-        true => ClientError::Unreachable { url: url.to_string(), why },
-        false => ClientError::Closed,
-    }
-}
-
-fn hint(status: StatusCode, location: Option<&str>) -> String {
-    match (status, location) {
-        (_, Some(to)) if status.is_redirection() => {
-            format!("it has moved; try --url {}", to.escape_debug())
-        }
-        (StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, _) => {
-            "there is no MCP endpoint at this path; Larder's is /mcp".into()
-        }
-        (StatusCode::FORBIDDEN, _) => {
-            "it refuses this client; is its name among the server's `hosts`?".into()
-        }
-        (status, _) if status.is_server_error() => "it has a problem of its own; its log says more".into(),
-        _ => "it does not speak MCP here; is the URL right?".into(),
-    }
-}
-
-/// A header carries ASCII; the protocol has a form for the rest.
+/// Encodes a header value. Values that are not plain ASCII use the base64 form that the protocol defines.
 fn header_text(text: &str) -> String {
     let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
     match plain && !text.starts_with("=?base64?") {
@@ -355,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_fits_into_a_header() {
+    fn encodes_header_values() {
         assert_eq!(header_text("file:///a b"), "file:///a b");
         assert_eq!(header_text("file:///ä"), "=?base64?ZmlsZTovLy/DpA==?=");
         assert_eq!(header_text(" x"), "=?base64?IHg=?=");
@@ -363,25 +340,18 @@ mod tests {
     }
 
     #[test]
-    fn only_http_is_a_server() {
+    fn rejects_invalid_urls_and_headers() {
         for bad in ["", "127.0.0.1:7878", "ftp://x/mcp", "http:", "file:///x"] {
-            assert!(matches!(Http::new(bad, &Connect::default()), Err(ClientError::BadUrl(_))), "{bad}");
+            let transport = HttpTransport::new(bad, &HttpOptions::default());
+            assert!(matches!(transport, Err(ClientError::BadUrl(_))), "{bad}");
         }
-        let http = |how: Connect| Http::new("http://127.0.0.1:7878/mcp", &how);
-        assert!(matches!(http(Connect::default().token("a\nb")), Err(ClientError::BadToken)));
-        assert!(matches!(http(Connect::default().header("a b", "c")), Err(ClientError::BadHeader(_))));
-        let connect = Connect::default().token("sesame").header("x-key", "crowbar");
-        let shown = format!("{connect:?} {:?}", http(connect.clone()).unwrap());
-        assert!(shown.contains("x-key") && !shown.contains("sesame"), "{shown}");
-        assert!(!shown.contains("crowbar"), "{shown}");
-    }
-
-    #[tokio::test]
-    async fn nobody_there_is_said_so() {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let url = format!("http://127.0.0.1:{port}/mcp");
-        let error = crate::client::Client::http(&url, None).await.unwrap_err();
-        let expected = format!("cannot reach {url}: connection refused; is `larder serve` running?");
-        assert_eq!(error.to_string(), expected);
+        let new = |token: Option<&str>, header: Option<(&str, &str)>| {
+            let token = token.map(str::to_owned);
+            let headers = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let headers = headers.into_iter().collect();
+            HttpTransport::new("http://127.0.0.1:7878/mcp", &HttpOptions { token, headers })
+        };
+        assert!(matches!(new(Some("a\nb"), None), Err(ClientError::BadToken)));
+        assert!(matches!(new(None, Some(("a b", "c"))), Err(ClientError::BadHeader(_))));
     }
 }

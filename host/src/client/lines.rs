@@ -1,4 +1,4 @@
-//! One message per line, as on the standard input and output of a server.
+//! The line transport: one message per line, as on the standard input and output of a server.
 
 use std::fmt;
 
@@ -7,39 +7,38 @@ use tokio::io::{
     BufReader,
 };
 
-use super::Hear;
 use super::child::Child;
 use super::error::ClientError;
-use super::http::LARGEST;
-use super::message::{Incoming, Outgoing};
+use super::limits::MAX_MESSAGE_BYTES;
+use super::message::{Incoming, OnMessage, Outgoing};
 
-pub(super) struct Lines {
+pub(super) struct LineTransport {
     input: Box<dyn AsyncBufRead + Send + Unpin>,
     output: Box<dyn AsyncWrite + Send + Unpin>,
-    /// The beginning of a line, while nobody waits for the rest.
-    line: Vec<u8>,
-    /// The request whose answer nobody has seen yet.
-    open: Option<u64>,
+    /// The beginning of a line whose rest has not been read. It survives a dropped `receive` future.
+    partial_line: Vec<u8>,
+    /// The request that has no answer yet.
+    pending_request: Option<u64>,
     child: Option<Box<Child>>,
 }
 
-impl fmt::Debug for Lines {
+impl fmt::Debug for LineTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Lines")
+        f.write_str("LineTransport")
     }
 }
 
-impl Lines {
+impl LineTransport {
     pub(super) fn new<R, W>(input: R, output: W) -> Self
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let (input, output) = (Box::new(BufReader::new(input)), Box::new(output));
-        Self { input, output, line: Vec::new(), open: None, child: None }
+        Self { input, output, partial_line: Vec::new(), pending_request: None, child: None }
     }
 
-    /// The process at the other end.
+    /// Sets the server process, which [`Self::close`] ends.
     pub(super) fn with_child(self, child: Child) -> Self {
         Self { child: Some(Box::new(child)), ..self }
     }
@@ -47,30 +46,30 @@ impl Lines {
     pub(super) async fn exchange(
         &mut self,
         request: &Outgoing<'_>,
-        hear: Hear<'_>,
+        on_message: OnMessage<'_>,
     ) -> Result<Incoming, ClientError> {
-        // Whoever asked before may have gone in the middle of it.
-        self.cancel_open().await?;
-        self.open = request.id;
+        // The future of the previous request may have been dropped before its answer arrived.
+        self.cancel_pending().await?;
+        self.pending_request = request.id;
         self.send(&request.body).await?;
         loop {
             let message = self.receive().await?;
             if message.answers(request.id) {
-                self.open = None;
+                self.pending_request = None;
                 return Ok(message);
             }
             if let Some(reply) = message.reply() {
                 self.send(&reply).await?;
-            } else if hear(&message).is_break() {
-                self.cancel_open().await?;
+            } else if on_message(&message).is_break() {
+                self.cancel_pending().await?;
                 return Err(ClientError::Cancelled);
             }
         }
     }
 
-    /// Says that nobody waits for the answer that was not waited for to its end.
-    pub(super) async fn cancel_open(&mut self) -> Result<(), ClientError> {
-        match self.open.take() {
+    /// Cancels the request that has no answer yet, if there is one.
+    pub(super) async fn cancel_pending(&mut self) -> Result<(), ClientError> {
+        match self.pending_request.take() {
             Some(id) => self.send(&Outgoing::cancellation(id).body).await,
             None => Ok(()),
         }
@@ -82,23 +81,23 @@ impl Lines {
         self.output.flush().await.map_err(|_| ClientError::Closed)
     }
 
-    /// The next message. May be dropped and called again without loss.
+    /// Returns the next message. Cancel safe.
     pub(super) async fn receive(&mut self) -> Result<Incoming, ClientError> {
         loop {
-            let left = (LARGEST + 1).saturating_sub(self.line.len()) as u64;
+            let left = (MAX_MESSAGE_BYTES + 1).saturating_sub(self.partial_line.len()) as u64;
             let mut bounded = (&mut self.input).take(left);
-            bounded.read_until(b'\n', &mut self.line).await.map_err(|_| ClientError::Closed)?;
-            let line = std::mem::take(&mut self.line);
+            bounded.read_until(b'\n', &mut self.partial_line).await.map_err(|_| ClientError::Closed)?;
+            let line = std::mem::take(&mut self.partial_line);
             return match line.last() {
                 None => Err(ClientError::Closed),
-                Some(_) if line.len() > LARGEST => Err(ClientError::TooLarge),
+                Some(_) if line.len() > MAX_MESSAGE_BYTES => Err(ClientError::TooLarge),
                 Some(_) if line.trim_ascii().is_empty() => continue,
                 Some(_) => Incoming::parse(&line),
             };
         }
     }
 
-    /// Ends the output, and the process with it if there is one.
+    /// Closes the input and output, and waits for the server process if there is one.
     pub(super) async fn close(self) {
         let Self { input, output, child, .. } = self;
         drop((input, output));

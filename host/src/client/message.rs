@@ -1,22 +1,31 @@
-//! JSON-RPC as a client writes and reads it.
+//! JSON-RPC messages of a client.
 
-use serde::Deserialize;
+use std::ops::ControlFlow;
+
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::answer::Progress;
-use super::error::{ClientError, Refusal};
-use super::greeting::Era;
-use super::listen::Notification;
+use super::era::Era;
+use super::error::{ClientError, RpcError};
+use super::results::Progress;
 
-/// In the metadata of a read: the version that is held. In that of its answer: the version that there is.
+/// The key of a version in `_meta`: in a read request the version that the client has, in the result the
+/// current one.
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
-/// The error of a server of ours that says that the version held is the current one.
+/// The error code with which a Larder server reports that the client has the current version.
 pub(super) const NOT_MODIFIED: i64 = -31001;
 
-/// What HTTP's headers repeat of the parameters of some methods.
-pub(super) fn name(method: &str, params: &Map<String, Value>) -> Option<String> {
+/// A callback for the messages that arrive before an answer. `Break` cancels the request.
+pub(super) type OnMessage<'a> = &'a mut (dyn FnMut(&Incoming) -> ControlFlow<()> + Send);
+
+pub(super) fn ignore_message(_: &Incoming) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// Returns the parameter that the `mcp-name` header repeats, if the method has one.
+pub(super) fn header_name(method: &str, params: &Map<String, Value>) -> Option<String> {
     let key = match method {
         "resources/read" => "uri",
         "prompts/get" | "tools/call" => "name",
@@ -25,7 +34,7 @@ pub(super) fn name(method: &str, params: &Map<String, Value>) -> Option<String> 
     params.get(key)?.as_str().map(str::to_owned)
 }
 
-/// A message to the server. Its method and name stand in HTTP headers as well.
+/// A message to the server. HTTP headers repeat its method and name.
 #[derive(Debug)]
 pub(super) struct Outgoing<'a> {
     pub(super) id: Option<u64>,
@@ -60,10 +69,20 @@ impl<'a> Outgoing<'a> {
         Self { id: None, method, name: None, body: body.to_string() }
     }
 
-    /// That nobody waits for the answer to a request any more.
+    /// The notification that cancels a request.
     pub(super) fn cancellation(id: u64) -> Self {
         Self::notification("notifications/cancelled", Some(json!({ "requestId": id })))
     }
+}
+
+/// A notification from the server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Notification {
+    /// The method.
+    pub method: String,
+    /// The parameters. Null if there are none.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub params: Value,
 }
 
 /// A message from the server.
@@ -74,7 +93,7 @@ pub(super) struct Incoming {
     #[serde(default)]
     pub(super) params: Value,
     result: Option<Box<RawValue>>,
-    error: Option<Refusal>,
+    error: Option<RpcError>,
 }
 
 impl Incoming {
@@ -82,72 +101,74 @@ impl Incoming {
         serde_json::from_slice(text).map_err(|error| ClientError::NotMcp(error.to_string()))
     }
 
-    /// Whether this answers the request. An error without an id answers the only one there is.
+    /// Returns whether this is the answer to a request. An error without an id answers any request.
     pub(super) fn answers(&self, id: Option<u64>) -> bool {
-        let to_us = match &self.id {
+        let is_match = match &self.id {
             Some(answered) => answered.as_u64() == id,
             None => self.error.is_some(),
         };
-        self.method.is_none() && to_us
+        self.method.is_none() && is_match
     }
 
-    /// Whether this answers some request, or tells how far one is.
-    pub(super) fn is_of_another_request(&self) -> bool {
+    /// Returns whether this is an answer or a progress report.
+    pub(super) fn belongs_to_a_request(&self) -> bool {
         self.method.as_deref().is_none_or(|method| method == "notifications/progress")
     }
 
-    /// What the server says without being asked, and of no request.
+    /// Returns the notification, if this is one that belongs to no request.
     pub(super) fn notification(self) -> Option<Notification> {
         let method = self.method.filter(|method| self.id.is_none() && method != "notifications/progress")?;
         Some(Notification { method, params: self.params })
     }
 
-    /// What the server says instead of an answer.
-    pub(super) fn refusal(self) -> Option<String> {
-        self.error.map(|refusal| refusal.message)
+    /// Returns the message of an error.
+    pub(super) fn error_message(self) -> Option<String> {
+        self.error.map(|error| error.message)
     }
 
-    /// The report, if this is one of the request with this token.
+    /// Returns the progress report, if this is one with this token.
     pub(super) fn progress(&self, token: u64) -> Option<Progress> {
-        let ours = self.params["progressToken"].as_u64() == Some(token);
-        if !ours || self.method.as_deref() != Some("notifications/progress") {
+        let is_match = self.params["progressToken"].as_u64() == Some(token);
+        if !is_match || self.method.as_deref() != Some("notifications/progress") {
             return None;
         }
         serde_json::from_value(self.params.clone()).ok()
     }
 
-    /// What to answer if this is a request of the server's.
+    /// Returns the reply, if this is a request of the server.
     pub(super) fn reply(&self) -> Option<String> {
         let (id, method) = (self.id.as_ref()?, self.method.as_deref()?);
         let reply = match method {
             "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
             _ => {
-                let error = json!({ "code": -32601, "message": "this client only reads" });
+                let message = "this client does not support requests from servers";
+                let error = json!({ "code": -32601, "message": message });
                 json!({ "jsonrpc": "2.0", "id": id, "error": error })
             }
         };
         Some(reply.to_string())
     }
 
-    /// The result, in the form that is expected of this method.
+    /// Deserializes the result of a method.
     pub(super) fn result<T: DeserializeOwned>(self, method: &str) -> Result<T, ClientError> {
         #[derive(Deserialize)]
         struct Kind {
             #[serde(rename = "resultType")]
             result_type: Option<String>,
         }
-        if let Some(refusal) = self.error {
-            return Err(ClientError::Refused(refusal));
+        if let Some(error) = self.error {
+            return Err(ClientError::Rpc(error));
         }
         let result =
             self.result.ok_or_else(|| ClientError::NotMcp("neither a result nor an error".into()))?;
-        let wrong =
+        let invalid =
             |error: serde_json::Error| ClientError::NotMcp(format!("in the result of {method}: {error}"));
-        let kind: Kind = serde_json::from_str(result.get()).map_err(wrong)?;
+        let kind: Kind = serde_json::from_str(result.get()).map_err(invalid)?;
         match kind.result_type.as_deref() {
-            None | Some("complete") => serde_json::from_str(result.get()).map_err(wrong),
+            None | Some("complete") => serde_json::from_str(result.get()).map_err(invalid),
             Some(_) => {
-                Err(ClientError::NotMcp(format!("{method} asks for input, which this client cannot give")))
+                let why = format!("{method} requires input, which this client does not support");
+                Err(ClientError::NotMcp(why))
             }
         }
     }
@@ -158,7 +179,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::client::{Page, Resource};
+    use crate::client::results::{Page, Resource};
 
     fn check(answer: &str, expected: Expect) {
         let result =
@@ -171,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_keeps_what_it_has_no_name_for() {
+    fn keeps_unknown_fields() {
         check(
             r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resources":[{"uri":"a:b","name":"b","size":3,
                 "_meta":{"x":[1.5,null]}}],"nextCursor":"","ttlMs":5}}"#,
@@ -182,29 +203,35 @@ mod tests {
     }
 
     #[test]
-    fn other_answers_are_errors() {
+    fn reports_errors_and_invalid_answers() {
         check(
             r#"{"id":1,"error":{"code":-32602,"message":"bad cursor","data":{}}}"#,
-            expect!["error: the server says: bad cursor (-32602)"],
+            expect!["error: the server returned an error: bad cursor (-32602)"],
         );
         check(
             r#"{"id":1,"result":{"resultType":"input_required","inputRequests":{}}}"#,
             expect![
-                "error: the server's answer is not MCP: resources/list asks for input, which this client cannot give"
+                "error: the server's answer is not valid MCP: resources/list requires input, which this client does not support"
             ],
         );
         check(
             r#"{"id":1,"result":{"resources":[{}]}}"#,
             expect![
-                "error: the server's answer is not MCP: in the result of resources/list: missing field `uri` at line 1 column 16"
+                "error: the server's answer is not valid MCP: in the result of resources/list: missing field `uri` at line 1 column 16"
             ],
         );
-        check(r#"{"id":1}"#, expect!["error: the server's answer is not MCP: neither a result nor an error"]);
-        check("<html>", expect!["error: the server's answer is not MCP: expected value at line 1 column 1"]);
+        check(
+            r#"{"id":1}"#,
+            expect!["error: the server's answer is not valid MCP: neither a result nor an error"],
+        );
+        check(
+            "<html>",
+            expect!["error: the server's answer is not valid MCP: expected value at line 1 column 1"],
+        );
     }
 
     #[test]
-    fn a_request_of_the_servers_is_answered() {
+    fn replies_to_requests_of_the_server() {
         let reply = |text: &str| Incoming::parse(text.as_bytes()).unwrap().reply();
         assert_eq!(
             reply(r#"{"id":"x","method":"ping"}"#).unwrap(),

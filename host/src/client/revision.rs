@@ -1,34 +1,37 @@
-//! The revisions of the protocol that this client speaks.
+//! The protocol revisions that this client supports.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A revision of the protocol: 2026-07-28, or one of those with a handshake.
+/// A revision of the protocol: 2026-07-28, or an older one, which begins with a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revision(&'static str);
 
-/// Not a revision that this client speaks.
+/// A revision that this client does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this client does not speak {what}; it speaks {}", Revision::ALL.map(Revision::as_str).join(", "))]
+#[error(
+    "this client does not support revision {what}; it supports {}",
+    Revision::ALL.map(Revision::as_str).join(", ")
+)]
 pub struct UnknownRevision {
     what: String,
 }
 
 impl Revision {
-    /// All of them, newest first.
+    /// All supported revisions, the newest first.
     pub const ALL: [Self; 5] =
         [Self::MODERN, Self("2025-11-25"), Self("2025-06-18"), Self("2025-03-26"), Self("2024-11-05")];
-    /// The one in which requests stand for themselves.
+    /// The revision with self-contained requests.
     pub const MODERN: Self = Self("2026-07-28");
-    /// The newest that begins with a handshake.
+    /// The newest revision that begins with a handshake.
     pub const LEGACY: Self = Self("2025-11-25");
 
-    /// As it is written on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         self.0
     }
 
-    /// Whether requests stand for themselves, without a handshake.
+    /// Returns whether requests are self-contained, without a handshake.
     pub fn is_modern(self) -> bool {
         self == Self::MODERN
     }
@@ -54,9 +57,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_revision_is_one_of_ours() {
+    fn rejects_unknown_revisions() {
         assert_eq!("2025-11-25".parse(), Ok(Revision::LEGACY));
         let error = "2025-11-26".parse::<Revision>().unwrap_err().to_string();
-        assert!(error.contains("2025-11-26; it speaks 2026-07-28, 2025-11-25"), "{error}");
+        assert!(error.contains("2025-11-26; it supports 2026-07-28, 2025-11-25"), "{error}");
     }
 }

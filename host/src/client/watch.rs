@@ -1,78 +1,81 @@
-//! Watching for as long as somebody likes: what breaks is begun anew, after a while that grows.
+//! Watches resources and reconnects with exponential backoff when the connection fails.
 
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::{Client, ClientError, News, Wanted};
+use super::connection::Client;
+use super::error::ClientError;
+use super::listen::{ListenTargets, ResourceChange};
 
-const FIRST: Duration = Duration::from_millis(500);
-const LAST: Duration = Duration::from_secs(30);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// What happens while somebody watches.
+/// What happens during a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// It begins, or begins anew: what will be told, and which URIs cannot be watched.
+    /// The watch began, or began again after the connection failed.
     Began {
-        /// What will be told.
-        honoured: Wanted,
-        /// What will not.
+        /// What the server will report.
+        honoured: ListenTargets,
+        /// The URIs that cannot be watched.
         refused: Vec<String>,
     },
-    /// Something differs.
-    News(News),
-    /// The connection is gone; what differs until it is back is not told.
+    /// Something changed.
+    Changed(ResourceChange),
+    /// The connection failed. Changes until it is back are not reported.
     Lost {
-        /// Why.
+        /// The reason.
         why: String,
-        /// When the next try is made.
-        again: Duration,
+        /// The time until the next attempt.
+        retry_in: Duration,
     },
 }
 
-/// Connects, listens, and tells, until it is told to stop. Only the first connection has to succeed; what can
-/// never succeed (a bad token, say) is an error later as well.
+/// Connects, listens, and calls `on_event` until that returns [`ControlFlow::Break`]. Only the first
+/// connection must succeed. An error that a retry cannot fix, such as an invalid token, ends the watch later
+/// as well.
 pub async fn watch<F>(
     connect: impl Fn() -> F,
-    wanted: &Wanted,
-    mut tell: impl FnMut(Event) -> ControlFlow<()>,
+    targets: &ListenTargets,
+    mut on_event: impl FnMut(Event) -> ControlFlow<()>,
 ) -> Result<(), ClientError>
 where
     F: Future<Output = Result<Client, ClientError>>,
 {
-    let mut pause = FIRST;
+    let mut backoff = INITIAL_BACKOFF;
     let mut began = false;
     loop {
-        let (client, told) = (connect(), &mut tell);
-        let why = match once(client, wanted, told, &mut began, &mut pause).await {
+        let client = connect();
+        let why = match watch_once(client, targets, &mut on_event, &mut began, &mut backoff).await {
             Ok(ControlFlow::Break(())) => return Ok(()),
-            Ok(ControlFlow::Continue(())) => "the server ended it".to_owned(),
-            Err(error) if !began || is_for_good(&error) => return Err(error),
+            Ok(ControlFlow::Continue(())) => "the server ended the stream".to_owned(),
+            Err(error) if !began || is_permanent(&error) => return Err(error),
             Err(error) => error.to_string(),
         };
-        if tell(Event::Lost { why, again: pause }).is_break() {
+        if on_event(Event::Lost { why, retry_in: backoff }).is_break() {
             return Ok(());
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LAST);
+        tokio::time::sleep(backoff).await;
+        backoff = (backoff * 2).min(MAX_BACKOFF);
     }
 }
 
-async fn once(
+async fn watch_once(
     client: impl Future<Output = Result<Client, ClientError>>,
-    wanted: &Wanted,
-    tell: &mut impl FnMut(Event) -> ControlFlow<()>,
+    targets: &ListenTargets,
+    on_event: &mut impl FnMut(Event) -> ControlFlow<()>,
     began: &mut bool,
-    pause: &mut Duration,
+    backoff: &mut Duration,
 ) -> Result<ControlFlow<()>, ClientError> {
-    let mut listening = client.await?.listen(wanted).await?;
-    (*began, *pause) = (true, FIRST);
+    let mut listening = client.await?.listen(targets).await?;
+    (*began, *backoff) = (true, INITIAL_BACKOFF);
     let honoured = listening.honoured().clone();
-    let refused = wanted.uris.iter().filter(|uri| !honoured.uris.contains(uri)).cloned().collect();
-    let mut flow = tell(Event::Began { honoured, refused });
+    let refused = targets.uris.iter().filter(|uri| !honoured.uris.contains(uri)).cloned().collect();
+    let mut flow = on_event(Event::Began { honoured, refused });
     while flow.is_continue() {
-        match listening.next().await? {
-            Some(news) => flow = tell(Event::News(news)),
+        match listening.next_change().await? {
+            Some(change) => flow = on_event(Event::Changed(change)),
             None => break,
         }
     }
@@ -80,7 +83,7 @@ async fn once(
     Ok(flow)
 }
 
-fn is_for_good(error: &ClientError) -> bool {
+fn is_permanent(error: &ClientError) -> bool {
     use ClientError::{BadToken, BadUrl, Forbidden, Unauthorized};
     matches!(error, BadUrl(_) | BadToken | Unauthorized { .. } | Forbidden { .. })
 }

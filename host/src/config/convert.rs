@@ -1,11 +1,11 @@
-//! From what was written to what is meant: the one conversion, and the only place with defaults.
-//! (Those of the limits stand in `policy`, which has to have some where there is no file at all.)
+//! Converts the parsed file into the `Config`. All defaults are set here, except those of `Limits` and
+//! `Quota`: they are in `policy`, because they also apply without a configuration file.
 
 mod admin;
 mod audit;
 mod auth;
 mod compiler;
-mod places;
+mod connections;
 mod provider;
 mod secret;
 mod state;
@@ -21,53 +21,54 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-pub(crate) use self::auth::{scope, token_name};
-use self::places::Places;
-use self::team::House;
+pub(crate) use self::auth::{validate_scope, validate_token_name};
+use self::connections::ConnectionLimits;
+use self::team::GlobalSettings;
 use super::file::{self, File, Server, Watch};
-use super::gather::Source;
-use super::value::Time;
-use super::{Config, Env, Fault, Log, LogFormat, Overrides, Place};
+use super::parser::Source;
+use super::value::HumanDuration;
+use super::{Config, Diagnostic, Env, Log, LogFormat, Overrides, ParseContext};
 use crate::name::{TeamName, Teams};
-use crate::policy::{Ask, Limits};
+use crate::policy::{GrantRequest, Limits};
 use crate::resource::Caller;
-use crate::{endpoint, gateway, lookout, sandbox};
+use crate::{change_detector, endpoint, gateway, sandbox};
 
-/// Who reads nothing for so long is gone, or not worth a connection.
-const STALL: Duration = Duration::from_secs(30);
+/// A client that reads nothing for this long is disconnected.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn convert(
     file: File,
-    place: &Place,
+    context: &ParseContext,
     env: &Env,
     overrides: &Overrides,
     source: &Source<'_>,
-    faults: &mut Vec<Fault>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Config {
-    let mut conversion = Conversion { place, env, known: BTreeSet::new(), source, faults };
-    let house = House {
+    let mut conversion = Conversion { context, env, team_names: BTreeSet::new(), source, diagnostics };
+    let global = GlobalSettings {
         limits: provider::limits(&Limits::default(), &file.limits),
         approve: file.approve,
-        secrets: conversion.all_secrets(file.secret),
+        secrets: conversion.load_secrets(file.secret),
         state_dir: file.state_dir,
-        poll: time(file.watch.poll, 2),
+        scan_interval: time(file.watch.scan_interval, 2),
         overrides,
     };
-    let named = !file.team.is_empty();
-    let teams = conversion.all_teams(&house, file.plugins.as_ref(), file.provider, file.team);
-    conversion.known = teams.keys().cloned().collect();
-    let anyone = conversion.members(file.server.teams.as_ref());
-    let local = conversion.members(file.stdio.teams.as_ref());
-    let local = overrides.team.clone().filter(|team| teams.contains_key(team)).map_or(local, Teams::from);
+    let has_teams = !file.team.is_empty();
+    let teams = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
+    conversion.team_names = teams.keys().cloned().collect();
+    let anonymous_teams = conversion.teams_or_implied(file.server.teams.as_ref());
+    let stdio_teams = conversion.teams_or_implied(file.stdio.teams.as_ref());
+    let team = overrides.team.clone().filter(|team| teams.contains_key(team));
+    let local_teams = team.map_or(stdio_teams, Teams::from);
     let auth = conversion.auth(file.auth);
-    let private = named || !auth.is_open();
-    let listen = conversion.listen(&file.server, overrides, auth.is_open());
+    let private = has_teams || !auth.is_empty();
+    let listen = conversion.listen(&file.server, overrides, auth.is_empty());
     let log = conversion.log(&file.server);
     let admin = conversion.admin(&file.admin);
     let audit = conversion.audit(&file.audit);
-    let places = conversion.places(&file.server);
+    let connections = conversion.connection_limits(&file.server);
     let telemetry = conversion.telemetry(&file.telemetry);
-    let Server { instructions, page_size, watched_uris, guests, grace, .. } = &file.server;
+    let Server { instructions, page_size, watched_uris, guests, shutdown_grace, .. } = &file.server;
     Config {
         admin,
         audit,
@@ -85,16 +86,21 @@ pub(super) fn convert(
             private,
         },
         watched_uris: count(*watched_uris, 1_000) as usize,
-        lookout: lookout(&file.watch),
+        change_detector: change_detector(&file.watch),
         sandbox: sandbox::Config {
             slots: count(*guests, 256),
-            compiler: compiler::compiler(file.compiler, place, env),
+            compiler: compiler::compiler(file.compiler, context, env),
         },
-        grace: time(*grace, 10),
-        local: Caller { subject: file.stdio.subject, issuer: None, teams: local, scopes: Vec::new() },
-        endpoint: endpoint(file.server, listen, places, auth, anyone),
-        file: place.file.as_ref().map(|file| place.here.join(file)),
-        seen: None,
+        shutdown_grace: time(*shutdown_grace, 10),
+        local_caller: Caller {
+            subject: file.stdio.subject,
+            issuer: None,
+            teams: local_teams,
+            scopes: Vec::new(),
+        },
+        endpoint: endpoint(file.server, listen, connections, auth, anonymous_teams),
+        file: context.file.as_ref().map(|file| context.working_dir.join(file)),
+        fingerprint: None,
         overrides: overrides.clone(),
         is_over_stdio: false,
         teams,
@@ -102,61 +108,61 @@ pub(super) fn convert(
     }
 }
 
-/// Whom to believe, and nothing else of the file: no other file and no folder is looked at.
+/// Converts only the credentials. Accesses no folder and no other file.
 pub(super) fn credentials(
     file: File,
-    place: &Place,
+    context: &ParseContext,
     env: &Env,
     source: &Source<'_>,
-    faults: &mut Vec<Fault>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> endpoint::auth::Config {
-    let named = file.team.keys().filter_map(|name| TeamName::parse(name.get_ref()).ok());
-    let known = if file.team.is_empty() { [TeamName::sole()].into() } else { named.collect() };
-    Conversion { place, env, known, source, faults }.auth(file.auth)
+    let names = file.team.keys().filter_map(|name| TeamName::parse(name.get_ref()).ok());
+    let team_names = if file.team.is_empty() { [TeamName::default_team()].into() } else { names.collect() };
+    Conversion { context, env, team_names, source, diagnostics }.auth(file.auth)
 }
 
-fn lookout(watch: &Watch) -> lookout::Config {
-    lookout::Config {
-        interval: time(watch.interval, 2),
-        reread: watch.reread.map_or(Some(Duration::from_secs(10)), |time| time.0),
+fn change_detector(watch: &Watch) -> change_detector::Config {
+    change_detector::Config {
+        version_interval: time(watch.version_interval, 2),
+        read_interval: watch.read_interval.map_or(Some(Duration::from_secs(10)), |time| time.0),
     }
 }
 
-/// What stands beside a component, as its author wrote it.
-pub(super) fn ask(
-    written: file::Ask,
-    place: &Place,
+/// Converts the grant request of a component.
+pub(super) fn grant_request(
+    raw: file::GrantRequest,
+    context: &ParseContext,
     env: &Env,
     source: &Source<'_>,
-    faults: &mut Vec<Fault>,
-) -> Ask {
-    let mut conversion = Conversion { place, env, known: BTreeSet::new(), source, faults };
-    let mut dirs = conversion.dirs(&written.dirs);
+    diagnostics: &mut Vec<Diagnostic>,
+) -> GrantRequest {
+    let mut conversion = Conversion { context, env, team_names: BTreeSet::new(), source, diagnostics };
+    let mut dirs = conversion.dirs(&raw.dirs);
     for dir in &mut dirs {
-        // By its real path: what is approved is that folder, not whatever a link shows one day.
+        // Resolves symlinks: the operator approves this folder, not what the link may point to later.
         dir.host = dir.host.canonicalize().unwrap_or_else(|_| dir.host.clone());
-        dir.is_real = true;
+        dir.is_canonical = true;
     }
-    Ask {
-        settings: written.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
+    GrantRequest {
+        settings: raw.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
         dirs,
-        hosts: written.hosts.into_iter().map(|host| host.0).collect(),
-        env: written
+        hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
+        env: raw
             .env
             .into_iter()
             .map(|name| (name.get_ref().clone(), env.get(name.get_ref()).cloned()))
             .collect(),
-        // Their texts are not this file's to know.
-        secrets: written.secrets.into_iter().map(|name| (name, None)).collect(),
+        // A request names secrets; their values come from the operator's configuration.
+        secrets: raw.secrets.into_iter().map(|name| (name, None)).collect(),
     }
 }
 
 fn endpoint(
     server: Server,
     listen: SocketAddr,
-    Places { streams, connections }: Places,
+    ConnectionLimits { streams, connections }: ConnectionLimits,
     auth: endpoint::auth::Config,
-    anyone: Teams,
+    anonymous_teams: Teams,
 ) -> endpoint::Config {
     endpoint::Config {
         listen,
@@ -164,75 +170,78 @@ fn endpoint(
         origins: server.origins.unwrap_or_default(),
         body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
         sessions: count(server.sessions, 1_000) as usize,
-        session_idle: time(server.session_idle, 30 * 60),
+        session_idle_timeout: time(server.session_idle_timeout, 30 * 60),
         streams,
         connections,
         waiting_bytes: server.waiting_bytes.map_or(256 << 20, |size| size.0),
         keep_alive: time(server.keep_alive, 15),
-        stall: STALL,
+        stall_timeout: STALL_TIMEOUT,
         auth,
-        caller: Caller { subject: None, issuer: None, teams: anyone, scopes: Vec::new() },
+        caller: Caller { subject: None, issuer: None, teams: anonymous_teams, scopes: Vec::new() },
         title: server.title,
-        dialects: server.dialects.into_iter().map(endpoint::Dialect::from).collect(),
+        extensions: server.extensions.into_iter().map(endpoint::Extension::from).collect(),
     }
 }
 
-fn count(written: Option<NonZeroU32>, default: u32) -> u32 {
-    written.map_or(default, NonZeroU32::get)
+fn count(raw: Option<NonZeroU32>, default: u32) -> u32 {
+    raw.map_or(default, NonZeroU32::get)
 }
 
-fn time(written: Option<Time>, seconds: u64) -> Duration {
-    written.map_or(Duration::from_secs(seconds), |time| time.0)
+fn time(raw: Option<HumanDuration>, seconds: u64) -> Duration {
+    raw.map_or(Duration::from_secs(seconds), |time| time.0)
 }
 
 struct Conversion<'a> {
-    place: &'a Place,
+    context: &'a ParseContext,
     env: &'a Env,
-    /// The teams that there are.
-    known: BTreeSet<TeamName>,
+    /// The names of all configured teams.
+    team_names: BTreeSet<TeamName>,
     source: &'a Source<'a>,
-    faults: &'a mut Vec<Fault>,
+    diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Conversion<'_> {
-    fn fault(&mut self, at: &Range<usize>, what: impl Into<String>) {
-        self.faults.push(self.source.fault(at, what));
+    fn error(&mut self, at: &Range<usize>, message: impl Into<String>) {
+        self.diagnostics.push(self.source.diagnostic(at, message));
     }
 
-    /// A fault of what the command line said, or of a default.
-    fn fault_of(&mut self, place: &str, what: String) {
-        self.faults.push(Fault { line: None, place: place.into(), what });
+    /// Reports an error in a command line option or a default, which has no line in the file.
+    fn error_for_key(&mut self, key: &str, message: String) {
+        self.diagnostics.push(Diagnostic { line: None, key: key.into(), message });
     }
 
-    /// The folder of a team: what the command line says, what the file says, or the usual one.
-    fn plugins(&mut self, written: Option<&Spanned<PathBuf>>, named: Option<&Path>, usual: &str) -> PathBuf {
-        let (at, path) = match (named, written) {
-            (Some(path), _) => (None, self.place.here.join(path)),
-            (None, Some(path)) => (Some(path.span()), self.place.folder.join(path.get_ref())),
-            (None, None) => (None, self.place.folder.join(usual)),
+    /// Returns the plugins folder of a team: from the command line, from the file, or the default.
+    fn plugins(&mut self, raw: Option<&Spanned<PathBuf>>, option: Option<&Path>, default: &str) -> PathBuf {
+        let (at, path) = match (option, raw) {
+            (Some(path), _) => (None, self.context.working_dir.join(path)),
+            (None, Some(path)) => (Some(path.span()), self.context.folder.join(path.get_ref())),
+            (None, None) => (None, self.context.folder.join(default)),
         };
-        // It may come later: whoever serves waits for it, and who answers once says that it is not there.
-        if let (true, Err(what)) = (path.exists(), folder(&path)) {
+        // A missing folder is no error here: a server waits for it, and other commands check for it
+        // themselves.
+        if let (true, Err(message)) = (path.exists(), require_folder(&path)) {
             match at {
-                Some(at) => self.fault(&at, what),
-                None if named.is_some() => self.fault_of("--plugins", what),
-                None => self.fault_of("plugins", format!("{what}, or name another with `--plugins DIR`")),
+                Some(at) => self.error(&at, message),
+                None if option.is_some() => self.error_for_key("--plugins", message),
+                None => {
+                    self.error_for_key("plugins", format!("{message}, or name another with `--plugins DIR`"))
+                }
             }
         }
         path
     }
 
-    /// Beyond this machine only with credentials, or for those who say that they want none.
-    fn listen(&mut self, server: &Server, overrides: &Overrides, open: bool) -> SocketAddr {
-        let unauthenticated = server.unauthenticated.as_ref().filter(|said| *said.get_ref());
-        if let Some(said) = unauthenticated.filter(|_| !open) {
-            let what =
-                "there are credentials in `auth`, and everybody may ask without: take out one of the two";
-            self.fault(&said.span(), what);
+    /// Returns the address to listen on. A non-loopback address requires credentials, or an explicit
+    /// `unauthenticated = true`.
+    fn listen(&mut self, server: &Server, overrides: &Overrides, is_open: bool) -> SocketAddr {
+        let unauthenticated = server.unauthenticated.as_ref().filter(|flag| *flag.get_ref());
+        if let Some(flag) = unauthenticated.filter(|_| !is_open) {
+            let message = "contradicts the credentials in `auth`: remove one of the two";
+            self.error(&flag.span(), message);
         }
-        let written = server.listen.as_ref();
+        let raw = server.listen.as_ref();
         let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878));
-        let listen = overrides.listen.or(written.map(|listen| listen.get_ref().0)).unwrap_or(default);
+        let listen = overrides.listen.or(raw.map(|listen| listen.get_ref().0)).unwrap_or(default);
         if listen.ip().is_loopback() {
             return listen;
         }
@@ -240,41 +249,40 @@ impl Conversion<'_> {
         if server.hosts.as_ref().is_none_or(Vec::is_empty) {
             missing.push("`server.hosts` with the names under which clients reach it");
         }
-        if open && !self.place.guarded && unauthenticated.is_none() {
+        if is_open && !self.context.auth_active && unauthenticated.is_none() {
             missing.push(
-                "credentials (`larder token new` makes some), or `server.unauthenticated = true` \
+                "credentials (`larder token new` creates a token), or `server.unauthenticated = true` \
                  if anyone who reaches it may read everything",
             );
         }
         if !missing.is_empty() {
-            let what =
+            let message =
                 format!("{listen} is reachable from outside this machine: set {}", missing.join(", and "));
-            match written {
-                Some(written) if overrides.listen.is_none() => self.fault(&written.span(), what),
-                _ => self.fault_of("--listen", what),
+            match raw {
+                Some(raw) if overrides.listen.is_none() => self.error(&raw.span(), message),
+                _ => self.error_for_key("--listen", message),
             }
         }
         listen
     }
 
     fn log(&mut self, server: &Server) -> Log {
-        let named = self.env.get("LARDER_LOG").filter(|filter| !filter.is_empty());
-        let written = server.log.filter.as_ref();
+        let variable = self.env.get("LARDER_LOG").filter(|filter| !filter.is_empty());
+        let raw = server.log.filter.as_ref();
         let filter =
-            named.or(written.map(|filter| filter.get_ref())).map_or("info", String::as_str).to_owned();
+            variable.or(raw.map(|filter| filter.get_ref())).map_or("info", String::as_str).to_owned();
         if let Err(error) = tracing_subscriber::EnvFilter::try_new(&filter) {
-            match written {
-                Some(written) if named.is_none() => {
-                    self.fault(&written.span(), format!("not a filter: {error}"))
-                }
-                _ => self.fault_of("LARDER_LOG", format!("not a filter: {error}")),
+            match raw {
+                Some(raw) if variable.is_none() => self.error(&raw.span(), format!("not a filter: {error}")),
+                _ => self.error_for_key("LARDER_LOG", format!("not a filter: {error}")),
             }
         }
         Log { filter, format: server.log.format.unwrap_or(LogFormat::Text) }
     }
 }
 
-fn folder(path: &Path) -> Result<(), String> {
+/// Requires that the path is an existing folder.
+fn require_folder(path: &Path) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(format!("{} is not a folder", path.display())),

@@ -1,5 +1,5 @@
-//! `larder.toml` as a person wrote it: every key optional, unknown keys refused, nothing decided.
-//! Values that are checked later carry their place in the file.
+//! The structure of `larder.toml`: all keys are optional, unknown keys are rejected, and there are no
+//! defaults. Values that `convert` checks carry their span (`Spanned`), for error messages.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -10,8 +10,8 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    Approval, Dialect, Dir, Host, Listen, ListenOrOff, Moment, PageSize, Plain, Size, Time, TimeOrNever,
-    TokenDigest,
+    Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, Listen, ListenOrOff, PageSize,
+    Scalar, Timestamp, TokenDigest,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -46,7 +46,7 @@ pub(super) struct Team {
     pub(super) provider: BTreeMap<Spanned<String>, Provider>,
 }
 
-/// What the providers of a team may have at most.
+/// The most that the providers of a team can be granted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Ceiling {
@@ -59,17 +59,17 @@ pub(super) struct Ceiling {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Quota {
-    pub(super) memory: Option<Size<u64>>,
-    pub(super) cpu: Option<Time>,
+    pub(super) memory: Option<ByteSize<u64>>,
+    pub(super) cpu: Option<HumanDuration>,
     pub(super) calls: Option<NonZeroU32>,
     pub(super) requests: Option<NonZeroU32>,
-    pub(super) bytes: Option<Size<u64>>,
+    pub(super) bytes: Option<ByteSize<u64>>,
     pub(super) providers: Option<NonZeroU32>,
-    pub(super) component: Option<Size<u64>>,
+    pub(super) component: Option<ByteSize<u64>>,
     pub(super) watchers: Option<NonZeroU32>,
 }
 
-/// Where a secret is: in a variable of the host, or in a file.
+/// The source of a secret: an environment variable of the server, or a file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Secret {
@@ -77,7 +77,7 @@ pub(super) struct Secret {
     pub(super) file: Option<Spanned<PathBuf>>,
 }
 
-/// Who asks on standard input.
+/// The caller of stdio clients.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Stdio {
@@ -88,9 +88,9 @@ pub(super) struct Stdio {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Watch {
-    pub(super) poll: Option<Time>,
-    pub(super) interval: Option<Time>,
-    pub(super) reread: Option<TimeOrNever>,
+    pub(super) scan_interval: Option<HumanDuration>,
+    pub(super) version_interval: Option<HumanDuration>,
+    pub(super) read_interval: Option<DurationOrNever>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -104,17 +104,17 @@ pub(super) struct Server {
     pub(super) title: Option<String>,
     pub(super) instructions: Option<String>,
     pub(super) page_size: PageSize,
-    pub(super) dialects: Vec<Dialect>,
-    pub(super) body_limit: Option<Size<usize>>,
+    pub(super) extensions: Vec<Extension>,
+    pub(super) body_limit: Option<ByteSize<usize>>,
     pub(super) sessions: Option<NonZeroU32>,
-    pub(super) session_idle: Option<Time>,
+    pub(super) session_idle_timeout: Option<HumanDuration>,
     pub(super) streams: Option<NonZeroU32>,
     pub(super) connections: Option<Spanned<NonZeroU32>>,
     pub(super) watched_uris: Option<NonZeroU32>,
     pub(super) guests: Option<NonZeroU32>,
-    pub(super) waiting_bytes: Option<Size<usize>>,
-    pub(super) keep_alive: Option<Time>,
-    pub(super) grace: Option<Time>,
+    pub(super) waiting_bytes: Option<ByteSize<usize>>,
+    pub(super) keep_alive: Option<HumanDuration>,
+    pub(super) shutdown_grace: Option<HumanDuration>,
     pub(super) log: Log,
 }
 
@@ -133,7 +133,7 @@ pub(super) struct Token {
     pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
     #[serde(default)]
     pub(super) scopes: Vec<Spanned<String>>,
-    pub(super) expires: Option<Moment>,
+    pub(super) expires: Option<Timestamp>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -148,8 +148,8 @@ pub(super) struct Oauth {
     pub(super) teams: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
     pub(super) scopes: Vec<Spanned<String>>,
-    pub(super) leeway: Option<Spanned<Time>>,
-    pub(super) refresh: Option<Spanned<Time>>,
+    pub(super) leeway: Option<Spanned<HumanDuration>>,
+    pub(super) refresh: Option<Spanned<HumanDuration>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -177,7 +177,7 @@ pub(super) struct Telemetry {
     pub(super) sample: Option<Spanned<f64>>,
 }
 
-/// What happens to reads when the audit log cannot be written.
+/// What happens to reads while the audit log cannot be written.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OnFull {
@@ -195,34 +195,34 @@ pub(super) struct Log {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Cache {
-    pub(super) bytes: Option<Size<usize>>,
+    pub(super) bytes: Option<ByteSize<usize>>,
     pub(super) entries: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
-    pub(super) memory: Option<Size<u64>>,
+    pub(super) memory: Option<ByteSize<u64>>,
     pub(super) table_elements: Option<NonZeroU32>,
     pub(super) instances: Option<NonZeroU32>,
-    pub(super) cpu: Option<Time>,
-    pub(super) wall: Option<Time>,
-    pub(super) calls: Option<NonZeroU32>,
-    pub(super) queue: Option<Time>,
-    pub(super) waiting: Option<u32>,
-    pub(super) result: Option<Size<u64>>,
-    pub(super) page: Option<NonZeroU32>,
-    pub(super) held: Option<NonZeroU32>,
-    pub(super) log: Option<Size<u32>>,
-    pub(super) reports: Option<NonZeroU32>,
-    pub(super) component: Option<Size<u64>>,
-    pub(super) http_body: Option<Size<u64>>,
+    pub(super) cpu_time: Option<HumanDuration>,
+    pub(super) timeout: Option<HumanDuration>,
+    pub(super) concurrency: Option<NonZeroU32>,
+    pub(super) queue_timeout: Option<HumanDuration>,
+    pub(super) queue_length: Option<u32>,
+    pub(super) result: Option<ByteSize<u64>>,
+    pub(super) page_entries: Option<NonZeroU32>,
+    pub(super) catalog_entries: Option<NonZeroU32>,
+    pub(super) log: Option<ByteSize<u32>>,
+    pub(super) notifications: Option<NonZeroU32>,
+    pub(super) component_size: Option<ByteSize<u64>>,
+    pub(super) http_body: Option<ByteSize<u64>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Provider {
-    pub(super) settings: BTreeMap<String, Plain>,
+    pub(super) settings: BTreeMap<String, Scalar>,
     pub(super) env: Env,
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
@@ -244,36 +244,36 @@ pub(super) enum Guests {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Compiler {
-    pub(super) memory: Option<Size<u64>>,
-    pub(super) cpu: Option<Time>,
-    pub(super) wall: Option<Time>,
-    pub(super) code: Option<Size<u64>>,
+    pub(super) memory: Option<ByteSize<u64>>,
+    pub(super) cpu_time: Option<HumanDuration>,
+    pub(super) timeout: Option<HumanDuration>,
+    pub(super) code: Option<ByteSize<u64>>,
     pub(super) cache_dir: Option<PathBuf>,
-    pub(super) cache_size: Option<Size<u64>>,
-    pub(super) cache_age: Option<Time>,
+    pub(super) cache_size: Option<ByteSize<u64>>,
+    pub(super) cache_age: Option<HumanDuration>,
 }
 
-/// `NAME.toml`, which stands beside `NAME.wasm`: its author's word, not the operator's.
+/// `NAME.toml` next to `NAME.wasm`: the grants that the author of a component requests.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Ask {
-    pub(super) settings: BTreeMap<String, Plain>,
+pub(super) struct GrantRequest {
+    pub(super) settings: BTreeMap<String, Scalar>,
     pub(super) env: Vec<Spanned<String>>,
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
     pub(super) secrets: Vec<String>,
 }
 
-/// Variables: names that are taken over from the host, or names with values.
+/// Environment variables of a guest: names that are inherited from the server, or names with values.
 #[derive(Debug, Default)]
 pub(super) struct Env {
-    pub(super) taken: Vec<Spanned<String>>,
-    pub(super) given: BTreeMap<String, Plain>,
+    pub(super) inherited: Vec<Spanned<String>>,
+    pub(super) set: BTreeMap<String, Scalar>,
 }
 
 impl<'de> Deserialize<'de> for Env {
-    fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_any(EnvVisitor)
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EnvVisitor)
     }
 }
 
@@ -287,12 +287,12 @@ impl<'de> serde::de::Visitor<'de> for EnvVisitor {
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Env, A::Error> {
-        let taken = Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
-        Ok(Env { taken, ..Env::default() })
+        let inherited = Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
+        Ok(Env { inherited, ..Env::default() })
     }
 
     fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Env, A::Error> {
-        let given = Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-        Ok(Env { given, ..Env::default() })
+        let set = Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+        Ok(Env { set, ..Env::default() })
     }
 }

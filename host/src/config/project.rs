@@ -1,4 +1,4 @@
-//! `larder-dev.toml`: how a provider's project is built, for `larder dev`.
+//! `larder-dev.toml`: how `larder dev` builds the project of a provider.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -6,110 +6,115 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::gather::{self, Source};
-use super::{ConfigError, Fault};
+use super::parser::{self, Source};
+use super::{ConfigError, Diagnostic};
 use crate::name::ProviderName;
 
-/// What a project's file is called.
-pub const PROJECT: &str = "larder-dev.toml";
+/// The name of the project file.
+pub const PROJECT_FILE: &str = "larder-dev.toml";
 
-/// Names that no provider of a project may have: its NAME.toml is another file there.
-const OURS: [&str; 2] = ["larder", "larder-dev"];
+/// Reserved provider names: their `NAME.toml` would be one of Larder's own files in the project folder.
+const RESERVED_NAMES: [&str; 2] = ["larder", "larder-dev"];
 
-/// A folder in which a provider is written.
+/// A provider project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// The folder.
+    /// The folder of the project.
     pub folder: PathBuf,
     /// The provider's name.
     pub name: ProviderName,
-    /// Programs with their words, run one after the other in the folder.
+    /// Build commands with their arguments, run in this order in the folder.
     pub build: Vec<Vec<String>>,
-    /// What they make.
+    /// The component that they build.
     pub component: PathBuf,
-    /// Names of files and folders that no build depends on.
+    /// Names of files and folders whose changes do not trigger a build.
     pub ignore: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Written {
+struct ProjectFile {
     name: Option<toml::Spanned<String>>,
     build: Option<Vec<Vec<String>>>,
     component: Option<PathBuf>,
     ignore: Vec<String>,
 }
 
-/// Reads how the project in this folder is built: from its file, or from what cargo is told.
-pub fn project(folder: &Path) -> Result<Project, ConfigError> {
+/// Loads the project in this folder from `larder-dev.toml`, or else from `Cargo.toml`.
+pub fn load_project(folder: &Path) -> Result<Project, ConfigError> {
     let unreadable = |path: &Path, error| ConfigError::Unreadable { path: path.to_owned(), error };
     let folder = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
-    let path = folder.join(PROJECT);
+    let path = folder.join(PROJECT_FILE);
     let project = match std::fs::read_to_string(&path) {
-        Ok(text) => parse(&text, &folder).map_err(|faults| refuse(&path, faults)),
+        Ok(text) => parse(&text, &folder).map_err(|diagnostics| invalid(&path, diagnostics)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            by_cargo(&folder).ok_or_else(|| unknown(&folder))
+            from_cargo(&folder).ok_or_else(|| no_project(&folder))
         }
         Err(error) => Err(unreadable(&path, error)),
     };
-    project.and_then(named)
+    project.and_then(refuse_reserved_name)
 }
 
-fn named(project: Project) -> Result<Project, ConfigError> {
+fn refuse_reserved_name(project: Project) -> Result<Project, ConfigError> {
     let name = project.name.as_str();
-    if !OURS.contains(&name) {
+    if !RESERVED_NAMES.contains(&name) {
         return Ok(project);
     }
-    let what = format!("{name}.toml would be what it asks for, and is a file of ours; choose another name");
-    Err(ConfigError::Faults { file: None, faults: vec![Fault { line: None, place: "name".into(), what }] })
+    let message = format!(
+        "{name}.toml would hold its grant requests, but Larder uses that file name itself; choose another name"
+    );
+    Err(ConfigError::Invalid {
+        file: None,
+        diagnostics: vec![Diagnostic { line: None, key: "name".into(), message }],
+    })
 }
 
-fn refuse(path: &Path, mut faults: Vec<Fault>) -> ConfigError {
-    faults.sort_by_key(|fault| fault.line);
-    ConfigError::Faults { file: Some(path.to_owned()), faults }
+fn invalid(path: &Path, mut diagnostics: Vec<Diagnostic>) -> ConfigError {
+    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+    ConfigError::Invalid { file: Some(path.to_owned()), diagnostics }
 }
 
-fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Fault>> {
-    let (written, source, mut faults): (Written, Source<'_>, _) = gather::read(text, None)?;
-    let name = match &written.name {
+fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
+    let (raw, source, mut diagnostics): (ProjectFile, Source<'_>, _) = parser::parse(text, None)?;
+    let name = match &raw.name {
         Some(name) => ProviderName::parse(name.get_ref())
-            .map_err(|error| faults.push(source.fault(&name.span(), error.to_string())))
+            .map_err(|error| diagnostics.push(source.diagnostic(&name.span(), error.to_string())))
             .ok(),
-        None => name_of(folder).map_err(|fault| faults.push(fault)).ok(),
+        None => name_from_folder(folder).map_err(|diagnostic| diagnostics.push(diagnostic)).ok(),
     };
-    let build = written.build.unwrap_or_default();
+    let build = raw.build.unwrap_or_default();
     if build.is_empty() || build.iter().any(Vec::is_empty) {
-        let what = "say which programs build it, such as [[\"make\"]]";
-        faults.push(Fault { line: None, place: "build".into(), what: what.into() });
+        let message = "specify the build commands, such as [[\"make\"]]";
+        diagnostics.push(Diagnostic { line: None, key: "build".into(), message: message.into() });
     }
-    let Some(component) = &written.component else {
-        let what = "say which file the build makes";
-        faults.push(Fault { line: None, place: "component".into(), what: what.into() });
-        return Err(faults);
+    let Some(component) = &raw.component else {
+        let message = "specify the file that the build creates";
+        diagnostics.push(Diagnostic { line: None, key: "component".into(), message: message.into() });
+        return Err(diagnostics);
     };
     match name {
-        Some(name) if faults.is_empty() => Ok(Project {
+        Some(name) if diagnostics.is_empty() => Ok(Project {
             folder: folder.to_owned(),
             name,
             build,
             component: folder.join(component),
-            ignore: written.ignore,
+            ignore: raw.ignore,
         }),
-        _ => Err(faults),
+        _ => Err(diagnostics),
     }
 }
 
-fn name_of(folder: &Path) -> Result<ProviderName, Fault> {
+fn name_from_folder(folder: &Path) -> Result<ProviderName, Diagnostic> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    ProviderName::parse(&name).map_err(|error| Fault {
+    ProviderName::parse(&name).map_err(|error| Diagnostic {
         line: None,
-        place: "name".into(),
-        what: error.to_string(),
+        key: "name".into(),
+        message: error.to_string(),
     })
 }
 
-/// Rust needs no file of ours: cargo's own says all.
-fn by_cargo(folder: &Path) -> Option<Project> {
+/// Derives the project from `Cargo.toml`: a Rust project needs no `larder-dev.toml`.
+fn from_cargo(folder: &Path) -> Option<Project> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Manifest {
@@ -121,7 +126,7 @@ fn by_cargo(folder: &Path) -> Option<Project> {
     let package = manifest.package.get("name")?.as_str()?;
     let lib = manifest.lib.get("name").and_then(toml::Value::as_str).unwrap_or(package);
     let component = format!("target/wasm32-wasip2/release/{}.wasm", lib.replace('-', "_"));
-    // Wherever this machine or the workspace around it would put what is built.
+    // An explicit target folder overrides any that the workspace or the machine configures.
     let build = ["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"];
     Some(Project {
         folder: folder.to_owned(),
@@ -132,13 +137,16 @@ fn by_cargo(folder: &Path) -> Option<Project> {
     })
 }
 
-fn unknown(folder: &Path) -> ConfigError {
-    let what = format!(
-        "there is no {PROJECT} and no Cargo.toml in {}, so nobody knows how it is built; write the first, such as\n\
-         build = [[\"make\"]]\ncomponent = \"notes.wasm\"\nor begin with `larder new`",
+fn no_project(folder: &Path) -> ConfigError {
+    let message = format!(
+        "there is no {PROJECT_FILE} and no Cargo.toml in {}, so it is unknown how to build it; create {PROJECT_FILE}, for example\n\
+         build = [[\"make\"]]\ncomponent = \"notes.wasm\"\nor start with `larder new`",
         folder.display()
     );
-    ConfigError::Faults { file: None, faults: vec![Fault { line: None, place: String::new(), what }] }
+    ConfigError::Invalid {
+        file: None,
+        diagnostics: vec![Diagnostic { line: None, key: String::new(), message }],
+    }
 }
 
 #[cfg(test)]
@@ -154,7 +162,7 @@ mod tests {
         for (name, text) in files {
             std::fs::write(folder.join(name), text).unwrap();
         }
-        let shown = match project(&folder) {
+        let shown = match load_project(&folder) {
             Ok(Project { name, build, component, ignore, .. }) => {
                 format!("{name}: {build:?} {} {ignore:?}", component.display())
             }
@@ -164,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn a_project_says_how_it_is_built() {
+    fn loads_a_project_file_or_a_cargo_manifest() {
         check(
-            &[(PROJECT, "build = [['make', 'all']]\ncomponent = 'a.wasm'\nignore = ['out']")],
+            &[(PROJECT_FILE, "build = [['make', 'all']]\ncomponent = 'a.wasm'\nignore = ['out']")],
             expect![[r#"my-notes: [["make", "all"]] FOLDER/a.wasm ["out"]"#]],
         );
         check(
@@ -178,28 +186,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_it_is_named() {
+    fn reports_all_errors() {
         check(
-            &[(PROJECT, "name = 'larder'\nbuild = [['make']]\ncomponent = 'a.wasm'")],
+            &[(PROJECT_FILE, "name = 'larder'\nbuild = [['make']]\ncomponent = 'a.wasm'")],
             expect![
-                "name: larder.toml would be what it asks for, and is a file of ours; choose another name"
+                "name: larder.toml would hold its grant requests, but Larder uses that file name itself; choose another name"
             ],
         );
         check(
-            &[(PROJECT, "name = 'a b'\nbuild = [[]]\nbild = 1")],
+            &[(PROJECT_FILE, "name = 'a b'\nbuild = [[]]\nbild = 1")],
             expect![[r#"
-                build: say which programs build it, such as [["make"]]
-                component: say which file the build makes
+                build: specify the build commands, such as [["make"]]
+                component: specify the file that the build creates
                 FOLDER/larder-dev.toml:1: name: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
                 FOLDER/larder-dev.toml:3: bild: unknown field `bild`, expected one of `name`, `build`, `component`, `ignore`"#]],
         );
         check(
             &[],
             expect![[r#"
-                there is no larder-dev.toml and no Cargo.toml in FOLDER, so nobody knows how it is built; write the first, such as
+                there is no larder-dev.toml and no Cargo.toml in FOLDER, so it is unknown how to build it; create larder-dev.toml, for example
                 build = [["make"]]
                 component = "notes.wasm"
-                or begin with `larder new`"#]],
+                or start with `larder new`"#]],
         );
     }
 }

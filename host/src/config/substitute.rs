@@ -1,8 +1,8 @@
-//! `${NAME}` and `${NAME:-default}` in the file's texts. `$$` is a dollar sign.
+//! Substitutes `${NAME}` and `${NAME:-default}` in the strings of the file. `$$` is a dollar sign.
 
 use super::Env;
 
-/// Puts the values of variables in their places. What was put in is not looked through again.
+/// Replaces variables by their values. Substituted values are not substituted again.
 pub(super) fn substitute(text: &str, env: &Env) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -14,7 +14,7 @@ pub(super) fn substitute(text: &str, env: &Env) -> Result<String, String> {
             rest = after;
         } else if let Some(after) = rest.strip_prefix('{') {
             let (inner, after) =
-                after.split_once('}').ok_or("`${` without `}`: close it, or write `$$` for a dollar sign")?;
+                after.split_once('}').ok_or("`${` without `}`: add it, or write `$$` for a dollar sign")?;
             out.push_str(look_up(inner, env)?);
             rest = after;
         } else {
@@ -34,7 +34,7 @@ fn look_up<'a>(inner: &'a str, env: &'a Env) -> Result<&'a str, String> {
         return Err(format!("`${{{inner}}}` does not name a variable; write `$$` for a dollar sign"));
     }
     match (env.get(name), default) {
-        // As in a shell: `:-` is for variables that are empty, too.
+        // As in a shell, `:-` also applies to empty variables.
         (Some(value), None) => Ok(value),
         (Some(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default),
@@ -53,23 +53,23 @@ mod tests {
     fn check(text: &str, expected: Expect) {
         let env = [("A", "one"), ("EMPTY", ""), ("DOLLAR", "${A}")];
         let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        expected.assert_eq(&substitute(text, &env).unwrap_or_else(|fault| format!("fault: {fault}")));
+        expected.assert_eq(&substitute(text, &env).unwrap_or_else(|error| format!("error: {error}")));
     }
 
     #[test]
-    fn variables_are_put_in_once() {
+    fn substitutes_variables_once() {
         check("plain", expect!["plain"]);
         check("<${A}|${A:-x}|${EMPTY}|${EMPTY:-x}|${NO:-}>", expect!["<one|one||x|>"]);
         check("$5 $${A} ${DOLLAR}$", expect!["$5 ${A} ${A}$"]);
     }
 
     #[test]
-    fn what_cannot_be_put_in_is_a_fault() {
+    fn rejects_unset_and_malformed_variables() {
         check(
             "${NO}",
-            expect!["fault: the environment variable NO is not set; set it, or write `${NO:-default}`"],
+            expect!["error: the environment variable NO is not set; set it, or write `${NO:-default}`"],
         );
-        check("${A", expect!["fault: `${` without `}`: close it, or write `$$` for a dollar sign"]);
-        check("${A B}", expect!["fault: `${A B}` does not name a variable; write `$$` for a dollar sign"]);
+        check("${A", expect!["error: `${` without `}`: add it, or write `$$` for a dollar sign"]);
+        check("${A B}", expect!["error: `${A B}` does not name a variable; write `$$` for a dollar sign"]);
     }
 }

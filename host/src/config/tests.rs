@@ -3,15 +3,15 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::endpoint::auth::{Algorithm, Membership};
 use crate::name::{ProviderName, TeamName};
-use crate::policy::{Access, Approve, Limits, Secret};
-use crate::sandbox::Place as Cache;
+use crate::policy::{Access, ApprovalMode, Limits, Secret};
+use crate::sandbox::CacheLocation;
 
-mod outside;
+mod observability;
 mod team;
 
 const EXAMPLE: &str = include_str!("../../../examples/larder.toml");
 
-/// A folder with what the examples name.
+/// A temporary folder with the files that the example names.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -31,31 +31,32 @@ impl Folder {
         overrides: &Overrides,
     ) -> Result<Config, ConfigError> {
         let folder = self.0.path().to_owned();
-        let place = Place { file: Some("larder.toml".into()), here: folder.clone(), folder, guarded: false };
+        let (file, working_dir) = (Some("larder.toml".into()), folder.clone());
+        let context = ParseContext { file, working_dir, folder, auth_active: false };
         let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        parse(text, &place, &env, overrides)
+        parse(text, &context, &env, overrides)
     }
 
     fn read(&self, text: &str) -> Config {
         self.read_with(text, &[("HOME", "/home/me")], &Overrides::default()).unwrap()
     }
 
-    /// All of it, to be compared.
+    /// Returns the whole configuration as text, for comparisons.
     fn shown(&self, text: &str) -> String {
         format!("{:#?}", self.read(text))
     }
 }
 
-/// What the only team is served from.
-fn sole(config: &Config) -> &reconcile::Config {
-    &config.teams[&TeamName::sole()].reconcile
+/// Returns the reconcile configuration of the only team.
+fn only_team(config: &Config) -> &reconcile::Config {
+    &config.teams[&TeamName::default_team()].reconcile
 }
 
-/// The faults of a text, without the folder's changing name.
+/// Checks the errors of a configuration text. `FOLDER` stands for the temporary folder.
 fn check_with(text: &str, overrides: &Overrides, expected: Expect) {
     let folder = Folder::new();
     let shown = match folder.read_with(text, &[], overrides) {
-        Ok(_) => "no fault".to_owned(),
+        Ok(_) => "no error".to_owned(),
         Err(error) => error.to_string().replace(&folder.0.path().display().to_string(), "FOLDER"),
     };
     expected.assert_eq(&shown);
@@ -66,16 +67,16 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[test]
-fn the_example_says_exactly_the_defaults() {
+fn the_example_contains_exactly_the_defaults() {
     let folder = Folder::new();
     assert_eq!(folder.shown(EXAMPLE), folder.shown(""));
-    assert_eq!(sole(&folder.read("")).default.grant.limits, Limits::default());
+    assert_eq!(only_team(&folder.read("")).default.grant.limits, Limits::default());
 }
 
 #[test]
-fn what_the_example_comments_out_means_what_it_says() {
+fn the_commented_keys_of_the_example_are_valid() {
     let code = |line: &str| match line.strip_prefix('#') {
-        // Two spaces: what is said of teams, which does not go together with the rest.
+        // Lines with two spaces are about teams; they cannot be combined with the rest.
         Some(code) if !code.starts_with(' ') || code.starts_with("    ") => code.to_owned(),
         _ => line.to_owned(),
     };
@@ -88,10 +89,10 @@ fn what_the_example_comments_out_means_what_it_says() {
     let oauth = auth.oauth.as_ref().unwrap();
     assert_eq!(
         (oauth.issuer.as_str(), oauth.algorithms.as_slice()),
-        ("https://id.example.com", &Algorithm::USUAL[..])
+        ("https://id.example.com", &Algorithm::DEFAULT[..])
     );
     assert_eq!((oauth.leeway, oauth.refresh), (Duration::from_secs(60), Duration::from_secs(300)));
-    let terms = &sole(&config).terms[&ProviderName::parse("wiki").unwrap()];
+    let terms = &only_team(&config).providers[&ProviderName::parse("wiki").unwrap()];
     let grant = &terms.grant;
     assert_eq!((terms.priority, grant.raw_values), (0, false));
     assert_eq!(grant.settings.values().cloned().collect::<Vec<_>>(), ["3", "ENG", ""]);
@@ -109,14 +110,17 @@ fn what_the_example_comments_out_means_what_it_says() {
     ];
     assert_eq!(hosts, expected);
     assert_eq!(grant.secrets.get("wiki-token").map(Secret::reveal), Some("/home/me"));
-    assert_eq!(config.local.subject.as_deref(), Some("me"));
+    assert_eq!(config.local_caller.subject.as_deref(), Some("me"));
     assert_eq!(grant.limits.memory, 256 << 20);
-    assert_eq!((grant.limits.wall, grant.limits.cpu), (Duration::from_secs(30), Limits::default().cpu));
+    assert_eq!(
+        (grant.limits.timeout, grant.limits.cpu_time),
+        (Duration::from_secs(30), Limits::default().cpu_time)
+    );
 }
 
-/// Each key of the example, set to something else, changes the configuration: none is read and forgotten.
+/// Every key changes the configuration when it is set to another value: none is parsed and ignored.
 #[test]
-fn every_key_counts() {
+fn every_key_has_an_effect() {
     let folder = Folder::new();
     let default = folder.shown("");
     for key in
@@ -125,13 +129,13 @@ fn every_key_counts() {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
     for key in [
-        "session_idle = '2s'",
+        "session_idle_timeout = '2s'",
         "keep_alive = '2s'",
-        "grace = '2s'",
+        "shutdown_grace = '2s'",
         "body_limit = '2B'",
         "waiting_bytes = '2B'",
         "hosts = ['x']",
-        "dialects = ['resources-get']",
+        "extensions = ['resources-get']",
         "page_size = { resources = 2 }",
         "page_size.templates = 2",
     ] {
@@ -142,68 +146,81 @@ fn every_key_counts() {
     {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
-    for key in ["interval = '3s'", "reread = '3s'", "reread = 0", "reread = '0s'"] {
+    for key in
+        ["version_interval = '3s'", "read_interval = '3s'", "read_interval = 0", "read_interval = '0s'"]
+    {
         assert_ne!(folder.shown(&format!("[watch]\n{key}")), default, "{key}");
     }
-    for key in ["memory", "cpu", "wall", "queue", "result", "log", "component", "http_body"] {
-        let value = if ["cpu", "wall", "queue"].contains(&key) { "2ms" } else { "2KiB" };
+    for key in
+        ["memory", "cpu_time", "timeout", "queue_timeout", "result", "log", "component_size", "http_body"]
+    {
+        let value = if ["cpu_time", "timeout", "queue_timeout"].contains(&key) { "2ms" } else { "2KiB" };
         assert_ne!(folder.shown(&format!("limits.{key} = '{value}'")), default, "{key}");
     }
-    for key in ["table_elements", "instances", "calls", "waiting", "page", "held", "reports"] {
+    for key in [
+        "table_elements",
+        "instances",
+        "concurrency",
+        "queue_length",
+        "page_entries",
+        "catalog_entries",
+        "notifications",
+    ] {
         assert_ne!(folder.shown(&format!("limits.{key} = 2")), default, "{key}");
     }
     for key in ["memory", "code", "cache_size"] {
         assert_ne!(folder.shown(&format!("compiler.{key} = '2KiB'")), default, "{key}");
     }
-    for key in ["cpu", "wall", "cache_age"] {
+    for key in ["cpu_time", "timeout", "cache_age"] {
         assert_ne!(folder.shown(&format!("compiler.{key} = '2s'")), default, "{key}");
     }
     assert_ne!(folder.shown("compiler.cache_dir = 'docs'"), default);
-    for key in ["plugins = 'docs'", "state_dir = 'docs'", "approve = 'always'", "watch.poll = '3s'"] {
+    for key in ["plugins = 'docs'", "state_dir = 'docs'", "approve = 'always'", "watch.scan_interval = '3s'"]
+    {
         assert_ne!(folder.shown(key), default, "{key}");
     }
 }
 
 #[test]
-fn listeners_leave_connections_to_others() {
-    let places = |keys: &str| {
+fn derives_connection_limits() {
+    let limits = |keys: &str| {
         let endpoint = Folder::new().read(&format!("[server]\n{keys}")).endpoint;
         (endpoint.streams, endpoint.connections)
     };
-    assert_eq!(places(""), (1_000, 2_000));
-    assert_eq!(places("streams = 5000"), (5_000, 6_000));
-    assert_eq!(places("connections = 100"), (50, 100));
-    assert_eq!(places("connections = 9000"), (1_000, 9_000));
-    assert_eq!(places("streams = 3\nconnections = 4"), (3, 4));
+    assert_eq!(limits(""), (1_000, 2_000));
+    assert_eq!(limits("streams = 5000"), (5_000, 6_000));
+    assert_eq!(limits("connections = 100"), (50, 100));
+    assert_eq!(limits("connections = 9000"), (1_000, 9_000));
+    assert_eq!(limits("streams = 3\nconnections = 4"), (3, 4));
     check(
         "[server]\nstreams = 10\nconnections = 10",
         expect![
-            "larder.toml:3: server.connections: each of the 10 streams (`server.streams`) holds a connection, and none is left for those who ask: allow more connections, or fewer streams"
+            "larder.toml:3: server.connections: each of the 10 streams (`server.streams`) occupies a connection, so none is left for requests: allow more connections, or fewer streams"
         ],
     );
 }
 
 #[test]
-fn approval_is_the_providers_then_the_files() {
+fn approval_mode_of_a_provider_overrides_the_global_one() {
     let config =
         Folder::new().read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
-    let of = |name: &str| sole(&config).terms[&ProviderName::parse(name).unwrap()].approve;
-    assert_eq!((of("a"), of("b")), (Approve::Ask, Approve::Always));
-    assert_eq!(sole(&config).default.approve, Approve::Always);
-    assert_eq!(sole(&Folder::new().read("")).default.approve, Approve::Ask);
+    let of = |name: &str| only_team(&config).providers[&ProviderName::parse(name).unwrap()].approve;
+    assert_eq!((of("a"), of("b")), (ApprovalMode::Ask, ApprovalMode::Always));
+    assert_eq!(only_team(&config).default.approve, ApprovalMode::Always);
+    assert_eq!(only_team(&Folder::new().read("")).default.approve, ApprovalMode::Ask);
 }
 
 #[test]
-fn approvals_are_kept_out_of_the_components_reach() {
+fn rejects_a_state_folder_inside_the_plugins_folder() {
     check(
         "state_dir = 'plugins/state'",
         expect![
-            "larder.toml:1: state_dir: FOLDER/plugins/state is inside the plugins folder, where a component's author could approve it: choose a folder elsewhere"
+            "larder.toml:1: state_dir: FOLDER/plugins/state is inside a plugins folder, where the author of a component could change approvals: choose another folder"
         ],
     );
     let folder = Folder::new();
     let file = |text: &str, env: &[(&str, &str)]| {
-        sole(&folder.read_with(text, env, &Overrides::default()).unwrap()).approvals.file()
+        only_team(&folder.read_with(text, env, &Overrides::default()).unwrap()).approvals.file()
     };
     assert_eq!(file("", &[("HOME", "/h")]), Path::new("/h/.local/state/larder/approvals.json"));
     let all = [("HOME", "/h"), ("XDG_STATE_HOME", "/x")];
@@ -212,51 +229,55 @@ fn approvals_are_kept_out_of_the_components_reach() {
 }
 
 #[test]
-fn read_again_it_says_what_takes_effect_now() {
+fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
     let folder = Folder::new();
-    let again = |before: &str, after: &str| folder.read(before).against(&folder.read(after));
-    let same = again("", "");
-    assert!(same.later.is_empty());
-    let grants = again("", "provider.a.dirs = ['docs']\nlimits.calls = 3\napprove = 'always'");
-    assert!(grants.later.is_empty());
-    assert_eq!(grants.now[&TeamName::sole()].terms.len(), 1);
+    let reload = |before: &str, after: &str| folder.read(before).diff(&folder.read(after));
+    let same = reload("", "");
+    assert!(same.needs_restart.is_empty());
+    let grants = reload("", "provider.a.dirs = ['docs']\nlimits.concurrency = 3\napprove = 'always'");
+    assert!(grants.needs_restart.is_empty());
+    assert_eq!(grants.teams[&TeamName::default_team()].providers.len(), 1);
     assert_eq!(
         (
-            grants.now[&TeamName::sole()].default.grant.limits.calls,
-            grants.now[&TeamName::sole()].default.approve
+            grants.teams[&TeamName::default_team()].default.grant.limits.concurrency,
+            grants.teams[&TeamName::default_team()].default.approve
         ),
-        (3, Approve::Always)
+        (3, ApprovalMode::Always)
     );
-    let rest = again("", "plugins = 'docs'\nwatch.poll = '9s'\nserver.guests = 3");
-    assert_eq!(rest.later, ["plugins", "watch", "server"]);
-    let credentials = again("", TOKEN);
-    assert!(credentials.later.is_empty());
-    let now = &rest.now[&TeamName::sole()];
-    assert!(now.plugins.ends_with("plugins") && now.poll == Duration::from_secs(2));
+    let rest = reload("", "plugins = 'docs'\nwatch.scan_interval = '9s'\nserver.guests = 3");
+    assert_eq!(rest.needs_restart, ["plugins", "watch", "server"]);
+    let credentials = reload("", TOKEN);
+    assert!(credentials.needs_restart.is_empty());
+    let now = &rest.teams[&TeamName::default_team()];
+    assert!(now.plugins.ends_with("plugins") && now.scan_interval == Duration::from_secs(2));
     for (text, key) in [
         ("state_dir = 'docs'", "state_dir"),
-        ("watch.interval = '9s'", "watch"),
-        ("watch.reread = '0'", "watch"),
+        ("watch.version_interval = '9s'", "watch"),
+        ("watch.read_interval = '0'", "watch"),
         ("cache.entries = 3", "cache"),
-        ("compiler.cpu = '9s'", "compiler"),
+        ("compiler.cpu_time = '9s'", "compiler"),
         ("server.page_size = 3", "server"),
         ("admin.listen = 'off'", "admin"),
         ("audit.file = '-'", "audit"),
     ] {
-        assert_eq!(again("", text).later, [key], "{text}");
+        assert_eq!(reload("", text).needs_restart, [key], "{text}");
     }
 }
 
 #[test]
-fn limits_come_from_the_provider_then_the_file_then_the_house() {
-    let config = Folder::new().read("limits = { calls = 3, page = 7 }\nprovider.a.limits.calls = 5");
-    let limits = &sole(&config).terms[&ProviderName::parse("a").unwrap()].grant.limits;
-    assert_eq!((limits.calls, limits.page, limits.held), (5, 7, Limits::default().held));
-    assert_eq!(sole(&config).default.grant.limits.calls, 3);
+fn limits_of_a_provider_override_global_limits_and_defaults() {
+    let config = Folder::new()
+        .read("limits = { concurrency = 3, page_entries = 7 }\nprovider.a.limits.concurrency = 5");
+    let limits = &only_team(&config).providers[&ProviderName::parse("a").unwrap()].grant.limits;
+    assert_eq!(
+        (limits.concurrency, limits.page_entries, limits.catalog_entries),
+        (5, 7, Limits::default().catalog_entries)
+    );
+    assert_eq!(only_team(&config).default.grant.limits.concurrency, 3);
 }
 
 #[test]
-fn all_faults_are_found_at_once() {
+fn reports_all_errors_at_once() {
     check(
         r#"
 plugins = "docs"
@@ -265,7 +286,7 @@ colour = "red"
 [server]
 listen = "example.com:80"
 page_size = "many"
-grace = "soon"
+shutdown_grace = "soon"
 body_limit = "0MiB"
 sessions = 0
 title = "${NO_SUCH}"
@@ -286,7 +307,7 @@ settings = { list = [1], date = 2020-01-01 }
             larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
             larder.toml:7: server.page_size: invalid type: string, expected a whole number, or a table with `resources` and `templates`
-            larder.toml:8: server.grace: `soon` is not a time: write a number and a unit, such as "10s", "250ms" or "1m 30s"
+            larder.toml:8: server.shutdown_grace: `soon` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"
             larder.toml:9: server.body_limit: must be more than 0: there is no "unlimited"
             larder.toml:10: server.sessions: invalid value: integer, expected a nonzero u32
             larder.toml:11: server.title: the environment variable NO_SUCH is not set; set it, or write `${NO_SUCH:-default}`
@@ -299,18 +320,18 @@ settings = { list = [1], date = 2020-01-01 }
             larder.toml:20: provider.wiki.dirs[3].acess: unknown field `acess`, expected one of `host`, `guest`, `access`
             larder.toml:20: provider.wiki.dirs[4]: missing field `host`
             larder.toml:20: provider.wiki.dirs[2]: there is no folder FOLDER/gone: create it
-            larder.toml:20: provider.wiki.dirs[3]: `up/../` is not a path for a guest: write it absolute and without `..`, such as "/docs"
+            larder.toml:20: provider.wiki.dirs[3]: `up/../` is not a valid guest path: write an absolute path without `..`, such as "/docs"
             larder.toml:21: provider.wiki.hosts[0]: `*` is not a host: write a name, `*.` and a name, or an IP address
-            larder.toml:21: provider.wiki.hosts[1]: `methods` is empty: name some, or write ["*"] for all
+            larder.toml:21: provider.wiki.hosts[1]: `methods` is empty: list some, or write ["*"] for all
             larder.toml:21: provider.wiki.hosts[2]: `ok.example.org/path`: a grant names a host, without a path, a query or a user
-            larder.toml:22: provider.wiki.env[0]: the environment variable NO_SUCH is not set; set it, or take it out
-            larder.toml:23: provider.wiki.settings.date: invalid type: map, expected a text, a number or a boolean
-            larder.toml:23: provider.wiki.settings.list: invalid type: sequence, expected a text, a number or a boolean"#]],
+            larder.toml:22: provider.wiki.env[0]: the environment variable NO_SUCH is not set; set it, or remove the name
+            larder.toml:23: provider.wiki.settings.date: invalid type: map, expected a string, a number or a boolean
+            larder.toml:23: provider.wiki.settings.list: invalid type: sequence, expected a string, a number or a boolean"#]],
     );
 }
 
 #[test]
-fn broken_syntax_is_reported_alone() {
+fn reports_only_syntax_errors_if_there_are_any() {
     check(
         "plugins = \"x\n[server\nlisten = 1",
         expect![[r#"
@@ -321,21 +342,21 @@ fn broken_syntax_is_reported_alone() {
 }
 
 #[test]
-fn beyond_this_machine_only_for_those_who_say_so() {
+fn a_public_address_needs_hosts_and_credentials_or_unauthenticated() {
     check(
         "[server]\nlisten = '0.0.0.0:80'",
         expect![
-            "larder.toml:2: server.listen: 0.0.0.0:80 is reachable from outside this machine: set `server.hosts` with the names under which clients reach it, and credentials (`larder token new` makes some), or `server.unauthenticated = true` if anyone who reaches it may read everything"
+            "larder.toml:2: server.listen: 0.0.0.0:80 is reachable from outside this machine: set `server.hosts` with the names under which clients reach it, and credentials (`larder token new` creates a token), or `server.unauthenticated = true` if anyone who reaches it may read everything"
         ],
     );
     let said = "[server]\nlisten = '0.0.0.0:80'\nunauthenticated = true\nhosts = ['docs.example.org']";
-    check(said, expect!["no fault"]);
+    check(said, expect!["no error"]);
     let overrides = Overrides { listen: Some(([192, 0, 2, 1], 80).into()), ..Overrides::default() };
     check_with(
         "[server]\nhosts = ['docs.example.org']",
         &overrides,
         expect![
-            "--listen: 192.0.2.1:80 is reachable from outside this machine: set credentials (`larder token new` makes some), or `server.unauthenticated = true` if anyone who reaches it may read everything"
+            "--listen: 192.0.2.1:80 is reachable from outside this machine: set credentials (`larder token new` creates a token), or `server.unauthenticated = true` if anyone who reaches it may read everything"
         ],
     );
 }
@@ -346,21 +367,21 @@ const OAUTH: &str =
     "[auth.oauth]\nissuer = 'https://id.example.com'\naudience = 'https://docs.example.com/mcp'\n";
 
 #[test]
-fn credentials_are_enough_beyond_this_machine_and_contradict_their_absence() {
+fn credentials_allow_a_public_address_and_contradict_unauthenticated() {
     let public = "[server]\nlisten = '0.0.0.0:80'\nhosts = ['docs.example.org']\n";
-    check(&format!("{public}{TOKEN}"), expect!["no fault"]);
-    check(&format!("{public}{OAUTH}"), expect!["no fault"]);
+    check(&format!("{public}{TOKEN}"), expect!["no error"]);
+    check(&format!("{public}{OAUTH}"), expect!["no error"]);
     check(
         &format!("server.unauthenticated = true\n{TOKEN}"),
         expect![
-            "larder.toml:1: server.unauthenticated: there are credentials in `auth`, and everybody may ask without: take out one of the two"
+            "larder.toml:1: server.unauthenticated: contradicts the credentials in `auth`: remove one of the two"
         ],
     );
-    check(&format!("server.unauthenticated = false\n{TOKEN}"), expect!["no fault"]);
+    check(&format!("server.unauthenticated = false\n{TOKEN}"), expect!["no error"]);
 }
 
 #[test]
-fn every_key_of_a_credential_counts() {
+fn every_credential_key_has_an_effect() {
     let folder = Folder::new();
     for (section, keys) in [
         (TOKEN, &["scopes = ['a']", "expires = 2036-01-31", "teams = ['default']"][..]),
@@ -382,20 +403,20 @@ fn every_key_of_a_credential_counts() {
             assert!(shown != plain || key.starts_with("teams"), "{key}");
         }
     }
-    let moment = |text: &str| {
+    let timestamp = |text: &str| {
         let config = folder.read(&format!("{TOKEN}expires = {text}"));
         humantime::format_rfc3339(config.endpoint.auth.tokens[0].expires.unwrap()).to_string()
     };
-    assert_eq!(moment("2036-01-31"), "2036-01-31T00:00:00Z");
-    assert_eq!(moment("2036-01-31T12:00:00Z"), "2036-01-31T12:00:00Z");
-    assert_eq!(moment("2036-01-31T12:00:00+02:00"), "2036-01-31T10:00:00Z");
-    assert_eq!(moment("2036-01-31 12:00:00-00:30"), "2036-01-31T12:30:00Z");
+    assert_eq!(timestamp("2036-01-31"), "2036-01-31T00:00:00Z");
+    assert_eq!(timestamp("2036-01-31T12:00:00Z"), "2036-01-31T12:00:00Z");
+    assert_eq!(timestamp("2036-01-31T12:00:00+02:00"), "2036-01-31T10:00:00Z");
+    assert_eq!(timestamp("2036-01-31 12:00:00-00:30"), "2036-01-31T12:30:00Z");
     let teams = folder.read(OAUTH).endpoint.auth.oauth.unwrap().membership;
-    assert_eq!(teams, Membership::All(crate::name::Teams::sole()));
+    assert_eq!(teams, Membership::All(crate::name::Teams::default_team()));
 }
 
 #[test]
-fn what_is_wrong_with_a_credential_is_said() {
+fn reports_invalid_credentials() {
     check(
         r#"
 [[auth.tokens]]
@@ -423,28 +444,28 @@ team_claim = "groups"
 leeway = "1h"
 "#,
         expect![[r#"
-            larder.toml:3: auth.tokens[0].name: is not a name: write 1 to 100 characters that say who has the token
+            larder.toml:3: auth.tokens[0].name: is not a name: write 1 to 100 characters that identify the token holder
             larder.toml:4: auth.tokens[0].digest: not a digest: write "sha256:" and 64 hexadecimal digits
-            larder.toml:5: auth.tokens[0].expires: `2036-01-31T12:00:00` is not a moment: write a day, such as 2027-01-31, or a time with its offset, such as 2027-01-31T12:00:00Z
+            larder.toml:5: auth.tokens[0].expires: `2036-01-31T12:00:00` is not a point in time: write a date, such as 2027-01-31, or a date and time with an offset, such as 2027-01-31T12:00:00Z
             larder.toml:6: auth.tokens[1]: missing field `name`
             larder.toml:8: auth.tokens[1].token: unknown field `token`, expected one of `name`, `digest`, `teams`, `scopes`, `expires`
-            larder.toml:12: auth.tokens[2].teams: is empty: whoever has no team can ask for nothing
-            larder.toml:13: auth.tokens[2].scopes[0]: is not a scope: write one word, without quotes
-            larder.toml:16: auth.tokens[3].digest: this token is there twice: give each holder one of his own
+            larder.toml:12: auth.tokens[2].teams: is empty: a caller without a team has no access
+            larder.toml:13: auth.tokens[2].scopes[0]: is not a scope: write one word without quotes
+            larder.toml:16: auth.tokens[3].digest: duplicate token: give each holder a different one
             larder.toml:17: auth.tokens[3].teams[0]: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
             larder.toml:19: auth.oauth.issuer: `http://id.example.com` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
             larder.toml:20: auth.oauth.audience: `docs` is not the URL of an endpoint: write the one that clients use, such as "https://docs.example.com/mcp"
             larder.toml:21: auth.oauth.jwks: `file:///keys` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
-            larder.toml:22: auth.oauth.algorithms[0]: `none` is not an algorithm that tokens may be signed with: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
-            larder.toml:22: auth.oauth.algorithms[1]: `HS256` is not an algorithm that tokens may be signed with: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
-            larder.toml:23: auth.oauth.team_claim: no value of it stands for a team: say which does, as in `teams = { staff = "default" }`
-            larder.toml:24: auth.oauth.leeway: is more than clocks differ by: at most "5m""#]],
+            larder.toml:22: auth.oauth.algorithms[0]: `none` is not a supported signature algorithm: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
+            larder.toml:22: auth.oauth.algorithms[1]: `HS256` is not a supported signature algorithm: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
+            larder.toml:23: auth.oauth.team_claim: no value of this claim is mapped to a team: add a mapping, such as `teams = { staff = "default" }`
+            larder.toml:24: auth.oauth.leeway: is too long for clock differences: the maximum is "5m""#]],
     );
     check(
         &format!("{OAUTH}algorithms = []\nteams = {{ a = 'default' }}"),
         expect![[r#"
-        auth.oauth.teams: it maps the values of a claim: say which one with `team_claim`
-        larder.toml:4: auth.oauth.algorithms: is empty: no token could be signed; name some, or take it out"#]],
+        auth.oauth.teams: maps the values of a claim: name the claim with `team_claim`
+        larder.toml:4: auth.oauth.algorithms: is empty, so no token would be valid: list some, or remove the key"#]],
     );
     check(
         "[auth.oauth]\nissuer = 'https://id.example.com'",
@@ -453,23 +474,23 @@ leeway = "1h"
     check(
         &format!("{OAUTH}refresh = '31m'"),
         expect![[
-            r#"larder.toml:4: auth.oauth.refresh: is too seldom for keys, which are used for an hour: at most "30m""#
+            r#"larder.toml:4: auth.oauth.refresh: is too long, since keys expire after an hour: the maximum is "30m""#
         ]],
     );
 }
 
 #[test]
-fn the_command_line_wins() {
+fn the_command_line_overrides_the_file() {
     let folder = Folder::new();
     let listen = ([127, 0, 0, 1], 0).into();
     let overrides = Overrides { plugins: Some("docs".into()), listen: Some(listen), ..Overrides::default() };
     let config = folder.read_with("plugins = 'gone'\nserver.listen = '0.0.0.0:1'", &[], &overrides).unwrap();
     assert_eq!(config.endpoint.listen, listen);
-    assert!(sole(&config).plugins.ends_with("docs"));
+    assert!(only_team(&config).plugins.ends_with("docs"));
     let gone = Overrides { plugins: Some("gone".into()), ..Overrides::default() };
-    // A server waits for its folder; who answers once says that it is not there.
-    check_with("", &gone, expect!["no fault"]);
-    let error = folder.read_with("", &[], &gone).unwrap().with_folder().unwrap_err().to_string();
+    // A server waits for a missing folder; commands that run once report it.
+    check_with("", &gone, expect!["no error"]);
+    let error = folder.read_with("", &[], &gone).unwrap().require_plugins_folders().unwrap_err().to_string();
     assert!(error.starts_with("--plugins: there is no folder") && error.contains("gone"), "{error}");
     std::fs::write(folder.0.path().join("gone"), "").unwrap();
     let error = folder.read_with("", &[], &gone).unwrap_err().to_string();
@@ -477,7 +498,7 @@ fn the_command_line_wins() {
 }
 
 #[test]
-fn the_environment_wins_over_the_filter() {
+fn larder_log_overrides_the_filter() {
     let folder = Folder::new();
     let filter = |env: &[(&str, &str)]| {
         let read = folder.read_with("server.log.filter = 'warn'", env, &Overrides::default());
@@ -490,35 +511,38 @@ fn the_environment_wins_over_the_filter() {
 }
 
 #[test]
-fn variables_reach_every_text() {
+fn substitutes_variables_in_every_string() {
     let folder = Folder::new();
     let env = [("NAME", "docs"), ("SECRET", "x${NAME}")];
     let text = "plugins = '${NAME}'\nprovider.a.settings.t = '${SECRET}'\nprovider.a.dirs = ['${NAME}']";
     let config = folder.read_with(text, &env, &Overrides::default()).unwrap();
-    let grant = &sole(&config).terms[&ProviderName::parse("a").unwrap()].grant;
-    assert!(sole(&config).plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
+    let grant = &only_team(&config).providers[&ProviderName::parse("a").unwrap()].grant;
+    assert!(only_team(&config).plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
     assert_eq!(grant.settings["t"], "x${NAME}");
 }
 
 #[test]
-fn compiled_components_are_kept_where_such_things_are_kept() {
+fn the_cache_folder_follows_the_xdg_specification() {
     let folder = Folder::new();
-    let place = |text: &str, env: &[(&str, &str)]| {
+    let location = |text: &str, env: &[(&str, &str)]| {
         let config = folder.read_with(text, env, &Overrides::default()).unwrap();
-        config.sandbox.compiler.cache.place
+        config.sandbox.compiler.cache.location
     };
     let home = ("HOME", "/home/me");
-    assert_eq!(place("", &[]), Cache::Temporary);
-    assert_eq!(place("", &[home]), Cache::Usual("/home/me/.cache/larder".into()));
-    assert_eq!(place("", &[home, ("XDG_CACHE_HOME", "/c")]), Cache::Usual("/c/larder".into()));
-    assert_eq!(place("", &[home, ("XDG_CACHE_HOME", "c")]), Cache::Usual("/home/me/.cache/larder".into()));
-    let named = place("compiler.cache_dir = 'kept'", &[home]);
-    assert_eq!(named, Cache::Named(folder.0.path().join("kept")));
+    assert_eq!(location("", &[]), CacheLocation::Temporary);
+    assert_eq!(location("", &[home]), CacheLocation::Default("/home/me/.cache/larder".into()));
+    assert_eq!(location("", &[home, ("XDG_CACHE_HOME", "/c")]), CacheLocation::Default("/c/larder".into()));
+    assert_eq!(
+        location("", &[home, ("XDG_CACHE_HOME", "c")]),
+        CacheLocation::Default("/home/me/.cache/larder".into())
+    );
+    let configured = location("compiler.cache_dir = 'kept'", &[home]);
+    assert_eq!(configured, CacheLocation::Configured(folder.0.path().join("kept")));
 }
 
-/// A slip may put a secret where something else belongs.
+/// A secret may be entered under the wrong key by mistake.
 #[test]
-fn a_value_that_does_not_fit_is_not_shown() {
+fn invalid_values_are_not_shown() {
     check(
         r#"
 server = "hush-hush, expected 1"
@@ -529,7 +553,7 @@ priority = "hush-hush`, `"
 "#,
         expect![[r#"
             larder.toml:2: server: invalid type: string, expected struct Server
-            larder.toml:4: limits.memory: invalid type: sequence, expected a text, a number or a boolean
+            larder.toml:4: limits.memory: invalid type: sequence, expected a string, a number or a boolean
             larder.toml:6: provider.x.priority: invalid type: string, expected i32"#]],
     );
 }

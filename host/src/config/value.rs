@@ -1,5 +1,5 @@
-//! The small values of the file: sizes, times, addresses, folders, hosts, and plain settings.
-//! Each is read from what a person would write, with a message for the rest.
+//! Value types of the file: sizes, durations, addresses, folders, hosts and scalar settings.
+//! Each deserializes from a human-readable form, and otherwise fails with a message that shows a valid value.
 
 mod host;
 
@@ -16,28 +16,28 @@ pub(super) use host::Host;
 
 use crate::endpoint;
 use crate::name::Digest;
-use crate::policy::Approve;
+use crate::policy::ApprovalMode;
 
-/// Bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a number.
+/// A number of bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size<N>(pub(super) N);
+pub(super) struct ByteSize<N>(pub(super) N);
 
-impl<'de, N: TryFrom<u64>> Deserialize<'de> for Size<N> {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let text = Plain::deserialize(reader)?.0;
-        let bytes =
-            size(&text).ok_or_else(|| D::Error::custom(format!("`{text}` is not a size: {SIZES}")))?;
+impl<'de, N: TryFrom<u64>> Deserialize<'de> for ByteSize<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        let bytes = parse_size(&text)
+            .ok_or_else(|| D::Error::custom(format!("`{text}` is not a size: {SIZE_HINT}")))?;
         if bytes == 0 {
             return Err(D::Error::custom("must be more than 0: there is no \"unlimited\""));
         }
-        N::try_from(bytes).map(Self).map_err(|_| D::Error::custom("is more than this limit can be"))
+        N::try_from(bytes).map(Self).map_err(|_| D::Error::custom("is too large for this limit"))
     }
 }
 
-const SIZES: &str = "write a whole number and a unit, such as \"64MiB\", \"512KiB\" or \"1GB\"";
+const SIZE_HINT: &str = "write a whole number and a unit, such as \"64MiB\", \"512KiB\" or \"1GB\"";
 
-// Twenty lines of our own: the crates for it accept fractions, bits and silently rounded values.
-fn size(text: &str) -> Option<u64> {
+// Hand-written, because the crates for this accept fractions and bits, and round values silently.
+fn parse_size(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim_start() {
@@ -53,63 +53,64 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// A time: `10s`, `250ms`, `1m 30s`.
+/// A duration: `10s`, `250ms`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Time(pub(super) Duration);
+pub(super) struct HumanDuration(pub(super) Duration);
 
-/// Longer than anyone means, and short enough to be added to any clock.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+/// The maximum duration. It is short enough to be added to any clock without overflow.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let text = Plain::deserialize(reader)?.0;
+impl<'de> Deserialize<'de> for HumanDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
         let time = humantime::parse_duration(&text).map_err(|_| {
             let hint = "write a number and a unit, such as \"10s\", \"250ms\" or \"1m 30s\"";
-            D::Error::custom(format!("`{text}` is not a time: {hint}"))
+            D::Error::custom(format!("`{text}` is not a duration: {hint}"))
         })?;
         match time {
             Duration::ZERO => Err(D::Error::custom("must be more than 0: there is no \"unlimited\"")),
-            time if time > LONGEST => Err(D::Error::custom("must not be more than a year")),
+            time if time > MAX_DURATION => Err(D::Error::custom("must not be more than a year")),
             time => Ok(Self(time)),
         }
     }
 }
 
-/// A time between two of a kind; `0` where there is to be none.
+/// An interval, or `0` for "never".
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TimeOrNever(pub(super) Option<Duration>);
+pub(super) struct DurationOrNever(pub(super) Option<Duration>);
 
-impl<'de> Deserialize<'de> for TimeOrNever {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let plain = Plain::deserialize(reader)?.0;
+impl<'de> Deserialize<'de> for DurationOrNever {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let plain = Scalar::deserialize(deserializer)?.0;
         if matches!(plain.as_str(), "0" | "0s") {
             return Ok(Self(None));
         }
-        Time::deserialize(serde::de::value::StringDeserializer::new(plain)).map(|time| Self(Some(time.0)))
+        HumanDuration::deserialize(serde::de::value::StringDeserializer::new(plain))
+            .map(|time| Self(Some(time.0)))
     }
 }
 
-/// A point in time: `2027-01-31T12:00:00Z`, or a day, which means its beginning.
+/// A point in time: `2027-01-31T12:00:00Z`, or a date, which means midnight UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moment(pub(super) SystemTime);
+pub(super) struct Timestamp(pub(super) SystemTime);
 
-impl<'de> Deserialize<'de> for Moment {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let written = toml::value::Datetime::deserialize(reader)?;
-        let hint = "write a day, such as 2027-01-31, or a time with its offset, such as 2027-01-31T12:00:00Z";
-        moment(&written)
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = toml::value::Datetime::deserialize(deserializer)?;
+        let hint = "write a date, such as 2027-01-31, or a date and time with an offset, such as 2027-01-31T12:00:00Z";
+        parse_timestamp(&raw)
             .map(Self)
-            .ok_or_else(|| D::Error::custom(format!("`{written}` is not a moment: {hint}")))
+            .ok_or_else(|| D::Error::custom(format!("`{raw}` is not a point in time: {hint}")))
     }
 }
 
-fn moment(written: &toml::value::Datetime) -> Option<SystemTime> {
-    let date = written.date?;
-    let time = match written.time {
+fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
+    let date = raw.date?;
+    let time = match raw.time {
         Some(time) => format!("{:02}:{:02}:{:02}", time.hour, time.minute, time.second.unwrap_or(0)),
         None => "00:00:00".into(),
     };
-    let minutes = match (written.time, written.offset) {
+    let minutes = match (raw.time, raw.offset) {
         (None, None) | (Some(_), Some(toml::value::Offset::Z)) => 0,
         (Some(_), Some(toml::value::Offset::Custom { minutes })) => i64::from(minutes),
         _ => return None,
@@ -119,48 +120,48 @@ fn moment(written: &toml::value::Datetime) -> Option<SystemTime> {
     if minutes < 0 { local.checked_add(offset) } else { local.checked_sub(offset) }
 }
 
-/// Where to listen: an address and a port; `localhost` is its IPv4 address.
+/// An address and a port to listen on. `localhost` means 127.0.0.1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listen(pub(super) SocketAddr);
 
 impl<'de> Deserialize<'de> for Listen {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let text = Plain::deserialize(reader)?.0;
-        listen(&text).map(Self).map_err(D::Error::custom)
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        parse_listen_address(&text).map(Self).map_err(D::Error::custom)
     }
 }
 
-/// Where to listen, or `off`.
+/// An address and a port to listen on, or `off`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListenOrOff(pub(super) Option<SocketAddr>);
 
 impl<'de> Deserialize<'de> for ListenOrOff {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let text = Plain::deserialize(reader)?.0;
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
         if text == "off" {
             return Ok(Self(None));
         }
-        listen(&text)
-            .map(|listen| Self(Some(listen)))
+        parse_listen_address(&text)
+            .map(|address| Self(Some(address)))
             .map_err(|why| D::Error::custom(format!("{why}, or \"off\"")))
     }
 }
 
-/// The digest of a token; the token itself has no place in a file.
+/// The digest of a token. The token itself must not be in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenDigest(pub(super) Digest);
 
 impl<'de> Deserialize<'de> for TokenDigest {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        let text = Plain::deserialize(reader)?.0;
-        // What was written may be the token: it is not repeated.
-        let bad = "must be \"sha256:\" and the digest of the token in hexadecimal, as `printf %s TOKEN | sha256sum` gives it";
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        // The value may be the token itself, so the error does not repeat it.
+        let bad = "must be \"sha256:\" and the digest of the token in hexadecimal, as printed by `printf %s TOKEN | sha256sum`";
         Digest::parse(&text).map(Self).map_err(|_| D::Error::custom(bad))
     }
 }
 
-/// Reads an address to listen on.
-pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
+/// Parses an address to listen on.
+pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     let local = text.strip_prefix("localhost:").and_then(|port| port.parse::<u16>().ok());
     match local {
         Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
@@ -170,23 +171,23 @@ pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// A text, number or boolean, as text.
+/// A string, number or boolean, converted to a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plain(pub(super) String);
+pub(super) struct Scalar(pub(super) String);
 
-impl<'de> Deserialize<'de> for Plain {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_any(PlainVisitor).map(Self)
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor).map(Self)
     }
 }
 
-struct PlainVisitor;
+struct ScalarVisitor;
 
-impl Visitor<'_> for PlainVisitor {
+impl Visitor<'_> for ScalarVisitor {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, a number or a boolean")
+        f.write_str("a string, a number or a boolean")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
@@ -206,7 +207,7 @@ impl Visitor<'_> for PlainVisitor {
     }
 }
 
-/// A granted folder: `"docs"`, or a table.
+/// A granted folder: a path such as `"docs"`, or a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dir {
     pub(super) host: PathBuf,
@@ -222,7 +223,7 @@ pub(super) enum Access {
     Write,
 }
 
-/// Whether more than was granted has to be approved.
+/// Whether grant requests and additional imports need an approval (`ask`) or are accepted (`always`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Approval {
@@ -230,7 +231,7 @@ pub(super) enum Approval {
     Always,
 }
 
-/// Items on one page: a number for both lists, or a table with one for each.
+/// The number of items per page: one number for both lists, or a table with one for each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PageSize {
     pub(super) resources: Option<u32>,
@@ -238,8 +239,8 @@ pub(super) struct PageSize {
 }
 
 impl<'de> Deserialize<'de> for PageSize {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_any(PageSizes)
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PageSizeVisitor)
     }
 }
 
@@ -250,9 +251,9 @@ struct PageSizeTable {
     templates: Option<u32>,
 }
 
-struct PageSizes;
+struct PageSizeVisitor;
 
-impl<'de> Visitor<'de> for PageSizes {
+impl<'de> Visitor<'de> for PageSizeVisitor {
     type Value = PageSize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -271,24 +272,24 @@ impl<'de> Visitor<'de> for PageSizes {
     }
 }
 
-/// What is spoken beside the protocol.
+/// A protocol extension.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Dialect {
+pub(super) enum Extension {
     ResourcesGet,
 }
 
-impl From<Dialect> for endpoint::Dialect {
-    fn from(written: Dialect) -> Self {
-        match written {
-            Dialect::ResourcesGet => Self::ResourcesGet,
+impl From<Extension> for endpoint::Extension {
+    fn from(raw: Extension) -> Self {
+        match raw {
+            Extension::ResourcesGet => Self::ResourcesGet,
         }
     }
 }
 
-impl From<Approval> for Approve {
-    fn from(written: Approval) -> Self {
-        match written {
+impl From<Approval> for ApprovalMode {
+    fn from(raw: Approval) -> Self {
+        match raw {
             Approval::Ask => Self::Ask,
             Approval::Always => Self::Always,
         }
@@ -305,35 +306,35 @@ struct DirTable {
 }
 
 impl<'de> Deserialize<'de> for Dir {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_any(Short(PhantomData))
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShorthandVisitor(PhantomData))
     }
 }
 
-impl FromShort for Dir {
-    type Long = DirTable;
+impl Shorthand for Dir {
+    type Table = DirTable;
     const EXPECTED: &'static str = "a path, or a table with `host`, `guest` and `access`";
 
-    fn short(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, String> {
         Ok(Self { host: text.into(), guest: None, access: Access::Read })
     }
 
-    fn long(table: DirTable) -> Result<Self, String> {
+    fn from_table(table: DirTable) -> Result<Self, String> {
         Ok(Self { host: table.host, guest: table.guest, access: table.access })
     }
 }
 
-/// What can be written as a text or, to say more, as a table.
-trait FromShort: Sized {
-    type Long;
+/// A value with a short form (a string) and a long form (a table).
+trait Shorthand: Sized {
+    type Table;
     const EXPECTED: &'static str;
-    fn short(text: &str) -> Result<Self, String>;
-    fn long(table: Self::Long) -> Result<Self, String>;
+    fn from_text(text: &str) -> Result<Self, String>;
+    fn from_table(table: Self::Table) -> Result<Self, String>;
 }
 
-struct Short<T>(PhantomData<T>);
+struct ShorthandVisitor<T>(PhantomData<T>);
 
-impl<'de, T: FromShort<Long: Deserialize<'de>>> Visitor<'de> for Short<T> {
+impl<'de, T: Shorthand<Table: Deserialize<'de>>> Visitor<'de> for ShorthandVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -341,11 +342,11 @@ impl<'de, T: FromShort<Long: Deserialize<'de>>> Visitor<'de> for Short<T> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        T::short(text).map_err(E::custom)
+        T::from_text(text).map_err(E::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::long(T::Long::deserialize(MapAccessDeserializer::new(map))?).map_err(A::Error::custom)
+        T::from_table(T::Table::deserialize(MapAccessDeserializer::new(map))?).map_err(A::Error::custom)
     }
 }
 
@@ -354,23 +355,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_has_a_unit_that_people_write() {
+    fn parses_sizes_with_units() {
         for (text, bytes) in
             [("64MiB", 64 << 20), ("1 GB", 1_000_000_000), ("7", 7), ("2KiB", 2048), ("3B", 3)]
         {
-            assert_eq!(size(text), Some(bytes), "{text}");
+            assert_eq!(parse_size(text), Some(bytes), "{text}");
         }
         for bad in ["", "MiB", "1.5MiB", "-1", "1 M", "1mb", "99999999999GiB", "1 MiB extra"] {
-            assert_eq!(size(bad), None, "{bad}");
+            assert_eq!(parse_size(bad), None, "{bad}");
         }
     }
 
     #[test]
-    fn localhost_is_an_address() {
-        assert_eq!(listen("localhost:80").map(|at| at.to_string()).as_deref(), Ok("127.0.0.1:80"));
-        assert_eq!(listen("[::1]:80").map(|at| at.to_string()).as_deref(), Ok("[::1]:80"));
+    fn parses_localhost_as_an_address() {
+        assert_eq!(
+            parse_listen_address("localhost:80").map(|at| at.to_string()).as_deref(),
+            Ok("127.0.0.1:80")
+        );
+        assert_eq!(parse_listen_address("[::1]:80").map(|at| at.to_string()).as_deref(), Ok("[::1]:80"));
         for bad in ["", "7878", "localhost", "example.com:80", "127.0.0.1:70000"] {
-            assert!(listen(bad).is_err(), "{bad}");
+            assert!(parse_listen_address(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies of answers: a whole one goes out as it is, a stream frame by frame as its other side takes them.
+//! Response bodies: either complete bytes, or a stream of frames that is polled as the client reads.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,64 +10,64 @@ use futures_util::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::turn::Turn;
+use super::in_flight::InFlightGuard;
 
-/// An answer by HTTP.
+/// An HTTP response.
 pub(super) type Response = http::Response<Body>;
 
-/// The body of an answer. With it ends the turn of its request.
+/// The body of a response. Dropping it marks its request as completed.
 pub struct Body {
     kind: Kind,
-    _turn: Option<Turn>,
+    _guard: Option<InFlightGuard>,
 }
 
 enum Kind {
-    /// Bytes that wait for who reads them.
-    Whole(Bytes),
+    /// A complete body.
+    Full(Bytes),
     Frames(BoxStream<'static, Vec<u8>>),
 }
 
 impl Body {
-    /// Nothing.
+    /// An empty body.
     pub(super) fn empty() -> Self {
-        Kind::Whole(Bytes::new()).into()
+        Kind::Full(Bytes::new()).into()
     }
 
-    /// How many bytes wait for who reads them, if that is known.
-    pub(super) fn waiting(&self) -> usize {
+    /// The number of buffered bytes; zero for a stream.
+    pub(super) fn buffered_len(&self) -> usize {
         match &self.kind {
-            Kind::Whole(bytes) => bytes.len(),
+            Kind::Full(bytes) => bytes.len(),
             Kind::Frames(_) => 0,
         }
     }
 
-    /// Gives this back when the last of the bytes is gone.
-    pub(super) fn holding(self, place: OwnedSemaphorePermit) -> Self {
+    /// Holds this permit until the last of the bytes is dropped.
+    pub(super) fn with_permit(self, permit: OwnedSemaphorePermit) -> Self {
         let kind = match self.kind {
-            Kind::Whole(bytes) => Kind::Whole(Bytes::from_owner(Held { bytes, _place: place })),
+            Kind::Full(bytes) => Kind::Full(Bytes::from_owner(PermittedBytes { bytes, _permit: permit })),
             frames => frames,
         };
         Self { kind, ..self }
     }
 
-    /// That of the answer to this request.
-    pub(super) fn in_turn(self, turn: Turn) -> Self {
-        Self { _turn: Some(turn), ..self }
+    /// Attaches the guard of the request that this body responds to.
+    pub(super) fn with_guard(self, guard: InFlightGuard) -> Self {
+        Self { _guard: Some(guard), ..self }
     }
 
-    /// Frame by frame, each as soon as it is there.
+    /// A body that sends each frame as soon as it is available.
     pub(super) fn frames(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Self {
         Kind::Frames(frames.boxed()).into()
     }
 }
 
-/// Bytes with their place among all that wait.
-struct Held {
+/// Buffered bytes with the permit for them.
+struct PermittedBytes {
     bytes: Bytes,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for PermittedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -75,13 +75,13 @@ impl AsRef<[u8]> for Held {
 
 impl From<Kind> for Body {
     fn from(kind: Kind) -> Self {
-        Self { kind, _turn: None }
+        Self { kind, _guard: None }
     }
 }
 
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
-        Kind::Whole(bytes.into()).into()
+        Kind::Full(bytes.into()).into()
     }
 }
 
@@ -91,26 +91,26 @@ impl http_body::Body for Body {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        waker: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.kind {
-            Kind::Whole(bytes) => {
+            Kind::Full(bytes) => {
                 let bytes = std::mem::take(bytes);
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
             Kind::Frames(frames) => {
-                frames.poll_next_unpin(waker).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes.into()))))
+                frames.poll_next_unpin(context).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes.into()))))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Whole(bytes) if bytes.is_empty())
+        matches!(&self.kind, Kind::Full(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Frames(_) => SizeHint::default(),
         }
     }

@@ -1,18 +1,19 @@
-//! Texts as strings of JSON. Most documents have a quote or the end of a line every few words, so what an escape costs counts as much as
-//! what stands between: one look at sixteen bytes finds all of theirs, where the usual one begins anew behind each.
+//! Writes JSON strings. Most documents have a quote or a line end every few words, so an escape must be
+//! cheap: sixteen bytes are compared at once to find all special characters in them, where the usual code
+//! starts a new search after each.
 
 use wide::u8x16;
 
-/// Bytes that are looked at together.
+/// Bytes that are compared at once.
 const LANES: usize = 16;
-/// Bytes that are taken as they are if there is nothing in them.
+/// Bytes that are copied at once if none of them needs an escape.
 const WINDOW: usize = 4 * LANES;
-/// The longest escape.
-const LONGEST: usize = 6;
-/// Room that is made ready for a window: for the worst, and for what is written there in advance.
-pub(super) const ROOM: usize = WINDOW * LONGEST + LANES;
+/// Bytes of the longest escape.
+const MAX_ESCAPE: usize = 6;
+/// Buffer capacity for one window: all bytes escaped, plus a block that is copied ahead.
+pub(super) const WINDOW_CAPACITY: usize = WINDOW * MAX_ESCAPE + LANES;
 
-/// Text in quotes, at the end of a buffer.
+/// Appends a quoted and escaped string to a buffer.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for piece in windows(out, text.as_bytes()).chunks(LANES) {
@@ -32,43 +33,47 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Writes window by window, and gives what is left: in the last one nothing could be read in advance.
+/// Writes all complete windows and returns the rest of the text. The last window is not written, because a
+/// block after it must be readable.
 fn windows<'t>(out: &mut Vec<u8>, text: &'t [u8]) -> &'t [u8] {
     let (mut rest, mut end) = (text, out.len());
     while let Some(ahead) = rest.first_chunk::<{ WINDOW + LANES }>() {
-        if out.len() < end + ROOM {
-            // With a few escapes; that there are more is seen when there is no more room.
-            out.resize(end + rest.len() + rest.len() / 8 + ROOM, 0);
+        if out.len() < end + WINDOW_CAPACITY {
+            // Reserves for a few escapes; if there are more, this branch runs again.
+            out.resize(end + rest.len() + rest.len() / 8 + WINDOW_CAPACITY, 0);
         }
-        let Some(room) = out.get_mut(end..).and_then(|room| room.first_chunk_mut::<ROOM>()) else { break };
-        end += window(room, ahead);
+        let Some(target) = out.get_mut(end..).and_then(|free| free.first_chunk_mut::<WINDOW_CAPACITY>())
+        else {
+            break;
+        };
+        end += write_window(target, ahead);
         rest = &rest[WINDOW..];
     }
     out.truncate(end);
     rest
 }
 
-/// Writes the first window of what is ahead, and says how long it has become.
-fn window(room: &mut [u8; ROOM], ahead: &[u8; WINDOW + LANES]) -> usize {
+/// Writes the first window of `ahead` and returns how many bytes were written.
+fn write_window(target: &mut [u8; WINDOW_CAPACITY], ahead: &[u8; WINDOW + LANES]) -> usize {
     let blocks = [0, 1, 2, 3].map(|block| block * LANES);
     let found = blocks.map(|from| ahead[from..].first_chunk().map_or(0, specials));
     if found == [0; 4] {
-        room[..WINDOW].copy_from_slice(&ahead[..WINDOW]);
+        target[..WINDOW].copy_from_slice(&ahead[..WINDOW]);
         return WINDOW;
     }
     let mut end = 0;
     for (from, mut specials) in blocks.into_iter().zip(found) {
-        // As much as fits is written in advance, with what has to be escaped; that is written over.
+        // Copies a whole block, special characters included; these are then overwritten by their escapes.
         let mut done = from;
-        room[end..end + LANES].copy_from_slice(&ahead[done..done + LANES]);
+        target[end..end + LANES].copy_from_slice(&ahead[done..done + LANES]);
         while specials != 0 {
             let at = from + specials.trailing_zeros() as usize % LANES;
             end += at - done;
             let (length, escape) = &ESCAPES[usize::from(ahead[at])];
-            room[end..end + LONGEST].copy_from_slice(escape);
+            target[end..end + MAX_ESCAPE].copy_from_slice(escape);
             end += usize::from(*length);
             done = at + 1;
-            room[end..end + LANES].copy_from_slice(&ahead[done..done + LANES]);
+            target[end..end + LANES].copy_from_slice(&ahead[done..done + LANES]);
             specials &= specials - 1;
         }
         end += from + LANES - done;
@@ -76,7 +81,7 @@ fn window(room: &mut [u8; ROOM], ahead: &[u8; WINDOW + LANES]) -> usize {
     end
 }
 
-/// Those that have to be escaped, a bit for each.
+/// Returns a bit mask of the bytes that need an escape.
 fn specials(block: &[u8; LANES]) -> u32 {
     let block = u8x16::new(*block);
     let control = (block & u8x16::splat(!0x1f)).simd_eq(u8x16::splat(0));
@@ -85,9 +90,9 @@ fn specials(block: &[u8; LANES]) -> u32 {
     (control | quote | backslash).to_bitmask()
 }
 
-/// What stands for each byte, and how long that is; nothing for what stands for itself.
-const ESCAPES: [(u8, [u8; LONGEST]); 256] = {
-    let mut all = [(0, [0; LONGEST]); 256];
+/// The escape of each byte and its length; length 0 for bytes that need no escape.
+const ESCAPES: [(u8, [u8; MAX_ESCAPE]); 256] = {
+    let mut all = [(0, [0; MAX_ESCAPE]); 256];
     let digits = b"0123456789abcdef";
     let mut byte = 0;
     while byte < 0x20 {
@@ -117,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn every_character_is_written_as_others_write_it() {
+    fn escapes_every_character_like_serde_json() {
         let all: String = (0..=0x2fff).filter_map(char::from_u32).collect();
         check(&all);
     }
 
     #[test]
-    fn so_is_one_that_is_special_wherever_it_stands() {
+    fn escapes_special_characters_at_every_position() {
         for special in ['"', '\\', '\n', '\u{1}', '\u{1f}', '\u{7f}', 'ü', '\u{10ffff}'] {
             for before in 0..=2 * WINDOW {
                 for after in [0, 1, LANES, WINDOW + LANES] {
@@ -135,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_may_become_as_long_as_it_can() {
+    fn escapes_texts_of_only_special_characters() {
         for length in [1, WINDOW, WINDOW + LANES, 10_000] {
             check(&"\u{1}".repeat(length));
             check(&("a".repeat(length) + &"\"".repeat(length)));
@@ -144,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_written_otherwise(text in r#"[a-zü"\\\n\x00-\x1f\x7f ]{0,300}"#) {
+        fn escapes_any_text_like_serde_json(text in r#"[a-zü"\\\n\x00-\x1f\x7f ]{0,300}"#) {
             check(&text);
         }
     }

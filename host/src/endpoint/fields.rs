@@ -1,116 +1,118 @@
-//! Members of a JSON object, borrowed from the text. serde's structs take the last of two equal keys in silence and
-//! cannot tell null from nothing; a reader that others may see differently is a hole, so this one reads by hand.
+//! Members of a JSON object, borrowed from the text. Structs deserialized with serde cannot distinguish null
+//! from a missing member, and maps silently take the last of two equal keys. Parsers that read the same text
+//! differently are a security hole, so this parser is hand-written.
 
 use std::borrow::Cow;
 
-use super::scan::{Json, NotJson, Scanner};
+use super::json_scanner::{JsonError, RawJson, Scanner};
 
-/// The most members of one object. Ours have a dozen at most.
-const MOST: usize = 128;
+/// Maximum number of members of an object. Objects of the protocol have a dozen at most.
+const MAX_MEMBERS: usize = 128;
 
-/// Why members are not what they must be.
+/// An error in the members of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BadFields {
     #[error("`{0}` must be an object")]
     NotObject(&'static str),
     #[error("the key `{0}` appears twice")]
-    Repeated(String),
-    #[error("an object has more than {MOST} members")]
+    Duplicate(String),
+    #[error("an object has more than {MAX_MEMBERS} members")]
     TooMany,
-    #[error("a key has half of a character")]
+    #[error("a key contains an unpaired surrogate")]
     NotUnicode,
     #[error("`{key}` must be {expected}")]
-    Wrong { key: &'static str, expected: &'static str },
+    WrongType { key: &'static str, expected: &'static str },
     #[error("`{0}` is missing")]
     Missing(&'static str),
 }
 
-/// The members of an object, in their order.
+/// The members of an object, in order.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
-    items: Vec<(Cow<'a, str>, Json<'a>)>,
-    fault: Option<BadFields>,
+    items: Vec<(Cow<'a, str>, RawJson<'a>)>,
+    error: Option<BadFields>,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads an object; `name` is what the error calls it.
-    pub(super) fn of(json: Json<'a>, name: &'static str) -> Result<Self, BadFields> {
+    /// Reads an object. `name` is its name in errors.
+    pub(super) fn of(json: RawJson<'a>, name: &'static str) -> Result<Self, BadFields> {
         let mut fields = Self::parse(json.get()).map_err(|_| BadFields::NotObject(name))?;
-        fields.fault.take().map_or(Ok(fields), Err)
+        fields.error.take().map_or(Ok(fields), Err)
     }
 
-    /// Reads an object, and leaves what is wrong with its keys to the caller.
-    pub(super) fn parse(text: &'a str) -> Result<Self, NotJson> {
+    /// Reads an object. Errors in its keys are left to the caller, in `error`.
+    pub(super) fn parse(text: &'a str) -> Result<Self, JsonError> {
         let mut scanner = Scanner::new(text);
         let fields = Self::scan(&mut scanner, &[], &mut [])?;
         scanner.end()?;
         Ok(fields)
     }
 
-    /// Reads an object, that in its member `inner`, and that in the member `innermost` of it, all in one go. None where
-    /// there is anything wrong with one of them: to say what, they are read one by one.
+    /// Reads in one pass an object, the object in its member `inner`, and the object in that one's member
+    /// `innermost`. Returns `None` on any error: the caller then reads them one by one to find out which.
     pub(super) fn nested(text: &'a str, inner: &str, innermost: &str) -> Option<[Self; 3]> {
         let mut found = [None, None];
         let mut scanner = Scanner::new(text);
         let outer = Self::scan(&mut scanner, &[inner, innermost], &mut found).ok()?;
         scanner.end().ok()?;
         let all = [outer].into_iter().chain(found.map(Option::unwrap_or_default));
-        let mut all = all.filter(|fields| fields.fault.is_none());
+        let mut all = all.filter(|fields| fields.error.is_none());
         Some([all.next()?, all.next()?, all.next()?])
     }
 
-    /// Reads an object, and on the way the objects that are in it along a path of keys: they are not among its members.
-    fn scan(scanner: &mut Scanner<'a>, path: &[&str], inner: &mut [Option<Self>]) -> Result<Self, NotJson> {
-        let mut fields = Self { items: Vec::with_capacity(4), fault: None };
+    /// Reads an object and the nested objects along a path of keys. These are returned in `inner`, not as
+    /// members.
+    fn scan(scanner: &mut Scanner<'a>, path: &[&str], inner: &mut [Option<Self>]) -> Result<Self, JsonError> {
+        let mut fields = Self { items: Vec::with_capacity(4), error: None };
         let mut members = 0;
         scanner.object(|scanner, key| {
             members += 1;
-            if members > MOST {
-                fields.fault.get_or_insert(BadFields::TooMany);
+            if members > MAX_MEMBERS {
+                fields.error.get_or_insert(BadFields::TooMany);
                 return scanner.skip();
             }
             let Some(key) = key.string() else {
-                fields.fault.get_or_insert(BadFields::NotUnicode);
+                fields.error.get_or_insert(BadFields::NotUnicode);
                 return scanner.skip();
             };
-            let is_repeated = match (path, &mut *inner) {
-                ([first, rest @ ..], [place, places @ ..]) if key == *first => {
-                    place.replace(Self::scan(scanner, rest, places)?).is_some()
+            let is_duplicate = match (path, &mut *inner) {
+                ([first, rest @ ..], [slot, slots @ ..]) if key == *first => {
+                    slot.replace(Self::scan(scanner, rest, slots)?).is_some()
                 }
                 _ => {
-                    let is_repeated = fields.raw(&key).is_some();
+                    let is_duplicate = fields.raw(&key).is_some();
                     fields.items.push((key.clone(), scanner.value()?));
-                    is_repeated
+                    is_duplicate
                 }
             };
-            if is_repeated {
-                fields.fault.get_or_insert_with(|| BadFields::Repeated(key.chars().take(80).collect()));
+            if is_duplicate {
+                fields.error.get_or_insert_with(|| BadFields::Duplicate(key.chars().take(80).collect()));
             }
             Ok(())
         })?;
         Ok(fields)
     }
 
-    pub(super) fn fault(&self) -> Option<&BadFields> {
-        self.fault.as_ref()
+    pub(super) fn error(&self) -> Option<&BadFields> {
+        self.error.as_ref()
     }
 
     /// The value of a member, null included.
-    pub(super) fn raw(&self, key: &str) -> Option<Json<'a>> {
+    pub(super) fn raw(&self, key: &str) -> Option<RawJson<'a>> {
         self.items.iter().find(|(k, _)| k == key).map(|(_, value)| *value)
     }
 
-    /// The value of a member. Null is as good as nothing: some clients write it for what they leave out.
-    pub(super) fn get(&self, key: &str) -> Option<Json<'a>> {
+    /// The value of a member. Null counts as missing: some clients write null for omitted members.
+    pub(super) fn get(&self, key: &str) -> Option<RawJson<'a>> {
         self.raw(key).filter(|value| value.get() != "null")
     }
 
     pub(super) fn text(&self, key: &'static str) -> Result<Option<Cow<'a, str>>, BadFields> {
-        let wrong = BadFields::Wrong { key, expected: "a string" };
-        self.get(key).map(|json| json.string().ok_or(wrong)).transpose()
+        let error = BadFields::WrongType { key, expected: "a string" };
+        self.get(key).map(|json| json.string().ok_or(error)).transpose()
     }
 
-    pub(super) fn needed_text(&self, key: &'static str) -> Result<Cow<'a, str>, BadFields> {
+    pub(super) fn required_text(&self, key: &'static str) -> Result<Cow<'a, str>, BadFields> {
         self.text(key)?.ok_or(BadFields::Missing(key))
     }
 
@@ -118,28 +120,28 @@ impl<'a> Fields<'a> {
         self.get(key).map(|json| Fields::of(json, key)).transpose()
     }
 
-    pub(super) fn needed_object(&self, key: &'static str) -> Result<Fields<'a>, BadFields> {
+    pub(super) fn required_object(&self, key: &'static str) -> Result<Fields<'a>, BadFields> {
         self.object(key)?.ok_or(BadFields::Missing(key))
     }
 
     pub(super) fn flag(&self, key: &'static str) -> Result<bool, BadFields> {
-        match self.get(key).map(Json::get) {
+        match self.get(key).map(RawJson::get) {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
-            Some(_) => Err(BadFields::Wrong { key, expected: "true or false" }),
+            Some(_) => Err(BadFields::WrongType { key, expected: "true or false" }),
         }
     }
 
-    /// The texts of an array: so many, and perhaps one more, of which the caller sees that there are too many.
-    pub(super) fn texts(&self, key: &'static str, most: usize) -> Result<Vec<String>, BadFields> {
-        let wrong = BadFields::Wrong { key, expected: "an array of strings" };
+    /// The texts of an array, at most `max + 1`: the extra one shows the caller that there are too many.
+    pub(super) fn texts(&self, key: &'static str, max: usize) -> Result<Vec<String>, BadFields> {
+        let error = BadFields::WrongType { key, expected: "an array of strings" };
         let Some(json) = self.get(key) else { return Ok(vec![]) };
-        let items = Json::items(json.get(), most).map_err(|_| wrong.clone())?;
+        let items = RawJson::items(json.get(), max).map_err(|_| error.clone())?;
         let texts = items.into_iter().map(|item| item.string().map(Cow::into_owned));
-        texts.collect::<Option<_>>().ok_or(wrong)
+        texts.collect::<Option<_>>().ok_or(error)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Json<'a>)> + Clone {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, RawJson<'a>)> + Clone {
         self.items.iter().map(|(key, value)| (key.as_ref(), *value))
     }
 }
@@ -148,12 +150,12 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn raw(text: &str) -> Json<'_> {
-        Json::read(text).unwrap()
+    fn raw(text: &str) -> RawJson<'_> {
+        RawJson::read(text).unwrap()
     }
 
     #[test]
-    fn an_object_is_read_once_and_exactly() {
+    fn reads_members_of_an_object() {
         let fields =
             Fields::of(raw(r#"{"uri":"x:1","n":null,"\u0061":true,"o":{"p":["q"]}}"#), "params").unwrap();
         assert_eq!(fields.text("uri").unwrap().as_deref(), Some("x:1"));
@@ -161,33 +163,36 @@ mod tests {
         assert!(fields.get("n").is_none() && fields.raw("n").is_some());
         assert_eq!(fields.flag("a"), Ok(true));
         assert_eq!(fields.object("o").unwrap().unwrap().texts("p", 1), Ok(vec!["q".into()]));
-        assert_eq!(fields.needed_text("none"), Err(BadFields::Missing("none")));
-        assert_eq!(fields.text("o"), Err(BadFields::Wrong { key: "o", expected: "a string" }));
+        assert_eq!(fields.required_text("none"), Err(BadFields::Missing("none")));
+        assert_eq!(fields.text("o"), Err(BadFields::WrongType { key: "o", expected: "a string" }));
     }
 
     #[test]
-    fn what_could_mean_two_things_is_refused() {
-        let many: String = (0..=MOST).map(|n| format!("\"k{n}\":0,")).collect();
+    fn rejects_ambiguous_objects() {
+        let many: String = (0..=MAX_MEMBERS).map(|n| format!("\"k{n}\":0,")).collect();
         let half = r#"{"a":1,"\ud800":2}"#.to_owned();
-        for (bad, why) in [
+        for (bad, expected) in [
             ("[1]".to_owned(), BadFields::NotObject("params")),
-            (r#"{"a":1,"\u0061":2}"#.to_owned(), BadFields::Repeated("a".into())),
+            (r#"{"a":1,"\u0061":2}"#.to_owned(), BadFields::Duplicate("a".into())),
             (format!("{{{}}}", many.trim_end_matches(',')), BadFields::TooMany),
             (half, BadFields::NotUnicode),
         ] {
-            assert_eq!(Fields::of(raw(&bad), "params").unwrap_err(), why);
+            assert_eq!(Fields::of(raw(&bad), "params").unwrap_err(), expected);
         }
         assert_eq!(raw(r#""\ud800""#).string(), None);
     }
 
     #[test]
-    fn no_more_texts_are_taken_than_are_wanted() {
+    fn limits_the_number_of_texts() {
         let fields = Fields::parse(r#"{"a":["b","\u0063","d","e"],"f":["g",1],"h":null,"i":"j"}"#).unwrap();
         assert_eq!(fields.texts("a", 4).unwrap(), ["b", "c", "d", "e"]);
-        assert_eq!(fields.texts("a", 2).unwrap(), ["b", "c", "d"], "one more, so that it is seen");
+        assert_eq!(fields.texts("a", 2).unwrap(), ["b", "c", "d"], "one more than the limit");
         assert_eq!(fields.texts("h", 4).unwrap(), [""; 0]);
         for key in ["f", "i"] {
-            assert_eq!(fields.texts(key, 4), Err(BadFields::Wrong { key, expected: "an array of strings" }));
+            assert_eq!(
+                fields.texts(key, 4),
+                Err(BadFields::WrongType { key, expected: "an array of strings" })
+            );
         }
     }
 }

@@ -1,19 +1,20 @@
-//! The filter of a list, in the metadata of its request: keys under our own prefix, which no standard client sends.
+//! Reads the filter of a list request from its `_meta`: keys with the prefix `dev.larder/`, which standard
+//! clients do not send.
 
 use super::fields::Fields;
-use super::refusal::{PARAMS, Refusal, clip};
-use super::show::KIND_KEY;
+use super::render::KIND_KEY;
+use super::rpc_error::{INVALID_PARAMS, RpcError, clip};
 use crate::gateway::Filter;
 
-/// What is ours in a request's metadata, and in an answer's.
+/// The prefix of this server's keys in `_meta` of requests and results.
 const PREFIX: &str = "dev.larder/";
-/// The longest value: the cursor of the list has all of them inside.
-const LONGEST: usize = 1024;
+/// Bytes of the longest value. Cursors contain all values of the filter.
+const MAX_VALUE: usize = 1024;
 
-type Place = fn(&mut Filter) -> &mut Option<String>;
+type FilterField = fn(&mut Filter) -> &mut Option<String>;
 
-/// The keys. `kind` is the word under which entries say theirs.
-const KEYS: [(&str, Place); 6] = [
+/// The filter keys. `kind` uses the same key as entries do.
+const KEYS: [(&str, FilterField); 6] = [
     ("dev.larder/uriPrefix", |filter| &mut filter.uri_prefix),
     (KIND_KEY, |filter| &mut filter.kind),
     ("dev.larder/mimeType", |filter| &mut filter.mime_type),
@@ -22,22 +23,25 @@ const KEYS: [(&str, Place); 6] = [
     ("dev.larder/text", |filter| &mut filter.text),
 ];
 
-/// What is wanted of a list. A word of ours that is not known is refused: else a client would take everything for
-/// what it asked for.
-pub(super) fn read(meta: &Fields<'_>) -> Result<Filter, Refusal> {
+/// Reads the filter. An unknown key with the prefix is an error: a client would otherwise take the whole list
+/// for a filtered one.
+pub(super) fn read(meta: &Fields<'_>) -> Result<Filter, RpcError> {
     let is_known = |key: &str| KEYS.iter().any(|(known, _)| *known == key);
     if let Some((key, _)) = meta.iter().find(|(key, _)| key.starts_with(PREFIX) && !is_known(key)) {
-        let known: Vec<_> = KEYS.iter().map(|(known, _)| *known).collect();
-        let (key, known) = (clip(key, 100), known.join("`, `"));
-        return Err(Refusal::new(PARAMS, format!("a list has no filter `{key}`: use `{known}`")));
+        let supported: Vec<_> = KEYS.iter().map(|(supported, _)| *supported).collect();
+        let (key, supported) = (clip(key, 100), supported.join("`, `"));
+        return Err(RpcError::new(
+            INVALID_PARAMS,
+            format!("a list has no filter `{key}`: use `{supported}`"),
+        ));
     }
     let mut filter = Filter::default();
-    for (key, place) in KEYS {
+    for (key, field) in KEYS {
         let value = meta.text(key)?;
-        if value.as_ref().is_some_and(|value| value.len() > LONGEST) {
-            return Err(Refusal::new(PARAMS, format!("`{key}` has more than {LONGEST} bytes")));
+        if value.as_ref().is_some_and(|value| value.len() > MAX_VALUE) {
+            return Err(RpcError::new(INVALID_PARAMS, format!("`{key}` has more than {MAX_VALUE} bytes")));
         }
-        *place(&mut filter) = value.map(Into::into);
+        *field(&mut filter) = value.map(Into::into);
     }
     Ok(filter)
 }
@@ -51,12 +55,12 @@ mod tests {
     fn check(meta: &str, expected: Expect) {
         expected.assert_eq(&match read(&Fields::parse(meta).unwrap()) {
             Ok(filter) => serde_json::to_string(&filter).unwrap(),
-            Err(refusal) => format!("{} {}", refusal.code, refusal.message),
+            Err(rpc_error) => format!("{} {}", rpc_error.code, rpc_error.message),
         });
     }
 
     #[test]
-    fn a_filter_is_in_words_of_ours() {
+    fn reads_filter_keys() {
         check(r#"{"progressToken":1,"com.example/kind":"x"}"#, expect!["{}"]);
         check(
             r#"{"dev.larder/uriPrefix":"file:///","dev.larder/kind":"file","dev.larder/mimeType":"text/*","dev.larder/team":"default","dev.larder/provider":"wiki","dev.larder/text":"é"}"#,
@@ -71,7 +75,7 @@ mod tests {
             ],
         );
         check(r#"{"dev.larder/kind":["file"]}"#, expect!["-32602 `dev.larder/kind` must be a string"]);
-        let long = format!(r#"{{"dev.larder/text":"{}"}}"#, "x".repeat(LONGEST + 1));
+        let long = format!(r#"{{"dev.larder/text":"{}"}}"#, "x".repeat(MAX_VALUE + 1));
         check(&long, expect!["-32602 `dev.larder/text` has more than 1024 bytes"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Streamable HTTP: one path, both eras. The order of what is checked is the protocol's.
+//! Streamable HTTP: one path for both eras. The order of the checks follows the protocol.
 
 mod legacy;
 
@@ -10,285 +10,313 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, Method as Verb, Request, StatusCode};
+use http::{HeaderMap, Method as HttpMethod, Request, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Endpoint;
-use super::answer::{Peer, error};
-use super::auth::{Denied, METADATA, Who};
+use super::auth::{AuthError, Identity, METADATA};
 use super::body::{Body, Response};
-use super::door;
-use super::era::{Era, classify, speaks_modern};
-use super::json::object;
-use super::listen::{Filter, Listening};
-use super::message::{self, Id, Incoming, Message, Request as Question};
-use super::method::{self, Asking};
-use super::progress::{Exchange, Said};
-use super::refusal::{INTERNAL, REQUEST, Refusal};
-use super::stream;
-use crate::patience;
+use super::dispatch::{Peer, error};
+use super::era::{RequestKind, classify, has_modern_version_header};
+use super::json_writer::object;
+use super::listen::{ListenFilter, ListenSubscription};
+use super::message::{self, Id, Incoming, Message, Request as RpcRequest};
+use super::method::{self, ParsedRequest};
+use super::origin_policy;
+use super::progress::{CallStream, StreamItem};
+use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
+use super::sse;
+use crate::deadline::with_deadline;
 
-/// How long a body may take to arrive.
-const BODY_TIME: Duration = Duration::from_secs(30);
+/// Maximum time for receiving a request body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers up to here may wait without being counted: there is at most one for each connection.
-const SMALL: usize = 64 << 10;
-/// Bytes that are counted as one.
-const UNIT: usize = 1 << 10;
+/// Response bodies up to this size need no buffer permit: there is at most one for each connection.
+const UNCOUNTED_BODY: usize = 64 << 10;
+/// Buffered bytes that one buffer permit stands for.
+const BYTES_PER_PERMIT: usize = 1 << 10;
 
-/// Where the endpoint is.
+/// Path of the MCP endpoint.
 const PATH: &str = "/mcp";
-/// Where machines look for what they need to know of a host.
+/// Prefix of well-known URIs (RFC 8615).
 const WELL_KNOWN: &str = "/.well-known/";
 
-/// What a request's body may be.
-pub trait Asked: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send {}
+/// Body types that the endpoint accepts in requests.
+pub trait RequestBody: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send {}
 
-impl<B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send> Asked for B {}
+impl<B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send> RequestBody for B {}
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Endpoint {
-    /// The response to one request, from wherever it came.
-    pub async fn respond(&self, request: Request<impl Asked>) -> http::Response<Body> {
+    /// Returns the response to one HTTP request, whatever transport it came over.
+    pub async fn respond(&self, request: Request<impl RequestBody>) -> http::Response<Body> {
         let (head, body) = request.into_parts();
         match head.uri.path() {
-            PATH => self.respond_here(&head, body).await,
+            PATH => self.respond_to_mcp(&head, body).await,
             path => match path.strip_prefix(WELL_KNOWN).and_then(|rest| rest.strip_prefix(METADATA)) {
-                Some(below) if below.is_empty() || below.starts_with('/') => self.about_tokens(&head, below),
-                _ => self.elsewhere(&head),
+                Some(suffix) if suffix.is_empty() || suffix.starts_with('/') => {
+                    self.resource_metadata(&head, suffix)
+                }
+                _ => self.respond_not_found(&head),
             },
         }
     }
 
-    async fn respond_here(&self, head: &Parts, body: impl Asked) -> Response {
-        let origin = match self.0.door.admit(head) {
+    async fn respond_to_mcp(&self, head: &Parts, body: impl RequestBody) -> Response {
+        let origin = match self.0.origin_policy.check(head) {
             Ok(origin) => origin,
-            Err(refusal) => return refused(None, &refusal),
+            Err(rpc_error) => return error_response(None, &rpc_error),
         };
         let mut response = match head.method {
-            Verb::OPTIONS => preflight(),
-            Verb::GET | Verb::DELETE if speaks_modern(&head.headers) => not_allowed("POST, OPTIONS"),
-            Verb::GET | Verb::POST | Verb::DELETE => match self.0.gate.admit(head).await {
-                Ok(who) => self.serve(head, &who, body).await,
-                Err(denied) => self.denied(&denied),
-            },
+            HttpMethod::OPTIONS => preflight(),
+            HttpMethod::GET | HttpMethod::DELETE if has_modern_version_header(&head.headers) => {
+                not_allowed("POST, OPTIONS")
+            }
+            HttpMethod::GET | HttpMethod::POST | HttpMethod::DELETE => {
+                match self.0.authenticator.authenticate(head).await {
+                    Ok(identity) => self.serve(head, &identity, body).await,
+                    Err(denied) => self.unauthorized(&denied),
+                }
+            }
             _ => not_allowed("GET, POST, DELETE, OPTIONS"),
         };
-        if response.body().waiting() > SMALL {
-            response = self.held(response);
+        if response.body().buffered_len() > UNCOUNTED_BODY {
+            response = self.hold_buffer_permit(response);
         }
         if let Some(origin) = origin {
-            door::allow_origin(response.headers_mut(), origin);
+            origin_policy::allow_origin(response.headers_mut(), origin);
         }
         response
     }
 
-    /// A large answer waits for its reader only as long as there is room: a few slow readers must not fill the memory.
-    fn held(&self, response: Response) -> Response {
-        let waiting = u32::try_from(response.body().waiting() / UNIT).unwrap_or(u32::MAX);
-        // One that is larger than all the room there is has to wait until nobody else does.
-        let most = u32::try_from(self.0.config.waiting_bytes / UNIT).unwrap_or(u32::MAX).max(1);
-        match self.0.waiting.clone().try_acquire_many_owned(waiting.min(most)) {
-            Ok(place) => response.map(|body| body.holding(place)),
-            Err(_) => refused(None, &Refusal::overloaded("too many large answers wait for slow readers")),
+    /// Attaches buffer permits to a large response, or replaces it with an error when there are not enough
+    /// permits: a few slow readers must not fill the memory.
+    fn hold_buffer_permit(&self, response: Response) -> Response {
+        let permits = u32::try_from(response.body().buffered_len() / BYTES_PER_PERMIT).unwrap_or(u32::MAX);
+        // A response that is larger than the whole budget takes all permits.
+        let max_permits =
+            u32::try_from(self.0.config.waiting_bytes / BYTES_PER_PERMIT).unwrap_or(u32::MAX).max(1);
+        match self.0.buffer_permits.clone().try_acquire_many_owned(permits.min(max_permits)) {
+            Ok(permit) => response.map(|body| body.with_permit(permit)),
+            Err(_) => error_response(
+                None,
+                &RpcError::overloaded("too many large responses are buffered for slow readers"),
+            ),
         }
     }
 
-    /// Who hands out tokens for this endpoint. A client asks before it has one, from whatever page it runs on.
-    fn about_tokens(&self, head: &Parts, below: &str) -> Response {
-        if let Err(refusal) = self.0.door.is_called_by_name(head) {
-            return refused(None, &refusal);
+    /// Serves the protected resource metadata, which names the issuer of tokens for this endpoint. Clients
+    /// fetch it before they have a token, and from web pages of any origin.
+    fn resource_metadata(&self, head: &Parts, suffix: &str) -> Response {
+        if let Err(rpc_error) = self.0.origin_policy.check_host(head) {
+            return error_response(None, &rpc_error);
         }
-        let metadata = self.0.gate.metadata(self.0.config.title.as_deref());
+        let metadata = self.0.authenticator.metadata(self.0.config.title.as_deref());
         let mut response = match (&head.method, metadata) {
-            (&Verb::OPTIONS, _) => preflight(),
-            (&Verb::GET | &Verb::HEAD, Some((document, path))) if ["", PATH, &path].contains(&below) => {
+            (&HttpMethod::OPTIONS, _) => preflight(),
+            (&HttpMethod::GET | &HttpMethod::HEAD, Some((document, path)))
+                if ["", PATH, &path].contains(&suffix) =>
+            {
                 json(StatusCode::OK, document)
             }
-            (&Verb::GET | &Verb::HEAD, _) => nothing_here(),
+            (&HttpMethod::GET | &HttpMethod::HEAD, _) => not_found(),
             _ => not_allowed("GET, OPTIONS"),
         };
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         response
     }
 
-    fn elsewhere(&self, head: &Parts) -> Response {
-        match self.0.door.admit(head) {
-            Ok(_) => nothing_here(),
-            Err(refusal) => refused(None, &refusal),
+    fn respond_not_found(&self, head: &Parts) -> Response {
+        match self.0.origin_policy.check(head) {
+            Ok(_) => not_found(),
+            Err(rpc_error) => error_response(None, &rpc_error),
         }
     }
 }
 
-fn nothing_here() -> Response {
+fn not_found() -> Response {
     let body = object(|o| {
-        o.text("error", "there is nothing at this path");
+        o.text("error", "nothing is served at this path");
         o.text("endpoint", PATH);
     });
     json(StatusCode::NOT_FOUND, body)
 }
 
 impl Endpoint {
-    async fn serve(&self, head: &Parts, who: &Arc<Who>, body: impl Asked) -> Response {
-        // Before anything else is looked at: what is refused costs next to nothing.
-        if let Err(used_up) = self.0.gateway.admit(&who.caller) {
-            return refused(None, &Refusal::used_up(used_up));
+    async fn serve(&self, head: &Parts, identity: &Arc<Identity>, body: impl RequestBody) -> Response {
+        // The quota is checked first, so that a rejected request costs next to nothing.
+        if let Err(quota) = self.0.gateway.admit(&identity.caller) {
+            return error_response(None, &RpcError::quota_exceeded(quota));
         }
         let headers = &head.headers;
-        let answer = match head.method {
-            Verb::GET => self.open_stream(headers, who),
-            Verb::DELETE => self.end_session(headers, who),
-            _ => Ok(self.post(headers, who, body).await),
+        let response = match head.method {
+            HttpMethod::GET => self.open_stream(headers, identity),
+            HttpMethod::DELETE => self.end_session(headers, identity),
+            _ => Ok(self.post(headers, identity, body).await),
         };
-        answer.unwrap_or_else(|refusal| refused(None, &refusal))
+        response.unwrap_or_else(|rpc_error| error_response(None, &rpc_error))
     }
 
-    fn denied(&self, denied: &Denied) -> Response {
-        tracing::debug!(?denied, "somebody may not ask");
-        let mut response = refused(None, &denied.refusal());
-        self.0.gate.challenge(denied, response.headers_mut());
+    fn unauthorized(&self, denied: &AuthError) -> Response {
+        tracing::debug!(?denied, "authentication failed");
+        let mut response = error_response(None, &denied.rpc_error());
+        self.0.authenticator.challenge(denied, response.headers_mut());
         response
     }
 
-    async fn post(&self, headers: &HeaderMap, who: &Arc<Who>, body: impl Asked) -> Response {
-        let bytes = match self.body(headers, body).await {
+    async fn post(&self, headers: &HeaderMap, identity: &Arc<Identity>, body: impl RequestBody) -> Response {
+        let bytes = match self.read_body(headers, body).await {
             Ok(bytes) => bytes,
-            Err(refusal) => return refused(None, &refusal),
+            Err(rpc_error) => return error_response(None, &rpc_error),
         };
         match message::read(&bytes) {
-            Err(refusal) => refused(None, &refusal),
-            Ok(Incoming::One(message)) => self.one(headers, who, message).await,
-            Ok(Incoming::Batch(batch)) => {
-                self.batch(headers, who, batch).await.unwrap_or_else(|refusal| refused(None, &refusal))
-            }
+            Err(rpc_error) => error_response(None, &rpc_error),
+            Ok(Incoming::One(message)) => self.respond_to_message(headers, identity, message).await,
+            Ok(Incoming::Batch(batch)) => self
+                .batch(headers, identity, batch)
+                .await
+                .unwrap_or_else(|rpc_error| error_response(None, &rpc_error)),
         }
     }
 
-    async fn body(&self, headers: &HeaderMap, body: impl Asked) -> Result<Bytes, Refusal> {
+    async fn read_body(&self, headers: &HeaderMap, body: impl RequestBody) -> Result<Bytes, RpcError> {
         check_accept(headers)?;
         check_content_type(headers)?;
         let limit = self.0.config.body_limit;
         let too_large = || {
             let why = format!("the body has more than {limit} bytes");
-            Refusal::new(REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
+            RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
         };
-        let announced =
+        let content_length =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        if announced.is_some_and(|length| length > limit as u64) {
+        if content_length.is_some_and(|length| length > limit as u64) {
             return Err(too_large());
         }
-        let until = || Instant::now() + BODY_TIME;
-        match patience::until(until, whole(Limited::new(body, limit))).await {
-            Some(Ok(whole)) => Ok(whole),
+        let deadline = || Instant::now() + BODY_TIMEOUT;
+        match with_deadline(deadline, read_all(Limited::new(body, limit))).await {
+            Some(Ok(bytes)) => Ok(bytes),
             Some(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-            Some(Err(_)) => Err(Refusal::early(REQUEST, "the body ended early")),
-            None => {
-                Err(Refusal::new(REQUEST, "the body took too long").with_status(StatusCode::REQUEST_TIMEOUT))
-            }
+            Some(Err(_)) => Err(RpcError::bad_request(INVALID_REQUEST, "the body ended early")),
+            None => Err(RpcError::new(INVALID_REQUEST, "the body took too long")
+                .with_status(StatusCode::REQUEST_TIMEOUT)),
         }
     }
 
-    async fn one(&self, headers: &HeaderMap, who: &Arc<Who>, message: Message<'_>) -> Response {
+    async fn respond_to_message(
+        &self,
+        headers: &HeaderMap,
+        identity: &Arc<Identity>,
+        message: Message<'_>,
+    ) -> Response {
         match message {
-            Message::Malformed { id, refusal } => refused(id.as_ref(), &refusal),
-            Message::Response => self.heard(headers, who, None),
-            Message::Notification(notification) => self.heard(headers, who, Some(&notification)),
-            Message::Request(request) => match self.request(headers, who, &request).await {
+            Message::Malformed { id, rpc_error } => error_response(id.as_ref(), &rpc_error),
+            Message::Response => self.accept_notification(headers, identity, None),
+            Message::Notification(notification) => {
+                self.accept_notification(headers, identity, Some(&notification))
+            }
+            Message::Request(request) => match self.respond_to_request(headers, identity, &request).await {
                 Ok(response) => response,
-                Err(refusal) => {
-                    self.count_unknown(&request, &refusal);
-                    tracing::debug!(code = refusal.code, message = %refusal.message, "a request was refused");
-                    refused(Some(&request.id), &refusal)
+                Err(rpc_error) => {
+                    self.count_unknown_method(&request, &rpc_error);
+                    tracing::debug!(code = rpc_error.code, message = %rpc_error.message, "request rejected");
+                    error_response(Some(&request.id), &rpc_error)
                 }
             },
         }
     }
 
-    async fn request(
+    async fn respond_to_request(
         &self,
         headers: &HeaderMap,
-        who: &Arc<Who>,
-        request: &Question<'_>,
-    ) -> Result<Response, Refusal> {
+        identity: &Arc<Identity>,
+        request: &RpcRequest<'_>,
+    ) -> Result<Response, RpcError> {
         match classify(request, Some(headers))? {
-            Era::Modern(method) => {
-                let unknown = |refusal: Refusal| refusal.with_status(StatusCode::NOT_FOUND);
-                let method = self.spoken(method, request).map_err(unknown)?;
-                let asking = Asking::read(request, method, who.caller.clone())?.traced_by(headers);
-                self.modern(asking, who).await
+            RequestKind::Modern(method) => {
+                let unknown = |rpc_error: RpcError| rpc_error.with_status(StatusCode::NOT_FOUND);
+                let method = self.supported_method(method, request).map_err(unknown)?;
+                let parsed = ParsedRequest::read(request, method, identity.caller.clone())?
+                    .with_trace_headers(headers);
+                self.respond_modern(parsed, identity).await
             }
-            Era::Listen => self.listen(headers, who, request).await,
-            Era::Initialize => self.initialize(headers, who, request),
-            Era::Legacy => self.in_session(headers, who, request).await,
+            RequestKind::Listen => self.listen(headers, identity, request).await,
+            RequestKind::Initialize => self.initialize(headers, identity, request),
+            RequestKind::Legacy => self.in_session(headers, identity, request).await,
         }
     }
 
-    /// The call runs in the connection's own future: when the client goes away, the guest is dropped with it.
-    async fn modern(&self, asking: Asking, who: &Arc<Who>) -> Result<Response, Refusal> {
-        let Asking { id, ask, call, reports } = asking;
-        let wanted = reports.are_wanted();
-        let place = self.0.gateway.place(&who.caller).map_err(Refusal::used_up)?;
-        let answer = self.clone().answer(id, ask, call, Peer::Modern);
-        if !wanted {
-            let answer = json(StatusCode::OK, answer.await);
-            drop(place);
-            return Ok(answer);
+    /// Runs the call in the connection's own future, so that the guest is dropped when the client
+    /// disconnects.
+    async fn respond_modern(
+        &self,
+        parsed: ParsedRequest,
+        identity: &Arc<Identity>,
+    ) -> Result<Response, RpcError> {
+        let ParsedRequest { id, operation, call, progress } = parsed;
+        let wants_progress = progress.is_requested();
+        let permit = self.0.gateway.request_permit(&identity.caller).map_err(RpcError::quota_exceeded)?;
+        let response = self.clone().dispatch(id, operation, call, Peer::Modern);
+        if !wants_progress {
+            let response = json(StatusCode::OK, response.await);
+            drop(permit);
+            return Ok(response);
         }
-        let answer = async move {
-            let _place = place;
-            Some(answer.await)
+        let response = async move {
+            let _permit = permit;
+            Some(response.await)
         };
-        Ok(self.exchange(Exchange::new(reports, answer.boxed()), who).await)
+        Ok(self.respond_with_stream(CallStream::new(progress, response.boxed()), identity).await)
     }
 
-    /// JSON, unless a report comes before the answer.
-    async fn exchange(&self, mut exchange: Exchange, who: &Arc<Who>) -> Response {
-        match exchange.next().await {
-            Some(Said::Answer(bytes)) => json(StatusCode::OK, bytes),
-            Some(Said::Report(bytes)) => stream::exchange(self.clone(), bytes, exchange, who.clone()),
-            // Cancelled: the client wants no answer, and a stream can end without one.
-            None => stream::events(futures_util::stream::empty()),
+    /// Responds with JSON, or with an event stream if a progress notification precedes the response.
+    async fn respond_with_stream(&self, mut stream: CallStream, identity: &Arc<Identity>) -> Response {
+        match stream.next().await {
+            Some(StreamItem::Response(bytes)) => json(StatusCode::OK, bytes),
+            Some(StreamItem::Progress(bytes)) => sse::call(self.clone(), bytes, stream, identity.clone()),
+            // The call was cancelled: the client expects no response, and an event stream can end without
+            // one.
+            None => sse::events(futures_util::stream::empty()),
         }
     }
 
     async fn listen(
         &self,
         headers: &HeaderMap,
-        who: &Arc<Who>,
-        request: &Question<'_>,
-    ) -> Result<Response, Refusal> {
-        let filter = Filter::read(&request.params)?;
+        identity: &Arc<Identity>,
+        request: &RpcRequest<'_>,
+    ) -> Result<Response, RpcError> {
+        let filter = ListenFilter::read(&request.params)?;
         if !accepts(headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
-        let seat = self.seat(who)?;
-        let mut call = method::call(&request.params, who.caller.clone())?;
-        method::trace(&mut call, headers);
-        let listening = Listening::begin(self, request.id.clone(), filter, call).await;
-        Ok(stream::listening(self.clone(), listening, who.clone(), seat))
+        let permit = self.stream_permit(identity)?;
+        let mut call = method::new_call(&request.params, identity.caller.clone())?;
+        method::add_trace_headers(&mut call, headers);
+        let subscription = ListenSubscription::begin(self, request.id.clone(), filter, call).await;
+        Ok(sse::listen(self.clone(), subscription, identity.clone(), permit))
     }
 
-    /// A place among those who listen: one of the caller's team, and one of the house.
-    fn seat(&self, who: &Who) -> Result<Seat, Refusal> {
-        let team = self.0.gateway.seat(&who.caller).map_err(Refusal::used_up)?;
-        let house = self.0.streams.clone().try_acquire_owned().map_err(|_| {
-            Refusal::new(INTERNAL, "too many clients are listening: try again later")
+    /// Acquires a permit for a notification stream, from the caller's team and from the server.
+    fn stream_permit(&self, identity: &Identity) -> Result<StreamPermit, RpcError> {
+        let team = self.0.gateway.stream_permit(&identity.caller).map_err(RpcError::quota_exceeded)?;
+        let server = self.0.stream_permits.clone().try_acquire_owned().map_err(|_| {
+            RpcError::new(INTERNAL_ERROR, "too many clients are listening: try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
         })?;
-        Ok(Seat { _house: house, _team: team })
+        Ok(StreamPermit { _server: server, _team: team })
     }
 }
 
-/// Free again when it is dropped.
-pub(super) struct Seat {
-    _house: OwnedSemaphorePermit,
+/// A permit for one notification stream. It is released on drop.
+pub(super) struct StreamPermit {
+    _server: OwnedSemaphorePermit,
     _team: Option<OwnedSemaphorePermit>,
 }
 
-/// Most bodies come in one piece, which is taken as it is.
-async fn whole<B: http_body::Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Error> {
+/// Reads a whole body. Most bodies arrive in one frame, which is returned without copying.
+async fn read_all<B: http_body::Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Error> {
     let mut body = pin!(body);
     let first = match body.frame().await {
         None => return Ok(Bytes::new()),
@@ -301,52 +329,54 @@ async fn whole<B: http_body::Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Er
     Ok(if rest.is_empty() { first } else { [first, rest].concat().into() })
 }
 
-fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_accept(headers: &HeaderMap) -> Result<(), RpcError> {
     if accepts(headers, &["application/json", "application/*"]) {
         return Ok(());
     }
     Err(not_acceptable("application/json, text/event-stream"))
 }
 
-/// A client that says nothing accepts everything.
+/// Whether the client accepts one of these media types. Without an Accept header it accepts every type.
 fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
     if values.peek().is_none() {
         return true;
     }
-    values.flat_map(|value| pieces(value.as_bytes(), b',')).any(|range| {
-        let mut parts = pieces(range, b';');
-        let kind = parts.next().unwrap_or_default();
-        let is_wanted =
-            kind == b"*/*" || types.iter().any(|wanted| kind.eq_ignore_ascii_case(wanted.as_bytes()));
-        is_wanted && !parts.any(is_nothing)
+    values.flat_map(|value| split_trimmed(value.as_bytes(), b',')).any(|range| {
+        let mut parts = split_trimmed(range, b';');
+        let media_type = parts.next().unwrap_or_default();
+        let is_accepted = media_type == b"*/*"
+            || types.iter().any(|accepted| media_type.eq_ignore_ascii_case(accepted.as_bytes()));
+        is_accepted && !parts.any(has_zero_weight)
     })
 }
 
-/// Whether a parameter says that what it is about is not wanted at all.
-fn is_nothing(parameter: &[u8]) -> bool {
+/// Whether a media range parameter is a weight of zero, which means "not acceptable".
+fn has_zero_weight(parameter: &[u8]) -> bool {
     let weight = parameter.strip_prefix(b"q=").and_then(|weight| std::str::from_utf8(weight).ok());
     weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
 }
 
-/// What stands between such bytes, without the spaces around it.
-fn pieces(value: &[u8], between: u8) -> impl Iterator<Item = &[u8]> {
-    value.split(move |byte| *byte == between).map(<[u8]>::trim_ascii)
+/// Splits at a separator and trims the parts.
+fn split_trimmed(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    value.split(move |byte| *byte == separator).map(<[u8]>::trim_ascii)
 }
 
-/// Other types are what a form on anyone's page can send without asking.
-fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| pieces(value.as_bytes(), b';').next());
-    if kind.is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/json")) {
+/// Requires `application/json`: an HTML form on any web page can send other types without a preflight
+/// request.
+fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
+    let media_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| split_trimmed(value.as_bytes(), b';').next());
+    if media_type.is_some_and(|media_type| media_type.eq_ignore_ascii_case(b"application/json")) {
         return Ok(());
     }
     let why = "the content type must be application/json";
-    Err(Refusal::new(REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+    Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
 }
 
-fn not_acceptable(wanted: &str) -> Refusal {
-    let why = format!("the client must accept {wanted}");
-    Refusal::new(REQUEST, why).with_status(StatusCode::NOT_ACCEPTABLE)
+fn not_acceptable(required: &str) -> RpcError {
+    let why = format!("the client must accept {required}");
+    RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::NOT_ACCEPTABLE)
 }
 
 fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
@@ -356,9 +386,9 @@ fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
     response
 }
 
-fn refused(id: Option<&Id>, refusal: &Refusal) -> Response {
-    let mut response = json(refusal.status, error(id, refusal));
-    if let Some(seconds) = refusal.retry_after {
+fn error_response(id: Option<&Id>, rpc_error: &RpcError) -> Response {
+    let mut response = json(rpc_error.status, error(id, rpc_error));
+    if let Some(seconds) = rpc_error.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
@@ -373,13 +403,13 @@ fn empty(status: StatusCode) -> Response {
 fn preflight() -> Response {
     let mut response = empty(StatusCode::NO_CONTENT);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
-    door::allow_request(response.headers_mut());
+    origin_policy::allow_request(response.headers_mut());
     response
 }
 
 fn not_allowed(allowed: &'static str) -> Response {
-    let refusal = Refusal::new(REQUEST, format!("the method is not allowed here: use {allowed}"));
-    let mut response = refused(None, &refusal.with_status(StatusCode::METHOD_NOT_ALLOWED));
+    let rpc_error = RpcError::new(INVALID_REQUEST, format!("the method is not allowed here: use {allowed}"));
+    let mut response = error_response(None, &rpc_error.with_status(StatusCode::METHOD_NOT_ALLOWED));
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
     response
 }

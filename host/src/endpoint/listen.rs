@@ -1,4 +1,5 @@
-//! Listening: what a client wants to hear, and the notifications that tell it.
+//! The method `subscriptions/listen`: the filter that a client requests, and the notifications that it
+//! receives.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,76 +7,79 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, stream};
 
 use super::Endpoint;
-use super::json::object;
+use super::json_writer::object;
 use super::message::{Id, Params};
-use super::refusal::{PARAMS, Refusal};
+use super::rpc_error::{INVALID_PARAMS, RpcError};
 use crate::catalog::{Change, Watch};
-use crate::metrics::Era;
+use crate::metrics::ProtocolEra;
 use crate::resource::Call;
 use crate::uri::Uri;
 
-const METHOD: &str = "subscriptions/listen";
-/// The most URIs of one listening.
-const MOST: usize = 1024;
-/// Questions for an owner that run at the same time.
-const AT_ONCE: usize = 8;
+const LISTEN_METHOD: &str = "subscriptions/listen";
+/// Maximum number of URIs of one subscription.
+const MAX_URIS: usize = 1024;
+/// Maximum number of concurrent checks whether a URI is readable.
+const MAX_CONCURRENT_CHECKS: usize = 8;
 
-/// What a client asks to hear, as far as this server has it.
+/// The notifications that a client requests, as far as this server supports them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Filter {
-    list: bool,
+pub(super) struct ListenFilter {
+    list_changes: bool,
     uris: Vec<String>,
 }
 
-impl Filter {
-    pub(super) fn read(params: &Params<'_>) -> Result<Self, Refusal> {
-        if let Some(fault) = &params.fault {
+impl ListenFilter {
+    pub(super) fn read(params: &Params<'_>) -> Result<Self, RpcError> {
+        if let Some(fault) = &params.error {
             return Err(fault.clone().into());
         }
-        let wanted = params.fields.needed_object("notifications")?;
-        let mut uris = wanted.texts("resourceSubscriptions", MOST)?;
-        if uris.len() > MOST {
-            return Err(Refusal::new(PARAMS, format!("`resourceSubscriptions` has more than {MOST} URIs")));
+        let notifications = params.fields.required_object("notifications")?;
+        let mut uris = notifications.texts("resourceSubscriptions", MAX_URIS)?;
+        if uris.len() > MAX_URIS {
+            return Err(RpcError::new(
+                INVALID_PARAMS,
+                format!("`resourceSubscriptions` has more than {MAX_URIS} URIs"),
+            ));
         }
         let mut seen = HashSet::new();
         uris.retain(|uri| seen.insert(uri.clone()));
-        Ok(Self { list: wanted.flag("resourcesListChanged")?, uris })
+        Ok(Self { list_changes: notifications.flag("resourcesListChanged")?, uris })
     }
 }
 
-/// A modern client that listens.
-pub(super) struct Listening {
+/// A subscription of a modern client.
+pub(super) struct ListenSubscription {
     id: Id,
     watch: Watch,
-    list: bool,
+    list_changes: bool,
     uris: Vec<Uri>,
 }
 
-impl Listening {
-    /// Begins to watch what can be watched, and leaves out the rest.
-    pub(super) async fn begin(endpoint: &Endpoint, id: Id, filter: Filter, mut call: Call) -> Self {
-        call.request = Some(id.shared());
-        // Of its beginning: the rest lasts for as long as the client listens.
-        let span = endpoint.0.telemetry.request(&mut call, METHOD);
+impl ListenSubscription {
+    /// Starts watching the resources that the caller can read, and omits the others.
+    pub(super) async fn begin(endpoint: &Endpoint, id: Id, filter: ListenFilter, mut call: Call) -> Self {
+        call.request_id = Some(id.shared());
+        // The span covers only the start: the subscription lasts as long as the client listens.
+        let span = endpoint.0.telemetry.start_request(&mut call, LISTEN_METHOD);
         let call = Arc::new(call);
         let gateway = &endpoint.0.gateway;
         let watch = gateway.watch(call.caller.as_ref().unwrap_or(&endpoint.0.config.caller));
-        watch.list_changes(filter.list);
-        let asked: Vec<Uri> = filter.uris.iter().filter_map(|uri| Uri::parse(uri).ok()).collect();
-        let owned = stream::iter(asked)
+        watch.watch_list(filter.list_changes);
+        let uris: Vec<Uri> = filter.uris.iter().filter_map(|uri| Uri::parse(uri).ok()).collect();
+        let readable = stream::iter(uris)
             .map(|uri| {
                 let (gateway, call) = (gateway.clone(), call.clone());
-                async move { gateway.owns(&call, uri.as_str()).await.then_some(uri) }
+                async move { gateway.is_readable(&call, uri.as_str()).await.then_some(uri) }
             })
-            .buffered(AT_ONCE);
-        let uris: Vec<Uri> = owned.filter_map(std::future::ready).collect().await;
+            .buffered(MAX_CONCURRENT_CHECKS);
+        let uris: Vec<Uri> = readable.filter_map(std::future::ready).collect().await;
         let uris = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
-        endpoint.0.metrics.house().request("listen", Era::Modern);
+        endpoint.0.metrics.server().request("listen", ProtocolEra::Modern);
         span.into_iter().for_each(|span| span.end(None));
-        Self { id, watch, list: filter.list, uris }
+        Self { id, watch, list_changes: filter.list_changes, uris }
     }
 
-    /// The first message: what will be told.
+    /// The first message, which lists the accepted notifications.
     pub(super) fn acknowledgement(&self) -> Vec<u8> {
         object(|o| {
             o.text("jsonrpc", "2.0");
@@ -83,7 +87,7 @@ impl Listening {
             o.object("params", |o| {
                 o.object("_meta", |o| o.json("io.modelcontextprotocol/subscriptionId", self.id.json()));
                 o.object("notifications", |o| {
-                    if self.list {
+                    if self.list_changes {
                         o.flag("resourcesListChanged", true);
                     }
                     if !self.uris.is_empty() {
@@ -94,7 +98,7 @@ impl Listening {
         })
     }
 
-    /// Waits for news.
+    /// Waits for the next notifications. Cancel-safe.
     pub(super) async fn next(&self) -> Vec<Vec<u8>> {
         self.watch.next().await.iter().map(|change| notification(change, Some(&self.id))).collect()
     }
@@ -104,8 +108,9 @@ impl Listening {
     }
 }
 
-/// A change, told to a listener of the modern era by its id, or to a legacy session.
-pub(super) fn notification(change: &Change, listening: Option<&Id>) -> Vec<u8> {
+/// Encodes a change as a notification, with the subscription id of a modern client or without for a legacy
+/// session.
+pub(super) fn notification(change: &Change, subscription_id: Option<&Id>) -> Vec<u8> {
     object(|o| {
         o.text("jsonrpc", "2.0");
         o.text(
@@ -119,14 +124,14 @@ pub(super) fn notification(change: &Change, listening: Option<&Id>) -> Vec<u8> {
             Change::List => None,
             Change::Updated(uri) => Some(uri.as_str()),
         };
-        if uri.is_none() && listening.is_none() {
+        if uri.is_none() && subscription_id.is_none() {
             return;
         }
         o.object("params", |o| {
-            if let Some(id) = listening {
+            if let Some(id) = subscription_id {
                 o.object("_meta", |o| o.json("io.modelcontextprotocol/subscriptionId", id.json()));
             }
-            o.maybe("uri", uri);
+            o.optional_text("uri", uri);
         });
     })
 }
@@ -135,24 +140,27 @@ pub(super) fn notification(change: &Change, listening: Option<&Id>) -> Vec<u8> {
 mod tests {
     use expect_test::expect;
 
+    use super::super::json_scanner::RawJson;
     use super::super::message::{Incoming, Message, read};
-    use super::super::scan::Json;
     use super::*;
 
-    fn filter(notifications: &str) -> Result<Filter, Refusal> {
+    fn filter(notifications: &str) -> Result<ListenFilter, RpcError> {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{notifications}}}"#);
         match read(text.as_bytes()) {
-            Ok(Incoming::One(Message::Request(request))) => Filter::read(&request.params),
+            Ok(Incoming::One(Message::Request(request))) => ListenFilter::read(&request.params),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_filter_keeps_what_this_server_has() {
+    fn reads_the_supported_filters() {
         let text =
             r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:1","x:2","x:1"]}}"#;
-        assert_eq!(filter(text), Ok(Filter { list: false, uris: vec!["x:1".into(), "x:2".into()] }));
-        assert_eq!(filter(r#"{"notifications":{}}"#), Ok(Filter { list: false, uris: vec![] }));
+        assert_eq!(
+            filter(text),
+            Ok(ListenFilter { list_changes: false, uris: vec!["x:1".into(), "x:2".into()] })
+        );
+        assert_eq!(filter(r#"{"notifications":{}}"#), Ok(ListenFilter { list_changes: false, uris: vec![] }));
         for bad in [
             "{}",
             "[]",
@@ -160,13 +168,13 @@ mod tests {
             r#"{"notifications":{"resourcesListChanged":1}}"#,
             r#"{"notifications":{"resourceSubscriptions":"x:1"}}"#,
         ] {
-            assert_eq!(filter(bad).map_err(|refusal| refusal.code), Err(PARAMS), "{bad}");
+            assert_eq!(filter(bad).map_err(|rpc_error| rpc_error.code), Err(INVALID_PARAMS), "{bad}");
         }
     }
 
     #[test]
-    fn notifications_are_tagged_where_somebody_listens() {
-        let id = Id::read(Json::read("\"l\"").unwrap()).unwrap();
+    fn notifications_carry_the_subscription_id() {
+        let id = Id::read(RawJson::read("\"l\"").unwrap()).unwrap();
         let updated = Change::Updated(Uri::parse("x:1").unwrap());
         let all =
             [(&Change::List, None), (&updated, None), (&Change::List, Some(&id)), (&updated, Some(&id))]

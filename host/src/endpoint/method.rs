@@ -1,4 +1,5 @@
-//! The methods, and what each asks: parameters become owned values here, so that a question can outlive its request.
+//! The methods and their parameters. Parameters become owned values here, because an operation can outlive
+//! the bytes of its request.
 
 use std::sync::Arc;
 
@@ -7,22 +8,22 @@ use http::{HeaderMap, HeaderName};
 use super::fields::Fields;
 use super::filter;
 use super::message::{Id, Params, Request};
-use super::progress::Reports;
-use super::refusal::{PARAMS, Refusal, clip};
-use super::show::VERSION_KEY;
+use super::progress::ProgressNotifications;
+use super::render::VERSION_KEY;
+use super::rpc_error::{INVALID_PARAMS, RpcError, clip};
 use crate::gateway::Filter;
-use crate::resource::{Call, Caller, Completing, Pairs};
-use crate::trace::Trace;
+use crate::resource::{Call, Caller, CompletionRequest, PackedPairs};
+use crate::trace::TraceContext;
 
-/// The most bytes of metadata that go down with a request.
-const MOST_METADATA: usize = 64 << 10;
+/// Maximum size of the metadata that is passed on with a request, in bytes.
+const MAX_METADATA: usize = 64 << 10;
 
-/// The most URIs of one subscription.
-const MOST_URIS: usize = 1024;
+/// Maximum number of URIs in one subscription.
+const MAX_URIS: usize = 1024;
 
-/// Metadata that says how a request is made and not what it asks. What else there is may decide about the answer:
-/// `baggage`, too, which carries whatever an application puts there.
-const PLAIN: [&str; 8] = [
+/// Metadata keys that cannot influence a result. Any other key may, including `baggage`, whose content is up
+/// to the application.
+const NEUTRAL_KEYS: [&str; 8] = [
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
     "io.modelcontextprotocol/clientCapabilities",
@@ -33,11 +34,11 @@ const PLAIN: [&str; 8] = [
     VERSION_KEY,
 ];
 
-/// Named ahead: a name that is given as text is parsed anew for each request.
+/// As constants, because a name given as text is parsed for each request.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// What can be asked with one answer.
+/// The methods that have one response each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
     Discover,
@@ -48,7 +49,7 @@ pub(super) enum Method {
     Complete,
     Subscribe,
     Unsubscribe,
-    /// Of the dialect, as the next two are.
+    /// From the `resources-get` extension, like the next two.
     Get,
     SubscribeAll,
     UnsubscribeAll,
@@ -83,9 +84,9 @@ impl Method {
     }
 }
 
-/// A question, with its parameters.
+/// A method with its parameters.
 #[derive(Debug)]
-pub(super) enum Ask {
+pub(super) enum Operation {
     Discover,
     Ping,
     List {
@@ -98,11 +99,11 @@ pub(super) enum Ask {
     },
     Read {
         uri: String,
-        /// The version that the client has already.
-        held: Option<String>,
+        /// The version that the client already has.
+        known_version: Option<String>,
     },
-    /// None for what this server has none of: prompts.
-    Complete(Option<Completing>),
+    /// `None` for prompts, which this server does not have.
+    Complete(Option<CompletionRequest>),
     Subscribe {
         uri: String,
     },
@@ -111,7 +112,7 @@ pub(super) enum Ask {
     },
     Get {
         uri: String,
-        held: Option<String>,
+        known_version: Option<String>,
     },
     SubscribeAll {
         uris: Vec<String>,
@@ -121,62 +122,63 @@ pub(super) enum Ask {
     },
 }
 
-/// A request on its way down.
+/// A request whose parameters were read.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct ParsedRequest {
     pub(super) id: Id,
-    pub(super) ask: Ask,
+    pub(super) operation: Operation,
     pub(super) call: Arc<Call>,
-    pub(super) reports: Reports,
+    pub(super) progress: ProgressNotifications,
 }
 
-impl Asking {
-    pub(super) fn read(request: &Request<'_>, method: Method, caller: Caller) -> Result<Self, Refusal> {
-        let ask = Ask::read(method, &request.params)?;
-        let (reports, progress) = Reports::wanted(&request.params.meta)?;
-        let mut call = call(&request.params, caller)?;
-        call.progress = progress;
-        call.request = Some(request.id.shared());
-        Ok(Self { id: request.id.clone(), ask, call: Arc::new(call), reports })
+impl ParsedRequest {
+    pub(super) fn read(request: &Request<'_>, method: Method, caller: Caller) -> Result<Self, RpcError> {
+        let operation = Operation::read(method, &request.params)?;
+        let (progress, sender) = ProgressNotifications::new(&request.params.meta)?;
+        let mut call = new_call(&request.params, caller)?;
+        call.progress = sender;
+        call.request_id = Some(request.id.shared());
+        Ok(Self { id: request.id.clone(), operation, call: Arc::new(call), progress })
     }
 }
 
-impl Asking {
-    /// Where the request does not say by itself where in a trace it belongs, its headers may.
-    pub(super) fn traced_by(mut self, headers: &HeaderMap) -> Self {
-        // Nobody else has the call yet.
-        Arc::get_mut(&mut self.call).into_iter().for_each(|call| trace(call, headers));
+impl ParsedRequest {
+    /// Takes the trace context from the headers if the request's metadata has none.
+    pub(super) fn with_trace_headers(mut self, headers: &HeaderMap) -> Self {
+        // The `Arc` has not been cloned yet, so this succeeds.
+        Arc::get_mut(&mut self.call).into_iter().for_each(|call| add_trace_headers(call, headers));
         self
     }
 }
 
-/// Where the metadata does not say by itself where in a trace the request belongs, these headers may.
-pub(super) fn trace(call: &mut Call, headers: &HeaderMap) {
+/// Takes the trace context from the headers if the request's metadata has none.
+pub(super) fn add_trace_headers(call: &mut Call, headers: &HeaderMap) {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let trace = || Trace::parse(text(TRACEPARENT)?, text(TRACESTATE));
+    let trace = || TraceContext::parse(text(TRACEPARENT)?, text(TRACESTATE));
     if let Some(trace) = call.trace.is_none().then(trace).flatten() {
-        call.put_into(trace);
+        call.set_trace(trace);
     }
 }
 
-/// The caller, and what came with the request.
-pub(super) fn call(params: &Params<'_>, caller: Caller) -> Result<Call, Refusal> {
+/// Creates the call of a request: the caller, the metadata and the trace context.
+pub(super) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcError> {
     let size: usize = params.meta.iter().map(|(key, json)| key.len() + json.get().len()).sum();
-    if size > MOST_METADATA {
-        return Err(Refusal::new(PARAMS, format!("`_meta` has more than {MOST_METADATA} bytes")));
+    if size > MAX_METADATA {
+        return Err(RpcError::new(INVALID_PARAMS, format!("`_meta` has more than {MAX_METADATA} bytes")));
     }
-    let mut call = Call::by(caller);
-    // What is no text there is nobody's place in a trace, and no reason to answer nothing.
+    let mut call = Call::from_caller(caller);
+    // An invalid trace context is ignored and does not fail the request.
     let text = |key| params.meta.text(key).ok().flatten();
-    call.trace = text("traceparent").and_then(|parent| Trace::parse(&parent, text("tracestate").as_deref()));
-    call.plain = params.meta.iter().all(|(key, _)| PLAIN.contains(&key));
-    call.metadata = Pairs::gather(params.meta.iter().map(|(key, json)| (key, json.get())));
+    call.trace =
+        text("traceparent").and_then(|parent| TraceContext::parse(&parent, text("tracestate").as_deref()));
+    call.only_protocol_metadata = params.meta.iter().all(|(key, _)| NEUTRAL_KEYS.contains(&key));
+    call.metadata = PackedPairs::from_pairs(params.meta.iter().map(|(key, json)| (key, json.get())));
     Ok(call)
 }
 
-impl Ask {
-    /// The word under which it is counted.
-    pub(super) fn word(&self) -> &'static str {
+impl Operation {
+    /// Returns the value of the metric's `method` label.
+    pub(super) fn metric_label(&self) -> &'static str {
         match self {
             Self::Discover => "discover",
             Self::Ping => "ping",
@@ -189,8 +191,8 @@ impl Ask {
         }
     }
 
-    /// What the protocol calls it.
-    pub(super) fn method(&self) -> &'static str {
+    /// Returns the name of the method in the protocol.
+    pub(super) fn method_name(&self) -> &'static str {
         match self {
             Self::Discover => "server/discover",
             Self::Ping => "ping",
@@ -204,65 +206,67 @@ impl Ask {
         }
     }
 
-    fn read(method: Method, params: &Params<'_>) -> Result<Self, Refusal> {
-        if let Some(fault) = &params.fault {
-            return Err(fault.clone().into());
+    fn read(method: Method, params: &Params<'_>) -> Result<Self, RpcError> {
+        if let Some(error) = &params.error {
+            return Err(error.clone().into());
         }
         let fields = &params.fields;
-        let cursor = || Ok::<_, Refusal>(fields.text("cursor")?.map(Into::into));
+        let cursor = || Ok::<_, RpcError>(fields.text("cursor")?.map(Into::into));
         let filter = || filter::read(&params.meta);
-        let uri = || Ok::<_, Refusal>(fields.needed_text("uri")?.into_owned());
-        let uris = || match fields.texts("uris", MOST_URIS)? {
-            uris if uris.len() <= MOST_URIS => Ok(uris),
-            _ => Err(Refusal::new(PARAMS, format!("`uris` has more than {MOST_URIS} URIs"))),
+        let uri = || Ok::<_, RpcError>(fields.required_text("uri")?.into_owned());
+        let uris = || match fields.texts("uris", MAX_URIS)? {
+            uris if uris.len() <= MAX_URIS => Ok(uris),
+            _ => Err(RpcError::new(INVALID_PARAMS, format!("`uris` has more than {MAX_URIS} URIs"))),
         };
         Ok(match method {
             Method::Discover => Self::Discover,
             Method::Ping => Self::Ping,
             Method::List => Self::List { cursor: cursor()?, filter: filter()? },
             Method::Templates => Self::Templates { cursor: cursor()?, filter: filter()? },
-            Method::Read => Self::Read { uri: uri()?, held: params.meta.text(VERSION_KEY)?.map(Into::into) },
-            Method::Complete => Self::Complete(completing(fields)?),
+            Method::Read => {
+                Self::Read { uri: uri()?, known_version: params.meta.text(VERSION_KEY)?.map(Into::into) }
+            }
+            Method::Complete => Self::Complete(read_completion(fields)?),
             Method::Subscribe => Self::Subscribe { uri: uri()? },
             Method::Unsubscribe => Self::Unsubscribe { uri: uri()? },
-            Method::Get => Self::Get { uri: uri()?, held: fields.text("version")?.map(Into::into) },
+            Method::Get => Self::Get { uri: uri()?, known_version: fields.text("version")?.map(Into::into) },
             Method::SubscribeAll => Self::SubscribeAll { uris: uris()? },
             Method::UnsubscribeAll => Self::UnsubscribeAll { uris: uris()? },
         })
     }
 }
 
-fn completing(fields: &Fields<'_>) -> Result<Option<Completing>, Refusal> {
-    let reference = fields.needed_object("ref")?;
-    let argument = fields.needed_object("argument")?;
-    let (variable, prefix) = (argument.needed_text("name")?, argument.needed_text("value")?);
-    let filled = filled(fields)?;
-    match &*reference.needed_text("type")? {
-        "ref/prompt" => reference.needed_text("name").map(|_| None).map_err(Into::into),
-        "ref/resource" => Ok(Some(Completing {
-            template: reference.needed_text("uri")?.into_owned(),
+fn read_completion(fields: &Fields<'_>) -> Result<Option<CompletionRequest>, RpcError> {
+    let reference = fields.required_object("ref")?;
+    let argument = fields.required_object("argument")?;
+    let (variable, prefix) = (argument.required_text("name")?, argument.required_text("value")?);
+    let filled = read_arguments(fields)?;
+    match &*reference.required_text("type")? {
+        "ref/prompt" => reference.required_text("name").map(|_| None).map_err(Into::into),
+        "ref/resource" => Ok(Some(CompletionRequest {
+            template: reference.required_text("uri")?.into_owned(),
             variable: variable.into_owned(),
             prefix: prefix.into_owned(),
             filled,
         })),
         other => {
             let other = clip(other, 80);
-            Err(Refusal::new(
-                PARAMS,
+            Err(RpcError::new(
+                INVALID_PARAMS,
                 format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\""),
             ))
         }
     }
 }
 
-fn filled(fields: &Fields<'_>) -> Result<Vec<(String, String)>, Refusal> {
+fn read_arguments(fields: &Fields<'_>) -> Result<Vec<(String, String)>, RpcError> {
     let context = fields.object("context")?.unwrap_or_default();
     let arguments = context.object("arguments")?.unwrap_or_default();
     let pairs = arguments
         .iter()
         .map(|(name, value)| value.string().map(|value| (name.to_owned(), value.into_owned())));
     let pairs: Option<Vec<_>> = pairs.collect();
-    pairs.ok_or_else(|| Refusal::new(PARAMS, "every value of `context.arguments` must be a string"))
+    pairs.ok_or_else(|| RpcError::new(INVALID_PARAMS, "every value of `context.arguments` must be a string"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reports of progress on their way up, and the exchange that they belong to: some reports, then one answer.
+//! Progress notifications, and the call that they belong to: some progress notifications, then one response.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,121 +7,126 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::fields::Fields;
-use super::json::object;
+use super::json_writer::object;
 use super::message::Id;
-use super::refusal::{PARAMS, Refusal};
+use super::rpc_error::{INVALID_PARAMS, RpcError};
 use crate::resource::Progress;
 
-/// Reports that may wait for a slow client; what comes while they do is lost, and the next one says more.
-const WAITING: usize = 16;
+/// Maximum number of progress reports that wait for a slow client. Further reports are dropped: the next one
+/// supersedes them.
+const QUEUE_CAPACITY: usize = 16;
 
-/// Reports of one call, as notifications.
+/// Encodes the progress reports of one call as notifications.
 #[derive(Debug)]
-pub(super) struct Reports(Option<Wanted>);
+pub(super) struct ProgressNotifications(Option<ProgressReceiver>);
 
 #[derive(Debug)]
-struct Wanted {
+struct ProgressReceiver {
     token: Id,
-    reports: mpsc::Receiver<Progress>,
+    events: mpsc::Receiver<Progress>,
     last: f64,
 }
 
-impl Reports {
-    /// Reads the token, if there is one, and gives what the call reports to.
-    pub(super) fn wanted(meta: &Fields<'_>) -> Result<(Self, Option<mpsc::Sender<Progress>>), Refusal> {
+impl ProgressNotifications {
+    /// Reads the progress token, if there is one, and returns the sender for the call's progress reports.
+    pub(super) fn new(meta: &Fields<'_>) -> Result<(Self, Option<mpsc::Sender<Progress>>), RpcError> {
         let Some(raw) = meta.get("progressToken") else { return Ok((Self(None), None)) };
-        let token = Id::read(raw)
-            .ok_or_else(|| Refusal::new(PARAMS, "`_meta.progressToken` must be a string or an integer"))?;
-        let (sender, reports) = mpsc::channel(WAITING);
-        Ok((Self(Some(Wanted { token, reports, last: f64::NEG_INFINITY })), Some(sender)))
+        let token = Id::read(raw).ok_or_else(|| {
+            RpcError::new(INVALID_PARAMS, "`_meta.progressToken` must be a string or an integer")
+        })?;
+        let (sender, events) = mpsc::channel(QUEUE_CAPACITY);
+        Ok((Self(Some(ProgressReceiver { token, events, last: f64::NEG_INFINITY })), Some(sender)))
     }
 
-    pub(super) fn are_wanted(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The next report; none when no more can come.
+    /// Waits for the next notification. Returns `None` when there are no more.
     async fn next(&mut self) -> Option<Vec<u8>> {
-        let wanted = self.0.as_mut()?;
+        let receiver = self.0.as_mut()?;
         loop {
-            let report = wanted.reports.recv().await?;
-            if let Some(bytes) = wanted.notification(&report) {
+            let progress = receiver.events.recv().await?;
+            if let Some(bytes) = receiver.notification(&progress) {
                 return Some(bytes);
             }
         }
     }
 
-    /// What was reported and not yet told.
-    fn rest(&mut self) -> VecDeque<Vec<u8>> {
-        let Some(mut wanted) = self.0.take() else { return VecDeque::new() };
-        let reports = std::iter::from_fn(|| wanted.reports.try_recv().ok()).collect::<Vec<_>>();
-        reports.iter().filter_map(|report| wanted.notification(report)).collect()
+    /// Returns the pending notifications.
+    fn drain(&mut self) -> VecDeque<Vec<u8>> {
+        let Some(mut receiver) = self.0.take() else { return VecDeque::new() };
+        let events = std::iter::from_fn(|| receiver.events.try_recv().ok()).collect::<Vec<_>>();
+        events.iter().filter_map(|progress| receiver.notification(progress)).collect()
     }
 }
 
-impl Wanted {
-    /// Progress must grow; a report that does not is not told.
-    fn notification(&mut self, report: &Progress) -> Option<Vec<u8>> {
-        if !report.done.is_finite() || report.done <= self.last {
+impl ProgressReceiver {
+    /// Encodes a report. The protocol requires that progress grows, so a report that does not is dropped.
+    fn notification(&mut self, progress: &Progress) -> Option<Vec<u8>> {
+        if !progress.done.is_finite() || progress.done <= self.last {
             return None;
         }
-        self.last = report.done;
+        self.last = progress.done;
         Some(object(|o| {
             o.text("jsonrpc", "2.0");
             o.text("method", "notifications/progress");
             o.object("params", |o| {
                 o.json("progressToken", self.token.json());
-                o.number("progress", report.done);
-                report.total.into_iter().for_each(|total| o.number("total", total));
-                o.maybe("message", report.message.as_deref());
+                o.number("progress", progress.done);
+                progress.total.into_iter().for_each(|total| o.number("total", total));
+                o.optional_text("message", progress.message.as_deref());
             });
         }))
     }
 }
 
-/// What comes up in the course of a call.
+/// A message of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
-    Report(Vec<u8>),
-    Answer(Vec<u8>),
+pub(super) enum StreamItem {
+    Progress(Vec<u8>),
+    Response(Vec<u8>),
 }
 
-/// A call that is under way.
-pub(super) struct Exchange {
-    answer: Option<BoxFuture<'static, Option<Vec<u8>>>>,
+/// The messages of a running call.
+pub(super) struct CallStream {
+    response: Option<BoxFuture<'static, Option<Vec<u8>>>>,
     ready: Option<Vec<u8>>,
-    reports: Reports,
-    waiting: VecDeque<Vec<u8>>,
+    progress: ProgressNotifications,
+    pending: VecDeque<Vec<u8>>,
 }
 
-impl Exchange {
-    /// The answer is none when the call was cancelled.
-    pub(super) fn new(reports: Reports, answer: BoxFuture<'static, Option<Vec<u8>>>) -> Self {
-        Self { answer: Some(answer), ready: None, reports, waiting: VecDeque::new() }
+impl CallStream {
+    /// The future resolves to `None` if the call is cancelled.
+    pub(super) fn new(
+        progress: ProgressNotifications,
+        response: BoxFuture<'static, Option<Vec<u8>>>,
+    ) -> Self {
+        Self { response: Some(response), ready: None, progress, pending: VecDeque::new() }
     }
 
-    /// What comes next: reports, the answer, and then none. Dropping this future loses nothing.
-    pub(super) async fn next(&mut self) -> Option<Said> {
-        if let Some(answer) = &mut self.answer {
+    /// Returns the next message: progress notifications, the response, and then `None`. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<StreamItem> {
+        if let Some(response) = &mut self.response {
             let ready = tokio::select! {
                 biased;
-                Some(report) = self.reports.next() => return Some(Said::Report(report)),
-                ready = answer => ready,
+                Some(progress) = self.progress.next() => return Some(StreamItem::Progress(progress)),
+                ready = response => ready,
             };
-            self.answer = None;
-            // A cancelled call says nothing more, reports included.
+            self.response = None;
+            // A cancelled call sends nothing more, including progress.
             self.ready = ready;
-            self.waiting = if self.ready.is_some() { self.reports.rest() } else { VecDeque::new() };
+            self.pending = if self.ready.is_some() { self.progress.drain() } else { VecDeque::new() };
         }
-        let report = self.waiting.pop_front().map(Said::Report);
-        report.or_else(|| self.ready.take().map(Said::Answer))
+        let progress = self.pending.pop_front().map(StreamItem::Progress);
+        progress.or_else(|| self.ready.take().map(StreamItem::Response))
     }
 }
 
-/// Tells what still runs for a call that nobody waits for it any more.
-pub(super) struct Waiting(pub(super) Arc<crate::resource::Call>);
+/// Cancels a call on drop, so that work that still runs for it ends.
+pub(super) struct CancelOnDrop(pub(super) Arc<crate::resource::Call>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -131,56 +136,56 @@ impl Drop for Waiting {
 mod tests {
     use super::*;
 
-    fn progress(done: f64) -> Progress {
+    fn progress_at(done: f64) -> Progress {
         Progress { done, total: Some(2.0), message: None }
     }
 
-    async fn all(mut exchange: Exchange) -> Vec<String> {
-        let mut said = vec![];
-        while let Some(Said::Report(bytes) | Said::Answer(bytes)) = exchange.next().await {
-            said.push(String::from_utf8(bytes).unwrap());
+    async fn all(mut call: CallStream) -> Vec<String> {
+        let mut items = vec![];
+        while let Some(StreamItem::Progress(bytes) | StreamItem::Response(bytes)) = call.next().await {
+            items.push(String::from_utf8(bytes).unwrap());
         }
-        said
+        items
     }
 
     #[tokio::test]
-    async fn reports_come_before_the_answer_and_only_grow() {
+    async fn progress_precedes_the_response_and_only_grows() {
         let meta = Fields::parse(r#"{"progressToken":"t"}"#).unwrap();
-        let (reports, sender) = Reports::wanted(&meta).unwrap();
+        let (progress, sender) = ProgressNotifications::new(&meta).unwrap();
         let sender = sender.unwrap();
-        let answer = async move {
+        let response = async move {
             for done in [1.0, 1.0, 0.5, f64::NAN, 2.0] {
-                sender.send(progress(done)).await.unwrap();
+                sender.send(progress_at(done)).await.unwrap();
             }
-            Some(b"answer".to_vec())
+            Some(b"response".to_vec())
         };
-        let report = |n: &str| {
+        let notification = |n: &str| {
             format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"t","progress":{n},"total":2.0}}}}"#
             )
         };
         assert_eq!(
-            all(Exchange::new(reports, Box::pin(answer))).await,
-            [report("1.0"), report("2.0"), "answer".into()]
+            all(CallStream::new(progress, Box::pin(response))).await,
+            [notification("1.0"), notification("2.0"), "response".into()]
         );
     }
 
     #[tokio::test]
-    async fn a_cancelled_call_says_nothing() {
+    async fn a_cancelled_call_sends_nothing() {
         let meta = Fields::parse(r#"{"progressToken":7}"#).unwrap();
-        let (reports, sender) = Reports::wanted(&meta).unwrap();
-        let answer = async move {
-            sender.unwrap().send(progress(1.0)).await.unwrap();
+        let (progress, sender) = ProgressNotifications::new(&meta).unwrap();
+        let response = async move {
+            sender.unwrap().send(progress_at(1.0)).await.unwrap();
             None
         };
-        assert!(all(Exchange::new(reports, Box::pin(answer))).await.is_empty());
+        assert!(all(CallStream::new(progress, Box::pin(response))).await.is_empty());
     }
 
     #[test]
-    fn a_token_is_a_string_or_an_integer() {
+    fn rejects_a_token_that_is_no_string_or_integer() {
         for bad in ["{\"progressToken\":1.5}", "{\"progressToken\":{}}", "{\"progressToken\":true}"] {
-            assert!(Reports::wanted(&Fields::parse(bad).unwrap()).is_err(), "{bad}");
+            assert!(ProgressNotifications::new(&Fields::parse(bad).unwrap()).is_err(), "{bad}");
         }
-        assert!(!Reports::wanted(&Fields::default()).unwrap().0.are_wanted());
+        assert!(!ProgressNotifications::new(&Fields::default()).unwrap().0.is_requested());
     }
 }

@@ -1,116 +1,125 @@
-//! What was said on the streams of a session, for a client whose connection broke: it names the last event that it got
-//! (`Last-Event-ID`), and hears what came after that. Everything here is bounded; where more was said than is
-//! kept, what is left out is said again as a whole, or said to be gone.
+//! Replay of event streams. A client whose connection broke names the last event that it received
+//! (`Last-Event-ID`) and gets the later events. Everything here is bounded: where events were dropped, all
+//! notifications are sent again, or the client is told to repeat its request.
 
-mod remains;
-mod strand;
-mod told;
+mod budget;
+mod notification_log;
+mod request_stream;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::message::Id;
-use super::refusal::{REQUEST, Refusal};
+use super::rpc_error::{INVALID_REQUEST, RpcError};
 use crate::resource::Caller;
-pub(super) use remains::Remains;
-pub(super) use strand::{Heard, Strand};
-pub(super) use told::{Place, Told};
+pub(super) use budget::ReplayBudget;
+pub(super) use notification_log::{LogPosition, NotificationLog};
+pub(super) use request_stream::{RequestStream, StreamReader};
 
-/// The stream that nobody's request opened. The others are numbered from one on.
+/// Number of the notification stream. The streams of requests are numbered from one.
 const NOTIFICATIONS: u64 = 0;
-/// Streams of requests that have ended, for those who did not hear the end.
-const ENDED: usize = 8;
+/// Maximum number of ended request streams that are kept for clients that missed the end.
+const MAX_ENDED: usize = 8;
 
 /// The streams of one session.
 pub(super) struct Replay {
-    /// Tells this session's events from another's.
-    tag: String,
-    told: Told,
-    strands: Mutex<Strands>,
-    remains: Arc<Remains>,
+    /// Distinguishes the events of this session from those of other sessions.
+    event_prefix: String,
+    notifications: NotificationLog,
+    streams: Mutex<RequestStreams>,
+    budget: Arc<ReplayBudget>,
 }
 
 #[derive(Default)]
-struct Strands {
+struct RequestStreams {
     opened: u64,
-    kept: VecDeque<Arc<Strand>>,
+    recent: VecDeque<Arc<RequestStream>>,
 }
 
-/// Where a client goes on.
-pub(super) enum From {
-    Notifications(Place),
-    Strand(Heard),
+/// Where a client resumes.
+pub(super) enum ResumePoint {
+    Notifications(LogPosition),
+    Request(StreamReader),
 }
 
 impl Replay {
-    /// What remains of its streams shares its room with that of all others.
-    pub(super) fn new(tag: String, remains: Arc<Remains>) -> Self {
-        Self { tag, told: Told::default(), strands: Mutex::default(), remains }
+    /// Creates the streams of a session. All sessions share the budget for ended streams.
+    pub(super) fn new(event_prefix: String, budget: Arc<ReplayBudget>) -> Self {
+        Self { event_prefix, notifications: NotificationLog::default(), streams: Mutex::default(), budget }
     }
 
-    /// What was told that nobody asked for.
-    pub(super) fn told(&self) -> &Told {
-        &self.told
+    /// The log of the session's notifications.
+    pub(super) fn notifications(&self) -> &NotificationLog {
+        &self.notifications
     }
 
-    /// The name of an event of the notifications.
-    pub(super) fn told_id(&self, number: u64) -> String {
-        self.id(NOTIFICATIONS, number)
+    /// The event id of a notification.
+    pub(super) fn notification_event_id(&self, number: u64) -> String {
+        self.event_id(NOTIFICATIONS, number)
     }
 
-    /// The name of an event of a request's stream.
-    pub(super) fn strand_id(&self, strand: &Strand, number: u64) -> String {
-        self.id(strand.stream(), number)
+    /// The event id of a message in a request's stream.
+    pub(super) fn request_event_id(&self, stream: &RequestStream, number: u64) -> String {
+        self.event_id(stream.number(), number)
     }
 
-    fn id(&self, stream: u64, number: u64) -> String {
-        format!("{}-{stream}-{number}", self.tag)
+    fn event_id(&self, stream: u64, number: u64) -> String {
+        format!("{}-{stream}-{number}", self.event_prefix)
     }
 
-    /// Begins the stream of a request.
-    pub(super) fn open(&self, request: Id, caller: Caller) -> Arc<Strand> {
-        let mut strands = self.strands.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = strands.kept.iter().filter(|strand| strand.is_over()).count();
-        let mut surplus = (ended + 1).saturating_sub(ENDED);
-        strands.kept.retain(|strand| {
-            let forget = surplus > 0 && strand.is_over();
-            surplus -= usize::from(forget);
-            !forget
+    /// Opens the stream of a request.
+    pub(super) fn open(&self, request: Id, caller: Caller) -> Arc<RequestStream> {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = streams.recent.iter().filter(|stream| stream.has_ended()).count();
+        let mut surplus = (ended + 1).saturating_sub(MAX_ENDED);
+        streams.recent.retain(|stream| {
+            let remove = surplus > 0 && stream.has_ended();
+            surplus -= usize::from(remove);
+            !remove
         });
-        strands.opened += 1;
-        let strand = Arc::new(Strand::new(strands.opened, request, caller, self.remains.clone()));
-        strands.kept.push_back(strand.clone());
-        strand
+        streams.opened += 1;
+        let stream = Arc::new(RequestStream::new(streams.opened, request, caller, self.budget.clone()));
+        streams.recent.push_back(stream.clone());
+        stream
     }
 
-    /// Where the event stands that a client got last. Answers are for the caller who asked, with the scopes he had.
-    pub(super) fn find(&self, last: &str, caller: &Caller) -> Result<From, Refusal> {
+    /// Finds the event that a client received last. A request's stream is only for the caller that made the
+    /// request, with the same scopes.
+    pub(super) fn find(&self, last: &str, caller: &Caller) -> Result<ResumePoint, RpcError> {
         let unknown = || {
-            Refusal::early(
-                REQUEST,
-                "`Last-Event-ID` names no event of this session: leave it out, and read again what you follow",
+            RpcError::bad_request(
+                INVALID_REQUEST,
+                "`Last-Event-ID` names no event of this session: omit it, and read the subscribed resources again",
             )
         };
-        let (stream, number) = self.parse(last).ok_or_else(unknown)?;
-        if stream == NOTIFICATIONS {
-            return self.told.at(number).map(From::Notifications).ok_or_else(unknown);
+        let (stream_number, event_number) = self.parse(last).ok_or_else(unknown)?;
+        if stream_number == NOTIFICATIONS {
+            return self
+                .notifications
+                .position(event_number)
+                .map(ResumePoint::Notifications)
+                .ok_or_else(unknown);
         }
-        let strands = self.strands.lock().unwrap_or_else(PoisonError::into_inner);
-        if stream > strands.opened {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if stream_number > streams.opened {
             return Err(unknown());
         }
-        let is_it = |strand: &&Arc<Strand>| strand.stream() == stream && !strand.is_gone();
-        let strand = strands.kept.iter().find(is_it).ok_or_else(|| {
-            Refusal::early(REQUEST, "the stream of `Last-Event-ID` has ended and is not kept: ask again")
+        let matches =
+            |stream: &&Arc<RequestStream>| stream.number() == stream_number && !stream.is_discarded();
+        let stream = streams.recent.iter().find(matches).ok_or_else(|| {
+            RpcError::bad_request(
+                INVALID_REQUEST,
+                "the stream of `Last-Event-ID` has ended and is not kept: send the request again",
+            )
         })?;
-        if !strand.is_of(caller) {
+        if !stream.belongs_to(caller) {
             return Err(unknown());
         }
-        Strand::listen(strand, number).map(From::Strand).ok_or_else(unknown)
+        RequestStream::subscribe(stream, event_number).map(ResumePoint::Request).ok_or_else(unknown)
     }
 
     fn parse(&self, last: &str) -> Option<(u64, u64)> {
-        let (stream, number) = last.strip_prefix(&self.tag)?.strip_prefix('-')?.split_once('-')?;
+        let (stream, number) = last.strip_prefix(&self.event_prefix)?.strip_prefix('-')?.split_once('-')?;
         Some((stream.parse().ok()?, number.parse().ok()?))
     }
 }
@@ -119,42 +128,42 @@ impl Replay {
 mod tests {
     use super::*;
     use crate::catalog::Change;
-    use crate::endpoint::scan::Json;
+    use crate::endpoint::json_scanner::RawJson;
     use crate::name::Teams;
 
     fn request() -> Id {
-        Id::read(Json::read("1").unwrap()).unwrap()
+        Id::read(RawJson::read("1").unwrap()).unwrap()
     }
 
     fn caller(scope: &str) -> Caller {
-        Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![scope.into()] }
+        Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![scope.into()] }
     }
 
-    fn found(replay: &Replay, last: &str) -> Result<&'static str, String> {
+    fn find_event(replay: &Replay, last: &str) -> Result<&'static str, String> {
         match replay.find(last, &caller("read")) {
-            Ok(From::Notifications(_)) => Ok("notifications"),
-            Ok(From::Strand(_)) => Ok("strand"),
-            Err(refusal) => Err(refusal.message.to_string()),
+            Ok(ResumePoint::Notifications(_)) => Ok("notifications"),
+            Ok(ResumePoint::Request(_)) => Ok("stream"),
+            Err(rpc_error) => Err(rpc_error.message.to_string()),
         }
     }
 
     #[test]
-    fn only_events_of_this_session_are_found() {
+    fn finds_only_events_of_this_session() {
         let (replay, other) =
             (Replay::new("a1".into(), Arc::default()), Replay::new("b2".into(), Arc::default()));
         for replay in [&replay, &other] {
-            replay.told().note(&mut Place::default(), vec![Change::List]);
+            replay.notifications().append(&mut LogPosition::default(), vec![Change::List]);
         }
-        let strand = replay.open(request(), caller("read"));
-        strand.say(b"report".to_vec());
-        assert_eq!(found(&replay, &replay.told_id(1)), Ok("notifications"));
-        assert_eq!(found(&replay, &replay.strand_id(&strand, 1)), Ok("strand"));
-        let narrower = replay.find(&replay.strand_id(&strand, 1), &caller("less"));
-        assert!(narrower.is_err(), "an answer is for the caller who asked, as he asked");
+        let stream = replay.open(request(), caller("read"));
+        stream.push_progress(b"progress".to_vec());
+        assert_eq!(find_event(&replay, &replay.notification_event_id(1)), Ok("notifications"));
+        assert_eq!(find_event(&replay, &replay.request_event_id(&stream, 1)), Ok("stream"));
+        let other_scopes = replay.find(&replay.request_event_id(&stream, 1), &caller("less"));
+        assert!(other_scopes.is_err(), "a response is only for the same caller with the same scopes");
         for bad in [
-            &other.told_id(1),
-            &replay.told_id(2),
-            &replay.strand_id(&strand, 2),
+            &other.notification_event_id(1),
+            &replay.notification_event_id(2),
+            &replay.request_event_id(&stream, 2),
             "a1-2-1",
             "a1-0-",
             "a1-0-1-1",
@@ -163,26 +172,26 @@ mod tests {
             "1",
             "a10-1",
         ] {
-            assert!(found(&replay, bad).unwrap_err().contains("no event of this session"), "{bad}");
+            assert!(find_event(&replay, bad).unwrap_err().contains("no event of this session"), "{bad}");
         }
     }
 
     #[test]
-    fn the_oldest_that_have_ended_are_forgotten() {
+    fn forgets_the_oldest_ended_streams() {
         let replay = Replay::new("a".into(), Arc::default());
         let running = replay.open(request(), caller("read"));
-        let ended: Vec<_> = (0..2 * ENDED)
+        let ended: Vec<_> = (0..2 * MAX_ENDED)
             .map(|_| {
-                let strand = replay.open(request(), caller("read"));
-                strand.say(b"report".to_vec());
-                strand.end();
-                strand
+                let stream = replay.open(request(), caller("read"));
+                stream.push_progress(b"progress".to_vec());
+                stream.end();
+                stream
             })
             .collect();
-        assert_eq!(found(&replay, &replay.strand_id(&running, 0)), Ok("strand"));
-        let gone = found(&replay, &replay.strand_id(&ended[0], 1)).unwrap_err();
-        assert!(gone.contains("ask again"), "{gone}");
-        assert_eq!(found(&replay, &replay.strand_id(&ended[2 * ENDED - 1], 1)), Ok("strand"));
-        assert!(replay.strands.lock().unwrap().kept.len() <= ENDED + 1);
+        assert_eq!(find_event(&replay, &replay.request_event_id(&running, 0)), Ok("stream"));
+        let error = find_event(&replay, &replay.request_event_id(&ended[0], 1)).unwrap_err();
+        assert!(error.contains("send the request again"), "{error}");
+        assert_eq!(find_event(&replay, &replay.request_event_id(&ended[2 * MAX_ENDED - 1], 1)), Ok("stream"));
+        assert!(replay.streams.lock().unwrap().recent.len() <= MAX_ENDED + 1);
     }
 }

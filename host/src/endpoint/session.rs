@@ -1,6 +1,7 @@
-//! Sessions of legacy clients: a bounded table, since whoever can reach the server can open them.
+//! Sessions of legacy clients. The table is bounded, because every client that can reach the server can open
+//! sessions.
 
-mod shares;
+mod eviction;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,30 +10,30 @@ use std::time::{Duration, Instant};
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use super::dialect::Ear;
-use super::era::Legacy;
-use super::flight::Flights;
-use super::refusal::{INTERNAL, REQUEST, Refusal};
-use super::replay::{Remains, Replay};
+use super::cancellation::CancellableRequests;
+use super::era::LegacyVersion;
+use super::extension::Subscriptions;
+use super::replay::{Replay, ReplayBudget};
+use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use crate::resource::Caller;
-use shares::Shares;
+use eviction::SessionCounts;
 
-/// All sessions. What they watch is of no concern here.
-pub(super) struct Sessions<W = Ear> {
+/// All sessions. Generic over the subscriptions of a session, which this module does not use.
+pub(super) struct Sessions<W = Subscriptions> {
     table: Mutex<Table<W>>,
-    remains: Arc<Remains>,
-    most: usize,
-    idle: Duration,
+    budget: Arc<ReplayBudget>,
+    max_sessions: usize,
+    idle_timeout: Duration,
 }
 
 type Table<W> = HashMap<String, Arc<Session<W>>>;
 
 /// One session.
-pub(super) struct Session<W = Ear> {
+pub(super) struct Session<W = Subscriptions> {
     pub(super) id: String,
-    pub(super) version: Legacy,
-    pub(super) watch: Arc<W>,
-    pub(super) flights: Arc<Flights>,
+    pub(super) version: LegacyVersion,
+    pub(super) subscriptions: Arc<W>,
+    pub(super) requests: Arc<CancellableRequests>,
     pub(super) replay: Replay,
     caller: Caller,
     ended: CancellationToken,
@@ -40,29 +41,35 @@ pub(super) struct Session<W = Ear> {
 }
 
 struct Usage {
-    seen: Instant,
+    last_used: Instant,
     stream: Option<CancellationToken>,
 }
 
 impl<W> Sessions<W> {
-    pub(super) fn new(most: usize, idle: Duration) -> Self {
-        Self { table: Mutex::new(HashMap::new()), remains: Arc::default(), most, idle }
+    pub(super) fn new(max_sessions: usize, idle_timeout: Duration) -> Self {
+        Self { table: Mutex::new(HashMap::new()), budget: Arc::default(), max_sessions, idle_timeout }
     }
 
-    /// Opens a session. Where there is no room, one of the same caller makes it, or of one who has more than this one.
-    pub(super) fn open(&self, version: Legacy, caller: Caller, watch: W) -> Result<Arc<Session<W>>, Refusal> {
-        let id = fresh_id()?;
-        let replay = Replay::new(fresh_id()?[..12].to_owned(), self.remains.clone());
+    /// Opens a session. If the table is full, a session of the same caller is evicted, or of one with more
+    /// sessions.
+    pub(super) fn open(
+        &self,
+        version: LegacyVersion,
+        caller: Caller,
+        subscriptions: W,
+    ) -> Result<Arc<Session<W>>, RpcError> {
+        let id = random_id()?;
+        let replay = Replay::new(random_id()?[..12].to_owned(), self.budget.clone());
         let mut table = self.lock();
-        if table.len() >= self.most {
-            self.make_room(&mut table, &caller)?;
+        if table.len() >= self.max_sessions {
+            self.evict_one(&mut table, &caller)?;
         }
-        let usage = Mutex::new(Usage { seen: Instant::now(), stream: None });
+        let usage = Mutex::new(Usage { last_used: Instant::now(), stream: None });
         let session = Arc::new(Session {
             id: id.clone(),
             version,
-            watch: Arc::new(watch),
-            flights: Arc::default(),
+            subscriptions: Arc::new(subscriptions),
+            requests: Arc::default(),
             replay,
             caller,
             ended: CancellationToken::new(),
@@ -72,15 +79,18 @@ impl<W> Sessions<W> {
         Ok(session)
     }
 
-    /// The session of this caller with this id. The id alone proves nothing.
-    pub(super) fn find(&self, id: Option<&str>, caller: &Caller) -> Result<Arc<Session<W>>, Refusal> {
+    /// Finds the session with this id. It must belong to this caller: the id alone is no credential.
+    pub(super) fn find(&self, id: Option<&str>, caller: &Caller) -> Result<Arc<Session<W>>, RpcError> {
         let id = id.ok_or_else(|| {
-            Refusal::early(REQUEST, "the Mcp-Session-Id header is missing: call `initialize` first")
+            RpcError::bad_request(
+                INVALID_REQUEST,
+                "the Mcp-Session-Id header is missing: call `initialize` first",
+            )
         })?;
-        let session = self.lock().get(id).filter(|session| session.caller.is_same(caller)).cloned();
-        let session = session.filter(|session| !session.is_idle(self.idle));
+        let session = self.lock().get(id).filter(|session| session.caller.is_same_principal(caller)).cloned();
+        let session = session.filter(|session| !session.is_idle(self.idle_timeout));
         let session = session.ok_or_else(|| {
-            Refusal::new(REQUEST, "there is no such session: call `initialize` again")
+            RpcError::new(INVALID_REQUEST, "there is no such session: call `initialize` again")
                 .with_status(StatusCode::NOT_FOUND)
         })?;
         session.touch();
@@ -92,39 +102,39 @@ impl<W> Sessions<W> {
         session.close();
     }
 
-    /// Forgets the sessions that nobody used for long enough, and what remains of streams.
+    /// Closes idle sessions and discards expired streams.
     pub(super) fn sweep(&self) {
-        self.remains.sweep();
-        self.keep(|session| !session.is_idle(self.idle));
+        self.budget.sweep();
+        self.retain(|session| !session.is_idle(self.idle_timeout));
     }
 
-    /// Ends the sessions of those who may not ask any more.
-    pub(super) fn keep_only(&self, may_ask: impl Fn(&Caller) -> bool) {
-        self.keep(|session| may_ask(&session.caller));
+    /// Closes the sessions of callers that are no longer allowed.
+    pub(super) fn retain_callers(&self, may_call: impl Fn(&Caller) -> bool) {
+        self.retain(|session| may_call(&session.caller));
     }
 
-    fn keep(&self, stays: impl Fn(&Session<W>) -> bool) {
+    fn retain(&self, is_kept: impl Fn(&Session<W>) -> bool) {
         self.lock().retain(|_, session| {
-            let stays = stays(session);
-            if !stays {
+            let is_kept = is_kept(session);
+            if !is_kept {
                 session.close();
             }
-            stays
+            is_kept
         });
     }
 
-    /// How many there are.
+    /// The number of open sessions.
     pub(super) fn len(&self) -> u64 {
         self.lock().len() as u64
     }
 
-    fn make_room(&self, table: &mut Table<W>, caller: &Caller) -> Result<(), Refusal> {
-        let id = Shares::of(table).spare(table, caller);
+    fn evict_one(&self, table: &mut Table<W>, caller: &Caller) -> Result<(), RpcError> {
+        let id = SessionCounts::new(table).candidate(table, caller);
         let session = id.and_then(|id| table.remove(&id)).ok_or_else(|| {
-            Refusal::new(INTERNAL, "too many sessions: end some, or try again later")
+            RpcError::new(INTERNAL_ERROR, "too many sessions: end some, or try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
         })?;
-        tracing::debug!("a session was closed to make room for another");
+        tracing::debug!("session evicted");
         session.close();
         Ok(())
     }
@@ -135,40 +145,40 @@ impl<W> Sessions<W> {
 }
 
 impl<W> Session<W> {
-    /// Begins the stream of notifications. There is one: whoever asks last gets it.
+    /// Begins a notification stream. It replaces the previous one.
     pub(super) fn begin_stream(&self) -> CancellationToken {
         let token = self.ended.child_token();
-        if let Some(older) = self.usage().stream.replace(token.clone()) {
-            older.cancel();
+        if let Some(previous) = self.usage().stream.replace(token.clone()) {
+            previous.cancel();
         }
         token
     }
 
-    /// The stream is over, unless another has taken its place.
+    /// Ends a notification stream, unless a newer one has replaced it.
     pub(super) fn end_stream(&self, token: &CancellationToken) {
         token.cancel();
         let mut usage = self.usage();
-        usage.seen = Instant::now();
+        usage.last_used = Instant::now();
         if usage.stream.as_ref().is_some_and(CancellationToken::is_cancelled) {
             usage.stream = None;
         }
     }
 
     pub(super) fn touch(&self) {
-        self.usage().seen = Instant::now();
+        self.usage().last_used = Instant::now();
     }
 
-    fn is_used(&self) -> bool {
-        self.usage().stream.is_some() || self.flights.len() > 0
+    fn is_in_use(&self) -> bool {
+        self.usage().stream.is_some() || self.requests.len() > 0
     }
 
-    fn is_idle(&self, idle: Duration) -> bool {
-        !self.is_used() && self.usage().seen.elapsed() >= idle
+    fn is_idle(&self, idle_timeout: Duration) -> bool {
+        !self.is_in_use() && self.usage().last_used.elapsed() >= idle_timeout
     }
 
     fn close(&self) {
         self.ended.cancel();
-        self.flights.cancel_all();
+        self.requests.cancel_all();
     }
 
     fn usage(&self) -> MutexGuard<'_, Usage> {
@@ -176,12 +186,13 @@ impl<W> Session<W> {
     }
 }
 
-/// 192 bits that nobody can guess, in hexadecimal.
-fn fresh_id() -> Result<String, Refusal> {
+/// Returns 192 random bits in hexadecimal.
+fn random_id() -> Result<String, RpcError> {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes).map_err(|error| {
-        tracing::error!(%error, "the system gives no random bytes");
-        Refusal::new(INTERNAL, "no session can be opened").with_status(StatusCode::INTERNAL_SERVER_ERROR)
+        tracing::error!(%error, "random number generator failed");
+        RpcError::new(INTERNAL_ERROR, "no session can be opened")
+            .with_status(StatusCode::INTERNAL_SERVER_ERROR)
     })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -192,28 +203,32 @@ mod tests {
     use crate::name::Teams;
 
     fn caller(subject: &str) -> Caller {
-        Caller { subject: Some(subject.into()), issuer: None, teams: Teams::sole(), scopes: vec![] }
+        Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] }
     }
 
-    fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, Refusal> {
-        sessions.open(Legacy::negotiate("2025-11-25"), caller("ann"), ())
+    fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, RpcError> {
+        sessions.open(LegacyVersion::negotiate("2025-11-25"), caller("ann"), ())
     }
 
-    fn status(found: Result<Arc<Session<()>>, Refusal>) -> u16 {
-        found.map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+    fn status(found: Result<Arc<Session<()>>, RpcError>) -> u16 {
+        found.map_or_else(|rpc_error| rpc_error.status.as_u16(), |_| 200)
     }
 
     #[test]
-    fn a_session_is_its_callers_until_it_ends() {
+    fn a_session_belongs_to_its_caller_until_it_ends() {
         let sessions = Sessions::new(10, Duration::from_secs(60));
         let session = open(&sessions).unwrap();
         assert!(session.id.len() == 48 && session.id.bytes().all(|byte| byte.is_ascii_graphic()));
         assert_eq!(status(sessions.find(Some(&session.id), &caller("ann"))), 200);
         assert_eq!(status(sessions.find(Some(&session.id), &caller("bob"))), 404);
-        let elsewhere = Caller { issuer: Some("https://id.example".into()), ..caller("ann") };
-        assert_eq!(status(sessions.find(Some(&session.id), &elsewhere)), 404, "another issuer's ann");
-        let wider = Caller { scopes: vec!["more".into()], ..caller("ann") };
-        assert_eq!(status(sessions.find(Some(&session.id), &wider)), 200, "the same with another token");
+        let other_issuer = Caller { issuer: Some("https://id.example".into()), ..caller("ann") };
+        assert_eq!(status(sessions.find(Some(&session.id), &other_issuer)), 404, "another issuer's ann");
+        let other_token = Caller { scopes: vec!["more".into()], ..caller("ann") };
+        assert_eq!(
+            status(sessions.find(Some(&session.id), &other_token)),
+            200,
+            "the same caller with another token"
+        );
         assert_eq!(status(sessions.find(Some("guess"), &caller("ann"))), 404);
         assert_eq!(status(sessions.find(None, &caller("ann"))), 400);
         let stream = session.begin_stream();
@@ -223,48 +238,48 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_session_ends_and_an_open_stream_is_use() {
+    fn an_idle_session_ends_unless_it_has_a_stream() {
         let idle = Duration::from_secs(60);
         let sessions = Sessions::new(10, idle);
-        let (unused, heard) = (open(&sessions).unwrap(), open(&sessions).unwrap());
-        let stream = heard.begin_stream();
-        for session in [&unused, &heard] {
-            session.usage().seen = Instant::now().checked_sub(idle).unwrap();
+        let (unused, streaming) = (open(&sessions).unwrap(), open(&sessions).unwrap());
+        let stream = streaming.begin_stream();
+        for session in [&unused, &streaming] {
+            session.usage().last_used = Instant::now().checked_sub(idle).unwrap();
         }
         sessions.sweep();
         assert_eq!(status(sessions.find(Some(&unused.id), &caller("ann"))), 404);
-        assert_eq!(status(sessions.find(Some(&heard.id), &caller("ann"))), 200);
-        heard.end_stream(&stream);
-        heard.usage().seen = Instant::now().checked_sub(idle).unwrap();
+        assert_eq!(status(sessions.find(Some(&streaming.id), &caller("ann"))), 200);
+        streaming.end_stream(&stream);
+        streaming.usage().last_used = Instant::now().checked_sub(idle).unwrap();
         assert_eq!(
-            status(sessions.find(Some(&heard.id), &caller("ann"))),
+            status(sessions.find(Some(&streaming.id), &caller("ann"))),
             404,
-            "found idle even before a sweep"
+            "an idle session is rejected even before a sweep"
         );
     }
 
     #[test]
-    fn the_longest_unused_makes_room() {
+    fn evicts_the_least_recently_used_session() {
         let sessions = Sessions::new(2, Duration::from_secs(60));
         let (first, second) = (open(&sessions).unwrap(), open(&sessions).unwrap());
-        first.usage().seen = Instant::now() + Duration::from_secs(1);
+        first.usage().last_used = Instant::now() + Duration::from_secs(1);
         let third = open(&sessions).unwrap();
         let found = |session: &Session<()>| status(sessions.find(Some(&session.id), &caller("ann")));
         assert_eq!([found(&first), found(&second), found(&third)], [200, 404, 200]);
         let _streams = (first.begin_stream(), third.begin_stream());
-        assert_eq!(status(open(&sessions)), 503, "nobody who listens is thrown out");
+        assert_eq!(status(open(&sessions)), 503, "sessions with open streams are not evicted");
     }
 
     #[test]
-    fn the_newest_stream_wins() {
+    fn a_new_stream_replaces_the_old_one() {
         let sessions = Sessions::new(1, Duration::from_secs(60));
         let session = open(&sessions).unwrap();
-        let (older, newer) = (session.begin_stream(), session.begin_stream());
-        assert!(older.is_cancelled() && !newer.is_cancelled());
-        session.end_stream(&older);
+        let (old, new) = (session.begin_stream(), session.begin_stream());
+        assert!(old.is_cancelled() && !new.is_cancelled());
+        session.end_stream(&old);
         assert!(
-            !newer.is_cancelled() && session.is_used(),
-            "the end of the older is not the end of the newer"
+            !new.is_cancelled() && session.is_in_use(),
+            "the end of the old stream does not end the new one"
         );
     }
 }

@@ -1,4 +1,5 @@
-//! stdio: one message a line. Requests run at the same time, and nothing but messages is written.
+//! MCP over stdio: one message per line. Requests run concurrently, and only messages are written to the
+//! output.
 
 mod lines;
 
@@ -14,47 +15,47 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::Endpoint;
-use super::answer::{Peer, error};
-use super::dialect::{Carried, Ear};
-use super::era::{Era, Legacy, claims, classify};
-use super::flight::{Flight, Flights};
-use super::json::array;
-use super::listen::{Filter, Listening, notification};
+use super::cancellation::{CancellableRequest, CancellableRequests};
+use super::dispatch::{Peer, error};
+use super::era::{LegacyVersion, RequestKind, classify, declares_version};
+use super::extension::{ContentUpdates, Subscriptions};
+use super::json_writer::array;
+use super::listen::{ListenFilter, ListenSubscription, notification};
 use super::message::{self, Incoming, Message, Request};
-use super::method::{self, Asking, Method};
-use super::progress::{Exchange, Said};
-use super::refusal::{INTERNAL, PARSE, REQUEST, Refusal};
+use super::method::{self, Method, ParsedRequest};
+use super::progress::{CallStream, StreamItem};
+use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError};
 use crate::catalog::Change;
 
-/// Requests that run at the same time; others wait.
-const AT_ONCE: usize = 64;
-/// Requests that run or wait; more are refused.
-const MOST: usize = 1024;
-/// What is ready and not yet written.
-const WAITING: usize = 16;
-/// How long requests under way may take after the last line.
-const GRACE: Duration = Duration::from_secs(1);
+/// Maximum number of requests that run concurrently. Further requests wait.
+const MAX_RUNNING: usize = 64;
+/// Maximum number of requests that run or wait. Further requests are rejected.
+const MAX_REQUESTS: usize = 1024;
+/// Capacity of the queue of messages that are not written yet.
+const OUTPUT_QUEUE: usize = 16;
+/// How long requests may continue after the end of the input.
+const EOF_GRACE: Duration = Duration::from_secs(1);
 
-/// A message on its way out. What was cancelled meanwhile is not written.
-struct Sent {
+/// A message to be written, unless its request is cancelled first.
+struct OutgoingMessage {
     bytes: Vec<u8>,
-    flight: Option<Arc<Flight>>,
+    handle: Option<Arc<CancellableRequest>>,
 }
 
-/// The one client. With it goes what runs for it.
+/// The state of the client. Dropping it cancels the client's requests.
 struct Client {
     endpoint: Endpoint,
-    version: Option<Legacy>,
-    ear: Option<Arc<Ear>>,
-    flights: Arc<Flights>,
+    version: Option<LegacyVersion>,
+    subscriptions: Option<Arc<Subscriptions>>,
+    requests: Arc<CancellableRequests>,
     running: Arc<Semaphore>,
-    /// Changes that were told or are on their way.
+    /// The number of changes so far, sent or pending.
     changes: u64,
-    gone: CancellationToken,
+    disconnected: CancellationToken,
 }
 
 impl Endpoint {
-    /// Serves one client until its input ends or the house closes.
+    /// Serves one client until its input ends or the server stops.
     pub async fn serve_stdio<R, W>(&self, input: R, mut output: W) -> io::Result<()>
     where
         R: AsyncRead + Unpin,
@@ -62,9 +63,9 @@ impl Endpoint {
     {
         let mut lines = Lines::new(BufReader::new(input), self.0.config.body_limit);
         let mut client = Client::new(self.clone());
-        let (sender, mut sent) = mpsc::channel(WAITING);
+        let (sender, mut outgoing) = mpsc::channel(OUTPUT_QUEUE);
         let mut sender = Some(sender);
-        let mut carried = None;
+        let mut content_updates = None;
         let mut grace = pin!(None::<tokio::time::Sleep>);
         loop {
             let open = sender.is_some();
@@ -72,19 +73,19 @@ impl Endpoint {
                 line = lines.next(), if open => match line? {
                     Line::End => {
                         sender = None;
-                        client.gone.cancel();
-                        grace.set(Some(tokio::time::sleep(GRACE)));
+                        client.disconnected.cancel();
+                        grace.set(Some(tokio::time::sleep(EOF_GRACE)));
                     }
-                    line => client.take(line, sender.as_ref(), &mut output).await?,
+                    line => client.handle_line(line, sender.as_ref(), &mut output).await?,
                 },
-                next = sent.recv() => match next {
+                next = outgoing.recv() => match next {
                     Some(next) => write(&mut output, next).await?,
                     None => return Ok(()),
                 },
-                changes = changes(&client), if open => client.tell(changes, &mut carried, &mut output).await?,
-                bytes = next(&mut carried), if open => write(&mut output, Sent { bytes, flight: None }).await?,
+                changes = next_changes(&client), if open => client.send_changes(changes, &mut content_updates, &mut output).await?,
+                bytes = next_content_update(&mut content_updates), if open => write(&mut output, OutgoingMessage { bytes, handle: None }).await?,
                 () = self.0.drain.stopping(), if open => sender = None,
-                () = over(grace.as_mut()) => client.flights.cancel_all(),
+                () = grace_expired(grace.as_mut()) => client.requests.cancel_all(),
             }
             if grace.as_ref().as_pin_ref().is_some_and(|grace| grace.is_elapsed()) {
                 grace.set(None);
@@ -93,33 +94,33 @@ impl Endpoint {
     }
 }
 
-async fn over(grace: std::pin::Pin<&mut Option<tokio::time::Sleep>>) {
+async fn grace_expired(grace: std::pin::Pin<&mut Option<tokio::time::Sleep>>) {
     match grace.as_pin_mut() {
         Some(grace) => grace.await,
         None => std::future::pending().await,
     }
 }
 
-async fn changes(client: &Client) -> Vec<Change> {
-    match &client.ear {
-        Some(ear) => ear.watch.next().await,
+async fn next_changes(client: &Client) -> Vec<Change> {
+    match &client.subscriptions {
+        Some(subscriptions) => subscriptions.watch.next().await,
         None => std::future::pending().await,
     }
 }
 
-async fn next(carried: &mut Option<Carried>) -> Vec<u8> {
-    match carried {
-        Some(carried) => carried.next().await,
+async fn next_content_update(content_updates: &mut Option<ContentUpdates>) -> Vec<u8> {
+    match content_updates {
+        Some(content_updates) => content_updates.next().await,
         None => std::future::pending().await,
     }
 }
 
-async fn write(output: &mut (impl AsyncWrite + Unpin), mut sent: Sent) -> io::Result<()> {
-    if sent.flight.as_ref().is_some_and(|flight| flight.is_cancelled()) {
+async fn write(output: &mut (impl AsyncWrite + Unpin), mut message: OutgoingMessage) -> io::Result<()> {
+    if message.handle.as_ref().is_some_and(|handle| handle.is_cancelled()) {
         return Ok(());
     }
-    sent.bytes.push(b'\n');
-    output.write_all(&sent.bytes).await?;
+    message.bytes.push(b'\n');
+    output.write_all(&message.bytes).await?;
     output.flush().await
 }
 
@@ -128,123 +129,134 @@ impl Client {
         Self {
             endpoint,
             version: None,
-            ear: None,
-            flights: Arc::default(),
-            running: Arc::new(Semaphore::new(AT_ONCE)),
+            subscriptions: None,
+            requests: Arc::default(),
+            running: Arc::new(Semaphore::new(MAX_RUNNING)),
             changes: 0,
-            gone: CancellationToken::new(),
+            disconnected: CancellationToken::new(),
         }
     }
 
-    /// Tells what changed. What a provider has to be asked for is told later: nothing else waits for that.
-    async fn tell(
+    /// Sends notifications of changes. Updates that need a read from a provider are sent later, and delay
+    /// nothing else.
+    async fn send_changes(
         &mut self,
         changes: Vec<Change>,
-        carried: &mut Option<Carried>,
+        content_updates: &mut Option<ContentUpdates>,
         output: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
-        let Some(ear) = &self.ear else { return Ok(()) };
-        let carried = carried.get_or_insert_with(|| Carried::new(self.endpoint.clone(), ear.clone()));
+        let Some(subscriptions) = &self.subscriptions else { return Ok(()) };
+        let content_updates = content_updates
+            .get_or_insert_with(|| ContentUpdates::new(self.endpoint.clone(), subscriptions.clone()));
         let first = self.changes + 1;
         self.changes += changes.len() as u64;
-        for (_, change) in carried.take((first..).zip(changes)) {
-            write(output, Sent { bytes: notification(&change, None), flight: None }).await?;
+        for (_, change) in content_updates.take((first..).zip(changes)) {
+            write(output, OutgoingMessage { bytes: notification(&change, None), handle: None }).await?;
         }
         Ok(())
     }
 
-    /// Answers what can be answered at once, and sets going what cannot.
-    async fn take(
+    /// Handles one line: writes an immediate response, or starts the request.
+    async fn handle_line(
         &mut self,
         line: Line,
-        sender: Option<&mpsc::Sender<Sent>>,
+        sender: Option<&mpsc::Sender<OutgoingMessage>>,
         output: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
         let bytes = match line {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => None,
-            Line::Whole(bytes) => sender.and_then(|sender| self.read(&bytes, sender)),
+            Line::Complete(bytes) if bytes.trim_ascii().is_empty() => None,
+            Line::Complete(bytes) => sender.and_then(|sender| self.handle_text(&bytes, sender)),
             Line::TooLong => {
                 let limit = self.endpoint.0.config.body_limit;
-                Some(error(None, &Refusal::new(PARSE, format!("the line has more than {limit} bytes"))))
+                Some(error(
+                    None,
+                    &RpcError::new(PARSE_ERROR, format!("the line has more than {limit} bytes")),
+                ))
             }
             Line::End => None,
         };
         match bytes {
-            Some(bytes) => write(output, Sent { bytes, flight: None }).await,
+            Some(bytes) => write(output, OutgoingMessage { bytes, handle: None }).await,
             None => Ok(()),
         }
     }
 
-    fn read(&mut self, bytes: &[u8], sender: &mpsc::Sender<Sent>) -> Option<Vec<u8>> {
+    fn handle_text(&mut self, bytes: &[u8], sender: &mpsc::Sender<OutgoingMessage>) -> Option<Vec<u8>> {
         match message::read(bytes) {
-            Err(refusal) => Some(error(None, &refusal)),
-            Ok(Incoming::One(message)) => self.one(message, sender),
+            Err(rpc_error) => Some(error(None, &rpc_error)),
+            Ok(Incoming::One(message)) => self.handle_message(message, sender),
             Ok(Incoming::Batch(batch)) => self.batch(batch, sender),
         }
     }
 
-    fn one(&mut self, message: Message<'_>, sender: &mpsc::Sender<Sent>) -> Option<Vec<u8>> {
+    fn handle_message(
+        &mut self,
+        message: Message<'_>,
+        sender: &mpsc::Sender<OutgoingMessage>,
+    ) -> Option<Vec<u8>> {
         match message {
-            Message::Malformed { id, refusal } => Some(error(id.as_ref(), &refusal)),
+            Message::Malformed { id, rpc_error } => Some(error(id.as_ref(), &rpc_error)),
             Message::Response => None,
             Message::Notification(notification) => {
                 if notification.method == "notifications/cancelled" {
-                    self.flights.cancel(&notification.params);
+                    self.requests.cancel(&notification.params);
                 }
                 None
             }
-            Message::Request(request) => match self.request(&request, sender) {
-                Ok(answer) => answer,
-                Err(refusal) => Some(self.refuse(&request, &refusal)),
+            Message::Request(request) => match self.handle_request(&request, sender) {
+                Ok(response) => response,
+                Err(rpc_error) => Some(self.error_response(&request, &rpc_error)),
             },
         }
     }
 
-    fn refuse(&self, request: &Request<'_>, refusal: &Refusal) -> Vec<u8> {
-        self.endpoint.count_unknown(request, refusal);
-        error(Some(&request.id), refusal)
+    fn error_response(&self, request: &Request<'_>, rpc_error: &RpcError) -> Vec<u8> {
+        self.endpoint.count_unknown_method(request, rpc_error);
+        error(Some(&request.id), rpc_error)
     }
 
-    fn request(
+    fn handle_request(
         &mut self,
         request: &Request<'_>,
-        sender: &mpsc::Sender<Sent>,
-    ) -> Result<Option<Vec<u8>>, Refusal> {
+        sender: &mpsc::Sender<OutgoingMessage>,
+    ) -> Result<Option<Vec<u8>>, RpcError> {
         match classify(request, None)? {
-            Era::Initialize => return self.initialize(request).map(Some),
-            Era::Listen => self.listen(request, sender)?,
-            Era::Modern(method) => {
-                let method = self.endpoint.spoken(method, request)?;
-                let (exchange, flight) = self.start(request, method, Peer::Modern)?;
-                self.send(exchange, flight, sender);
+            RequestKind::Initialize => return self.initialize(request).map(Some),
+            RequestKind::Listen => self.listen(request, sender)?,
+            RequestKind::Modern(method) => {
+                let method = self.endpoint.supported_method(method, request)?;
+                let (call, handle) = self.start(request, method, Peer::Modern)?;
+                self.send(call, handle, sender);
             }
-            Era::Legacy => {
-                let (exchange, flight) = self.start_legacy(request)?;
-                self.send(exchange, flight, sender);
+            RequestKind::Legacy => {
+                let (call, handle) = self.start_legacy(request)?;
+                self.send(call, handle, sender);
             }
         }
         Ok(None)
     }
 
-    fn initialize(&mut self, request: &Request<'_>) -> Result<Vec<u8>, Refusal> {
-        let version = Legacy::requested(request)?;
+    fn initialize(&mut self, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+        let version = LegacyVersion::from_initialize(request)?;
         let caller = &self.endpoint.0.config.caller;
-        let ear = || Arc::new(Ear::new(self.endpoint.0.gateway.watch(caller), caller.clone()));
-        self.ear.get_or_insert_with(ear).watch.list_changes(true);
+        let subscriptions =
+            || Arc::new(Subscriptions::new(self.endpoint.0.gateway.watch(caller), caller.clone()));
+        self.subscriptions.get_or_insert_with(subscriptions).watch.watch_list(true);
         self.version = Some(version);
         Ok(self.endpoint.handshake(request, None, version, caller))
     }
 
-    fn start_legacy(&self, request: &Request<'_>) -> Result<(Exchange, Arc<Flight>), Refusal> {
+    fn start_legacy(&self, request: &Request<'_>) -> Result<(CallStream, Arc<CancellableRequest>), RpcError> {
         let method = self.endpoint.legacy_method(request)?;
         let caller = &self.endpoint.0.config.caller;
-        let peer = match (&self.ear, method) {
-            (Some(ear), _) => Peer::Legacy(ear.clone()),
-            // A client may look whether anybody is there before it says who it is.
-            (None, Method::Ping) => {
-                Peer::Legacy(Arc::new(Ear::new(self.endpoint.0.gateway.watch(caller), caller.clone())))
-            }
-            (None, _) => return Err(Refusal::new(REQUEST, "call `initialize` first")),
+        let peer = match (&self.subscriptions, method) {
+            (Some(subscriptions), _) => Peer::Legacy(subscriptions.clone()),
+            // A client may ping before it initializes.
+            (None, Method::Ping) => Peer::Legacy(Arc::new(Subscriptions::new(
+                self.endpoint.0.gateway.watch(caller),
+                caller.clone(),
+            ))),
+            (None, _) => return Err(RpcError::new(INVALID_REQUEST, "call `initialize` first")),
         };
         self.start(request, method, peer)
     }
@@ -254,95 +266,111 @@ impl Client {
         request: &Request<'_>,
         method: Method,
         peer: Peer,
-    ) -> Result<(Exchange, Arc<Flight>), Refusal> {
-        let Asking { id, ask, call, reports } =
-            Asking::read(request, method, self.endpoint.0.config.caller.clone())?;
-        let flight = self.depart(request)?;
-        let (running, held) = (self.running.clone(), flight.clone());
-        // A ping is answered however much is going on.
-        let quick = matches!(method, Method::Ping | Method::Discover);
-        let answer = self.endpoint.clone().answer(id, ask, call, peer).boxed();
-        let answer = async move {
-            let _place = if quick { None } else { running.acquire_owned().await.ok() };
-            held.until_cancelled(pin!(answer)).await
+    ) -> Result<(CallStream, Arc<CancellableRequest>), RpcError> {
+        let ParsedRequest { id, operation, call, progress } =
+            ParsedRequest::read(request, method, self.endpoint.0.config.caller.clone())?;
+        let handle = self.register(request)?;
+        let (running, cancellation) = (self.running.clone(), handle.clone());
+        // These need no provider, so they do not wait for running requests.
+        let is_immediate = matches!(method, Method::Ping | Method::Discover);
+        let response = self.endpoint.clone().dispatch(id, operation, call, peer).boxed();
+        let response = async move {
+            let _permit = if is_immediate { None } else { running.acquire_owned().await.ok() };
+            cancellation.until_cancelled(pin!(response)).await
         };
-        Ok((Exchange::new(reports, answer.boxed()), flight))
+        Ok((CallStream::new(progress, response.boxed()), handle))
     }
 
-    fn depart(&self, request: &Request<'_>) -> Result<Arc<Flight>, Refusal> {
-        if self.flights.len() >= MOST {
-            return Err(Refusal::new(INTERNAL, "too many requests are under way: wait for some to end"));
+    fn register(&self, request: &Request<'_>) -> Result<Arc<CancellableRequest>, RpcError> {
+        if self.requests.len() >= MAX_REQUESTS {
+            return Err(RpcError::new(
+                INTERNAL_ERROR,
+                "too many requests are under way: wait for some to end",
+            ));
         }
-        self.flights.depart(&request.id).map(Arc::new).ok_or_else(Refusal::id_taken)
+        self.requests.register(&request.id).map(Arc::new).ok_or_else(RpcError::duplicate_id)
     }
 
-    fn send(&self, mut exchange: Exchange, flight: Arc<Flight>, sender: &mpsc::Sender<Sent>) {
+    fn send(
+        &self,
+        mut call: CallStream,
+        handle: Arc<CancellableRequest>,
+        sender: &mpsc::Sender<OutgoingMessage>,
+    ) {
         let sender = sender.clone();
         self.endpoint.0.drain.spawn(async move {
-            while let Some(Said::Report(bytes) | Said::Answer(bytes)) = exchange.next().await {
-                let sent = Sent { bytes, flight: Some(flight.clone()) };
-                if sender.send(sent).await.is_err() {
+            while let Some(StreamItem::Progress(bytes) | StreamItem::Response(bytes)) = call.next().await {
+                let message = OutgoingMessage { bytes, handle: Some(handle.clone()) };
+                if sender.send(message).await.is_err() {
                     return;
                 }
             }
         });
     }
 
-    fn listen(&self, request: &Request<'_>, sender: &mpsc::Sender<Sent>) -> Result<(), Refusal> {
-        let filter = Filter::read(&request.params)?;
-        let call = method::call(&request.params, self.endpoint.0.config.caller.clone())?;
-        let seat = self.endpoint.0.gateway.seat(&self.endpoint.0.config.caller).map_err(Refusal::used_up)?;
-        let permit = self.endpoint.0.streams.clone().try_acquire_owned();
-        let permit =
-            permit.map_err(|_| Refusal::new(INTERNAL, "too many clients are listening: end some first"))?;
-        let flight = self.depart(request)?;
-        let (endpoint, sender, gone, id) =
-            (self.endpoint.clone(), sender.clone(), self.gone.clone(), request.id.clone());
+    fn listen(&self, request: &Request<'_>, sender: &mpsc::Sender<OutgoingMessage>) -> Result<(), RpcError> {
+        let filter = ListenFilter::read(&request.params)?;
+        let call = method::new_call(&request.params, self.endpoint.0.config.caller.clone())?;
+        let team_permit = self
+            .endpoint
+            .0
+            .gateway
+            .stream_permit(&self.endpoint.0.config.caller)
+            .map_err(RpcError::quota_exceeded)?;
+        let server_permit = self.endpoint.0.stream_permits.clone().try_acquire_owned();
+        let server_permit = server_permit
+            .map_err(|_| RpcError::new(INTERNAL_ERROR, "too many clients are listening: end some first"))?;
+        let handle = self.register(request)?;
+        let (endpoint, sender, disconnected, id) =
+            (self.endpoint.clone(), sender.clone(), self.disconnected.clone(), request.id.clone());
         self.endpoint.0.drain.spawn(async move {
             let listening = async {
-                let listening = Listening::begin(&endpoint, id, filter, call).await;
-                listen(&endpoint, &listening, &flight, &sender).await;
+                let subscription = ListenSubscription::begin(&endpoint, id, filter, call).await;
+                listen(&endpoint, &subscription, &handle, &sender).await;
             };
             tokio::select! {
-                () = flight.cancelled() => {}
-                () = gone.cancelled() => {}
+                () = handle.cancelled() => {}
+                () = disconnected.cancelled() => {}
                 () = listening => {}
             }
-            drop((permit, seat));
+            drop((server_permit, team_permit));
         });
         Ok(())
     }
 
-    /// The answers of a batch, in one line.
-    fn batch(&mut self, batch: Vec<Message<'_>>, sender: &mpsc::Sender<Sent>) -> Option<Vec<u8>> {
-        let modern = batch
+    /// Starts the requests of a batch. Their responses are written in one line.
+    fn batch(&mut self, batch: Vec<Message<'_>>, sender: &mpsc::Sender<OutgoingMessage>) -> Option<Vec<u8>> {
+        let is_modern = batch
             .iter()
-            .any(|message| matches!(message, Message::Request(request) if claims(&request.params)));
-        if modern || !self.version.is_some_and(Legacy::has_batches) {
-            return Some(error(None, &Refusal::new(REQUEST, "this version of the protocol has no batches")));
+            .any(|message| matches!(message, Message::Request(request) if declares_version(&request.params)));
+        if is_modern || !self.version.is_some_and(LegacyVersion::has_batches) {
+            return Some(error(
+                None,
+                &RpcError::new(INVALID_REQUEST, "this version of the protocol has no batches"),
+            ));
         }
-        let (mut answers, mut exchanges) = (vec![], vec![]);
+        let (mut responses, mut calls) = (vec![], vec![]);
         for message in batch {
             match message {
                 Message::Request(request) => match self.start_legacy(&request) {
-                    Ok(exchange) => exchanges.push(exchange),
-                    Err(refusal) => answers.push(self.refuse(&request, &refusal)),
+                    Ok(call) => calls.push(call),
+                    Err(rpc_error) => responses.push(self.error_response(&request, &rpc_error)),
                 },
-                other => answers.extend(self.one(other, sender)),
+                other => responses.extend(self.handle_message(other, sender)),
             }
         }
         let sender = sender.clone();
         self.endpoint.0.drain.spawn(async move {
-            for (mut exchange, _flight) in exchanges {
-                while let Some(said) = exchange.next().await {
-                    if let Said::Answer(bytes) = said {
-                        answers.push(bytes);
+            for (mut call, _handle) in calls {
+                while let Some(item) = call.next().await {
+                    if let StreamItem::Response(bytes) = item {
+                        responses.push(bytes);
                     }
                 }
             }
-            if !answers.is_empty() {
-                // Nobody is left to hear it when this fails.
-                let _ = sender.send(Sent { bytes: array(&answers), flight: None }).await;
+            if !responses.is_empty() {
+                // This fails only when the client is gone.
+                let _ = sender.send(OutgoingMessage { bytes: array(&responses), handle: None }).await;
             }
         });
         None
@@ -350,33 +378,33 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// Also where it could not be written to: nobody is left to hear the answers.
+    /// Also runs after a failed write, when nobody can receive the responses.
     fn drop(&mut self) {
-        self.gone.cancel();
-        self.flights.cancel_all();
+        self.disconnected.cancel();
+        self.requests.cancel_all();
     }
 }
 
 async fn listen(
     endpoint: &Endpoint,
-    listening: &Listening,
-    flight: &Arc<Flight>,
-    sender: &mpsc::Sender<Sent>,
+    subscription: &ListenSubscription,
+    handle: &Arc<CancellableRequest>,
+    sender: &mpsc::Sender<OutgoingMessage>,
 ) {
-    let send = |bytes| sender.send(Sent { bytes, flight: Some(flight.clone()) });
-    if send(listening.acknowledgement()).await.is_err() {
+    let send = |bytes| sender.send(OutgoingMessage { bytes, handle: Some(handle.clone()) });
+    if send(subscription.acknowledgement()).await.is_err() {
         return;
     }
     loop {
-        let news = tokio::select! {
+        let notifications = tokio::select! {
             () = endpoint.0.drain.stopping() => {
-                // Nobody is left to hear it when this fails.
-                let _ = send(endpoint.closing(listening.id())).await;
+                // This fails only when the client is gone.
+                let _ = send(endpoint.listen_result(subscription.id())).await;
                 return;
             }
-            news = listening.next() => news,
+            notifications = subscription.next() => notifications,
         };
-        for bytes in news {
+        for bytes in notifications {
             if send(bytes).await.is_err() {
                 return;
             }

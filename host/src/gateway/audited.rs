@@ -1,4 +1,5 @@
-//! Each read leaves a line in the audit log, whoever answered it and however it ended.
+//! Records each read in the audit log, whether it was answered by a provider or from the cache, and however
+//! it ended.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,82 +8,88 @@ use std::time::{Instant, SystemTime};
 use serde_json::value::RawValue;
 
 use super::{Error, Gateway};
-use crate::audit::{Line, Place};
+use crate::audit::{AuditLine, AuditSlot};
 use crate::catalog::Offer;
 use crate::metrics::Outcome;
 use crate::name::TeamName;
 use crate::provider::Provider;
-use crate::resource::{Body, Call, Reading};
+use crate::resource::{Body, Call, ReadResult};
 
-/// Bytes of a URI, and of a request's id, that stand in the log.
-const LONGEST: usize = 4 << 10;
+/// Maximum length of a URI, and of a request id, in the log in bytes.
+const MAX_LEN: usize = 4 << 10;
 
-/// Who was asked on the way to an answer.
+/// What the steps of a read report for the audit record.
 #[derive(Debug, Default)]
-pub(super) struct Trail {
-    /// The provider.
-    asked: Option<Arc<Provider>>,
-    /// How the last question ended, if without an answer.
+pub(super) struct AuditContext {
+    /// The provider that was called last.
+    provider: Option<Arc<Provider>>,
+    /// The outcome of the last call, if it was an error.
     pub(super) error: Option<Outcome>,
-    /// Whether the provider was not asked, since its answer was known.
+    /// Whether the response came from the cache.
     pub(super) cached: bool,
-    wanted: bool,
+    enabled: bool,
 }
 
-impl Trail {
-    /// This provider is asked now.
-    pub(super) fn at(&mut self, offer: &Offer) {
-        if self.wanted {
-            self.asked = Some(offer.provider.clone());
+impl AuditContext {
+    /// Notes that this provider is called now.
+    pub(super) fn set_provider(&mut self, offer: &Offer) {
+        if self.enabled {
+            self.provider = Some(offer.provider.clone());
         }
     }
 }
 
 impl Gateway {
-    /// What a URI holds. `held` is the version that the caller has already: if it is still the current one,
-    /// the answer is `NotModified`.
-    pub async fn read(&self, call: &Arc<Call>, uri: &str, held: Option<&str>) -> Result<Reading, Error> {
+    /// Reads a URI. `known_version` is the version that the caller has already: if that is still the current
+    /// one, the result is the error `NotModified`.
+    pub async fn read(
+        &self,
+        call: &Arc<Call>,
+        uri: &str,
+        known_version: Option<&str>,
+    ) -> Result<ReadResult, Error> {
         let teams = call.caller.as_ref().map(|caller| &caller.teams);
-        let Some(place) = self.audit.place(teams).await? else {
-            return self.find(call, uri, held, &mut Trail::default()).await;
+        let Some(slot) = self.audit.reserve(teams).await? else {
+            return self.read_unaudited(call, uri, known_version, &mut AuditContext::default()).await;
         };
-        let mut record = Record {
-            place: Some(place),
+        let mut record = PendingRecord {
+            slot: Some(slot),
             call,
             uri,
-            began: Instant::now(),
-            trail: Trail { wanted: true, ..Trail::default() },
+            started: Instant::now(),
+            context: AuditContext { enabled: true, ..AuditContext::default() },
             outcome: Outcome::Cancelled.word(),
             bytes: 0,
         };
-        let answer = self.find(call, uri, held, &mut record.trail).await;
-        record.end(&answer);
-        answer
+        let result = self.read_unaudited(call, uri, known_version, &mut record.context).await;
+        record.set_result(&result);
+        result
     }
 }
 
-/// A line in the making. It is written when it is dropped: also when nobody waits for the answer any more.
-struct Record<'a> {
-    place: Option<Place>,
+/// An audit record in preparation. It is written when it is dropped, so that cancelled reads are recorded,
+/// too.
+struct PendingRecord<'a> {
+    slot: Option<AuditSlot>,
     call: &'a Call,
     uri: &'a str,
-    began: Instant,
-    trail: Trail,
+    started: Instant,
+    context: AuditContext,
     outcome: &'static str,
     bytes: u64,
 }
 
-impl Record<'_> {
-    fn end(mut self, answer: &Result<Reading, Error>) {
-        self.outcome = match answer {
+impl PendingRecord<'_> {
+    fn set_result(mut self, result: &Result<ReadResult, Error>) {
+        self.outcome = match result {
             Ok(_) => Outcome::Ok.word(),
             Err(Error::NotFound { .. }) => Outcome::NotFound.word(),
             Err(Error::NotModified { .. }) => Outcome::NotModified.word(),
             Err(Error::BadUri(_)) => "bad-uri",
             Err(Error::Refused { .. }) => "refused",
-            Err(_) => self.trail.error.unwrap_or(Outcome::Failed).word(),
+            Err(_) => self.context.error.unwrap_or(Outcome::Failed).word(),
         };
-        let contents = answer.iter().flat_map(|reading| reading.contents.iter());
+        let contents = result.iter().flat_map(|result| result.contents.iter());
         let sizes = contents.map(|content| match &content.body {
             Body::Text(text) => text.len() as u64,
             Body::Blob(blob) => blob.len() as u64,
@@ -91,11 +98,11 @@ impl Record<'_> {
     }
 }
 
-impl Drop for Record<'_> {
+impl Drop for PendingRecord<'_> {
     fn drop(&mut self) {
-        let Some(place) = self.place.take() else { return };
+        let Some(slot) = self.slot.take() else { return };
         let caller = self.call.caller.as_ref();
-        let provider = self.trail.asked.as_deref();
+        let provider = self.context.provider.as_deref();
         let team = match provider {
             Some(provider) => provider.team().as_str().into(),
             None => {
@@ -103,9 +110,9 @@ impl Drop for Record<'_> {
                 teams.map(TeamName::as_str).collect::<Vec<_>>().join(",").into()
             }
         };
-        let uri = &self.uri[..self.uri.floor_char_boundary(LONGEST)];
-        let request = self.call.request.as_deref().map(id);
-        place.write(&Line {
+        let uri = &self.uri[..self.uri.floor_char_boundary(MAX_LEN)];
+        let request = self.call.request_id.as_deref().map(truncated_id);
+        slot.write(&AuditLine {
             time: SystemTime::now(),
             request: request.as_deref(),
             subject: caller.and_then(|caller| caller.subject.as_deref()),
@@ -115,20 +122,20 @@ impl Drop for Record<'_> {
             provider: provider.map(|provider| provider.name().as_str()),
             digest: provider.map(Provider::digest),
             outcome: self.outcome,
-            cached: self.trail.cached,
+            cached: self.context.cached,
             bytes: self.bytes,
-            ms: self.began.elapsed().as_micros() as f64 / 1e3,
+            ms: self.started.elapsed().as_micros() as f64 / 1e3,
         });
     }
 }
 
-/// The id as it was written; of a very long one, its beginning as a text.
-fn id(json: &str) -> Cow<'_, RawValue> {
-    let whole = (json.len() <= LONGEST).then(|| serde_json::from_str(json).ok()).flatten();
+/// Returns the id as it was received; of a very long one, its beginning as a string.
+fn truncated_id(json: &str) -> Cow<'_, RawValue> {
+    let whole = (json.len() <= MAX_LEN).then(|| serde_json::from_str(json).ok()).flatten();
     whole.map_or_else(
         || {
-            let begin = &json[..json.floor_char_boundary(LONGEST)];
-            // A text is always valid JSON.
+            let begin = &json[..json.floor_char_boundary(MAX_LEN)];
+            // A string always serializes to valid JSON.
             Cow::Owned(serde_json::value::to_raw_value(begin).unwrap_or_default())
         },
         Cow::Borrowed,

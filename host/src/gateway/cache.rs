@@ -1,34 +1,35 @@
-//! Answers that the providers of one team call fresh: kept for those who ask later, shared with those who ask
-//! meanwhile. Nothing is used beyond its time, after an update of a URI in it, by another revision, or, where the
-//! provider says so, by another caller.
+//! Response cache of one team. It stores read results that their providers declare fresh, and lets concurrent
+//! identical reads share one provider call. A cached response is never used after it expired, after an update
+//! of a URI in it, for another revision or, where the provider restricts it to its caller, for another
+//! caller.
 
-mod flights;
-mod habits;
-mod kept;
+mod shareability;
+mod singleflight;
+mod store;
 
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use self::flights::{Boarding, Flights, Landing, Lead};
-use self::habits::{Habit, Habits};
-use self::kept::Kept;
-use crate::catalog::{Moment, Reader};
-use crate::resource::{Caller, Freshness, Reading, Scope};
+use self::shareability::{Shareability, ShareabilityTable};
+use self::singleflight::{Lead, Outcome, Role, SingleFlight};
+use self::store::ResponseStore;
+use crate::catalog::{LogicalTime, Reader};
+use crate::resource::{Caller, Freshness, ReadResult, Scope};
 use crate::uri::Uri;
 
-/// How much is kept.
+/// Capacity of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// Bytes of answers.
+    /// Maximum size of all cached responses in bytes.
     pub bytes: usize,
-    /// Answers; 0 to keep none.
+    /// Maximum number of cached responses; 0 disables the cache.
     pub entries: usize,
 }
 
 impl Config {
-    /// The part of one of so many teams: what one of them asks for drives out nothing of another's, and does not
-    /// show there by the time that an answer takes.
+    /// Returns the share of one of `teams` teams. Each team has a cache of its own, so that the reads of one
+    /// team neither evict the responses of another nor show in the response times of another.
     pub(super) fn share(self, teams: usize) -> Self {
         let teams = teams.max(1);
         Self { bytes: self.bytes / teams, entries: self.entries.div_ceil(teams) }
@@ -37,186 +38,194 @@ impl Config {
 
 #[derive(Debug)]
 pub(super) struct Cache {
-    kept: Mutex<Kept>,
-    flights: Flights,
-    habits: Habits,
+    store: Mutex<ResponseStore>,
+    calls: SingleFlight,
+    shareability: ShareabilityTable,
     reader: Reader,
 }
 
-/// All that an answer may depend on.
+/// A read: everything that its response may depend on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question<'a> {
-    /// Of the provider: it names the component, its grants and its settings.
+pub(super) struct CacheRequest<'a> {
+    /// The provider's revision: it stands for the component, its grants and its settings.
     pub(super) revision: u64,
-    /// Whole: of two credentials of one subject, the one with fewer scopes may see less.
+    /// The whole caller, scopes included: of two credentials of one subject, the one with fewer scopes may
+    /// see less.
     pub(super) caller: &'a Caller,
     pub(super) uri: &'a Uri,
 }
 
-/// What may be done beside asking the provider.
+/// How far a read may use cached responses and share provider calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// Nothing: the answer may depend on what only this request says.
-    Apart,
-    /// Kept answers are used; but a call is its own, since its progress is wanted.
-    Alone,
-    /// It may wait for another's call. Its own call asks about one version, and is nobody else's.
-    Follow,
-    /// Others may wait for its call.
-    Lead,
+pub(super) enum CacheMode {
+    /// Neither: the response may depend on something that only this request contains.
+    Bypass,
+    /// Uses cached responses, but makes its own call, because the client wants its progress.
+    CachedOnly,
+    /// Uses cached responses and may wait for a call in flight. Its own call is conditional on one version,
+    /// and is therefore not shared.
+    Join,
+    /// Like `Join`, and other reads may wait for its own call.
+    JoinOrLead,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct CacheKey {
     revision: u64,
-    /// None if it is kept for everyone of the team.
-    only: Option<Caller>,
+    /// None if the response is for the whole team.
+    caller: Option<Caller>,
     uri: Uri,
 }
 
-impl Question<'_> {
-    fn of_team(&self) -> Key {
-        self.of(None)
+impl CacheRequest<'_> {
+    fn team_key(&self) -> CacheKey {
+        self.key(None)
     }
 
-    fn of_caller(&self) -> Key {
-        self.of(Some(self.caller.clone()))
+    fn caller_key(&self) -> CacheKey {
+        self.key(Some(self.caller.clone()))
     }
 
-    fn of(&self, only: Option<Caller>) -> Key {
-        Key { revision: self.revision, only, uri: self.uri.clone() }
+    fn key(&self, caller: Option<Caller>) -> CacheKey {
+        CacheKey { revision: self.revision, caller, uri: self.uri.clone() }
     }
 }
 
-/// An answer, and what must hold for its use.
+/// A response, and the conditions under which it may be used.
 #[derive(Debug, Clone)]
-struct Answer {
-    reading: Reading,
-    /// None if it is for everyone of the team.
-    only: Option<Caller>,
-    /// From before its call: an update during the call voids it.
-    since: Moment,
-    until: Instant,
+struct CachedResponse {
+    result: ReadResult,
+    /// None if it is for the whole team.
+    caller: Option<Caller>,
+    /// Taken before the call began, so that an update during the call invalidates the response.
+    since: LogicalTime,
+    expires: Instant,
 }
 
-impl Answer {
-    /// None if the provider does not call it fresh.
-    fn new(reading: &Reading, question: &Question<'_>, since: Moment) -> Option<Self> {
-        let Freshness { ttl, scope } = reading.freshness;
-        let only = (scope == Scope::Caller).then(|| question.caller.clone());
-        (!ttl.is_zero()).then(|| Self { reading: reading.clone(), only, since, until: Instant::now() + ttl })
+impl CachedResponse {
+    /// Returns `None` if the provider does not declare the result fresh.
+    fn new(result: &ReadResult, request: &CacheRequest<'_>, since: LogicalTime) -> Option<Self> {
+        let Freshness { ttl, scope } = result.freshness;
+        let caller = (scope == Scope::Caller).then(|| request.caller.clone());
+        (!ttl.is_zero()).then(|| Self {
+            result: result.clone(),
+            caller,
+            since,
+            expires: Instant::now() + ttl,
+        })
     }
 
-    /// What it says to this question, with the time that is left.
-    fn to(&self, question: &Question<'_>, reader: &Reader) -> Option<Reading> {
-        let ttl = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-        let is_same = |uri| reader.is_same_since(self.since, uri);
-        let may = self.only.as_ref().is_none_or(|only| only == question.caller);
-        let holds = may
-            && is_same(question.uri)
+    /// Returns the result with its remaining time to live, if it may be used for this request.
+    fn result_for(&self, request: &CacheRequest<'_>, reader: &Reader) -> Option<ReadResult> {
+        let ttl = self.expires.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+        let is_same = |uri| reader.unchanged_since(self.since, uri);
+        let may_use = self.caller.as_ref().is_none_or(|caller| caller == request.caller);
+        let is_valid = may_use
+            && is_same(request.uri)
             && self
-                .reading
+                .result
                 .contents
                 .iter()
-                .all(|content| content.uri == *question.uri || is_same(&content.uri));
-        let freshness = Freshness { ttl, ..self.reading.freshness };
-        holds.then(|| Reading { freshness, kept: true, ..self.reading.clone() })
+                .all(|content| content.uri == *request.uri || is_same(&content.uri));
+        let freshness = Freshness { ttl, ..self.result.freshness };
+        is_valid.then(|| ReadResult { freshness, shared: true, ..self.result.clone() })
     }
 }
 
-/// What one who asks finds.
-enum Found<'a> {
-    Reading(Reading),
+enum Lookup<'a> {
+    Hit(ReadResult),
+    /// A miss; other reads may wait for the call that follows.
     Lead(Lead<'a>),
-    Nothing,
+    Miss,
 }
 
 impl Cache {
     pub(super) fn new(config: Config, reader: Reader) -> Self {
-        let kept = Mutex::new(Kept::new(config));
-        Self { kept, flights: Flights::default(), habits: Habits::default(), reader }
+        let store = Mutex::new(ResponseStore::new(config));
+        Self { store, calls: SingleFlight::default(), shareability: ShareabilityTable::default(), reader }
     }
 
-    /// Bytes and answers that are kept.
+    /// Returns the bytes and the number of cached responses.
     pub(super) fn size(&self) -> (u64, u64) {
-        self.shelf().size()
+        self.store().size()
     }
 
-    /// The answer to a question: what is kept, what another's call gives, or what this call does.
-    /// An error is neither kept nor shared: it may be about this caller, or about this moment.
-    pub(super) async fn answer<E>(
+    /// Returns the cached response, the response of a call in flight, or the result of `call`.
+    /// Errors are neither cached nor shared: an error may concern only this caller or this moment.
+    pub(super) async fn get_or_call<E>(
         &self,
-        question: &Question<'_>,
-        manner: Manner,
-        call: impl Future<Output = Result<Reading, E>>,
-    ) -> Result<Reading, E> {
-        if manner == Manner::Apart {
+        request: &CacheRequest<'_>,
+        mode: CacheMode,
+        call: impl Future<Output = Result<ReadResult, E>>,
+    ) -> Result<ReadResult, E> {
+        if mode == CacheMode::Bypass {
             return call.await;
         }
-        let lead = match self.find(question, manner).await {
-            Found::Reading(reading) => return Ok(reading),
-            Found::Lead(lead) => Some(lead),
-            Found::Nothing => None,
+        let lead = match self.find(request, mode).await {
+            Lookup::Hit(result) => return Ok(result),
+            Lookup::Lead(lead) => Some(lead),
+            Lookup::Miss => None,
         };
-        let since = lead.as_ref().map_or_else(|| self.reader.moment(), Lead::since);
+        let since = lead.as_ref().map_or_else(|| self.reader.logical_time(), Lead::since);
         let result = call.await;
-        let answer = result.as_ref().ok().and_then(|reading| Answer::new(reading, question, since));
+        let response = result.as_ref().ok().and_then(|result| CachedResponse::new(result, request, since));
         if result.is_ok() || lead.is_some() {
-            self.habits.note(question, answer.as_ref());
+            self.shareability.record(request, response.as_ref());
         }
-        if let Some(answer) = &answer {
-            let key = if answer.only.is_some() { question.of_caller() } else { question.of_team() };
-            self.shelf().put(key, answer.clone());
+        if let Some(response) = &response {
+            let key = if response.caller.is_some() { request.caller_key() } else { request.team_key() };
+            self.store().put(key, response.clone());
         }
         if let Some(lead) = lead {
-            lead.land(answer);
+            lead.complete(response);
         }
         result
     }
 
-    /// Looks at what others know. Where the one that it waited for has nothing for it, it asks by itself,
-    /// together with all others who waited; where that one went away, another takes over.
-    async fn find(&self, question: &Question<'_>, manner: Manner) -> Found<'_> {
+    /// Looks in the store, then among the calls in flight. If the response of the call that it waited for
+    /// cannot be used here, this read and all others that waited make their own calls. If that call was
+    /// abandoned, one of the waiting reads takes the lead.
+    async fn find(&self, request: &CacheRequest<'_>, mode: CacheMode) -> Lookup<'_> {
         loop {
-            if let Some(reading) = self.kept(question) {
-                return Found::Reading(reading);
+            if let Some(result) = self.cached(request) {
+                return Lookup::Hit(result);
             }
-            let key = match self.habits.of(question) {
-                Habit::Unknown | Habit::Shared => question.of_team(),
-                Habit::Personal => question.of_caller(),
-                Habit::Stale => return Found::Nothing,
+            let key = match self.shareability.get(request) {
+                Shareability::Unknown | Shareability::Team => request.team_key(),
+                Shareability::Caller => request.caller_key(),
+                Shareability::NotCacheable => return Lookup::Miss,
             };
-            let fits = |since| self.reader.is_same_since(since, question.uri);
-            let flight = match self.flights.board(key, manner, || self.reader.moment(), fits) {
-                Boarding::Wait(flight) => flight,
-                Boarding::Alone => return Found::Nothing,
-                // Another's call may have ended since the look above.
-                Boarding::Lead(lead) => return self.kept(question).map_or(Found::Lead(lead), Found::Reading),
+            let is_current = |since| self.reader.unchanged_since(since, request.uri);
+            let call = match self.calls.join(key, mode, || self.reader.logical_time(), is_current) {
+                Role::Wait(call) => call,
+                Role::Independent => return Lookup::Miss,
+                // Another call may have ended since the store was checked above.
+                Role::Lead(lead) => return self.cached(request).map_or(Lookup::Lead(lead), Lookup::Hit),
             };
-            match flight.landing().await {
-                Landing::Abandoned => {}
-                Landing::Answer(answer) => {
-                    let reading = answer.and_then(|answer| answer.to(question, &self.reader));
-                    return reading.map_or(Found::Nothing, Found::Reading);
+            match call.outcome().await {
+                Outcome::Abandoned => {}
+                Outcome::Completed(response) => {
+                    let result = response.and_then(|response| response.result_for(request, &self.reader));
+                    return result.map_or(Lookup::Miss, Lookup::Hit);
                 }
             }
         }
     }
 
-    fn kept(&self, question: &Question<'_>) -> Option<Reading> {
-        let mut kept = self.shelf();
-        [Question::of_team, Question::of_caller].into_iter().find_map(|key| {
-            let key = key(question);
-            let reading = kept.get(&key)?.to(question, &self.reader);
-            if reading.is_none() {
-                kept.remove(&key);
+    fn cached(&self, request: &CacheRequest<'_>) -> Option<ReadResult> {
+        let mut store = self.store();
+        [CacheRequest::team_key, CacheRequest::caller_key].into_iter().find_map(|key| {
+            let key = key(request);
+            let result = store.get(&key)?.result_for(request, &self.reader);
+            if result.is_none() {
+                store.remove(&key);
             }
-            reading
+            result
         })
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn store(&self) -> MutexGuard<'_, ResponseStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

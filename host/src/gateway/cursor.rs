@@ -1,5 +1,6 @@
-//! Where a page begins: opaque to clients, self-contained, and good across reloads and restarts,
-//! because it names a team, a provider and a place in its list, and nothing of this process.
+//! Cursors of lists. A cursor is opaque to clients and self-contained. It stays valid across reloads and
+//! restarts, because it contains a team, a provider and a position in the provider's list, and no state of
+//! this process.
 
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -8,32 +9,33 @@ use super::Filter;
 use crate::catalog::Offer;
 use crate::name::TeamName;
 
-/// The longest cursor that is looked at. A provider's own cursor and the filter are inside.
-const LONGEST: usize = 96 * 1024;
+/// Maximum length of a cursor that is decoded. It contains the provider's is_provider_cursor cursor and the
+/// filter.
+const MAX_LEN: usize = 96 * 1024;
 
-/// A place in a list over all providers.
+/// A position in a list over all providers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cursor {
-    /// Which list.
+    /// The kind of list.
     #[serde(rename = "k")]
-    pub(super) list: List,
-    /// In whose part of it: left out where it is the team that there is without teams.
-    #[serde(rename = "t", default = "sole", skip_serializing_if = "is_sole")]
+    pub(super) list: ListKind,
+    /// The team; omitted for the default team.
+    #[serde(rename = "t", default = "default_team_name", skip_serializing_if = "is_default_team")]
     pub(super) team: String,
-    /// And there, in which provider's.
+    /// The provider.
     #[serde(rename = "p")]
     pub(super) provider: String,
-    /// What is wanted of it.
-    #[serde(rename = "f", default, skip_serializing_if = "Filter::is_open")]
+    /// The filter of the list.
+    #[serde(rename = "f", default, skip_serializing_if = "Filter::is_empty")]
     pub(super) filter: Filter,
-    /// Where in that part.
+    /// The position in the provider's list.
     #[serde(flatten)]
-    pub(super) place: Place,
+    pub(super) position: Position,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum List {
+pub(super) enum ListKind {
     #[serde(rename = "r")]
     Entries,
     #[serde(rename = "t")]
@@ -41,53 +43,53 @@ pub(super) enum List {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Place {
-    /// Behind this URI or template, among what the catalog holds.
+pub(super) enum Position {
+    /// After this URI or template, among those in the catalog.
     #[serde(rename = "u")]
     After(String),
-    /// At this cursor of the provider's own.
+    /// At this cursor of the provider.
     #[serde(rename = "c")]
     At(String),
-    /// At this cursor of the provider's own, in a list that it was asked to narrow: a cursor goes back only
-    /// with the hints with which it came.
+    /// At this cursor of the provider, in a list that it filters by hints. The provider receives the
+    /// cursor together with the same hints.
     #[serde(rename = "n")]
-    Narrowed(String),
+    AtHinted(String),
 }
 
-fn sole() -> String {
-    TeamName::sole().to_string()
+fn default_team_name() -> String {
+    TeamName::default_team().to_string()
 }
 
-fn is_sole(team: &str) -> bool {
-    team == TeamName::sole().as_str()
+fn is_default_team(team: &str) -> bool {
+    team == TeamName::default_team().as_str()
 }
 
-impl Place {
-    /// Whether it is the provider's own.
-    pub(super) fn is_own(&self) -> bool {
+impl Position {
+    /// Whether it contains a cursor of the provider.
+    pub(super) fn is_provider_cursor(&self) -> bool {
         !matches!(self, Self::After(_))
     }
 }
 
 impl Cursor {
-    pub(super) fn new(list: List, offer: &Offer, place: Place) -> Self {
+    pub(super) fn new(list: ListKind, offer: &Offer, position: Position) -> Self {
         let (team, provider) = (offer.provider.team().to_string(), offer.name().to_string());
-        Self { list, team, provider, filter: Filter::default(), place }
+        Self { list, team, provider, filter: Filter::default(), position }
     }
 
-    /// Whether it is a place in this offer.
+    /// Whether it is a position in the list of this offer.
     pub(super) fn is_in(&self, offer: &Offer) -> bool {
         self.provider == offer.name().as_str() && self.team == offer.provider.team().as_str()
     }
 
-    pub(super) fn write(&self) -> String {
+    pub(super) fn encode(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_default();
         BASE64.encode_to_string(json)
     }
 
-    /// Reads a cursor for this list. None if it is not one.
-    pub(super) fn read(text: &str, list: List) -> Option<Self> {
-        if text.len() > LONGEST {
+    /// Decodes a cursor for this kind of list. Returns `None` if it is invalid.
+    pub(super) fn decode(text: &str, list: ListKind) -> Option<Self> {
+        if text.len() > MAX_LEN {
             return None;
         }
         let json = BASE64.decode_to_vec(text).ok()?;
@@ -103,35 +105,35 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_comes_back_as_it_was(team in ".*", provider in ".*", text in ".*", own in any::<bool>()) {
-            let filter = Filter { text: (!own).then(|| text.clone()), ..Filter::default() };
-            let place = if own { Place::At(text) } else { Place::After(text) };
-            let cursor = Cursor { list: List::Entries, team, provider, filter, place };
-            prop_assert_eq!(Cursor::read(&cursor.write(), List::Entries), Some(cursor.clone()));
-            prop_assert_eq!(Cursor::read(&cursor.write(), List::Templates), None);
+        fn round_trips(team in ".*", provider in ".*", text in ".*", is_provider_cursor in any::<bool>()) {
+            let filter = Filter { text: (!is_provider_cursor).then(|| text.clone()), ..Filter::default() };
+            let position = if is_provider_cursor { Position::At(text) } else { Position::After(text) };
+            let cursor = Cursor { list: ListKind::Entries, team, provider, filter, position };
+            prop_assert_eq!(Cursor::decode(&cursor.encode(), ListKind::Entries), Some(cursor.clone()));
+            prop_assert_eq!(Cursor::decode(&cursor.encode(), ListKind::Templates), None);
         }
 
         #[test]
-        fn anything_else_is_no_cursor(text in ".*", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert_eq!(Cursor::read(&text, List::Entries), None);
-            prop_assert_eq!(Cursor::read(&BASE64.encode_to_string(bytes), List::Entries), None);
+        fn rejects_arbitrary_text(text in ".*", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(Cursor::decode(&text, ListKind::Entries), None);
+            prop_assert_eq!(Cursor::decode(&BASE64.encode_to_string(bytes), ListKind::Entries), None);
         }
     }
 
     #[test]
-    fn a_damaged_cursor_is_no_cursor() {
+    fn rejects_a_damaged_cursor() {
         let cursor = Cursor {
-            list: List::Entries,
-            team: sole(),
+            list: ListKind::Entries,
+            team: default_team_name(),
             provider: "p".into(),
             filter: Filter::default(),
-            place: Place::After("x:y".into()),
+            position: Position::After("x:y".into()),
         };
-        let text = cursor.write();
+        let text = cursor.encode();
         for bad in
-            [&text[1..], &text[..text.len() - 1], "", "AAAA", &format!("{text}="), &"A".repeat(LONGEST + 1)]
+            [&text[1..], &text[..text.len() - 1], "", "AAAA", &format!("{text}="), &"A".repeat(MAX_LEN + 1)]
         {
-            assert_eq!(Cursor::read(bad, List::Entries), None, "{bad}");
+            assert_eq!(Cursor::decode(bad, ListKind::Entries), None, "{bad}");
         }
     }
 }

@@ -1,38 +1,39 @@
-//! Why a question has no answer.
+//! Errors of the gateway.
 
 use std::time::Duration;
 
 use crate::audit;
 use crate::catalog::Offer;
 use crate::name::ProviderName;
-use crate::policy::UsedUp;
+use crate::policy::QuotaExceeded;
 use crate::provider::CallError;
 use crate::uri::BadUri;
 
-/// Why a question has no answer.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nobody has it.
-    #[error("nothing is at `{uri}`")]
+    /// No provider has the resource.
+    #[error("no resource at `{uri}`")]
     NotFound {
-        /// What was asked for.
+        /// The requested URI.
         uri: String,
     },
-    /// Not a URI.
+    /// The text is not a URI.
     #[error(transparent)]
     BadUri(#[from] BadUri),
-    /// Not a cursor of ours, or one that its provider does not know any more.
-    #[error("the cursor is not valid; begin again without one")]
+    /// The cursor is not one of this server's, or its provider does not accept it any more.
+    #[error("invalid cursor: request the first page again, without a cursor")]
     BadCursor,
-    /// A cursor of a list that was filtered in another way.
+    /// The cursor belongs to a list with another filter.
     #[error(
-        "the cursor belongs to a list with another filter; go on with that one, or begin without a cursor"
+        "the cursor belongs to a list with another filter: send that filter, \
+         or request the first page without a cursor"
     )]
-    OtherFilter,
-    /// Nobody offers it.
+    FilterMismatch,
+    /// No provider offers the template.
     #[error("no provider offers the template `{template}`")]
     UnknownTemplate {
-        /// What was asked for.
+        /// The requested template.
         template: String,
     },
     /// The template has no such variable.
@@ -40,95 +41,95 @@ pub enum Error {
     UnknownVariable {
         /// The template.
         template: String,
-        /// What was asked for.
+        /// The requested variable.
         variable: String,
     },
-    /// A value of a template variable that no guest gets to see.
+    /// The URI contains a value for a template variable that may not be passed to a guest.
     #[error("`{uri}` is refused: {why}")]
     Refused {
-        /// What was asked for.
+        /// The requested URI.
         uri: String,
-        /// Which variable, and why.
+        /// The variable, and the reason.
         why: String,
     },
-    /// What the caller holds is still current.
-    #[error("`{uri}` is as the caller holds it")]
+    /// The caller's version is still current.
+    #[error("`{uri}` is not modified")]
     NotModified {
-        /// What was asked for.
+        /// The requested URI.
         uri: String,
-        /// What the caller holds.
+        /// The caller's version.
         version: Option<String>,
     },
-    /// The question makes no sense to the provider.
-    #[error("`{provider}` cannot make sense of it: {message}")]
+    /// The provider rejects the request as invalid.
+    #[error("`{provider}` rejects the request: {message}")]
     Invalid {
-        /// Who says so.
+        /// The provider.
         provider: ProviderName,
-        /// In its own words.
+        /// The provider's own message.
         message: String,
     },
-    /// The provider does not let this caller.
-    #[error("`{provider}` denies it: {message}")]
+    /// The provider denies access to this caller.
+    #[error("`{provider}` denies access: {message}")]
     Denied {
-        /// Who says so.
+        /// The provider.
         provider: ProviderName,
-        /// In its own words.
+        /// The provider's own message.
         message: String,
     },
-    /// Worth another try later.
-    #[error("`{provider}` cannot answer now: {message}")]
+    /// The provider cannot answer now; a later attempt may succeed.
+    #[error("`{provider}` is unavailable: {message}")]
     Unavailable {
-        /// Who says so.
+        /// The provider.
         provider: ProviderName,
-        /// In its own words.
+        /// The provider's own message.
         message: String,
     },
-    /// The provider could not.
+    /// The provider failed.
     #[error("`{provider}` failed: {message}")]
     Failed {
-        /// Who says so.
+        /// The provider.
         provider: ProviderName,
-        /// In its own words.
+        /// The provider's own message.
         message: String,
     },
-    /// The provider misbehaved.
+    /// The guest misbehaved.
     #[error("the provider `{provider}` failed: {fault}")]
     Fault {
-        /// Who.
+        /// The provider.
         provider: ProviderName,
-        /// What it did, in a sentence.
+        /// A description of the fault.
         fault: String,
     },
-    /// All its turns are taken.
-    #[error("`{provider}` is busy; try again in a moment")]
+    /// The provider's concurrency limit is reached, and so is the limit of its queue.
+    #[error("`{provider}` is busy: try again in a moment")]
     Busy {
-        /// Who.
+        /// The provider.
         provider: ProviderName,
     },
-    /// It only faulted lately, and is not asked for a while.
-    #[error("`{provider}` is set aside after many faults; try again in {} ms", retry.as_millis())]
-    SetAside {
-        /// Who.
+    /// The provider's circuit is open, because its last calls faulted.
+    #[error("the circuit of `{provider}` is open after faults: try again in {} ms", retry.as_millis())]
+    CircuitOpen {
+        /// The provider.
         provider: ProviderName,
-        /// When it is worth another try.
+        /// The time until the provider is called again.
         retry: Duration,
     },
-    /// The caller's team has used up what it may use.
+    /// A quota of a team is exceeded.
     #[error(transparent)]
-    UsedUp(#[from] UsedUp),
-    /// Nothing could be written down about it, and nothing is read that is not.
+    QuotaExceeded(#[from] QuotaExceeded),
+    /// The audit log is closed, and reads that cannot be recorded are rejected.
     #[error(transparent)]
-    Unaudited(#[from] audit::Closed),
+    AuditClosed(#[from] audit::LogClosed),
 }
 
 impl Error {
-    /// Whether something is wrong with who was asked, and not with the question.
-    pub fn is_trouble(&self) -> bool {
+    /// Whether the server or a provider is at fault, not the request.
+    pub fn is_server_failure(&self) -> bool {
         match self {
             Self::NotFound { .. }
             | Self::BadUri(_)
             | Self::BadCursor
-            | Self::OtherFilter
+            | Self::FilterMismatch
             | Self::UnknownTemplate { .. }
             | Self::UnknownVariable { .. }
             | Self::Refused { .. }
@@ -139,25 +140,25 @@ impl Error {
             | Self::Failed { .. }
             | Self::Fault { .. }
             | Self::Busy { .. }
-            | Self::SetAside { .. }
-            | Self::UsedUp(_)
-            | Self::Unaudited(_) => true,
+            | Self::CircuitOpen { .. }
+            | Self::QuotaExceeded(_)
+            | Self::AuditClosed(_) => true,
         }
     }
 
-    /// What the caller is told of it; if something is wrong with the provider, the log is, too.
-    pub(super) fn from_call(offer: &Offer, uri: &str, held: Option<&str>, error: CallError) -> Self {
+    /// Converts the error of a provider call. Failures of the provider are logged.
+    pub(super) fn from_call(offer: &Offer, uri: &str, known_version: Option<&str>, error: CallError) -> Self {
         let provider = offer.name().clone();
-        if let CallError::Busy | CallError::UsedUp(_) = error {
-            offer.provider.tell_turned_away(&error);
-        } else if error.outcome().is_trouble() {
-            let team = offer.provider.team().named();
-            tracing::warn!(team, %provider, %error, "a provider failed to answer");
+        if let CallError::Busy | CallError::QuotaExceeded(_) = error {
+            offer.provider.log_rejected_calls(&error);
+        } else if error.outcome().is_server_failure() {
+            let team = offer.provider.team().non_default();
+            tracing::warn!(team, %provider, %error, "provider call failed");
         }
         match error {
             CallError::NotFound => Self::NotFound { uri: uri.to_owned() },
             CallError::NotModified => {
-                Self::NotModified { uri: uri.to_owned(), version: held.map(ToOwned::to_owned) }
+                Self::NotModified { uri: uri.to_owned(), version: known_version.map(ToOwned::to_owned) }
             }
             CallError::Refused(why) => Self::Refused { uri: uri.to_owned(), why },
             CallError::Invalid(message) => Self::Invalid { provider, message },
@@ -166,8 +167,8 @@ impl Error {
             CallError::Failed(message) => Self::Failed { provider, message },
             CallError::Fault(fault) => Self::Fault { provider, fault: fault.to_string() },
             CallError::Busy => Self::Busy { provider },
-            CallError::SetAside(retry) => Self::SetAside { provider, retry },
-            CallError::UsedUp(used_up) => Self::UsedUp(used_up),
+            CallError::CircuitOpen(retry) => Self::CircuitOpen { provider, retry },
+            CallError::QuotaExceeded(used_up) => Self::QuotaExceeded(used_up),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Pages over many providers, in the order of their teams and names. What the catalog holds is data; only where a
-//! client walks beyond it is a provider asked, once a page, and one that does not answer is passed over.
+//! Pages of lists over many providers, ordered by team and provider name. The catalog holds the beginning of
+//! each provider's list. A provider is called only when a client pages beyond that: once per page without a
+//! filter. A provider that fails is skipped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::cursor::{Cursor, List, Place};
-use super::filter::Sieve;
+use super::cursor::{Cursor, ListKind, Position};
+use super::filter::CompiledFilter;
 use super::view::View;
 use super::{Error, Filter, Gateway};
 use crate::catalog::{Catalog, Offer};
@@ -13,54 +14,54 @@ use crate::policy::Permit;
 use crate::provider::{CallError, ListQuery};
 use crate::resource::{Call, Entry, Freshness, Page, Template};
 
-/// A page that is being filled.
-struct Filling<'s, T> {
+/// A page under construction.
+struct PageBuilder<'s, T> {
     items: Vec<T>,
     size: usize,
-    sieve: &'s Sieve,
+    filter: &'s CompiledFilter,
     freshness: Freshness,
-    /// Bytes of what was looked at and not taken.
-    effort: usize,
-    /// How often a provider was asked for more, and how long that took.
-    asked: u32,
+    /// Bytes of the items that were checked and did not pass the filter.
+    skipped_bytes: usize,
+    /// Number of calls to providers for this page, and the time that they took.
+    calls: u32,
     waited: Duration,
-    last: Option<Cursor>,
+    next: Option<Cursor>,
 }
 
-/// Where a provider is asked for more.
+/// Where to continue a list by calling its provider.
 #[derive(Debug, PartialEq, Eq)]
-struct Rest {
-    /// Its own cursor; none for the beginning.
+struct Continuation {
+    /// The provider's own cursor; none for the first page.
     cursor: Option<String>,
-    /// Whether it is told what is wanted.
-    hinted: bool,
+    /// Whether the provider receives the filter as a hint.
+    with_hints: bool,
 }
 
-/// When one page has waited for providers as long as this, it ends before the next that would have to be asked:
-/// each slow provider costs one page, however many there are.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// As often are providers asked for one page of what a filter takes.
-const CALLS: u32 = 16;
-/// Bytes that one page looks at in vain before it ends, which may be empty then.
-const EFFORT: usize = 4 << 20;
+/// Once a page has waited this long for providers, it ends before the next call. Each slow provider then
+/// costs one page, however many there are.
+const MAX_PROVIDER_WAIT: Duration = Duration::from_secs(1);
+/// Maximum number of provider calls for one page of a filtered list.
+const MAX_PROVIDER_CALLS: u32 = 16;
+/// Bytes of items that one page may check without a match before it ends, possibly empty.
+const MAX_SKIPPED_BYTES: usize = 4 << 20;
 
-impl<T> Filling<'_, T> {
+impl<T> PageBuilder<'_, T> {
     fn is_full(&self) -> bool {
         self.items.len() >= self.size
     }
 
-    fn is_tired(&self) -> bool {
-        self.effort > EFFORT
+    fn has_scanned_enough(&self) -> bool {
+        self.skipped_bytes > MAX_SKIPPED_BYTES
     }
 
-    fn may_ask(&self) -> bool {
-        let often = !self.sieve.is_open() && self.asked >= CALLS;
-        !self.is_full() && !self.is_tired() && !often && self.waited <= PATIENCE
+    fn may_call_provider(&self) -> bool {
+        let too_many = !self.filter.is_empty() && self.calls >= MAX_PROVIDER_CALLS;
+        !self.is_full() && !self.has_scanned_enough() && !too_many && self.waited <= MAX_PROVIDER_WAIT
     }
 }
 
 impl Gateway {
-    /// A page of the entries that a filter takes.
+    /// Returns a page of the entries that pass the filter.
     pub async fn list(
         &self,
         call: &Arc<Call>,
@@ -68,74 +69,78 @@ impl Gateway {
         filter: &Filter,
     ) -> Result<Page<Arc<Entry>>, Error> {
         let view = self.view(call.caller.as_ref());
-        let (from, sieve) = start(cursor, List::Entries, filter)?;
+        let (from, filter) = decode_cursor(cursor, ListKind::Entries, filter)?;
         let offers = view.offers_from(from.as_ref())?;
-        Self::refresh(&view);
+        Self::refresh_stale_lists(&view);
         let mut page =
-            filling(self.config.page_size.resources, &sieve, view.freshness(Catalog::entries_freshness));
-        for offer in offers.filter(|offer| sieve.takes_from(offer)) {
-            let place = from.as_ref().filter(|from| from.is_in(offer));
-            let place = place.map(|from| &from.place);
-            let Some(rest) = page.hold(&view, offer, place) else {
-                return Ok(page.end());
+            new_page(self.config.page_size.resources, &filter, view.freshness(Catalog::entries_freshness));
+        for offer in offers.filter(|offer| filter.allows_provider(offer)) {
+            let position = from.as_ref().filter(|from| from.is_in(offer));
+            let position = position.map(|from| &from.position);
+            let Some(rest) = page.add_from_catalog(&view, offer, position) else {
+                return Ok(page.finish());
             };
-            let clients = place.is_some_and(Place::is_own);
+            let from_client = position.is_some_and(Position::is_provider_cursor);
             if let Some(rest) = rest
-                && self.ask_on(&mut page, call, (&view, offer), rest, clients).await?
+                && self.extend_from_provider(&mut page, call, (&view, offer), rest, from_client).await?
             {
-                return Ok(page.end());
+                return Ok(page.finish());
             }
         }
-        page.last = None;
-        Ok(page.end())
+        page.next = None;
+        Ok(page.finish())
     }
 
-    /// Asks a provider for what the catalog does not hold of its list: once for a page of everything, and until
-    /// the page is full for one of what a filter takes. Says whether the page ends here.
-    async fn ask_on(
+    /// Calls a provider for entries beyond those in the catalog: once for a page of an unfiltered list, and
+    /// until the page is full for a page of a filtered one. Returns whether the page ends here.
+    async fn extend_from_provider(
         &self,
-        page: &mut Filling<'_, Arc<Entry>>,
+        page: &mut PageBuilder<'_, Arc<Entry>>,
         call: &Arc<Call>,
         (view, offer): (&View, &Arc<Offer>),
-        mut rest: Rest,
-        mut clients: bool,
+        mut rest: Continuation,
+        mut from_client: bool,
     ) -> Result<bool, Error> {
         loop {
-            if !page.may_ask() {
-                page.last = Some(rest.cursor(offer));
+            if !page.may_call_provider() {
+                page.next = Some(rest.cursor(offer));
                 return Ok(true);
             }
-            let began = Instant::now();
-            let answer = self.rest(call, offer, &rest, page).await;
-            page.waited += began.elapsed();
-            page.asked += 1;
-            match answer {
+            let started = Instant::now();
+            let result = self.fetch_page(call, offer, &rest, page).await;
+            page.waited += started.elapsed();
+            page.calls += 1;
+            match result {
                 Ok((entries, next, fresh)) => {
                     page.freshness.ttl = page.freshness.ttl.min(fresh.ttl);
-                    page.take(view, offer, &entries);
-                    let next = next.map(|cursor| Rest { cursor: Some(cursor), hinted: rest.hinted });
+                    page.add_fetched(view, offer, &entries);
+                    let with_hints = rest.with_hints;
+                    let next = next.map(|cursor| Continuation { cursor: Some(cursor), with_hints });
                     let Some(next) = next.filter(|next| *next != rest) else { return Ok(false) };
-                    if page.sieve.is_open() {
-                        page.last = Some(next.cursor(offer));
+                    if page.filter.is_empty() {
+                        page.next = Some(next.cursor(offer));
                         return Ok(true);
                     }
-                    (rest, clients) = (next, false);
+                    (rest, from_client) = (next, false);
                 }
-                // The cursor came from the client, and its provider does not know it.
-                Err(CallError::Invalid(_)) if clients && !gave(offer, &rest) => return Err(Error::BadCursor),
+                // The client sent this cursor, and the provider does not accept it.
+                Err(CallError::Invalid(_)) if from_client && !is_probed_cursor(offer, &rest) => {
+                    return Err(Error::BadCursor);
+                }
                 Err(error) => {
-                    let (team, provider) = (offer.provider.team().named(), offer.name());
-                    tracing::warn!(team, %provider, %error, "the rest of its list is left out of a page");
+                    let (team, provider) = (offer.provider.team().non_default(), offer.name());
+                    tracing::warn!(team, %provider, %error, "provider failed; rest of its list omitted");
                     page.freshness.ttl = Duration::ZERO;
-                    // What was passed over for a narrower list is better than nothing.
-                    let spare = rest.cursor.is_none() && !offer.is_personal();
-                    return Ok(spare && page.hold_from(view, offer, "").is_none());
+                    // The catalog's entries were skipped because the provider can filter its list itself. Use
+                    // them instead.
+                    let catalog_has_entries = rest.cursor.is_none() && !offer.is_personal();
+                    return Ok(catalog_has_entries && page.add_entries_after(view, offer, "").is_none());
                 }
             }
         }
     }
 
-    /// A page of the templates that a filter takes. The catalog holds all of them.
+    /// Returns a page of the templates that pass the filter. The catalog holds all of them.
     pub async fn templates(
         &self,
         call: &Arc<Call>,
@@ -143,231 +148,245 @@ impl Gateway {
         filter: &Filter,
     ) -> Result<Page<Arc<Template>>, Error> {
         let view = self.view(call.caller.as_ref());
-        let (from, sieve) = start(cursor, List::Templates, filter)?;
+        let (from, filter) = decode_cursor(cursor, ListKind::Templates, filter)?;
         let offers = view.offers_from(from.as_ref())?;
-        Self::refresh(&view);
+        Self::refresh_stale_lists(&view);
         let mut page =
-            filling(self.config.page_size.templates, &sieve, view.freshness(Catalog::templates_freshness));
-        for offer in offers.filter(|offer| sieve.takes_from(offer)) {
+            new_page(self.config.page_size.templates, &filter, view.freshness(Catalog::templates_freshness));
+        for offer in offers.filter(|offer| filter.allows_provider(offer)) {
             let after = from.as_ref().filter(|from| from.is_in(offer));
-            let mut after = after.map_or("", |from| text_of(&from.place));
-            let mut bill = Bill { offer, bytes: 0 };
-            for (place, template) in offer.templates.iter().enumerate() {
-                let text = template.pattern.as_str();
-                let is_kept = view
+            let mut after = after.map_or("", |from| position_text(&from.position));
+            let mut cost = CostGuard { offer, bytes: 0 };
+            for (position, template) in offer.templates.iter().enumerate() {
+                let text = template.uri_template.as_str();
+                let is_owned = view
                     .template(text)
-                    .is_some_and(|(keeper, kept)| Arc::ptr_eq(keeper, offer) && kept == place);
-                if !is_kept || text <= after {
+                    .is_some_and(|(owner, owned)| Arc::ptr_eq(owner, offer) && owned == position);
+                if !is_owned || text <= after {
                     continue;
                 }
-                let is_wanted = sieve.takes_template(template);
-                if is_wanted && page.is_full() || page.is_tired() {
-                    page.stop(List::Templates, offer, after);
-                    return Ok(page.end());
+                let is_match = filter.matches_template(template);
+                if is_match && page.is_full() || page.has_scanned_enough() {
+                    page.end_after(ListKind::Templates, offer, after);
+                    return Ok(page.finish());
                 }
                 after = text;
-                match is_wanted {
+                match is_match {
                     true => {
-                        bill.bytes += of_template(template);
+                        cost.bytes += template_size(template);
                         page.items.push(template.clone());
                     }
-                    false => page.effort += of_template(template),
+                    false => page.skipped_bytes += template_size(template),
                 }
             }
         }
-        page.last = None;
-        Ok(page.end())
+        page.next = None;
+        Ok(page.finish())
     }
 
-    /// A part of what the catalog does not hold of a list, as this caller may see it.
-    async fn rest<T>(
+    /// Fetches a part of the list that the catalog does not hold, as this caller may see it.
+    async fn fetch_page<T>(
         &self,
         call: &Arc<Call>,
         offer: &Offer,
-        from: &Rest,
-        page: &Filling<'_, T>,
+        from: &Continuation,
+        page: &PageBuilder<'_, T>,
     ) -> Result<(Vec<Arc<Entry>>, Option<String>, Freshness), CallError> {
-        let Ok(permit) = Permit::ask(call, offer.provider.team()) else {
+        let Ok(permit) = Permit::for_team(call, offer.provider.team()) else {
             return Err(CallError::NotFound);
         };
-        let most = offer.provider.grant().limits.page;
-        let limit = u32::try_from(page.size - page.items.len()).unwrap_or(most).min(most);
+        let max = offer.provider.grant().limits.page_entries;
+        let limit = u32::try_from(page.size - page.items.len()).unwrap_or(max).min(max);
         let query = ListQuery { cursor: from.cursor.clone(), limit, ..ListQuery::default() };
-        let query = if from.hinted { page.sieve.hint(query) } else { query };
+        let query = if from.with_hints { page.filter.add_hints(query) } else { query };
         let listed = offer.provider.list(permit, query).await?;
-        for note in &listed.left_out {
-            tracing::warn!(team = offer.provider.team().named(), provider = %offer.name(), note, "left out of a list");
+        for note in &listed.omitted {
+            let (team, provider) = (offer.provider.team().non_default(), offer.name());
+            tracing::warn!(team, %provider, note, "items omitted from a list");
         }
         let entries = listed.items.into_iter().map(Arc::new).collect();
         Ok((entries, listed.next, listed.freshness.unwrap_or(Freshness::UNKNOWN)))
     }
 }
 
-/// A page of at most so many items, with nothing on it yet.
-fn filling<T>(size: u32, sieve: &Sieve, freshness: Freshness) -> Filling<'_, T> {
+/// Creates an empty page with this maximum size.
+fn new_page<T>(size: u32, filter: &CompiledFilter, freshness: Freshness) -> PageBuilder<'_, T> {
     let size = match size {
         0 => usize::MAX,
         size => size as usize,
     };
     let (items, waited) = (Vec::new(), Duration::ZERO);
-    Filling { items, size, sieve, freshness, effort: 0, asked: 0, waited, last: None }
+    PageBuilder { items, size, filter, freshness, skipped_bytes: 0, calls: 0, waited, next: None }
 }
 
-impl Filling<'_, Arc<Entry>> {
-    /// Takes what the catalog holds of an offer, from this place in it. None if that was more than the page
-    /// takes; else what is left to ask the provider for. Of a personal list the catalog holds nothing: its
-    /// entries there are what the host was shown. Of one that goes on, the provider itself finds what is wanted
-    /// sooner, if it can be told.
-    fn hold(&mut self, view: &View, offer: &Arc<Offer>, place: Option<&Place>) -> Option<Option<Rest>> {
-        let ask = |cursor: &String, hinted| Some(Some(Rest { cursor: Some(cursor.clone()), hinted }));
-        let hinted = self.sieve.has_hints();
-        match place {
-            Some(Place::At(own)) => ask(own, false),
-            Some(Place::Narrowed(own)) => ask(own, true),
-            Some(Place::After(after)) if !after.is_empty() && !offer.is_personal() => {
-                self.hold_from(view, offer, after)
+impl PageBuilder<'_, Arc<Entry>> {
+    /// Adds the entries of an offer that the catalog holds, from this position on. Returns `None` if the page
+    /// is full before their end; otherwise where to continue by calling the provider, if the list continues
+    /// there. A personal list is never taken from the catalog, whose entries are those that the provider
+    /// returned to the server itself. If a list is longer than what the catalog holds and the provider
+    /// understands the filter, the provider is called from the beginning of its list.
+    fn add_from_catalog(
+        &mut self,
+        view: &View,
+        offer: &Arc<Offer>,
+        position: Option<&Position>,
+    ) -> Option<Option<Continuation>> {
+        let at = |cursor: &String, with_hints| {
+            Some(Some(Continuation { cursor: Some(cursor.clone()), with_hints }))
+        };
+        let with_hints = self.filter.has_hints();
+        match position {
+            Some(Position::At(own)) => at(own, false),
+            Some(Position::AtHinted(own)) => at(own, true),
+            Some(Position::After(after)) if !after.is_empty() && !offer.is_personal() => {
+                self.add_entries_after(view, offer, after)
             }
-            _ if offer.is_personal() || (hinted && offer.rest.is_some()) => {
-                Some(Some(Rest { cursor: None, hinted }))
+            _ if offer.is_personal() || (with_hints && offer.next_cursor.is_some()) => {
+                Some(Some(Continuation { cursor: None, with_hints }))
             }
-            _ => self.hold_from(view, offer, ""),
+            _ => self.add_entries_after(view, offer, ""),
         }
     }
 
-    fn hold_from<'a>(
+    fn add_entries_after<'a>(
         &mut self,
         view: &'a View,
         offer: &'a Arc<Offer>,
         mut after: &'a str,
-    ) -> Option<Option<Rest>> {
-        let mut bill = Bill { offer, bytes: 0 };
-        // From the beginning there is nothing to look for, in each of a thousand lists.
+    ) -> Option<Option<Continuation>> {
+        let mut cost = CostGuard { offer, bytes: 0 };
+        // The search is skipped for the first page, which can concern a thousand lists.
         let begin = match after {
             "" => 0,
             after => offer.entries.partition_point(|entry| entry.uri.as_str() <= after),
         };
-        let (is_undisputed, entries) = (view.is_undisputed(), &offer.entries[begin..]);
-        let shown = shown(view, offer, entries, is_undisputed);
-        for entry in shown {
-            let is_wanted = self.sieve.takes(entry);
-            if is_wanted && self.is_full() || self.is_tired() {
-                self.stop(List::Entries, offer, after);
+        let (has_no_collisions, entries) = (view.has_no_collisions(), &offer.entries[begin..]);
+        for entry in owned_entries(view, offer, entries, has_no_collisions) {
+            let is_match = self.filter.matches(entry);
+            if is_match && self.is_full() || self.has_scanned_enough() {
+                self.end_after(ListKind::Entries, offer, after);
                 return None;
             }
             after = entry.uri.as_str();
-            match is_wanted {
+            match is_match {
                 true => {
-                    bill.bytes += of_entry(entry);
+                    cost.bytes += entry_size(entry);
                     self.items.push(entry.clone());
                 }
-                false => self.effort += of_entry(entry),
+                false => self.skipped_bytes += entry_size(entry),
             }
         }
-        Some(offer.rest.clone().map(|cursor| Rest { cursor: Some(cursor), hinted: false }))
+        Some(offer.next_cursor.clone().map(|cursor| Continuation { cursor: Some(cursor), with_hints: false }))
     }
 
-    fn take(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
-        let mut bill = Bill { offer, bytes: 0 };
-        for entry in shown(view, offer, entries, false) {
-            match self.sieve.takes(entry) {
+    fn add_fetched(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
+        let mut cost = CostGuard { offer, bytes: 0 };
+        for entry in owned_entries(view, offer, entries, false) {
+            match self.filter.matches(entry) {
                 true => {
-                    bill.bytes += of_entry(entry);
+                    cost.bytes += entry_size(entry);
                     self.items.push(entry.clone());
                 }
-                false => self.effort += of_entry(entry),
+                false => self.skipped_bytes += entry_size(entry),
             }
         }
     }
 }
 
-/// What of a page comes from one provider. It is charged when this is dropped.
-struct Bill<'a> {
+/// Counts the bytes of one provider on a page, and charges them when it is dropped.
+struct CostGuard<'a> {
     offer: &'a Offer,
     bytes: usize,
 }
 
-impl Drop for Bill<'_> {
+impl Drop for CostGuard<'_> {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.offer.provider.gave(self.bytes);
+            self.offer.provider.charge_bytes(self.bytes);
         }
     }
 }
 
-fn of_entry(entry: &Entry) -> usize {
-    weight(entry.uri.as_str(), [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()])
+fn entry_size(entry: &Entry) -> usize {
+    checked_size(entry.uri.as_str(), [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()])
 }
 
-fn of_template(template: &Template) -> usize {
-    let Template { pattern, name, title, description, .. } = template;
-    weight(pattern.as_str(), [Some(name), title.as_ref(), description.as_ref()])
+fn template_size(template: &Template) -> usize {
+    let Template { uri_template, name, title, description, .. } = template;
+    checked_size(uri_template.as_str(), [Some(name), title.as_ref(), description.as_ref()])
 }
 
-/// About as much as has to be looked at to refuse something.
-fn weight(uri: &str, texts: [Option<&String>; 3]) -> usize {
+/// Approximate number of bytes that the filter has to check for an item.
+fn checked_size(uri: &str, texts: [Option<&String>; 3]) -> usize {
     64 + uri.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
 }
 
-impl Rest {
+impl Continuation {
     fn cursor(self, offer: &Offer) -> Cursor {
-        let place = match (self.cursor, self.hinted) {
-            (None, _) => Place::After(String::new()),
-            (Some(own), false) => Place::At(own),
-            (Some(own), true) => Place::Narrowed(own),
+        let position = match (self.cursor, self.with_hints) {
+            (None, _) => Position::After(String::new()),
+            (Some(own), false) => Position::At(own),
+            (Some(own), true) => Position::AtHinted(own),
         };
-        Cursor::new(List::Entries, offer, place)
+        Cursor::new(ListKind::Entries, offer, position)
     }
 }
 
-impl<T> Filling<'_, T> {
-    /// The page ends behind this URI or template.
-    fn stop(&mut self, list: List, offer: &Offer, after: &str) {
-        self.last = Some(Cursor::new(list, offer, Place::After(after.to_owned())));
+impl<T> PageBuilder<'_, T> {
+    /// Ends the page after this URI or template.
+    fn end_after(&mut self, list: ListKind, offer: &Offer, after: &str) {
+        self.next = Some(Cursor::new(list, offer, Position::After(after.to_owned())));
     }
 
-    fn end(self) -> Page<T> {
-        let filter = || self.sieve.filter().clone();
-        let next = self.last.map(|last| Cursor { filter: filter(), ..last }.write());
+    fn finish(self) -> Page<T> {
+        let filter = || self.filter.filter().clone();
+        let next = self.next.map(|next| Cursor { filter: filter(), ..next }.encode());
         Page { items: self.items, next, freshness: self.freshness }
     }
 }
 
-/// Whether the provider gave this cursor itself when it was probed: what it refuses then is no fault of the client's.
-fn gave(offer: &Offer, own: &Rest) -> bool {
-    own.cursor.is_none() || (!own.hinted && offer.rest == own.cursor)
+/// Whether the provider returned this cursor when it was probed. If it rejects that cursor, the client is not
+/// at fault.
+fn is_probed_cursor(offer: &Offer, own: &Continuation) -> bool {
+    own.cursor.is_none() || (!own.with_hints && offer.next_cursor == own.cursor)
 }
 
-/// Where the page begins, and what it takes: the cursor goes on with its own filter.
-fn start(cursor: Option<&str>, list: List, filter: &Filter) -> Result<(Option<Cursor>, Sieve), Error> {
+/// Decodes the cursor, and prepares its filter: a list continues with the filter that it started with.
+fn decode_cursor(
+    cursor: Option<&str>,
+    list: ListKind,
+    filter: &Filter,
+) -> Result<(Option<Cursor>, CompiledFilter), Error> {
     let Some(text) = cursor else {
-        return Ok((None, Sieve::new(filter.clone())));
+        return Ok((None, CompiledFilter::new(filter.clone())));
     };
-    let cursor = Cursor::read(text, list).ok_or(Error::BadCursor)?;
-    if !filter.is_open() && *filter != cursor.filter {
-        return Err(Error::OtherFilter);
+    let cursor = Cursor::decode(text, list).ok_or(Error::BadCursor)?;
+    if !filter.is_empty() && *filter != cursor.filter {
+        return Err(Error::FilterMismatch);
     }
-    let sieve = Sieve::new(cursor.filter.clone());
-    Ok((Some(cursor), sieve))
+    let filter = CompiledFilter::new(cursor.filter.clone());
+    Ok((Some(cursor), filter))
 }
 
-fn text_of(place: &Place) -> &str {
-    let (Place::After(text) | Place::At(text) | Place::Narrowed(text)) = place;
+fn position_text(position: &Position) -> &str {
+    let (Position::After(text) | Position::At(text) | Position::AtHinted(text)) = position;
     text
 }
 
-/// The entries that this offer keeps; the first of those with the same URI. All of them, if that is known.
-fn shown<'a>(
+/// Returns the entries that this offer owns, without duplicate URIs. Without collisions in the catalogs, that
+/// is all of them.
+fn owned_entries<'a>(
     view: &'a View,
     offer: &'a Arc<Offer>,
     entries: &'a [Arc<Entry>],
-    all: bool,
+    has_no_collisions: bool,
 ) -> impl Iterator<Item = &'a Arc<Entry>> {
     entries.iter().enumerate().filter_map(move |(at, entry)| {
-        if all {
+        if has_no_collisions {
             return Some(entry);
         }
-        let is_kept = view.by_uri(entry.uri.as_str()).is_none_or(|keeper| Arc::ptr_eq(keeper, offer));
+        let is_owned = view.by_uri(entry.uri.as_str()).is_none_or(|owner| Arc::ptr_eq(owner, offer));
         let is_first = at == 0 || entries[at - 1].uri != entry.uri;
-        (is_kept && is_first).then_some(entry)
+        (is_owned && is_first).then_some(entry)
     })
 }

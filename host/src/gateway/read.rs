@@ -1,155 +1,165 @@
-//! A read: who owns the URI, may this caller, then one call. A not-found lets the next candidate try.
+//! Reads: find the providers that may own the URI, check that the caller may use them, and call them in order
+//! until one does not answer "not found".
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::audited::Trail;
-use super::cache::{Manner, Question};
-use super::view::Part;
+use super::audited::AuditContext;
+use super::cache::{CacheMode, CacheRequest};
+use super::view::TeamCatalog;
 use super::{Error, Gateway};
 use crate::catalog::{Catalog, Offer, Route};
-use crate::metrics::Kept;
+use crate::metrics::CacheResult;
 use crate::policy::Permit;
 use crate::provider::CallError;
-use crate::resource::{Call, Entry, Reading};
+use crate::resource::{Call, Entry, ReadResult};
 use crate::uri::Uri;
 
 impl Gateway {
-    pub(super) async fn find(
+    /// Reads a URI without recording it in the audit log.
+    pub(super) async fn read_unaudited(
         &self,
         call: &Arc<Call>,
         uri: &str,
-        held: Option<&str>,
-        trail: &mut Trail,
-    ) -> Result<Reading, Error> {
+        known_version: Option<&str>,
+        audit: &mut AuditContext,
+    ) -> Result<ReadResult, Error> {
         let uri = Uri::parse(uri)?;
         let view = self.view(call.caller.as_ref());
-        let mut refused = None;
-        for (part, route) in view.routes(&uri) {
+        let mut refusal = None;
+        for (team, route) in view.routes(&uri) {
             let offer = match route {
                 Route::Refused(why) => {
-                    refused = refused.or(Some(why));
+                    refusal = refusal.or(Some(why));
                     continue;
                 }
                 Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
-            trail.at(offer);
-            match part.ask((call, held), offer, route, &uri, trail).await {
-                Ok(reading) if held.is_some() && reading.version.as_deref() == held => {
-                    return Err(Error::from_call(offer, uri.as_str(), held, CallError::NotModified));
+            audit.set_provider(offer);
+            match team.read_from((call, known_version), offer, route, &uri, audit).await {
+                Ok(result) if known_version.is_some() && result.version.as_deref() == known_version => {
+                    return Err(Error::from_call(offer, uri.as_str(), known_version, CallError::NotModified));
                 }
-                Ok(reading) => {
-                    offer.provider.gave(reading.weight());
-                    let freshness = reading.freshness.merge(self.most());
-                    return Ok(Reading { freshness, ..reading });
+                Ok(result) => {
+                    offer.provider.charge_bytes(result.wire_size());
+                    let freshness = result.freshness.merge(self.max_freshness());
+                    return Ok(ReadResult { freshness, ..result });
                 }
                 Err(CallError::NotFound) => {}
-                Err(CallError::Refused(why)) => refused = refused.or(Some(why)),
-                Err(error) => return Err(Error::from_call(offer, uri.as_str(), held, error)),
+                Err(CallError::Refused(why)) => refusal = refusal.or(Some(why)),
+                Err(error) => return Err(Error::from_call(offer, uri.as_str(), known_version, error)),
             }
         }
         let uri = uri.to_string();
-        Err(match refused {
+        Err(match refusal {
             Some(why) => Error::Refused { uri, why },
             None => Error::NotFound { uri },
         })
     }
 
-    /// What the catalog holds of a URI that is listed.
-    pub fn entry(&self, call: &Arc<Call>, uri: &str) -> Option<Arc<Entry>> {
+    /// Returns the catalog's entry for a listed URI.
+    pub fn listed_entry(&self, call: &Arc<Call>, uri: &str) -> Option<Arc<Entry>> {
         let view = self.view(call.caller.as_ref());
         let offer = view.by_uri(uri)?;
-        Permit::ask(call, offer.provider.team()).ok()?;
+        Permit::for_team(call, offer.provider.team()).ok()?;
         let at = offer.entries.binary_search_by(|entry| entry.uri.as_str().cmp(uri)).ok()?;
         offer.entries.get(at).cloned()
     }
 
-    /// Whether anybody would be asked for this URI: what can be read can be watched.
-    pub async fn owns(&self, call: &Arc<Call>, uri: &str) -> bool {
+    /// Whether a provider can be called for this URI. Resources that can be read can be watched.
+    pub async fn is_readable(&self, call: &Arc<Call>, uri: &str) -> bool {
         let Ok(uri) = Uri::parse(uri) else {
             return false;
         };
         let view = self.view(call.caller.as_ref());
         for (_, route) in view.routes(&uri) {
-            let owned = match route {
+            let is_readable = match route {
                 Route::Listed(offer) | Route::Matched(offer, _) => {
-                    Permit::ask(call, offer.provider.team()).is_ok()
+                    Permit::for_team(call, offer.provider.team()).is_ok()
                 }
-                Route::Claimed(offer) => self.claims(call, offer, &uri).await.is_ok(),
+                Route::Claimed(offer) => self.check_claim(call, offer, &uri).await.is_ok(),
                 Route::Refused(_) => false,
             };
-            if owned {
+            if is_readable {
                 return true;
             }
         }
         false
     }
 
-    async fn claims(&self, call: &Arc<Call>, offer: &Offer, uri: &Uri) -> Result<(), CallError> {
-        let permit = Permit::ask(call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
-        offer.claimed(uri, offer.provider.match_uri(permit, uri).await?).map(|_| ())
+    async fn check_claim(&self, call: &Arc<Call>, offer: &Offer, uri: &Uri) -> Result<(), CallError> {
+        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
+        offer.claimed_match(uri, offer.provider.match_uri(permit, uri).await?).map(|_| ())
     }
 }
 
-impl Part {
-    /// Asks one provider, unless its answer is known.
-    async fn ask(
+impl TeamCatalog {
+    /// Reads from one provider, or from the cache.
+    async fn read_from(
         &self,
-        (call, held): (&Arc<Call>, Option<&str>),
+        (call, known_version): (&Arc<Call>, Option<&str>),
         offer: &Offer,
         route: Route<'_>,
         uri: &Uri,
-        trail: &mut Trail,
-    ) -> Result<Reading, CallError> {
-        let (Ok(permit), Some(caller)) = (Permit::ask(call, offer.provider.team()), &call.caller) else {
+        audit: &mut AuditContext,
+    ) -> Result<ReadResult, CallError> {
+        let (Ok(permit), Some(caller)) = (Permit::for_team(call, offer.provider.team()), &call.caller) else {
             return Err(CallError::NotFound);
         };
-        if let Err(used_up) = offer.provider.affords_bytes() {
-            trail.error = Some(used_up.outcome());
-            return Err(used_up);
+        if let Err(exceeded) = offer.provider.check_byte_quota() {
+            audit.error = Some(exceeded.outcome());
+            return Err(exceeded);
         }
-        let question = Question { revision: offer.provider.revision(), caller, uri };
-        let held_by_it = held.map(ToOwned::to_owned);
-        let asked = AtomicBool::new(false);
-        // Pinned: given by value, the call would be in the cache's future twice.
-        let answer = pin!(async {
-            asked.store(true, Ordering::Relaxed);
+        let request = CacheRequest { revision: offer.provider.revision(), caller, uri };
+        let owned_version = known_version.map(ToOwned::to_owned);
+        let called = AtomicBool::new(false);
+        // The future is pinned here: passed by value, it would be stored twice in the future of the cache.
+        let call_provider = pin!(async {
+            called.store(true, Ordering::Relaxed);
             let matched = match route {
                 Route::Listed(_) => offer.own_match(uri),
                 Route::Matched(_, matched) => matched,
-                _ => Some(offer.claimed(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
+                _ => Some(offer.claimed_match(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
             };
-            let reading = offer.provider.read(permit, uri, matched, held_by_it).await?;
-            its_own(&self.catalog, offer, uri, &reading)?;
-            Ok(reading)
+            let result = offer.provider.read(permit, uri, matched, owned_version).await?;
+            check_content_uris(&self.catalog, offer, uri, &result)?;
+            Ok(result)
         });
-        let answer = self.team.cache.answer(&question, manner(call, held), answer).await;
-        trail.cached = !asked.load(Ordering::Relaxed);
-        trail.error = answer.as_ref().err().map(CallError::outcome);
-        offer.provider.tally().answered(if trail.cached { Kept::Hit } else { Kept::Miss });
-        answer
+        let mode = cache_mode(call, known_version);
+        let result = self.state.cache.get_or_call(&request, mode, call_provider).await;
+        audit.cached = !called.load(Ordering::Relaxed);
+        audit.error = result.as_ref().err().map(CallError::outcome);
+        offer.provider.metrics().record_read(if audit.cached { CacheResult::Hit } else { CacheResult::Miss });
+        result
     }
 }
 
-/// A model takes a content for what its URI says: nobody answers in the name of another.
-fn its_own(catalog: &Catalog, offer: &Offer, asked: &Uri, reading: &Reading) -> Result<(), CallError> {
-    let mut contents = reading.contents.iter();
-    match contents.find(|content| !catalog.may_answer(offer.name(), asked, &content.uri)) {
+/// Checks the URIs of the contents. Models trust these URIs, so a provider may not return content under a URI
+/// of another provider.
+fn check_content_uris(
+    catalog: &Catalog,
+    offer: &Offer,
+    requested: &Uri,
+    result: &ReadResult,
+) -> Result<(), CallError> {
+    let mut contents = result.contents.iter();
+    match contents.find(|content| !catalog.may_return(offer.name(), requested, &content.uri)) {
         None => Ok(()),
         Some(content) => Err(CallError::Failed(format!(
-            "it gave a content as {}, which is neither below what was asked for nor one that it lists, matches or claims",
+            "it returned content for {}, which is neither below the requested URI nor a URI that it lists, \
+             matches or claims",
             offer.provider.grant().secrets.redact(content.uri.as_str())
         ))),
     }
 }
 
-/// What a request says for itself decides how far its answer is for others, too.
-fn manner(call: &Call, held: Option<&str>) -> Manner {
-    match held {
-        _ if !call.is_plain() => Manner::Apart,
-        _ if call.progress.is_some() => Manner::Alone,
-        Some(_) => Manner::Follow,
-        None => Manner::Lead,
+/// Derives from the request how far its response can be cached and shared.
+fn cache_mode(call: &Call, known_version: Option<&str>) -> CacheMode {
+    match known_version {
+        _ if !call.is_cacheable() => CacheMode::Bypass,
+        _ if call.progress.is_some() => CacheMode::CachedOnly,
+        Some(_) => CacheMode::Join,
+        None => CacheMode::JoinOrLead,
     }
 }

@@ -1,71 +1,71 @@
-//! What is counted of one team's folder: looks at it, and loads of what is in it.
+//! Metrics of one team's plugins folder: reconcile passes and component loads.
 
 use std::sync::Arc;
 
-use super::number::{Count, Times};
-use super::text::{Kind, Text};
+use super::text::{MetricKind, PrometheusText};
+use super::value::{Counter, Histogram};
 use crate::name::TeamName;
 
-/// How a component's load ended.
+/// How loading a component ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
+pub enum LoadOutcome {
     /// A new revision is served.
     Served,
-    /// It turned out to be known.
-    Same,
-    /// It was rejected.
+    /// The component is a revision that was loaded before.
+    Unchanged,
+    /// The component was rejected.
     Rejected,
-    /// It waits for its operator.
-    HeldBack,
+    /// The component waits for the operator's approval.
+    PendingApproval,
 }
 
-impl Load {
-    const ALL: [Self; 4] = [Self::Served, Self::Same, Self::Rejected, Self::HeldBack];
+impl LoadOutcome {
+    const ALL: [Self; 4] = [Self::Served, Self::Unchanged, Self::Rejected, Self::PendingApproval];
 
     fn word(self) -> &'static str {
         match self {
             Self::Served => "served",
-            Self::Same => "same",
+            Self::Unchanged => "unchanged",
             Self::Rejected => "rejected",
-            Self::HeldBack => "held-back",
+            Self::PendingApproval => "pending-approval",
         }
     }
 }
 
-/// What is counted of one team's folder.
+/// Metrics of one team's plugins folder.
 #[derive(Debug, Default)]
-pub struct Loads {
-    ended: [Count; Load::ALL.len()],
-    /// How long loads take.
-    pub times: Times,
-    /// Looks at the folder.
-    pub rounds: Count,
+pub struct LoadMetrics {
+    outcomes: [Counter; LoadOutcome::ALL.len()],
+    /// Duration of loads.
+    pub durations: Histogram,
+    /// Reconcile passes over the folder.
+    pub passes: Counter,
 }
 
-impl Loads {
-    /// A load ended.
-    pub fn ended(&self, load: Load) {
-        self.ended[load as usize].one();
+impl LoadMetrics {
+    /// Counts a load that ended.
+    pub fn record(&self, outcome: LoadOutcome) {
+        self.outcomes[outcome as usize].increment();
     }
 }
 
-pub(super) fn show(text: &mut Text, teams: &[(TeamName, Arc<Loads>)]) {
+pub(super) fn render(text: &mut PrometheusText, teams: &[(TeamName, Arc<LoadMetrics>)]) {
     let name = "larder_loads_total";
-    text.family(name, Kind::Counter, "Components that were loaded or tried, by what came of it.");
+    text.family(name, MetricKind::Counter, "Component loads, by outcome.");
     for (team, loads) in teams {
-        for load in Load::ALL {
-            let labels = [("team", team.as_str()), ("outcome", load.word())];
-            text.sample(name, &labels, loads.ended[load as usize].get());
+        for outcome in LoadOutcome::ALL {
+            let labels = [("team", team.as_str()), ("outcome", outcome.word())];
+            text.sample(name, &labels, loads.outcomes[outcome as usize].get());
         }
     }
     let name = "larder_load_seconds";
-    text.family(name, Kind::Histogram, "Time that a load takes: reading, compiling, probing.");
+    text.family(name, MetricKind::Histogram, "Duration of a component load: reading, compiling and probing.");
     for (team, loads) in teams {
-        text.times(name, &[("team", team.as_str())], &loads.times);
+        text.histogram(name, &[("team", team.as_str())], &loads.durations);
     }
-    let name = "larder_rounds_total";
-    text.family(name, Kind::Counter, "Looks at a plugins folder.");
+    let name = "larder_reconcile_passes_total";
+    text.family(name, MetricKind::Counter, "Reconcile passes over a plugins folder.");
     for (team, loads) in teams {
-        text.sample(name, &[("team", team.as_str())], loads.rounds.get());
+        text.sample(name, &[("team", team.as_str())], loads.passes.get());
     }
 }

@@ -1,16 +1,16 @@
-//! How a call or a read ended, in one word.
+//! The outcome of a call or a read.
 
 macro_rules! outcomes {
     ($($name:ident $word:literal $about:literal,)*) => {
-        /// How a call or a read ended.
+        /// The outcome of a call or a read.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Outcome { $(#[doc = $about] $name,)* }
 
         impl Outcome {
-            /// All of them.
+            /// All outcomes.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The word for it, in metrics and in the audit log.
+            /// The name of this outcome in metrics and in the audit log.
             pub fn word(self) -> &'static str {
                 match self { $(Self::$name => $word,)* }
             }
@@ -19,37 +19,37 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    Ok "ok" "With an answer.",
-    NotFound "not-found" "There is no such thing.",
-    NotModified "not-modified" "What the caller holds is current.",
-    Invalid "invalid" "The question makes no sense.",
-    Denied "denied" "The caller may not.",
-    Unavailable "unavailable" "Not now.",
-    Failed "failed" "The provider could not.",
-    Busy "busy" "No turn was free in time.",
-    SetAside "set-aside" "The provider only faulted lately, and was not asked.",
-    Cancelled "cancelled" "Nobody waits for the answer any more.",
-    Cpu "cpu" "The guest used up its time on the processor.",
-    Deadline "deadline" "The guest gave no answer in time.",
-    Memory "memory" "The guest needs more memory than it may have.",
-    Stack "stack" "The guest recursed too deep.",
-    ResultSize "result-size" "The guest's answer is too large.",
-    Exit "exit" "The guest ended its own program.",
-    Contract "contract" "The guest's types are not the contract's.",
+    Ok "ok" "The call returned a response.",
+    NotFound "not-found" "The resource does not exist.",
+    NotModified "not-modified" "The version that the caller has is current.",
+    Invalid "invalid" "The request is invalid.",
+    Denied "denied" "The caller is not allowed to do this.",
+    Unavailable "unavailable" "The provider is temporarily unavailable.",
+    Failed "failed" "The provider failed to serve the request.",
+    Busy "busy" "No concurrency slot became free within the queue timeout.",
+    CircuitOpen "circuit-open" "The circuit is open after repeated faults, and the provider was not called.",
+    Cancelled "cancelled" "The caller no longer waits for the response.",
+    Cpu "cpu" "The guest exceeded its CPU time limit.",
+    Deadline "deadline" "The guest did not return within its timeout.",
+    Memory "memory" "The guest exceeded its memory limit.",
+    Stack "stack" "The guest overflowed its stack.",
+    ResultSize "result-size" "The guest's result exceeds the size limit.",
+    Exit "exit" "The guest called `exit`.",
+    Contract "contract" "The guest's types do not match the WIT contract.",
     Trap "trap" "The guest trapped.",
 }
 
 impl Outcome {
-    /// The place of its number.
+    /// Index of the counter of this outcome.
     pub(super) fn index(self) -> usize {
         self as usize
     }
 
-    /// How many there are.
+    /// Number of outcomes.
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    /// Whether it says that something is wrong with the provider, and not with the question.
-    pub fn is_trouble(self) -> bool {
+    /// Whether the provider is at fault, and not the request or the caller.
+    pub fn is_server_failure(self) -> bool {
         match self {
             Self::Ok
             | Self::NotFound
@@ -60,7 +60,7 @@ impl Outcome {
             Self::Unavailable
             | Self::Failed
             | Self::Busy
-            | Self::SetAside
+            | Self::CircuitOpen
             | Self::Cpu
             | Self::Deadline
             | Self::Memory

@@ -1,40 +1,41 @@
-//! What the system knows of this process, under the names that Prometheus's own libraries use.
+//! Process metrics from the operating system, under the names that the Prometheus client libraries use.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::text::{Kind, Text};
+use super::text::{MetricKind, PrometheusText};
 
-pub(super) fn show(text: &mut Text, started: SystemTime) {
+pub(super) fn render(text: &mut PrometheusText, started: SystemTime) {
     let name = "larder_build_info";
-    text.family(name, Kind::Gauge, "Always 1; the version is in the label.");
+    text.family(name, MetricKind::Gauge, "Always 1. The label has the version.");
     text.sample(name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    gauge(text, "process_start_time_seconds", "When the process began.", Some(since.as_secs_f64()));
-    if let Some(time) = time() {
+    let help = "Start time of the process, in seconds since the Unix epoch.";
+    gauge(text, "process_start_time_seconds", help, Some(since.as_secs_f64()));
+    if let Some(time) = cpu_time() {
         let name = "process_cpu_seconds_total";
-        text.family(name, Kind::Counter, "Time of this process on a processor, guests included.");
+        text.family(name, MetricKind::Counter, "CPU time of this process, including guests.");
         text.sample(name, &[], time.as_secs_f64());
     }
-    gauge(text, "process_resident_memory_bytes", "Memory of this process.", resident());
-    gauge(text, "process_open_fds", "Open descriptors of this process.", descriptors());
+    gauge(text, "process_resident_memory_bytes", "Resident memory of this process.", resident_memory());
+    gauge(text, "process_open_fds", "Open file descriptors of this process.", open_descriptors());
 }
 
-fn gauge(text: &mut Text, name: &str, help: &str, value: Option<f64>) {
+fn gauge(text: &mut PrometheusText, name: &str, help: &str, value: Option<f64>) {
     if let Some(value) = value {
-        text.family(name, Kind::Gauge, help);
+        text.family(name, MetricKind::Gauge, help);
         text.sample(name, &[], value);
     }
 }
 
-/// Where there is no such file, nothing is shown.
-fn resident() -> Option<f64> {
+/// Resident memory in bytes, or `None` on systems without `/proc`.
+fn resident_memory() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
     page_size().map(|size| (pages * size) as f64)
 }
 
-fn descriptors() -> Option<f64> {
-    // The one that looks is among them.
+fn open_descriptors() -> Option<f64> {
+    // The count includes the descriptor that reads this folder.
     std::fs::read_dir("/proc/self/fd").ok().map(|all| all.count().saturating_sub(1) as f64)
 }
 
@@ -48,26 +49,26 @@ fn page_size() -> Option<u64> {
     None
 }
 
-/// Time of this process on a processor.
+/// CPU time of this process.
 #[cfg(unix)]
-fn time() -> Option<Duration> {
+fn cpu_time() -> Option<Duration> {
     clock(rustix::time::ClockId::ProcessCPUTime)
 }
 
 #[cfg(not(unix))]
-fn time() -> Option<Duration> {
+fn cpu_time() -> Option<Duration> {
     None
 }
 
-/// Time of this thread on a processor, to be compared with a later one of the same thread.
+/// CPU time of the current thread. Only differences between two values of the same thread are meaningful.
 #[cfg(unix)]
-pub fn thread_time() -> Duration {
+pub fn thread_cpu_time() -> Duration {
     clock(rustix::time::ClockId::ThreadCPUTime).unwrap_or_default()
 }
 
-/// The nearest that there is here: as if nothing else ran meanwhile.
+/// Approximates the CPU time of the current thread by wall-clock time, as if the thread were never preempted.
 #[cfg(not(unix))]
-pub fn thread_time() -> Duration {
+pub fn thread_cpu_time() -> Duration {
     static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
     START.elapsed()
 }

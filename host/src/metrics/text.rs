@@ -1,40 +1,40 @@
-//! The text format of Prometheus, version 0.0.4.
+//! The Prometheus text exposition format, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
 
-use super::number::Times;
+use super::value::Histogram;
 
-/// What kind of number a family has.
+/// The type of a metric family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows.
+pub enum MetricKind {
+    /// A value that only increases.
     Counter,
-    /// Goes up and down.
+    /// A value that increases and decreases.
     Gauge,
-    /// Counts by size.
+    /// Counts of observations by bucket.
     Histogram,
 }
 
-/// The text, family by family.
+/// A metrics page, written family by family.
 #[derive(Debug, Default)]
-pub struct Text(String);
+pub struct PrometheusText(String);
 
-impl Text {
-    /// What the text is, for HTTP.
-    pub const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+impl PrometheusText {
+    /// Media type for the `Content-Type` header.
+    pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-    /// Begins a family; its samples follow at once.
-    pub fn family(&mut self, name: &str, kind: Kind, help: &str) {
+    /// Writes the header of a family. Its samples must follow before the next family.
+    pub fn family(&mut self, name: &str, kind: MetricKind, help: &str) {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
-        // Writing into a string cannot fail.
+        // Writing to a `String` cannot fail.
         _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// One number.
+    /// Writes one sample.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         self.0.push_str(name);
         for (at, (label, value)) in labels.iter().enumerate() {
@@ -44,21 +44,21 @@ impl Text {
         _ = writeln!(self.0, "{end} {value}");
     }
 
-    /// The numbers of a histogram.
-    pub fn times(&mut self, name: &str, labels: &[(&str, &str)], times: &Times) {
+    /// Writes the samples of a histogram: buckets, sum and count.
+    pub fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
         let bucket = format!("{name}_bucket");
         let mut count = 0;
-        for (bound, up_to) in times.cumulative() {
+        for (bound, up_to) in histogram.cumulative() {
             let bound = bound.map_or("+Inf".to_owned(), |bound| bound.to_string());
             let labels: Vec<_> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
             self.sample(&bucket, &labels, up_to);
             count = up_to;
         }
-        self.sample(&format!("{name}_sum"), labels, times.seconds());
+        self.sample(&format!("{name}_sum"), labels, histogram.sum_seconds());
         self.sample(&format!("{name}_count"), labels, count);
     }
 
-    /// The whole text.
+    /// Returns the whole page.
     pub fn into_string(self) -> String {
         self.0
     }
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_is_a_few_lines() {
-        let mut text = Text::default();
-        text.family("x_total", Kind::Counter, "What it is.");
+    fn writes_a_family() {
+        let mut text = PrometheusText::default();
+        text.family("x_total", MetricKind::Counter, "What it is.");
         text.sample("x_total", &[], 1);
         text.sample("x_total", &[("a", "q\"\\\n"), ("b", "")], 2.5);
         expect![[r#"

@@ -1,88 +1,92 @@
-//! How far the grants of a team may go, whoever wrote or approved them.
+//! Upper bounds for the grants of a team, including approved ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Access, Ask, Dir, Grant, HostRule, Secrets, granted};
+use super::{Access, Dir, Grant, GrantRequest, HostRule, Secrets, grant_lines};
 
-/// What a team's providers may have at most, and the secrets that they may be given.
+/// What a team's providers may be granted at most, and the secrets that they may receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ceiling {
-    /// None where the operator's grants are all that bounds them: without teams.
+    /// None without teams: then only the operator's grants bound the providers.
     pub bounds: Option<Bounds>,
-    /// With their texts.
+    /// The secrets with their values.
     pub secrets: Secrets,
 }
 
-/// What a team's providers may have. Empty is nothing.
+/// What a team's providers may be granted. Empty means nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bounds {
-    /// Folders, with all that is in them, by their real paths.
+    /// Folders with everything in them, by canonical path.
     pub dirs: Vec<Dir>,
-    /// Places for HTTP requests.
+    /// Rules for HTTP requests.
     pub hosts: Vec<HostRule>,
-    /// Variables.
+    /// Environment variables.
     pub env: BTreeSet<String>,
 }
 
-/// What is left of something, and the lines that were cut off.
+/// The part of a grant or grant request that the ceiling allows, and the lines that it denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut<T> {
+pub struct Capped<T> {
     /// What is below the ceiling.
-    pub left: T,
-    /// What is not.
-    pub off: BTreeSet<String>,
+    pub allowed: T,
+    /// What is above it, as lines.
+    pub denied: BTreeSet<String>,
 }
 
 impl Ceiling {
-    /// What an operator's grant is below this ceiling.
-    pub fn cut(&self, grant: &Grant) -> Cut<Grant> {
-        let (mut left, mut dirs) = (grant.clone(), Vec::new());
+    /// Restricts an operator's grant to this ceiling.
+    pub fn cap(&self, grant: &Grant) -> Capped<Grant> {
+        let (mut allowed, mut dirs) = (grant.clone(), Vec::new());
         if let Some(bounds) = &self.bounds {
-            left.dirs.retain(|dir| bounds.real_dir(dir).map(|dir| dirs.push(dir)).is_some());
-            left.hosts.retain(|rule| bounds.has_host(rule));
-            left.env.retain(|name, _| bounds.env.contains(name));
+            allowed.dirs.retain(|dir| bounds.canonical_dir(dir).map(|dir| dirs.push(dir)).is_some());
+            allowed.hosts.retain(|rule| bounds.has_host(rule));
+            allowed.env.retain(|name, _| bounds.env.contains(name));
         }
-        let kept = grant.secrets.iter().filter_map(|(name, _)| Some((name, self.secrets.get(name)?)));
-        left.secrets = kept.map(|(name, secret)| (name.clone(), secret.clone())).collect();
-        let off = &granted(grant) - &granted(&left);
+        let secrets = grant.secrets.iter().filter_map(|(name, _)| Some((name, self.secrets.get(name)?)));
+        allowed.secrets = secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect();
+        let denied = &grant_lines(grant) - &grant_lines(&allowed);
         if self.bounds.is_some() {
-            // What was looked at is what is opened: a link that takes its place later is not followed.
-            left.dirs = dirs;
+            // The canonical path that was checked is the one that is opened, so a symbolic link that replaces
+            // it later is not followed.
+            allowed.dirs = dirs;
         }
-        Cut { left, off }
+        Capped { allowed, denied }
     }
 
-    /// What an ask is below this ceiling, with the texts of the secrets that it names.
-    pub fn cut_ask(&self, ask: Ask) -> Cut<Ask> {
-        let all = ask.lines();
-        let mut left = ask;
+    /// Restricts a grant request to this ceiling, and adds the values of the secrets that it names.
+    pub fn cap_request(&self, request: GrantRequest) -> Capped<GrantRequest> {
+        let all = request.lines();
+        let mut allowed = request;
         if let Some(bounds) = &self.bounds {
-            // Each is a real path already: one that leads elsewhere by now is cut off here, or not opened.
-            left.dirs.retain(|dir| bounds.real_dir(dir).is_some());
-            left.hosts.retain(|rule| bounds.has_host(rule));
-            left.env.retain(|name, _| bounds.env.contains(name));
+            // These paths were canonical when they were read. One that leads elsewhere now is denied here or
+            // fails to open.
+            allowed.dirs.retain(|dir| bounds.canonical_dir(dir).is_some());
+            allowed.hosts.retain(|rule| bounds.has_host(rule));
+            allowed.env.retain(|name, _| bounds.env.contains(name));
         }
-        let named = std::mem::take(&mut left.secrets).into_keys();
+        let named = std::mem::take(&mut allowed.secrets).into_keys();
         let known = named.filter_map(|name| Some((self.secrets.get(&name)?.clone(), name)));
-        left.secrets = known.map(|(secret, name)| (name, Some(secret))).collect::<BTreeMap<_, _>>();
-        let off = &all - &left.lines();
-        Cut { left, off }
+        allowed.secrets = known.map(|(secret, name)| (name, Some(secret))).collect::<BTreeMap<_, _>>();
+        let denied = &all - &allowed.lines();
+        Capped { allowed, denied }
     }
 }
 
 impl Bounds {
-    /// A folder that may be had, by its real path: where a path leads, not what it is called, is what counts.
-    fn real_dir(&self, asked: &Dir) -> Option<Dir> {
-        let real = asked.host.canonicalize().ok()?;
+    /// Returns the folder with its canonical path, if the bounds allow it. The path that it leads to decides,
+    /// not its name.
+    fn canonical_dir(&self, requested: &Dir) -> Option<Dir> {
+        let real = requested.host.canonicalize().ok()?;
         let covers = |dir: &Dir| {
-            let may = dir.access == Access::Write || asked.access == Access::Read;
-            may && real.starts_with(&dir.host)
+            let access_fits = dir.access == Access::Write || requested.access == Access::Read;
+            access_fits && real.starts_with(&dir.host)
         };
-        self.dirs.iter().any(covers).then(|| Dir { host: real.clone(), is_real: true, ..asked.clone() })
+        let is_allowed = self.dirs.iter().any(covers);
+        is_allowed.then(|| Dir { host: real.clone(), is_canonical: true, ..requested.clone() })
     }
 
-    fn has_host(&self, asked: &HostRule) -> bool {
-        self.hosts.iter().any(|rule| rule.includes(asked))
+    fn has_host(&self, requested: &HostRule) -> bool {
+        self.hosts.iter().any(|rule| rule.includes(requested))
     }
 }
 
@@ -96,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_and_asks_are_cut_in_the_same_way() {
+    fn caps_grants_and_requests_in_the_same_way() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         for name in ["own/docs", "others"] {
@@ -107,7 +111,7 @@ mod tests {
             host: real.join(name),
             guest: format!("/{name}"),
             access,
-            is_real: false,
+            is_canonical: false,
         };
         let secrets: Secrets = [("ours", "hush"), ("other", "hush")]
             .map(|(name, text)| (name.to_owned(), Secret::new(text)))
@@ -128,10 +132,10 @@ mod tests {
             }),
             secrets: [("ours".to_owned(), Secret::new("hush"))].into_iter().collect(),
         };
-        let asked = ceiling.cut_ask(Ask::for_all_of(&grant));
-        let cut = ceiling.cut(&grant);
-        assert_eq!(asked.off, cut.off);
-        assert_eq!(asked.left.lines(), granted(&cut.left));
+        let request = ceiling.cap_request(GrantRequest::from_grant(&grant));
+        let capped = ceiling.cap(&grant);
+        assert_eq!(request.denied, capped.denied);
+        assert_eq!(request.allowed.lines(), grant_lines(&capped.allowed));
         let words = |lines: &BTreeSet<String>| -> Vec<String> {
             let path = format!("{}/", real.display());
             lines.iter().map(|line| line.replace(&path, "").replace(" as", "").replace('/', "-")).collect()
@@ -142,30 +146,30 @@ mod tests {
             "secret ours",
             "variable HOME",
         ];
-        assert_eq!(words(&granted(&cut.left)), expected);
-        assert_eq!(cut.off.len(), 6, "{:?}", cut.off);
+        assert_eq!(words(&grant_lines(&capped.allowed)), expected);
+        assert_eq!(capped.denied.len(), 6, "{:?}", capped.denied);
         let writes = Grant { dirs: vec![dir("own/docs", Access::Write)], ..Grant::default() };
-        assert!(ceiling.cut(&writes).left.dirs.is_empty());
+        assert!(ceiling.cap(&writes).allowed.dirs.is_empty());
         let through = real.join("own/again");
         std::os::unix::fs::symlink("docs", &through).unwrap();
         let linked = Dir { host: through, ..dir("own/docs", Access::Read) };
-        let left = ceiling.cut(&Grant { dirs: vec![linked], ..Grant::default() }).left.dirs;
+        let allowed = ceiling.cap(&Grant { dirs: vec![linked], ..Grant::default() }).allowed.dirs;
         assert_eq!(
-            left,
-            [Dir { is_real: true, ..dir("own/docs", Access::Read) }],
-            "what is looked at is opened"
+            allowed,
+            [Dir { is_canonical: true, ..dir("own/docs", Access::Read) }],
+            "the checked path is the one that is opened"
         );
     }
 
     #[test]
-    fn without_bounds_only_unknown_secrets_are_cut() {
-        let ask = Ask {
+    fn without_bounds_only_unknown_secrets_are_denied() {
+        let request = GrantRequest {
             hosts: vec![rule("a.example.com")],
             secrets: [("gone".to_owned(), None)].into(),
-            ..Ask::default()
+            ..GrantRequest::default()
         };
-        let cut = Ceiling::default().cut_ask(ask);
-        assert_eq!(cut.left.lines().len(), 1);
-        assert_eq!(cut.off.into_iter().collect::<Vec<_>>(), ["secret gone"]);
+        let capped = Ceiling::default().cap_request(request);
+        assert_eq!(capped.allowed.lines().len(), 1);
+        assert_eq!(capped.denied.into_iter().collect::<Vec<_>>(), ["secret gone"]);
     }
 }

@@ -1,25 +1,25 @@
-//! What one team may use up in all, whatever its providers may use up each.
+//! Limits of one team, summed over its providers.
 
 use std::time::Duration;
 
-/// What one team may use up. There is no "unlimited".
+/// Limits of one team. There is no "unlimited".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes of linear memory of all its guests together.
+    /// Bytes of linear memory of all its guests.
     pub memory: u64,
-    /// Time on processors in each second: more than a second of it is more than one processor.
+    /// CPU time in each second. More than a second means more than one processor.
     pub cpu: Duration,
     /// Calls that run at the same time.
     pub calls: u32,
     /// Requests in each second.
     pub requests: u32,
-    /// Bytes of answers in each second.
+    /// Bytes of responses in each second.
     pub bytes: u64,
     /// Providers in its folder.
     pub providers: u32,
-    /// Bytes of the largest component that it may bring, whatever the limits of a provider say.
+    /// Maximum size of its components in bytes; it also bounds the limit of each provider.
     pub component: u64,
-    /// Clients that listen at the same time.
+    /// Notification streams that are open at the same time.
     pub watchers: u32,
 }
 
@@ -27,7 +27,7 @@ impl Default for Quota {
     fn default() -> Self {
         Self {
             memory: 2 << 30,
-            cpu: half_of_all(),
+            cpu: half_of_all_processors(),
             calls: 64,
             requests: 500,
             bytes: 64 << 20,
@@ -38,8 +38,8 @@ impl Default for Quota {
     }
 }
 
-/// Half of the machine's processors: what is left is for the others, and for the host.
-fn half_of_all() -> Duration {
+/// Half of the machine's processors, so that other teams and the server have the rest.
+fn half_of_all_processors() -> Duration {
     let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     Duration::from_millis(500) * u32::try_from(processors).unwrap_or(u32::MAX)
 }

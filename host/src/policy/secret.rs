@@ -1,4 +1,4 @@
-//! Secrets: texts that are given to who is granted them, and shown to nobody else.
+//! Secrets: values that are passed to the providers that are granted them, and never shown.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -6,31 +6,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// What is shorter than this is not looked for in texts: it would be found where it does not stand.
-const SHORTEST: usize = 8;
-/// What stands in the place of one.
+/// Values and lines that are shorter than this are not redacted: they would match unrelated text.
+const MIN_LEN: usize = 8;
+/// The replacement for a secret.
 const REDACTED: &str = "[secret]";
 
-/// A text that must not be seen. Nothing that shows it is implemented for it.
+/// A value that must not be shown. It implements neither `Display` nor a `Debug` that shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Hides a text.
+    /// Wraps a value.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for who was granted it.
+    /// The value, for providers that were granted it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What would give it away: all of it, and each line of it.
+    /// The texts to redact: the whole value, and each of its lines.
     fn pieces(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.reveal().trim())
             .chain(self.reveal().lines().map(str::trim))
-            .filter(|piece| piece.len() >= SHORTEST)
+            .filter(|piece| piece.len() >= MIN_LEN)
     }
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Secrets by name. Clones are the same secrets.
+/// Secrets by name. Clones share the values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Secrets(Arc<BTreeMap<String, Secret>>);
 
@@ -56,46 +56,46 @@ impl Secrets {
         self.0.get(name)
     }
 
-    /// All of them.
+    /// All secrets with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Secret)> {
         self.0.iter()
     }
 
-    /// Where to cut a text so that none of them is cut in two: at this place or a little before. Behind that place there
-    /// have to be [`Self::longest`] bytes more, or the end of the text.
-    pub fn cut(&self, text: &[u8], at: usize) -> usize {
+    /// Returns where to split a text so that no secret is split: at this position or a little before it. The
+    /// text has to contain [`Self::longest_len`] bytes after this position, or its end.
+    pub fn safe_cut(&self, text: &[u8], at: usize) -> usize {
         let mut cut = at.min(text.len());
         let pieces: Vec<_> = self.0.values().flat_map(Secret::pieces).map(str::as_bytes).collect();
-        // One may begin in another.
-        while let Some(begin) = pieces.iter().filter_map(|piece| across(text, piece, cut)).min() {
+        // A secret may begin inside another.
+        while let Some(begin) = pieces.iter().filter_map(|piece| piece_start_across(text, piece, cut)).min() {
             cut = begin;
         }
         cut
     }
 
-    /// Bytes of the longest of them.
-    pub fn longest(&self) -> usize {
+    /// The length of the longest text to redact in bytes.
+    pub fn longest_len(&self) -> usize {
         self.0.values().flat_map(Secret::pieces).map(str::len).max().unwrap_or_default()
     }
 
-    /// A text in which none of them stands any more. This is against accidents, such as an error that quotes a
-    /// header: who wants to give a secret away can write it in other ways.
+    /// Replaces all secrets in a text. This protects against accidents, such as an error message that
+    /// contains a header, and not against a provider that encodes a secret on purpose.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut clean = Cow::Borrowed(text);
+        let mut redacted = Cow::Borrowed(text);
         let mut pieces: Vec<_> = self.0.values().flat_map(Secret::pieces).collect();
-        // Longest first: of one that begins with another, the end must not be left.
+        // The longest first: if a secret begins with another one, its end must not remain.
         pieces.sort_unstable_by_key(|piece| Reverse(piece.len()));
         for piece in pieces {
-            if clean.contains(piece) {
-                clean = Cow::Owned(clean.replace(piece, REDACTED));
+            if redacted.contains(piece) {
+                redacted = Cow::Owned(redacted.replace(piece, REDACTED));
             }
         }
-        clean
+        redacted
     }
 }
 
-/// Where a piece begins before this place and ends behind it.
-fn across(text: &[u8], piece: &[u8], cut: usize) -> Option<usize> {
+/// Returns where a piece begins that lies across this position.
+fn piece_start_across(text: &[u8], piece: &[u8], cut: usize) -> Option<usize> {
     let first = (cut + 1).saturating_sub(piece.len());
     (first..cut).find(|begin| text[*begin..].starts_with(piece))
 }
@@ -105,27 +105,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_goes_through_none() {
+    fn a_safe_cut_splits_no_secret() {
         let secrets: Secrets = [("a", "hush-hush-hush"), ("b", "the-hush-")]
             .map(|(name, text)| (name.to_owned(), Secret::new(text)))
             .into_iter()
             .collect();
-        assert_eq!((secrets.longest(), Secrets::default().longest()), (14, 0));
+        assert_eq!((secrets.longest_len(), Secrets::default().longest_len()), (14, 0));
         let text = b"say: the-hush-hush-hush, so";
         for (at, cut) in [(0, 0), (5, 5), (6, 5), (9, 5), (10, 5), (22, 5), (23, 23), (100, 27)] {
-            assert_eq!(secrets.cut(text, at), cut, "{at}");
+            assert_eq!(secrets.safe_cut(text, at), cut, "{at}");
         }
-        assert_eq!(Secrets::default().cut(text, 7), 7);
+        assert_eq!(Secrets::default().safe_cut(text, 7), 7);
     }
 
     #[test]
-    fn a_secret_does_not_show() {
+    fn debug_output_hides_secrets() {
         let secrets: Secrets = [("token".to_owned(), Secret::new("hush-hush-hush"))].into_iter().collect();
         assert_eq!(format!("{secrets:?}"), r#"Secrets({"token": Secret})"#);
     }
 
     #[test]
-    fn what_stands_in_a_text_is_taken_out() {
+    fn redacts_secrets_in_text() {
         let secrets: Secrets =
             [("a", "hush-hush-hush\n"), ("b", "short"), ("c", "first line\nsecond line\n")]
                 .map(|(name, text)| (name.to_owned(), Secret::new(text)))
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_that_begins_with_another_nothing_is_left() {
+    fn redacts_a_secret_that_begins_with_another() {
         for [short, long] in [["a", "b"], ["b", "a"]] {
             let secrets: Secrets = [(short, "hush-hush"), (long, "hush-hush-the-rest")]
                 .map(|(name, text)| (name.to_owned(), Secret::new(text)))

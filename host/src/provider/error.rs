@@ -1,52 +1,52 @@
-//! Why a call gave no answer.
+//! The errors of calls to a provider.
 
 use std::time::Duration;
 
-use crate::policy::UsedUp;
+use crate::policy::QuotaExceeded;
 use crate::sandbox::Fault;
 use crate::sandbox::bindings::larder::provider::provider_types::Error as WitError;
 
-/// Why a call gave no answer.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// There is no such thing.
+    /// The resource does not exist.
     #[error("not found")]
     NotFound,
-    /// The version that the caller holds is still the current one.
+    /// The version that the caller has is still current.
     #[error("not modified")]
     NotModified,
-    /// Values that no guest gets to see: which one, and why.
+    /// The template variables are invalid, so the guest was not called: which one, and why.
     #[error("{0}")]
     Refused(String),
-    /// The question makes no sense to the provider.
+    /// The provider considers the request invalid.
     #[error("{0}")]
     Invalid(String),
-    /// The provider does not let this caller.
+    /// The provider denies access to this caller.
     #[error("{0}")]
     Denied(String),
-    /// Worth another try later.
+    /// The provider is temporarily unable to respond; the call may be retried later.
     #[error("{0}")]
     Unavailable(String),
-    /// The provider could not.
+    /// The provider reported another failure.
     #[error("{0}")]
     Failed(String),
-    /// The provider misbehaved.
+    /// The guest misbehaved.
     #[error("{0}")]
     Fault(Fault),
-    /// All its turns are taken, and stayed so for too long; or as many as may wait for one already.
+    /// The concurrency limit is reached, and the call waited for too long or the queue is full.
     #[error("it is busy with other calls")]
     Busy,
-    /// Its team has used up what it may use.
+    /// The team of the provider has used up its quota.
     #[error(transparent)]
-    UsedUp(UsedUp),
-    /// It only faulted lately, and is left alone for so long.
-    #[error("it is set aside after many faults, and tried again in {} ms", _0.as_millis())]
-    SetAside(Duration),
+    QuotaExceeded(QuotaExceeded),
+    /// The circuit breaker is open after repeated faults; the provider is not called for this long.
+    #[error("its circuit breaker is open after repeated faults; it is tried again in {} ms", _0.as_millis())]
+    CircuitOpen(Duration),
 }
 
 impl From<WitError> for CallError {
     fn from(error: WitError) -> Self {
-        /// What a caller is told is one line of bounded length.
+        /// Bounds an error text and makes it a single line.
         fn line(text: String) -> String {
             text.chars().filter(|c| !c.is_control()).take(1_000).collect()
         }

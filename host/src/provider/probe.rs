@@ -1,157 +1,160 @@
-//! A new revision is asked what it is and what it offers before anybody is served from it.
+//! Probes a new revision before it is served: gets its description, its entries and its templates.
 
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 
-use super::convert::Left;
-use super::{CallError, ListQuery, Listed, Provider};
+use super::convert::Omissions;
+use super::{CallError, ListPage, ListQuery, Provider};
 use crate::policy::Permit;
 use crate::resource::{Entry, Freshness, Scope, Template};
 use crate::sandbox::{Fault, FaultKind, Rejection};
 
-/// Calls that a probe may make for one list before it takes what it has.
-const PAGES: usize = 64;
-/// As many of the longest calls may a whole probe take.
-const CALLS: u32 = 3;
-/// Characters of a claim that is none.
-const CLAIM: usize = 200;
+/// Maximum number of pages of one list that a probe requests after the first.
+const MAX_PAGES: usize = 64;
+/// Maximum duration of a probe, as a multiple of the maximum duration of one call.
+const MAX_CALL_TIMES: u32 = 3;
+/// Maximum number of characters of an invalid claim in a message.
+const MAX_CLAIM_TEXT: usize = 200;
 
-/// What a provider said of itself when it was asked.
+/// What a provider returned when it was probed.
 #[derive(Debug, Clone)]
-pub struct Probed {
-    /// Its name for people.
+pub struct ProbeResult {
+    /// Its display name.
     pub title: Option<String>,
     /// Its own version.
     pub version: Option<String>,
-    /// For the reader of the catalog.
+    /// Its summary, for the reader of the catalog.
     pub summary: Option<String>,
-    /// For the model.
+    /// Its instructions for models.
     pub instructions: Option<String>,
-    /// URI prefixes that are its own beyond what it lists.
+    /// URI prefixes of resources that it has in addition to those in its list.
     pub claims: Vec<String>,
-    /// The first entries of its list, in its order.
+    /// The first entries of its list, in the order of the list.
     pub entries: Vec<Entry>,
-    /// Where its list goes on beyond those.
-    pub rest: Option<String>,
+    /// The cursor of the first page that was not requested; none if `entries` is the whole list.
+    pub next_cursor: Option<String>,
     /// All its templates.
     pub templates: Vec<Template>,
     /// How long its list may be reused.
     pub freshness: Freshness,
-    /// When it was asked.
-    pub asked: Instant,
-    /// What was left out of its lists, and why.
-    pub left_out: Vec<String>,
+    /// When the probe started.
+    pub probed_at: Instant,
+    /// What was omitted from its lists or changed, and why.
+    pub omitted: Vec<String>,
 }
 
-/// Why a component did not become a provider.
+/// Why a component was not loaded as a provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The file could not be read.
     #[error("cannot read the file: {0}")]
     Unreadable(String),
-    /// The file's name is not a name.
+    /// The name of the file is not a valid provider name.
     #[error(transparent)]
     BadName(#[from] crate::name::BadName),
-    /// More than the limit for components.
-    #[error("it is {size} bytes; the limit for components is {limit} (`limits.component`)")]
+    /// The file exceeds the size limit.
+    #[error("it is {size} bytes; the limit for components is {limit} (`limits.component_size`)")]
     TooLarge {
         /// The size of the file.
         size: u64,
         /// The limit.
         limit: u64,
     },
-    /// More providers than the team may have.
-    #[error("the team may have {0} providers, and those before it by name are as many (`quota.providers`)")]
+    /// The team has the maximum number of providers already.
+    #[error("the team may have {0} providers, and that many come before it by name (`quota.providers`)")]
     TooMany(u32),
-    /// It is not what the sandbox takes.
+    /// The sandbox does not accept the component.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// What stands beside it is not what may stand there.
-    #[error("the `.toml` beside it has faults: {0}")]
-    Beside(String),
-    /// It cannot be told what its operator approved.
-    #[error("it cannot be told what was approved: {0}")]
+    /// The `NAME.toml` file beside the component is invalid.
+    #[error("the `.toml` file beside it is invalid: {0}")]
+    GrantRequestFile(String),
+    /// The approvals of the operator could not be read.
+    #[error("cannot read the approvals: {0}")]
     Approvals(String),
-    /// It did not answer what every provider is asked.
-    #[error("asked for {asked}, it gave no answer: {error}")]
+    /// A call of the probe failed.
+    #[error("cannot get {what}: {error}")]
     Probe {
-        /// Which question.
-        asked: &'static str,
-        /// What came instead.
+        /// What the call was for.
+        what: &'static str,
+        /// The error of the call.
         error: CallError,
     },
 }
 
 impl Provider {
-    /// Asks for the description, the first entries and all templates, in a time that is bounded as a whole.
-    pub async fn probe(&self) -> Result<Probed, LoadError> {
-        let limits = &self.terms.grant.limits;
-        let bound = (limits.queue + limits.wall) * CALLS;
+    /// Gets the description, the first entries and all templates. The total time is bounded.
+    pub async fn probe(&self) -> Result<ProbeResult, LoadError> {
+        let limits = &self.config.grant.limits;
+        let bound = (limits.queue_timeout + limits.timeout) * MAX_CALL_TIMES;
         let too_long = || LoadError::Probe {
-            asked: "all that it lists",
-            error: CallError::Unavailable(format!("it was not done within {bound:?}")),
+            what: "its lists",
+            error: CallError::Unavailable(format!("it took longer than {bound:?}")),
         };
-        tokio::time::timeout(bound, self.ask_everything()).await.unwrap_or_else(|_| Err(too_long()))
+        tokio::time::timeout(bound, self.probe_all()).await.unwrap_or_else(|_| Err(too_long()))
     }
 
-    async fn ask_everything(&self) -> Result<Probed, LoadError> {
-        let asked = Instant::now();
-        let failed = |asked| {
+    async fn probe_all(&self) -> Result<ProbeResult, LoadError> {
+        let probed_at = Instant::now();
+        let failed = |what| {
             move |error| match error {
                 CallError::Fault(Fault { kind: FaultKind::Contract(why), .. }) => {
                     Rejection::Mismatch(why).into()
                 }
-                error => LoadError::Probe { asked, error },
+                error => LoadError::Probe { what, error },
             }
         };
-        let about = self.describe(Permit::host()).await.map_err(failed("its description"))?;
+        let description = self.describe(Permit::for_host()).await.map_err(failed("its description"))?;
         let entries = self.first_entries().await.map_err(failed("its list"))?;
         let templates = self.all_templates().await.map_err(failed("its templates"))?;
-        let (claims, odd): (Vec<_>, Vec<_>) = about.claims.into_iter().partition(|claim| is_claim(claim));
-        let mut left = Left::new(&self.terms.grant.secrets);
-        for claim in odd {
-            let claim: String = left.clean(&claim).chars().take(CLAIM).collect();
-            left.out(format!("a claim that is no URI prefix with a scheme: {claim:?}"));
+        let (claims, invalid): (Vec<_>, Vec<_>) =
+            description.claims.into_iter().partition(|claim| is_claim(claim));
+        let mut omissions = Omissions::new(&self.config.grant.secrets);
+        for claim in invalid {
+            let claim: String = omissions.clean(&claim).chars().take(MAX_CLAIM_TEXT).collect();
+            omissions.add(format!("a claim that is not a URI prefix with a scheme: {claim:?}"));
         }
-        let left_out = [entries.left_out, templates.left_out, left.notes()].concat();
-        let unsaid = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
-        Ok(Probed {
-            title: about.title,
-            version: about.version,
-            summary: about.summary,
-            instructions: about.instructions,
+        let omitted = [entries.omitted, templates.omitted, omissions.summary()].concat();
+        let default_freshness = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
+        Ok(ProbeResult {
+            title: description.title,
+            version: description.version,
+            summary: description.summary,
+            instructions: description.instructions,
             claims,
             entries: entries.items,
-            rest: entries.next,
+            next_cursor: entries.next,
             templates: templates.items,
-            freshness: entries.freshness.unwrap_or(unsaid),
-            asked,
-            left_out,
+            freshness: entries.freshness.unwrap_or(default_freshness),
+            probed_at,
+            omitted,
         })
     }
 
-    async fn first_entries(&self) -> Result<Listed<Entry>, CallError> {
-        let held = self.terms.grant.limits.held;
-        gather(held, self.terms.grant.limits.result, |cursor, have| {
-            let limit = (held - have).min(self.terms.grant.limits.page);
-            Box::pin(self.list(Permit::host(), ListQuery { cursor, limit, ..ListQuery::default() }))
+    async fn first_entries(&self) -> Result<ListPage<Entry>, CallError> {
+        let max_entries = self.config.grant.limits.catalog_entries;
+        fetch_pages(max_entries, self.config.grant.limits.result, |cursor, have| {
+            let limit = (max_entries - have).min(self.config.grant.limits.page_entries);
+            Box::pin(self.list(Permit::for_host(), ListQuery { cursor, limit, ..ListQuery::default() }))
         })
         .await
     }
 
-    async fn all_templates(&self) -> Result<Listed<Template>, CallError> {
-        let held = self.terms.grant.limits.held;
-        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::host(), cursor)) };
-        let mut templates = gather(held, self.terms.grant.limits.result, page).await?;
+    async fn all_templates(&self) -> Result<ListPage<Template>, CallError> {
+        let max_entries = self.config.grant.limits.catalog_entries;
+        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::for_host(), cursor)) };
+        let mut templates = fetch_pages(max_entries, self.config.grant.limits.result, page).await?;
         if templates.next.take().is_some() {
-            templates.left_out.push(format!("templates beyond the first {held} (`limits.held`)"));
+            templates
+                .omitted
+                .push(format!("templates beyond the first {max_entries} (`limits.catalog_entries`)"));
         }
         Ok(templates)
     }
 }
 
-/// A claim is a prefix, so all it must have is a scheme.
+/// Whether a text is a valid claim. A claim is a URI prefix, so only its scheme is checked.
 fn is_claim(claim: &str) -> bool {
     claim.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -159,34 +162,34 @@ fn is_claim(claim: &str) -> bool {
     }) && claim.len() <= 1024
 }
 
-/// Page after page until enough is held, the list ends, or it turns out not to end.
-async fn gather<'a, T>(
+/// Requests pages until there are `enough` items, the list ends, or a limit is reached.
+async fn fetch_pages<'a, T>(
     enough: u32,
-    most_bytes: u64,
-    mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<Listed<T>, CallError>>,
-) -> Result<Listed<T>, CallError> {
+    max_bytes: u64,
+    mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<ListPage<T>, CallError>>,
+) -> Result<ListPage<T>, CallError> {
     let mut all = page(None, 0).await?;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let have = u32::try_from(all.items.len()).unwrap_or(u32::MAX);
         if all.next.is_none() || have >= enough {
             return Ok(all);
         }
         let more = page(all.next.clone(), have).await?;
         if more.next.is_some() && more.next == all.next {
-            all.left_out.push("the rest of a list whose cursor does not move".into());
+            all.omitted.push("the rest of a list whose cursor does not change".into());
             all.next = None;
             return Ok(all);
         }
         all.bytes += more.bytes;
-        if all.bytes > most_bytes {
-            all.left_out
-                .push(format!("the rest of a list that has more than {most_bytes} bytes (`limits.result`)"));
+        if all.bytes > max_bytes {
+            all.omitted
+                .push(format!("the rest of a list that has more than {max_bytes} bytes (`limits.result`)"));
             all.next = None;
             return Ok(all);
         }
         all.items.extend(more.items);
         all.next = more.next;
-        all.left_out.extend(more.left_out);
+        all.omitted.extend(more.omitted);
         all.freshness = match (all.freshness, more.freshness) {
             (Some(one), Some(other)) => Some(one.merge(other)),
             (one, other) => one.or(other),

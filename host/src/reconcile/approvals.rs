@@ -1,10 +1,12 @@
-//! What the operator approved beyond the grants, what is held back until then, and what the revisions import that
-//! were served last: three small files of ours.
-//! A file that cannot be read is an error, never "nothing is approved" nor "everything is".
+//! Approvals beyond the grants, pending approvals, and the imports of the revisions that were served last.
 //!
-//! Reconcile asks [`Approvals::missing`] before it loads a revision, and tells with [`Approvals::hold`] what it
-//! holds back; `larder approve`, another process, reads that and writes with [`Approvals::approve`]. What was served
-//! ([`Approvals::serve`]) is remembered, so that a restart is no way around being held back.
+//! Each is a small JSON file that only Larder writes. A file that cannot be read is an error; it never counts
+//! as "nothing is approved" or "everything is approved".
+//!
+//! The reconciler calls [`Approvals::unapproved`] before it loads a revision, and records what waits for
+//! approval with [`Approvals::set_pending`]. `larder approve`, another process, reads that and calls
+//! [`Approvals::approve`]. [`Approvals::record_served`] stores what was served, so that a restart does not
+//! bypass an approval.
 
 mod store;
 
@@ -15,21 +17,22 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use self::store::Store;
+use self::store::JsonStore;
 use crate::name::{Digest, ProviderName, TeamName};
 
 /// The approvals for one plugins folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approvals {
-    store: Store,
-    /// Two servers of one user have folders of their own, and providers of the same name in them.
+    store: JsonStore,
+    /// The canonical path of the folder. Two servers of one user share the state directory but have different
+    /// folders, which may hold providers of the same name.
     plugins: String,
 }
 
 /// Why approvals cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalsError {
-    /// Not what we wrote.
+    /// The file is not in the expected format.
     #[error("{} is damaged ({why}): move it away, then approve again", path.display())]
     Damaged {
         /// The file.
@@ -37,78 +40,79 @@ pub enum ApprovalsError {
         /// What is wrong with it.
         why: String,
     },
-    /// Others could approve.
-    #[error("{} can be written by others, who could approve: `chmod 700` it", .0.display())]
-    Open(PathBuf),
-    /// The system says no.
-    #[error("cannot use {}: {error}", path.display())]
-    System {
+    /// Other users can write the file or its folder, and could approve.
+    #[error("{} is writable by other users, who could approve: run `chmod 700` on it", .0.display())]
+    WritableByOthers(PathBuf),
+    /// An I/O error.
+    #[error("cannot access {}: {error}", path.display())]
+    Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
 }
 
-/// A revision that waits for the operator.
+/// A revision that waits for approval, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Held {
-    /// Whose it is.
+pub struct PendingApprovalRecord {
+    /// The name of the team.
     pub team: String,
-    /// The provider.
+    /// The name of the provider.
     pub provider: String,
     /// The component's digest.
     pub digest: String,
-    /// What it asks for and was not approved.
+    /// The grant request lines that are not approved.
     pub lines: BTreeSet<String>,
 }
 
-impl Held {
-    /// A revision of this provider that waits for these lines.
+impl PendingApprovalRecord {
+    /// Creates a record for a revision that waits for the approval of these lines.
     pub fn new(team: &TeamName, provider: &ProviderName, digest: Digest, lines: BTreeSet<String>) -> Self {
         Self { team: team.to_string(), provider: provider.to_string(), digest: digest.to_string(), lines }
     }
 }
 
-/// When, and by whom.
+/// When a line was approved, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Approved {
+struct Approval {
     at: String,
     by: String,
 }
 
-/// By folder, team, provider and line.
-type ByFolder = BTreeMap<String, BTreeMap<String, BTreeMap<String, BTreeMap<String, Approved>>>>;
-/// By folder.
-type HeldBack = BTreeMap<String, Vec<Held>>;
+/// Keys: folder, team, provider, grant request line.
+type ApprovalsByFolder = BTreeMap<String, BTreeMap<String, BTreeMap<String, BTreeMap<String, Approval>>>>;
+/// Key: folder.
+type PendingByFolder = BTreeMap<String, Vec<PendingApprovalRecord>>;
 
-/// By folder and team.
-type Served = BTreeMap<String, BTreeMap<String, Imports>>;
-/// By provider: those imports of the revision that was served last which would let it reach out.
+/// Keys: folder, team.
+type ServedByFolder = BTreeMap<String, BTreeMap<String, Imports>>;
+/// By provider, the imports of the last served revision that reach outside the sandbox.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// Providers of one team that are remembered. Names come and go with files.
-const REMEMBERED: usize = 10_000;
+/// Limit of providers that are remembered for one team, because names come and go with files.
+const MAX_REMEMBERED_PROVIDERS: usize = 10_000;
 
-const APPROVED: &str = "approvals.json";
-const HELD: &str = "held.json";
-const SERVED: &str = "served.json";
+const APPROVALS_FILE: &str = "approvals.json";
+const PENDING_FILE: &str = "held.json";
+const SERVED_FILE: &str = "served.json";
 
 impl Approvals {
-    /// Those in this directory for this plugins folder. Nothing is read or made yet.
+    /// Creates the store for this plugins folder in this state directory. Does not read or create anything
+    /// yet.
     pub fn new(state: &Path, plugins: &Path) -> Self {
-        let real = plugins.canonicalize().unwrap_or_else(|_| plugins.to_owned());
-        Self { store: Store::new(state), plugins: real.to_string_lossy().into_owned() }
+        let canonical = plugins.canonicalize().unwrap_or_else(|_| plugins.to_owned());
+        Self { store: JsonStore::new(state), plugins: canonical.to_string_lossy().into_owned() }
     }
 
-    /// The file to watch: an approval changes it.
+    /// Returns the path of the approvals file. It changes with each approval, so it is the file to watch.
     pub fn file(&self) -> PathBuf {
-        self.store.path(APPROVED)
+        self.store.path(APPROVALS_FILE)
     }
 
-    /// Of these lines, those that were not approved.
-    pub fn missing(
+    /// Returns those of these lines that are not approved.
+    pub fn unapproved(
         &self,
         team: &TeamName,
         provider: &ProviderName,
@@ -117,75 +121,75 @@ impl Approvals {
         if lines.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let all: ByFolder = self.store.read(APPROVED)?;
+        let all: ApprovalsByFolder = self.store.read(APPROVALS_FILE)?;
         let approved = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
         let approved = approved.and_then(|providers| providers.get(provider.as_str()));
-        let is_missing = |line: &&String| !approved.is_some_and(|approved| approved.contains_key(*line));
-        Ok(lines.iter().filter(is_missing).cloned().collect())
+        let is_unapproved = |line: &&String| !approved.is_some_and(|approved| approved.contains_key(*line));
+        Ok(lines.iter().filter(is_unapproved).cloned().collect())
     }
 
-    /// Approves exactly what was shown: it may have come to ask for more since.
-    pub fn approve(&self, held: &Held, by: &str) -> Result<(), ApprovalsError> {
+    /// Approves exactly the recorded lines. The provider may request more by now; that stays unapproved.
+    pub fn approve(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        self.store.change(APPROVED, |all: &mut ByFolder| {
+        self.store.change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
             let teams = all.entry(self.plugins.clone()).or_default();
-            let providers = teams.entry(held.team.clone()).or_default();
-            let lines = providers.entry(held.provider.clone()).or_default();
-            for line in &held.lines {
-                let approved = Approved { at: at.clone(), by: by.to_owned() };
-                lines.entry(line.clone()).or_insert(approved);
+            let providers = teams.entry(record.team.clone()).or_default();
+            let lines = providers.entry(record.provider.clone()).or_default();
+            for line in &record.lines {
+                let approval = Approval { at: at.clone(), by: by.to_owned() };
+                lines.entry(line.clone()).or_insert(approval);
             }
         })?;
-        self.store.change(HELD, |all: &mut HeldBack| {
-            all.entry(self.plugins.clone()).or_default().retain(|one| one != held);
+        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
+            all.entry(self.plugins.clone()).or_default().retain(|one| one != record);
         })
     }
 
-    /// What is held back now, all of it; what was held back before and is not any more is left out.
-    pub fn hold(&self, mut held: Vec<Held>) -> Result<(), ApprovalsError> {
-        held.sort();
-        if self.held()? == held {
+    /// Replaces the pending approvals of this folder.
+    pub fn set_pending(&self, mut pending: Vec<PendingApprovalRecord>) -> Result<(), ApprovalsError> {
+        pending.sort();
+        if self.pending()? == pending {
             return Ok(());
         }
-        self.store.change(HELD, |all: &mut HeldBack| {
-            all.insert(self.plugins.clone(), held);
+        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
+            all.insert(self.plugins.clone(), pending);
         })
     }
 
-    /// What these providers import is what was served last. Of those that are not named, what is known stays.
-    pub fn serve(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
-        let all: Served = self.store.read(SERVED)?;
+    /// Records the imports of the providers that are served. Records of other providers stay.
+    pub fn record_served(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
+        let all: ServedByFolder = self.store.read(SERVED_FILE)?;
         let known = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
         if imports.iter().all(|(provider, lines)| known.and_then(|known| known.get(provider)) == Some(lines))
         {
             return Ok(());
         }
-        self.store.change(SERVED, |all: &mut Served| {
+        self.store.change(SERVED_FILE, |all: &mut ServedByFolder| {
             let known = all.entry(self.plugins.clone()).or_default().entry(team.to_string()).or_default();
             known.extend(imports.clone());
-            let mut room = REMEMBERED.saturating_sub(imports.len());
+            let mut remaining = MAX_REMEMBERED_PROVIDERS.saturating_sub(imports.len());
             known.retain(|provider, _| {
-                let stays = imports.contains_key(provider) || room > 0;
-                room = room.saturating_sub(usize::from(!imports.contains_key(provider)));
+                let stays = imports.contains_key(provider) || remaining > 0;
+                remaining = remaining.saturating_sub(usize::from(!imports.contains_key(provider)));
                 stays
             });
         })
     }
 
-    /// What the revision imported that was served last; none if none ever was.
-    pub fn served(
+    /// Returns the imports of the revision that was served last, or `None` if the provider was never served.
+    pub fn last_served(
         &self,
         team: &TeamName,
         provider: &ProviderName,
     ) -> Result<Option<BTreeSet<String>>, ApprovalsError> {
-        let mut all: Served = self.store.read(SERVED)?;
+        let mut all: ServedByFolder = self.store.read(SERVED_FILE)?;
         let known = all.get_mut(&self.plugins).and_then(|teams| teams.get_mut(team.as_str()));
         Ok(known.and_then(|known| known.remove(provider.as_str())))
     }
 
-    /// What is held back, as the server said last.
-    pub fn held(&self) -> Result<Vec<Held>, ApprovalsError> {
-        let mut all: HeldBack = self.store.read(HELD)?;
+    /// Returns the pending approvals that the server recorded last.
+    pub fn pending(&self) -> Result<Vec<PendingApprovalRecord>, ApprovalsError> {
+        let mut all: PendingByFolder = self.store.read(PENDING_FILE)?;
         Ok(all.remove(&self.plugins).unwrap_or_default())
     }
 }

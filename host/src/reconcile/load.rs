@@ -1,5 +1,5 @@
-//! From a file to a provider: read, compile, probe. Each load is a task of its own, and a file that turns
-//! out to hold what is served already costs only its reading.
+//! Loads a component file as a provider: read, compile, probe. Each load is a task of its own. A file that
+//! holds the revision that is already served costs only the reading.
 
 mod component;
 
@@ -12,239 +12,270 @@ use futures_util::FutureExt as _;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
-use self::component::Component;
-use super::wanted::Wanted;
-use super::{Approvals, ApprovalsError, Terms};
-use crate::catalog::HeldBack;
+use self::component::IdentifiedComponent;
+use super::desired_state::DesiredComponent;
+use super::{Approvals, ApprovalsError, ProviderConfig};
+use crate::catalog::PendingApproval;
 use crate::drain::Drain;
 use crate::metrics;
 use crate::name::{Digest, ProviderName, TeamName};
-use crate::policy::{Approve, Ask, Grant, Ration, granted, import_asks};
-use crate::provider::{LoadError, Probed, Provider, Sides};
-use crate::sandbox::{Outbox, Rejection, Sandbox};
+use crate::policy::{ApprovalMode, Grant, GrantRequest, QuotaUsage, grant_lines, ungranted_imports};
+use crate::provider::{GrantSources, LoadError, ProbeResult, Provider};
+use crate::sandbox::{Rejection, Sandbox, SignalSender};
 use crate::source::{Fetched, File};
 
-/// Bytes of the file beside a component.
-pub const LARGEST_ASK: u64 = 64 << 10;
+/// Size limit of a component's grant request file in bytes.
+pub const MAX_GRANT_REQUEST_SIZE: u64 = 64 << 10;
 
-/// What makes two revisions the same: the component and its terms.
+/// Identifies a revision: the component's digest and its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Revision {
     pub(super) digest: Digest,
-    pub(super) terms: Terms,
+    pub(super) config: ProviderConfig,
 }
 
-/// What a load came to.
-pub(super) struct Loaded {
+/// The result of a load or of a list refresh.
+pub(super) struct LoadResult {
     pub(super) stem: String,
-    pub(super) errand: Errand,
+    pub(super) job: LoadJob,
     pub(super) outcome: Outcome,
-    /// Whether what serves may still have what it has.
-    pub(super) covered: bool,
-    pub(super) took: Duration,
+    /// Whether the operator still permits everything that the serving revision has.
+    pub(super) still_permitted: bool,
+    pub(super) duration: Duration,
 }
 
-/// What was done, each with a number of its own.
+/// What a result belongs to. The numbers are unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Errand {
+pub(super) enum LoadJob {
     /// A component was loaded.
     Load(u64),
-    /// A provider was asked anew for its lists.
-    List(u64),
-    /// A component that was known by its stamp was read, and is another one.
-    Doubt,
+    /// A provider's lists were refreshed.
+    RefreshList(u64),
+    /// A component was identified by its file fingerprint, but its content differs from the cached one.
+    Recheck,
 }
 
 pub(super) enum Outcome {
-    /// It is a revision that is known.
-    Same(Revision),
-    /// It works.
-    Offer(Box<Offered>),
-    /// It does not.
+    /// The revision is served already, or failed before.
+    Unchanged(Revision),
+    /// The revision works.
+    Offer(Box<LoadedProvider>),
+    /// The revision cannot be served.
     Rejected(LoadError, Option<Revision>),
-    /// It asks for more than it may have.
-    HeldBack(HeldBack),
+    /// The revision requests more than it may have.
+    PendingApproval(PendingApproval),
 }
 
 impl Outcome {
-    fn counted_as(&self) -> metrics::Load {
+    fn metric_label(&self) -> metrics::LoadOutcome {
         match self {
-            Self::Same(_) => metrics::Load::Same,
-            Self::Offer(_) => metrics::Load::Served,
-            Self::Rejected(..) => metrics::Load::Rejected,
-            Self::HeldBack(_) => metrics::Load::HeldBack,
+            Self::Unchanged(_) => metrics::LoadOutcome::Unchanged,
+            Self::Offer(_) => metrics::LoadOutcome::Served,
+            Self::Rejected(..) => metrics::LoadOutcome::Rejected,
+            Self::PendingApproval(_) => metrics::LoadOutcome::PendingApproval,
         }
     }
 }
 
 /// A revision that works.
-pub(super) struct Offered {
+pub(super) struct LoadedProvider {
     pub(super) provider: Arc<Provider>,
-    pub(super) probed: Probed,
+    pub(super) probed: ProbeResult,
     pub(super) revision: Revision,
-    /// What it asks for beyond what its operator granted.
-    pub(super) asks: BTreeSet<String>,
+    /// The grant request lines and imports beyond the operator's grant.
+    pub(super) requests: BTreeSet<String>,
 }
 
-/// What need not be loaded again, and what the serving revision asks for.
-pub(super) struct Known {
+/// The revisions that need not be loaded again, and the requests of the serving one.
+pub(super) struct PreviousRevisions {
     pub(super) serving: Option<Revision>,
-    pub(super) asks: Option<BTreeSet<String>>,
+    pub(super) requests: Option<BTreeSet<String>>,
     pub(super) failed: Option<Revision>,
 }
 
-impl Loaded {
+impl LoadResult {
     pub(super) fn revision(&self) -> Option<&Revision> {
         match &self.outcome {
-            Outcome::Same(revision) => Some(revision),
-            Outcome::Offer(offered) => Some(&offered.revision),
+            Outcome::Unchanged(revision) => Some(revision),
+            Outcome::Offer(loaded) => Some(&loaded.revision),
             Outcome::Rejected(_, revision) => revision.as_ref(),
-            Outcome::HeldBack(_) => None,
+            Outcome::PendingApproval(_) => None,
         }
     }
 }
 
-/// Makes loads.
-pub(super) struct Load {
+/// Loads components, with what all loads of a team share.
+pub(super) struct Loader {
     pub(super) team: TeamName,
     pub(super) sandbox: Arc<Sandbox>,
-    pub(super) counts: Arc<metrics::Loads>,
-    pub(super) signals: Outbox,
+    pub(super) metrics: Arc<metrics::LoadMetrics>,
+    pub(super) signals: SignalSender,
     pub(super) drain: Drain,
-    pub(super) folder: PathBuf,
-    pub(super) read_ask: fn(&str, &Path) -> Result<Ask, String>,
+    pub(super) base_folder: PathBuf,
+    pub(super) parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
     pub(super) approvals: Approvals,
-    pub(super) ration: Option<Arc<Ration>>,
-    pub(super) turns: Semaphore,
-    /// Of those that read what is served already, one at a time.
-    pub(super) checks: Semaphore,
+    pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+    pub(super) load_permits: Semaphore,
+    /// One at a time: reading components again has no urgency.
+    pub(super) recheck_permit: Semaphore,
     pub(super) wake: Arc<Notify>,
-    pub(super) done: mpsc::UnboundedSender<Loaded>,
+    pub(super) load_results: mpsc::UnboundedSender<LoadResult>,
 }
 
-impl Load {
-    /// Loads a component in a task of its own, unless it is one of the known revisions.
-    pub(super) fn start(self: &Arc<Self>, ticket: u64, wanted: Wanted, known: Known) -> AbortHandle {
-        let load = self.clone();
+impl Loader {
+    /// Loads a component in a task, unless it is one of the previous revisions.
+    pub(super) fn start(
+        self: &Arc<Self>,
+        id: u64,
+        desired: DesiredComponent,
+        previous: PreviousRevisions,
+    ) -> AbortHandle {
+        let loader = self.clone();
         let task = self.drain.spawn(async move {
             let began = Instant::now();
-            let stem = wanted.file.stem().to_owned();
-            let (file, mut known_by_stamp) = (wanted.file.clone(), None);
-            // Closed never: the semaphore is ours.
-            let turn = load.turns.acquire().await;
-            // What is one too many is not served, even if it was before there were so many.
-            let covered = !wanted.is_too_many && load.covers(&wanted, &known).await;
-            let outcome = or_panicked(load.load(wanted, known, &mut known_by_stamp)).await;
-            load.counts.ended(outcome.counted_as());
-            load.counts.times.note(began.elapsed());
-            let errand = Errand::Load(ticket);
-            // Nobody is there to take it when the house stops.
-            let _ = load.done.send(Loaded { stem, errand, outcome, covered, took: began.elapsed() });
-            drop(turn);
-            if let Some(revision) = known_by_stamp {
-                load.check(&file, revision).await;
+            let stem = desired.file.stem().to_owned();
+            let (file, mut cached_revision) = (desired.file.clone(), None);
+            // Cannot fail: the semaphore is never closed.
+            let permit = loader.load_permits.acquire().await;
+            // A component beyond the quota is not served, even if it was served before.
+            let still_permitted = !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
+            let outcome = catch_panic(loader.load(desired, previous, &mut cached_revision)).await;
+            loader.metrics.record(outcome.metric_label());
+            loader.metrics.durations.observe(began.elapsed());
+            let job = LoadJob::Load(id);
+            // Sending fails only at shutdown, when nobody receives.
+            let _ = loader.load_results.send(LoadResult {
+                stem,
+                job,
+                outcome,
+                still_permitted,
+                duration: began.elapsed(),
+            });
+            drop(permit);
+            if let Some(revision) = cached_revision {
+                loader.recheck(&file, revision).await;
             }
         });
         task.abort_handle()
     }
 
-    /// Asks a provider anew what it offers.
-    pub(super) fn list_again(
+    /// Probes a provider again for its lists.
+    pub(super) fn refresh_list(
         self: &Arc<Self>,
-        ticket: u64,
+        id: u64,
         provider: Arc<Provider>,
         revision: Revision,
-        asks: BTreeSet<String>,
+        requests: BTreeSet<String>,
     ) {
-        let load = self.clone();
+        let loader = self.clone();
         self.drain.spawn(async move {
             let began = Instant::now();
             let stem = provider.name().to_string();
             let probe = async {
                 match provider.probe().await {
-                    Ok(probed) => Outcome::Offer(Box::new(Offered { provider, probed, revision, asks })),
+                    Ok(probed) => {
+                        Outcome::Offer(Box::new(LoadedProvider { provider, probed, revision, requests }))
+                    }
                     Err(error) => Outcome::Rejected(error, Some(revision)),
                 }
             };
-            let (outcome, errand) = (or_panicked(probe).await, Errand::List(ticket));
-            let _ = load.done.send(Loaded { stem, errand, outcome, covered: true, took: began.elapsed() });
+            let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
+            let _ = loader.load_results.send(LoadResult {
+                stem,
+                job,
+                outcome,
+                still_permitted: true,
+                duration: began.elapsed(),
+            });
         });
     }
 
-    /// Whether everything that the serving revision has is still granted or approved: an operator's no counts
-    /// whether or not there is something newer to serve.
-    async fn covers(&self, wanted: &Wanted, known: &Known) -> bool {
-        let (Some(serving), Ok(name)) = (&known.serving, ProviderName::parse(wanted.file.stem())) else {
+    /// Returns whether everything that the serving revision has is still granted or approved. A revocation
+    /// takes effect whether or not there is a newer revision to serve.
+    async fn still_permitted(&self, desired: &DesiredComponent, previous: &PreviousRevisions) -> bool {
+        let (Some(serving), Ok(name)) = (&previous.serving, ProviderName::parse(desired.file.stem())) else {
             return true;
         };
-        let had = wanted.ceiling.cut_ask(Ask::for_all_of(&serving.terms.grant));
-        if !had.off.is_empty() {
+        let current = desired.ceiling.cap_request(GrantRequest::from_grant(&serving.config.grant));
+        if !current.denied.is_empty() {
             return false;
         }
-        let beyond = had.left.beyond(&wanted.terms.grant);
-        // Where approvals cannot be read, nothing is known to have been taken back.
-        let missing = self.missing(&name, beyond, wanted.terms.approve).await;
-        missing.map_or(true, |missing| missing.is_empty())
+        let beyond = current.allowed.lines_beyond(&desired.config.grant);
+        // If the approvals cannot be read, nothing is known to be revoked.
+        let unapproved = self.unapproved(&name, beyond, desired.config.approve).await;
+        unapproved.map_or(true, |unapproved| unapproved.is_empty())
     }
 
-    async fn load(&self, wanted: Wanted, known: Known, by_stamp: &mut Option<Revision>) -> Outcome {
-        let (mut reached, mut is_known) = (None, false);
-        let outcome = self.try_load(wanted, known, &mut reached, &mut is_known).await;
-        *by_stamp = reached.clone().filter(|_| is_known);
+    async fn load(
+        &self,
+        desired: DesiredComponent,
+        previous: PreviousRevisions,
+        cached_revision: &mut Option<Revision>,
+    ) -> Outcome {
+        let (mut reached, mut is_cached) = (None, false);
+        let outcome = self.try_load(desired, previous, &mut reached, &mut is_cached).await;
+        *cached_revision = reached.clone().filter(|_| is_cached);
         outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
     }
 
-    /// Read, see what it asks for, compile, probe; where that ends early, `reached` says for which revision.
+    /// Reads, checks the grant request, compiles and probes. After an error, `reached` holds the revision, as
+    /// far as it was determined.
     async fn try_load(
         &self,
-        wanted: Wanted,
-        known: Known,
+        desired: DesiredComponent,
+        previous: PreviousRevisions,
         reached: &mut Option<Revision>,
-        is_known: &mut bool,
+        is_cached: &mut bool,
     ) -> Result<Outcome, LoadError> {
-        let name = ProviderName::parse(wanted.file.stem())?;
-        if let (true, Some(ration)) = (wanted.is_too_many, &self.ration) {
-            return Err(LoadError::TooMany(ration.quota().providers));
+        let name = ProviderName::parse(desired.file.stem())?;
+        if let (true, Some(quota_usage)) = (desired.exceeds_quota, &self.quota_usage) {
+            return Err(LoadError::TooMany(quota_usage.quota().providers));
         }
-        let component = self.identify(&wanted.file, &wanted.terms.grant).await?;
+        let component = self.identify(&desired.file, &desired.config.grant).await?;
         let digest = component.digest();
-        *is_known = matches!(component, Component::Known(_));
-        let ask = self.ask(wanted.beside).await?;
-        let sides = Sides { asked: ask.lines(), allowed: granted(&wanted.terms.grant) };
-        let cut = wanted.ceiling.cut_ask(ask);
-        for line in cut.off {
-            tracing::warn!(provider = %name, line, "it asks for what its team may not have, and does not get it");
+        *is_cached = matches!(component, IdentifiedComponent::Cached(_));
+        let request = self.read_grant_request(desired.request_file).await?;
+        let grant_sources =
+            GrantSources { requested: request.lines(), allowed: grant_lines(&desired.config.grant) };
+        let capped = desired.ceiling.cap_request(request);
+        for line in capped.denied {
+            tracing::warn!(
+                provider = %name,
+                line,
+                "grant request line refused: beyond the ceiling of the team"
+            );
         }
-        let ask = cut.left;
-        let mut asks = ask.beyond(&wanted.terms.grant);
-        let grant = Arc::new(ask.grant(&wanted.terms.grant));
-        let revision = Revision { digest, terms: Terms { grant: grant.clone(), ..wanted.terms } };
+        let request = capped.allowed;
+        let mut requests = request.lines_beyond(&desired.config.grant);
+        let grant = Arc::new(request.merged_into(&desired.config.grant));
+        let revision = Revision { digest, config: ProviderConfig { grant: grant.clone(), ..desired.config } };
         *reached = Some(revision.clone());
-        let unapproved = self.missing(&name, asks.clone(), revision.terms.approve).await?;
+        let unapproved = self.unapproved(&name, requests.clone(), revision.config.approve).await?;
         if !unapproved.is_empty() {
-            return Ok(self.held_back(name, digest, unapproved));
+            return Ok(self.pending_approval(name, digest, unapproved));
         }
-        if known.serving.as_ref() == Some(&revision) || known.failed.as_ref() == Some(&revision) {
-            return Ok(Outcome::Same(revision));
+        if previous.serving.as_ref() == Some(&revision) || previous.failed.as_ref() == Some(&revision) {
+            return Ok(Outcome::Unchanged(revision));
         }
         let compiled = match component {
-            Component::Known(recalled) => self.sandbox.link(recalled)?,
-            Component::Read(hashed) => self.sandbox.compile_hashed(&self.team, hashed).await?,
+            IdentifiedComponent::Cached(cached) => self.sandbox.link(cached)?,
+            IdentifiedComponent::Read(hashed) => self.sandbox.compile_hashed(&self.team, hashed).await?,
         };
-        let imports = import_asks(&compiled.imports, &grant);
-        let before = match known.asks {
+        let imports = ungranted_imports(&compiled.imports, &grant);
+        let before = match previous.requests {
             Some(serving) => Some(serving),
-            None => self.remembered(&name).await?,
+            None => self.last_served_imports(&name).await?,
         };
-        // Toolchains import more than is ever called: of imports, only what the one before did not have counts.
+        // Toolchains import more than is ever called. Only imports that the previous revision did not have
+        // need an approval.
         let is_new = |line: &&String| before.as_ref().is_some_and(|before| !before.contains(*line));
-        let news: BTreeSet<_> = imports.iter().filter(is_new).cloned().collect();
-        let lines = self.missing(&name, news, revision.terms.approve).await?;
+        let new_imports: BTreeSet<_> = imports.iter().filter(is_new).cloned().collect();
+        let lines = self.unapproved(&name, new_imports, revision.config.approve).await?;
         if !lines.is_empty() {
-            return Ok(self.held_back(name, digest, lines));
+            return Ok(self.pending_approval(name, digest, lines));
         }
-        // What it imports, whatever its grant covers: a narrower grant later is no reason to ask.
-        asks.extend(import_asks(&compiled.imports, &Grant::default()));
+        // Recorded independently of the grant, so that a narrower grant later does not require an approval.
+        requests.extend(ungranted_imports(&compiled.imports, &Grant::default()));
         let owner = (name, self.team.clone());
         let provider = Provider::new(
             owner,
@@ -253,73 +284,75 @@ impl Load {
             grant,
             self.sandbox.clone(),
             self.signals.clone(),
-            self.ration.clone(),
+            self.quota_usage.clone(),
         );
-        let provider = provider.with_sides(sides);
+        let provider = provider.with_grant_sources(grant_sources);
         let probed = provider.probe().await?;
-        Ok(Outcome::Offer(Box::new(Offered { provider: Arc::new(provider), probed, revision, asks })))
+        let provider = Arc::new(provider);
+        Ok(Outcome::Offer(Box::new(LoadedProvider { provider, probed, revision, requests })))
     }
 
-    fn held_back(&self, provider: ProviderName, digest: Digest, lines: BTreeSet<String>) -> Outcome {
+    fn pending_approval(&self, provider: ProviderName, digest: Digest, lines: BTreeSet<String>) -> Outcome {
         let (team, since) = (self.team.clone(), SystemTime::now());
-        Outcome::HeldBack(HeldBack { team, provider, digest, lines, since })
+        Outcome::PendingApproval(PendingApproval { team, provider, digest, lines, since })
     }
 
-    /// Of what is asked for, what nobody approved.
-    async fn missing(
+    /// Returns the requested lines that are not approved.
+    async fn unapproved(
         &self,
         name: &ProviderName,
         lines: BTreeSet<String>,
-        approve: Approve,
+        approve: ApprovalMode,
     ) -> Result<BTreeSet<String>, LoadError> {
-        if approve == Approve::Always || lines.is_empty() {
+        if approve == ApprovalMode::Always || lines.is_empty() {
             return Ok(BTreeSet::new());
         }
         let name = name.clone();
-        self.approved(move |approvals, team| approvals.missing(team, &name, &lines)).await
+        self.with_approvals(move |approvals, team| approvals.unapproved(team, &name, &lines)).await
     }
 
-    /// What the revision imported that was served last, before a restart or before its file was away.
-    async fn remembered(&self, name: &ProviderName) -> Result<Option<BTreeSet<String>>, LoadError> {
+    /// Returns the imports of the revision that was served last, before a restart or before its file was
+    /// missing.
+    async fn last_served_imports(&self, name: &ProviderName) -> Result<Option<BTreeSet<String>>, LoadError> {
         let name = name.clone();
-        self.approved(move |approvals, team| approvals.served(team, &name)).await
+        self.with_approvals(move |approvals, team| approvals.last_served(team, &name)).await
     }
 
-    /// Asks the approvals, which are files.
-    async fn approved<T: Send + 'static>(
+    /// Reads the approval files on a blocking thread.
+    async fn with_approvals<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
+        read: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
     ) -> Result<T, LoadError> {
         let (approvals, team) = (self.approvals.clone(), self.team.clone());
-        let answer = self.drain.spawn_blocking(move || ask(&approvals, &team)).await;
-        let answer = answer.map_err(|error| LoadError::Approvals(error.to_string()))?;
-        answer.map_err(|error| LoadError::Approvals(error.to_string()))
+        let result = self.drain.spawn_blocking(move || read(&approvals, &team)).await;
+        let result = result.map_err(|error| LoadError::Approvals(error.to_string()))?;
+        result.map_err(|error| LoadError::Approvals(error.to_string()))
     }
 
-    /// What the file beside a component says.
-    async fn ask(&self, beside: Option<File>) -> Result<Ask, LoadError> {
-        let Some(file) = beside else { return Ok(Ask::default()) };
-        let (read_ask, folder) = (self.read_ask, self.folder.clone());
-        let work = self.drain.spawn_blocking(move || match file.fetch(LARGEST_ASK) {
+    /// Reads and parses the grant request file of a component.
+    async fn read_grant_request(&self, request_file: Option<File>) -> Result<GrantRequest, LoadError> {
+        let Some(file) = request_file else { return Ok(GrantRequest::default()) };
+        let (parse_grant_request, folder) = (self.parse_grant_request, self.base_folder.clone());
+        let work = self.drain.spawn_blocking(move || match file.fetch(MAX_GRANT_REQUEST_SIZE) {
             Ok(Fetched::Bytes(bytes)) => {
-                let text =
-                    std::str::from_utf8(&bytes).map_err(|error| LoadError::Beside(error.to_string()))?;
-                read_ask(text, &folder).map_err(LoadError::Beside)
+                let text = std::str::from_utf8(&bytes)
+                    .map_err(|error| LoadError::GrantRequestFile(error.to_string()))?;
+                parse_grant_request(text, &folder).map_err(LoadError::GrantRequestFile)
             }
-            Ok(Fetched::TooLarge(size)) => {
-                Err(LoadError::Beside(format!("it has {size} bytes; {LARGEST_ASK} are enough")))
-            }
+            Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
+                "the file has {size} bytes, the limit is {MAX_GRANT_REQUEST_SIZE}"
+            ))),
             Err(error) => Err(LoadError::Unreadable(error.to_string())),
         });
         work.await.unwrap_or_else(|error| Err(LoadError::Unreadable(error.to_string())))
     }
 }
 
-/// A panic of the engine below is one bad component, and never a load that does not end.
-async fn or_panicked(work: impl Future<Output = Outcome>) -> Outcome {
+/// Turns a panic in the engine into one rejected component, so that the load still ends with a result.
+async fn catch_panic(work: impl Future<Output = Outcome>) -> Outcome {
     let ended = std::panic::AssertUnwindSafe(work).catch_unwind().await;
     ended.unwrap_or_else(|_| {
-        let gave_up = Rejection::Compiler("the engine gave up on it; the log says why".into());
-        Outcome::Rejected(LoadError::Rejected(gave_up), None)
+        let error = Rejection::Compiler("the engine panicked; see the log".into());
+        Outcome::Rejected(LoadError::Rejected(error), None)
     })
 }

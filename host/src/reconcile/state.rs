@@ -1,4 +1,5 @@
-//! What is served, what is on its way, and what did not work: all by the component's name.
+//! The state of all components, by the file name without extension: what is served, what is loading, what
+//! failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,153 +8,162 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::task::AbortHandle;
 
 use super::approvals::Imports;
-use super::load::{Errand, Known, Load, Loaded, Offered, Outcome, Revision};
-use super::round::{Arrival, Round};
-use super::wanted::Wanted;
-use crate::catalog::{Catalog, HeldBack, Offer, Rejected};
+use super::desired_state::DesiredComponent;
+use super::load::{LoadJob, LoadResult, LoadedProvider, Loader, Outcome, PreviousRevisions, Revision};
+use super::pass::{ReconcilePass, RevisionSummary};
+use crate::catalog::{Catalog, Offer, PendingApproval, RejectedComponent};
 use crate::name::ProviderName;
 use crate::provider::LoadError;
 use crate::sandbox::Rejection;
 
-/// After what time a component is asked again that loaded but did not answer; twice as long each time.
-const RETRY: Duration = Duration::from_secs(15);
-const LONGEST_RETRY: Duration = Duration::from_secs(600);
-/// The same for its lists, of which older ones serve meanwhile.
+/// First delay before a component that loaded but failed its probe is loaded again. It doubles each time.
+const LOAD_RETRY: Duration = Duration::from_secs(15);
+const MAX_RETRY: Duration = Duration::from_secs(600);
+/// The same for a list refresh; the previous lists are served meanwhile.
 const LIST_RETRY: Duration = Duration::from_millis(500);
-/// Notes about one provider in a line of the log; `larder status` has them all.
-const NOTES: usize = 10;
-/// Far enough away.
+/// Omissions of one provider in a log line. `larder status` shows all of them.
+const MAX_LOGGED_OMISSIONS: usize = 10;
+/// Stands for "no retry".
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// Everything about all components.
+/// The state of all components.
 #[derive(Default)]
 pub(super) struct State {
-    parts: BTreeMap<String, Part>,
-    arrivals: u64,
-    tickets: u64,
+    components: BTreeMap<String, ComponentState>,
+    generation: u64,
+    last_job_id: u64,
 }
 
-/// Everything about one component.
+/// The state of one component.
 #[derive(Default)]
-struct Part {
-    /// What was last handled, or is being handled.
-    wanted: Option<Wanted>,
+struct ComponentState {
+    /// The desired component that is loaded or being loaded.
+    desired: Option<DesiredComponent>,
     serving: Option<Serving>,
     loading: Option<(u64, AbortHandle)>,
-    failed: Option<Failed>,
-    held_back: Option<HeldBack>,
-    relist: Relist,
+    failed: Option<Failure>,
+    pending_approval: Option<PendingApproval>,
+    list_refresh: ListRefresh,
 }
 
-/// Asking a provider anew for its lists: one question at a time, so that no older answer comes last.
+/// List refreshes of one provider. One runs at a time, so that an older result cannot replace a newer one.
 #[derive(Default)]
-struct Relist {
+struct ListRefresh {
     running: Option<u64>,
-    again: bool,
-    /// The provider says that its lists differ, and not only that they might. It holds until a newer list is there,
-    /// however often and late it is asked for.
-    said: bool,
-    /// When it is asked again, as it could not answer, and after what time.
+    requested: bool,
+    /// Whether the provider reported that its lists changed, rather than that they may be stale. Stays set
+    /// until a newer list is there, whatever the delay and the number of attempts.
+    changed: bool,
+    /// When a failed refresh is retried, and the delay before it.
     retry: Option<(Instant, Duration)>,
 }
 
 struct Serving {
     offer: Arc<Offer>,
     revision: Revision,
-    /// What it asks for, which a newer one may ask for as well.
-    asks: BTreeSet<String>,
+    /// Its grant request lines and imports, which a newer revision may have as well.
+    requests: BTreeSet<String>,
 }
 
-struct Failed {
-    line: Rejected,
+struct Failure {
+    rejection: RejectedComponent,
     revision: Option<Revision>,
     retry: Option<(Instant, Duration)>,
 }
 
 impl State {
     pub(super) fn is_loading(&self) -> bool {
-        self.parts.values().any(|part| part.loading.is_some())
+        self.components.values().any(|component| component.loading.is_some())
     }
 
-    /// What comes from now on comes after all that is there.
-    pub(super) fn arrival(&mut self) {
-        self.arrivals += 1;
+    /// Starts a new generation. Providers of a later generation do not take URIs from earlier ones.
+    pub(super) fn next_generation(&mut self) {
+        self.generation += 1;
     }
 
-    /// Lets go what is not wanted any more.
-    pub(super) fn keep_only(&mut self, wanted: &[Wanted], round: &mut Round) {
-        let wanted: BTreeSet<_> = wanted.iter().map(|wanted| wanted.file.stem()).collect();
-        self.parts.retain(|stem, part| {
-            let stays = wanted.contains(stem.as_str());
+    /// Removes the components that are not desired any more.
+    pub(super) fn remove_missing(&mut self, desired: &[DesiredComponent], pass: &mut ReconcilePass) {
+        let desired: BTreeSet<_> = desired.iter().map(|desired| desired.file.stem()).collect();
+        self.components.retain(|stem, component| {
+            let stays = desired.contains(stem.as_str());
             if !stays {
-                part.stop();
-                round.gone.extend(part.serving.as_ref().map(|serving| serving.offer.name().clone()));
-                round.over.extend(part.is_wrong().then(|| stem.clone()));
+                component.cancel_load();
+                pass.removed.extend(component.serving.as_ref().map(|serving| serving.offer.name().clone()));
+                pass.resolved.extend(component.has_problem().then(|| stem.clone()));
             }
             stays
         });
     }
 
-    /// Starts to load a component, unless that was done for what it is now.
-    pub(super) fn want(&mut self, wanted: Wanted, load: &Arc<Load>) {
-        let part = self.parts.entry(wanted.file.stem().to_owned()).or_default();
-        let is_due = part.failed.as_ref().is_some_and(Failed::is_due) && part.loading.is_none();
-        if part.wanted.as_ref() == Some(&wanted) && !is_due {
+    /// Starts to load a component, unless that was done for its current state.
+    pub(super) fn ensure_loaded(&mut self, desired: DesiredComponent, loader: &Arc<Loader>) {
+        let component = self.components.entry(desired.file.stem().to_owned()).or_default();
+        let is_due = component.failed.as_ref().is_some_and(Failure::is_due) && component.loading.is_none();
+        if component.desired.as_ref() == Some(&desired) && !is_due {
             return;
         }
-        part.stop();
-        part.wanted = Some(wanted.clone());
-        self.tickets += 1;
-        let failed = part.failed.as_ref().filter(|_| !is_due);
-        let known = Known {
-            serving: part.serving.as_ref().map(|serving| serving.revision.clone()),
-            asks: part.serving.as_ref().map(|serving| serving.asks.clone()),
+        component.cancel_load();
+        component.desired = Some(desired.clone());
+        self.last_job_id += 1;
+        let failed = component.failed.as_ref().filter(|_| !is_due);
+        let previous = PreviousRevisions {
+            serving: component.serving.as_ref().map(|serving| serving.revision.clone()),
+            requests: component.serving.as_ref().map(|serving| serving.requests.clone()),
             failed: failed.and_then(|failed| failed.revision.clone()),
         };
-        part.loading = Some((self.tickets, load.start(self.tickets, wanted, known)));
+        component.loading = Some((self.last_job_id, loader.start(self.last_job_id, desired, previous)));
     }
 
-    /// A provider says that its lists differ.
-    pub(super) fn list_differs(&mut self, provider: &ProviderName) {
-        if let Some(part) = self.parts.get_mut(provider.as_str()) {
-            part.relist.said = true;
+    /// Records that a provider reported changed lists.
+    pub(super) fn mark_list_changed(&mut self, provider: &ProviderName) {
+        if let Some(component) = self.components.get_mut(provider.as_str()) {
+            component.list_refresh.changed = true;
         }
     }
 
-    /// Asks a provider anew what it offers; its component stays as it is.
-    pub(super) fn list_again(&mut self, provider: &ProviderName, load: &Arc<Load>) {
-        let Some(part) = self.parts.get_mut(provider.as_str()) else { return };
-        match &part.serving {
-            // What is being loaded may have listed before the change.
-            Some(serving) if part.loading.is_none() && part.relist.running.is_none() => {
-                self.tickets += 1;
-                part.relist.running = Some(self.tickets);
-                let Serving { offer, revision, asks } = serving;
-                load.list_again(self.tickets, offer.provider.clone(), revision.clone(), asks.clone());
+    /// Starts a list refresh of a provider, whose component stays as it is. If it cannot start now, it is
+    /// recorded.
+    pub(super) fn refresh_list(&mut self, provider: &ProviderName, loader: &Arc<Loader>) {
+        let Some(component) = self.components.get_mut(provider.as_str()) else { return };
+        match &component.serving {
+            // A load or refresh in progress may have read the lists before the change.
+            Some(serving) if component.loading.is_none() && component.list_refresh.running.is_none() => {
+                self.last_job_id += 1;
+                component.list_refresh.running = Some(self.last_job_id);
+                let Serving { offer, revision, requests } = serving;
+                loader.refresh_list(
+                    self.last_job_id,
+                    offer.provider.clone(),
+                    revision.clone(),
+                    requests.clone(),
+                );
             }
-            _ => part.relist.again = true,
+            _ => component.list_refresh.requested = true,
         }
     }
 
-    /// Those that have to be asked anew now that what was under way has ended.
-    pub(super) fn stale(&mut self) -> Vec<ProviderName> {
-        let idle =
-            |part: &&mut Part| part.relist.again && part.loading.is_none() && part.relist.running.is_none();
-        let stale = self.parts.values_mut().filter(idle).filter_map(|part| {
-            part.relist.again = false;
-            part.serving.as_ref().map(|serving| serving.offer.name().clone())
+    /// Returns the providers whose recorded refresh can start now.
+    pub(super) fn take_requested_refreshes(&mut self) -> Vec<ProviderName> {
+        let idle = |component: &&mut ComponentState| {
+            component.list_refresh.requested
+                && component.loading.is_none()
+                && component.list_refresh.running.is_none()
+        };
+        let requested = self.components.values_mut().filter(idle).filter_map(|component| {
+            component.list_refresh.requested = false;
+            component.serving.as_ref().map(|serving| serving.offer.name().clone())
         });
-        stale.collect()
+        requested.collect()
     }
 
-    /// Those that could not say what they list, and are asked again now.
-    pub(super) fn lists_due(&mut self) -> Vec<ProviderName> {
+    /// Returns the providers whose failed refresh is due for a retry.
+    pub(super) fn take_due_list_retries(&mut self) -> Vec<ProviderName> {
         let (now, mut due) = (Instant::now(), Vec::new());
-        for part in self.parts.values_mut().filter(|part| part.awaits_list()) {
-            if let (Some((at, wait)), Some(serving)) = (&mut part.relist.retry, &part.serving)
+        for component in self.components.values_mut().filter(|component| component.can_refresh_list()) {
+            if let (Some((at, wait)), Some(serving)) = (&mut component.list_refresh.retry, &component.serving)
                 && *at <= now
             {
-                // Once, even if it is not asked at once.
+                // Counts as one attempt, even if the rate limit delays it.
                 *at = now + *wait;
                 due.push(serving.offer.name().clone());
             }
@@ -161,190 +171,208 @@ impl State {
         due
     }
 
-    /// How long until the next of them is due.
-    pub(super) fn next_list(&self) -> Duration {
-        let waiting = self.parts.values().filter(|part| part.awaits_list());
-        soonest(waiting.filter_map(|part| part.relist.retry))
+    /// Returns the time until the next refresh retry.
+    pub(super) fn next_list_retry(&self) -> Duration {
+        let waiting = self.components.values().filter(|component| component.can_refresh_list());
+        soonest(waiting.filter_map(|component| component.list_refresh.retry))
     }
 
-    /// Takes what came of a load. What was overtaken by a newer one is left alone.
-    pub(super) fn take(&mut self, loaded: Loaded, round: &mut Round) {
-        let Some(part) = self.parts.get_mut(&loaded.stem) else { return };
-        match loaded.errand {
-            Errand::Load(ticket) if part.loading.as_ref().is_some_and(|(current, _)| *current == ticket) => {
-                part.loading = None;
+    /// Applies a result. Results of loads that were superseded are ignored.
+    pub(super) fn apply(&mut self, result: LoadResult, pass: &mut ReconcilePass) {
+        let Some(component) = self.components.get_mut(&result.stem) else { return };
+        match result.job {
+            LoadJob::Load(id) if component.loading.as_ref().is_some_and(|(current, _)| *current == id) => {
+                component.loading = None;
             }
-            Errand::List(ticket) if part.relist.running == Some(ticket) => {
-                part.relist.running = None;
-                // Another revision serves by now.
-                if part.serving.as_ref().map(|serving| &serving.revision) != loaded.revision() {
+            LoadJob::RefreshList(id) if component.list_refresh.running == Some(id) => {
+                component.list_refresh.running = None;
+                // Another revision is served by now.
+                if component.serving.as_ref().map(|serving| &serving.revision) != result.revision() {
                     return;
                 }
             }
-            // The next look reads it.
-            Errand::Doubt => return part.wanted = None,
+            // The next scan starts a load, which reads the file.
+            LoadJob::Recheck => return component.desired = None,
             _ => return,
         }
-        let relisted = matches!(loaded.errand, Errand::List(_));
-        if !loaded.covered && matches!(loaded.outcome, Outcome::HeldBack(_) | Outcome::Rejected(..)) {
-            part.withdraw(round);
+        let is_list_refresh = matches!(result.job, LoadJob::RefreshList(_));
+        if !result.still_permitted
+            && matches!(result.outcome, Outcome::PendingApproval(_) | Outcome::Rejected(..))
+        {
+            component.withdraw(pass);
         }
-        match loaded.outcome {
-            Outcome::Same(revision) => round.over.extend(part.is_same(&revision).then_some(loaded.stem)),
-            Outcome::Offer(offered) => part.serve(*offered, relisted, self.arrivals, round),
-            Outcome::Rejected(error, revision) if relisted => {
-                // Whatever kept it from answering may pass. What is not its contract's is so for good.
-                let is_passing = matches!(error, LoadError::Probe { .. });
-                part.relist.retry = is_passing.then(|| later(part.relist.retry, LIST_RETRY));
+        match result.outcome {
+            Outcome::Unchanged(revision) => {
+                pass.resolved.extend(component.resolve_if_serving(&revision).then_some(result.stem))
+            }
+            Outcome::Offer(loaded) => component.serve(*loaded, is_list_refresh, self.generation, pass),
+            Outcome::Rejected(error, revision) if is_list_refresh => {
+                // A failed probe may succeed later. Lists that violate the contract will not.
+                let is_temporary = matches!(error, LoadError::Probe { .. });
+                component.list_refresh.retry =
+                    is_temporary.then(|| next_attempt(component.list_refresh.retry, LIST_RETRY));
                 let digest = revision.map(|revision| revision.digest.short());
-                tracing::warn!(provider = loaded.stem, digest, %error, "its list changed, but the one from before stays");
+                tracing::warn!(
+                    provider = result.stem,
+                    digest,
+                    %error,
+                    "list refresh failed; the previous list stays"
+                );
             }
-            Outcome::Rejected(error, revision) => part.fail(&loaded.stem, &error, revision, round),
-            Outcome::HeldBack(held) => {
-                let held = held.or_before(part.held_back.as_ref());
-                if part.held_back.as_ref() != Some(&held) {
-                    round.held_back.push(held.clone());
+            Outcome::Rejected(error, revision) => component.fail(&result.stem, &error, revision, pass),
+            Outcome::PendingApproval(approval) => {
+                let approval = approval.keep_since(component.pending_approval.as_ref());
+                if component.pending_approval.as_ref() != Some(&approval) {
+                    pass.pending_approvals.push(approval.clone());
                 }
-                part.failed = None;
-                part.held_back = Some(held);
+                component.failed = None;
+                component.pending_approval = Some(approval);
             }
         }
     }
 
-    /// By provider, the imports of what is served that would let it reach out.
+    /// Returns, by provider, the imports of the served revisions that reach outside the sandbox.
     pub(super) fn imports(&self) -> Imports {
-        let serving = self.parts.values().filter_map(|part| part.serving.as_ref());
-        let imports = |asks: &BTreeSet<String>| {
-            asks.iter().filter(|line| line.starts_with("import ")).cloned().collect()
+        let serving = self.components.values().filter_map(|component| component.serving.as_ref());
+        let imports = |requests: &BTreeSet<String>| {
+            requests.iter().filter(|line| line.starts_with("import ")).cloned().collect()
         };
-        serving.map(|serving| (serving.offer.name().to_string(), imports(&serving.asks))).collect()
+        serving.map(|serving| (serving.offer.name().to_string(), imports(&serving.requests))).collect()
     }
 
-    /// When something that did not answer is asked again.
-    pub(super) fn next_retry(&self) -> Duration {
-        let waiting = self.parts.values().filter(|part| part.loading.is_none());
-        soonest(waiting.filter_map(|part| part.failed.as_ref()?.retry))
+    /// Returns the time until a failed load is retried.
+    pub(super) fn next_load_retry(&self) -> Duration {
+        let waiting = self.components.values().filter(|component| component.loading.is_none());
+        soonest(waiting.filter_map(|component| component.failed.as_ref()?.retry))
     }
 
     pub(super) fn catalog(&self) -> Catalog {
-        let parts = || self.parts.values();
-        let offers = parts().filter_map(|part| Some(part.serving.as_ref()?.offer.clone()));
-        let rejected = parts().filter_map(|part| Some(part.failed.as_ref()?.line.clone()));
-        let held_back = parts().filter_map(|part| part.held_back.clone());
-        Catalog::new(offers.collect(), rejected.collect(), held_back.collect())
+        let components = || self.components.values();
+        let offers = components().filter_map(|component| Some(component.serving.as_ref()?.offer.clone()));
+        let rejected =
+            components().filter_map(|component| Some(component.failed.as_ref()?.rejection.clone()));
+        let pending = components().filter_map(|component| component.pending_approval.clone());
+        Catalog::new(offers.collect(), rejected.collect(), pending.collect())
     }
 }
 
-impl Part {
-    fn stop(&mut self) {
+impl ComponentState {
+    fn cancel_load(&mut self) {
         if let Some((_, load)) = self.loading.take() {
             load.abort();
         }
     }
 
-    /// It serves what it listed before, and nobody is asking it.
-    fn awaits_list(&self) -> bool {
-        self.serving.is_some() && self.loading.is_none() && self.relist.running.is_none()
+    /// Whether a list refresh can start.
+    fn can_refresh_list(&self) -> bool {
+        self.serving.is_some() && self.loading.is_none() && self.list_refresh.running.is_none()
     }
 
-    fn is_wrong(&self) -> bool {
-        self.failed.is_some() || self.held_back.is_some()
+    fn has_problem(&self) -> bool {
+        self.failed.is_some() || self.pending_approval.is_some()
     }
 
-    /// It turned out to be what is served, or what failed before. If the former, nothing is wrong any more.
-    /// Says whether something was.
-    fn is_same(&mut self, revision: &Revision) -> bool {
+    /// Clears the problem if this revision is the one that is served. Returns whether there was a problem.
+    fn resolve_if_serving(&mut self, revision: &Revision) -> bool {
         if !self.serving.as_ref().is_some_and(|serving| serving.revision == *revision) {
             return false;
         }
-        let wrong = self.is_wrong();
-        (self.failed, self.held_back) = (None, None);
-        wrong
+        let had_problem = self.has_problem();
+        (self.failed, self.pending_approval) = (None, None);
+        had_problem
     }
 
-    /// The last good revision keeps serving, but not with what its operator took from it.
-    fn withdraw(&mut self, round: &mut Round) {
+    /// Stops serving the revision, because the operator revoked something that it has.
+    fn withdraw(&mut self, pass: &mut ReconcilePass) {
         if let Some(serving) = self.serving.take() {
             let name = serving.offer.name().clone();
-            tracing::warn!(provider = %name, "it is not served any more: what it was granted was taken back");
-            round.gone.push(name);
+            tracing::warn!(provider = %name, "not served any more: its grant or approval was revoked");
+            pass.removed.push(name);
         }
     }
 
-    fn serve(&mut self, offered: Offered, again: bool, arrival: u64, round: &mut Round) {
-        let Offered { provider, probed, revision, asks } = offered;
-        let since = self.serving.as_ref().map_or(arrival, |serving| serving.offer.since);
-        let offer = Arc::new(Offer::new(provider, probed, since, revision.terms.priority));
-        let before = self.serving.as_ref().map(|serving| &serving.offer.left_out);
-        if before.is_none_or(|before| *before != offer.left_out) {
-            round.left_out.extend(left_out(&offer));
+    fn serve(
+        &mut self,
+        loaded: LoadedProvider,
+        is_list_refresh: bool,
+        generation: u64,
+        pass: &mut ReconcilePass,
+    ) {
+        let LoadedProvider { provider, probed, revision, requests } = loaded;
+        let generation = self.serving.as_ref().map_or(generation, |serving| serving.offer.generation);
+        let offer = Arc::new(Offer::new(provider, probed, generation, revision.config.priority));
+        let before = self.serving.as_ref().map(|serving| &serving.offer.omitted);
+        if before.is_none_or(|before| *before != offer.omitted) {
+            pass.omitted.extend(describe_omissions(&offer));
         }
-        self.relist.retry = None;
-        // What the host is not shown, it cannot compare: it believes who says so, and takes another revision for a reason.
-        let is_unseen = offer.rest.is_some() || offer.is_personal();
-        if again {
-            round.relisted = true;
-            round.unseen |= std::mem::take(&mut self.relist.said) && is_unseen;
+        self.list_refresh.retry = None;
+        // The host cannot compare entries that it does not see. It trusts a provider's report of a change,
+        // and assumes that a new revision differs.
+        let has_unlisted_entries = offer.next_cursor.is_some() || offer.is_personal();
+        if is_list_refresh {
+            pass.lists_refreshed = true;
+            pass.unlisted_changes |= std::mem::take(&mut self.list_refresh.changed) && has_unlisted_entries;
         } else {
-            round.unseen |= self.serving.is_some() && is_unseen;
-            let told = if self.serving.is_some() { &mut round.replaced } else { &mut round.loaded };
-            told.push(Arrival::of(&offer));
-            (self.failed, self.held_back) = (None, None);
+            pass.unlisted_changes |= self.serving.is_some() && has_unlisted_entries;
+            let changed = if self.serving.is_some() { &mut pass.replaced } else { &mut pass.loaded };
+            changed.push(RevisionSummary::of(&offer));
+            (self.failed, self.pending_approval) = (None, None);
         }
-        self.serving = Some(Serving { offer, revision, asks });
+        self.serving = Some(Serving { offer, revision, requests });
     }
 
-    fn fail(&mut self, stem: &str, error: &LoadError, revision: Option<Revision>, round: &mut Round) {
+    fn fail(&mut self, stem: &str, error: &LoadError, revision: Option<Revision>, pass: &mut ReconcilePass) {
         let digest = revision.as_ref().map(|revision| revision.digest);
         let (file, reason, since) = (format!("{stem}.wasm"), error.to_string(), SystemTime::now());
-        let before = self.failed.as_ref().map(|failed| &failed.line);
-        let line = Rejected { file, digest, reason, since }.or_before(before);
-        if self.failed.as_ref().is_none_or(|failed| failed.line != line) {
-            round.rejected.push(line.clone());
+        let before = self.failed.as_ref().map(|failed| &failed.rejection);
+        let rejection = RejectedComponent { file, digest, reason, since }.keep_since(before);
+        if self.failed.as_ref().is_none_or(|failed| failed.rejection != rejection) {
+            pass.rejected.push(rejection.clone());
         }
-        self.held_back = None;
-        // Once approvals can be read again, it is not the same any more.
+        self.pending_approval = None;
+        // Once the approvals can be read again, the component is loaded again although it did not change.
         let revision = revision.filter(|_| !matches!(error, LoadError::Approvals(_)));
-        self.failed = Some(Failed { retry: retry(self.failed.as_ref(), error), line, revision });
+        self.failed = Some(Failure { retry: load_retry(self.failed.as_ref(), error), rejection, revision });
     }
 }
 
-impl Failed {
+impl Failure {
     fn is_due(&self) -> bool {
         self.retry.is_some_and(|(at, _)| at <= Instant::now())
     }
 }
 
-/// What was left out of its lists, or changed, in one sentence.
-fn left_out(offer: &Offer) -> Option<String> {
-    let (secrets, notes) = (&offer.provider.grant().secrets, offer.left_out.iter().take(NOTES));
-    let mut notes: Vec<_> = notes.map(|note| secrets.redact(note).into_owned()).collect();
-    if let more @ 1.. = offer.left_out.len().saturating_sub(NOTES) {
+/// Describes in one sentence what was omitted from a provider's lists or changed in them.
+fn describe_omissions(offer: &Offer) -> Option<String> {
+    let (secrets, omitted) =
+        (&offer.provider.grant().secrets, offer.omitted.iter().take(MAX_LOGGED_OMISSIONS));
+    let mut notes: Vec<_> = omitted.map(|note| secrets.redact(note).into_owned()).collect();
+    if let more @ 1.. = offer.omitted.len().saturating_sub(MAX_LOGGED_OMISSIONS) {
         notes.push(format!("and {more} more"));
     }
-    (!notes.is_empty()).then(|| format!("left out or changed in {}: {}", offer.name(), notes.join(", ")))
+    (!notes.is_empty()).then(|| format!("omitted or changed in {}: {}", offer.name(), notes.join(", ")))
 }
 
-/// A component that does not fit will not fit later; one that did not answer may, when what it needs is there,
-/// and a compiler may have ended for reasons of its own.
-fn retry(before: Option<&Failed>, error: &LoadError) -> Option<(Instant, Duration)> {
-    let is_passing = match error {
+/// Returns when to load a rejected component again. An invalid component stays invalid. A failed probe may
+/// succeed once what the component needs is available, and a compiler process may fail for external reasons.
+fn load_retry(before: Option<&Failure>, error: &LoadError) -> Option<(Instant, Duration)> {
+    let is_temporary = match error {
         LoadError::Probe { .. }
         | LoadError::Unreadable(_)
         | LoadError::Approvals(_)
-        | LoadError::Beside(_) => true,
+        | LoadError::GrantRequestFile(_) => true,
         LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
         LoadError::BadName(_) | LoadError::TooLarge { .. } | LoadError::TooMany(_) => false,
     };
-    if !is_passing {
+    if !is_temporary {
         return None;
     }
-    Some(later(before.and_then(|failed| failed.retry), RETRY))
+    Some(next_attempt(before.and_then(|failed| failed.retry), LOAD_RETRY))
 }
 
-/// When to try again, and after what time that is: twice as long as before.
-fn later(before: Option<(Instant, Duration)>, first: Duration) -> (Instant, Duration) {
-    let wait = before.map_or(first, |(_, wait)| (wait * 2).min(LONGEST_RETRY));
+/// Returns the next attempt and its delay, which doubles each time.
+fn next_attempt(before: Option<(Instant, Duration)>, first: Duration) -> (Instant, Duration) {
+    let wait = before.map_or(first, |(_, wait)| (wait * 2).min(MAX_RETRY));
     (Instant::now() + wait, wait)
 }
 

@@ -1,8 +1,10 @@
-//! Which addresses are out in the public network. The standard library's own answer is not stable yet.
+//! Distinguishes public IP addresses from special ones. The function of the standard library (`is_global`) is
+//! not stable yet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether this address is neither of this machine, nor of this network, nor special in any other way.
+/// Whether this address belongs to the public network: it is not loopback, private, link-local or otherwise
+/// special.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -29,7 +31,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     if let Some(inner) = address.to_ipv4() {
-        // Both `::ffff:a.b.c.d` and `::a.b.c.d`, so that `::1` is covered too.
+        // `to_ipv4` accepts both `::ffff:a.b.c.d` and `::a.b.c.d`, so this also covers `::1`.
         return is_public_v4(inner) && segments[5] == 0xffff;
     }
     match segments {
@@ -38,7 +40,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
             let [c, d] = low.to_be_bytes();
             is_public_v4(Ipv4Addr::new(a, b, c, d))
         }
-        // Teredo, 6to4, documentation, and what is not routed at all.
+        // Teredo, 6to4, documentation, and unrouted ranges.
         [0x2001, 0, ..]
         | [0x2002, ..]
         | [0x2001, 0x0db8, ..]
@@ -54,11 +56,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_out_there_is_public() {
+    fn only_global_addresses_are_public() {
         for public in ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"] {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
-        for inside in [
+        for special in [
             "127.0.0.1",
             "10.0.0.1",
             "172.16.0.1",
@@ -81,7 +83,7 @@ mod tests {
             "2002:7f00:1::",
             "2001:db8::1",
         ] {
-            assert!(!is_public(inside.parse().unwrap()), "{inside}");
+            assert!(!is_public(special.parse().unwrap()), "{special}");
         }
     }
 }

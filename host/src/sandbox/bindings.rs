@@ -1,4 +1,4 @@
-//! The contract as Rust, generated from `wit/`.
+//! Bindings for the contract, generated from `wit/`.
 #![allow(missing_docs, unreachable_pub, reason = "generated")]
 
 wasmtime::component::bindgen!({

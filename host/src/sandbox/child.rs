@@ -1,5 +1,6 @@
-//! What the compiling process does: it binds itself to its limits before it reads anything, compiles what
-//! comes on stdin, and writes the code to stdout. It gets no path, no environment and no secret.
+//! The compiler process, which runs as a subcommand of this program. It limits its own resources before it
+//! reads any input, compiles the component that it reads from stdin, and writes the machine code to stdout.
+//! It is given no paths, no environment and no secrets.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -10,73 +11,74 @@ use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 use super::compiled::first_line;
 use super::engine;
 
-/// The subcommand that runs this.
+/// The name of the subcommand.
 pub const SUBCOMMAND: &str = "compile-component";
-/// The exit code that says that the component is at fault (as in sysexits.h).
+/// Exit code for an invalid component (`EX_DATAERR` in sysexits.h).
 pub const INVALID: u8 = 65;
 
-/// The lowest priority there is: those who are served go first.
-const NICE: i32 = 19;
-/// Seconds between the signal that stops it and the one that ends it.
+/// Nice value of the process, so that serving requests takes precedence over compiling.
+const LOWEST_PRIORITY: i32 = 19;
+/// Seconds between SIGXCPU (soft limit) and SIGKILL (hard limit).
 const CPU_GRACE: u64 = 2;
 
-/// What it may use up.
+/// Resource limits of the compiler process.
 #[derive(Debug, Clone, Copy)]
-pub struct Allowance {
-    /// Bytes of address space.
+pub struct ProcessLimits {
+    /// Address space, in bytes.
     pub memory: u64,
-    /// Seconds on a processor.
+    /// CPU time, in seconds.
     pub cpu: u64,
-    /// Bytes of what it writes.
+    /// Compiled code, in bytes.
     pub code: u64,
 }
 
-/// Why it has not done its work.
+/// Why the component was not compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The component is at fault.
+    /// The component is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// It could not bind itself.
+    /// A resource limit could not be set.
     #[error("cannot limit {0}: {1}")]
     Limit(&'static str, io::Error),
-    /// Input or output.
+    /// Reading the component or writing the code failed.
     #[error("cannot {0}: {1}")]
-    Broken(&'static str, io::Error),
-    /// The engine does not start.
+    Io(&'static str, io::Error),
+    /// The engine could not be set up.
     #[error("cannot set up the engine: {0}")]
     Engine(String),
 }
 
-/// Compiles `size` bytes of stdin to stdout. When stdin ends before the work does, so does the process.
-pub fn compile_component(size: u64, allowance: &Allowance) -> Result<(), ChildError> {
-    restrain(allowance)?;
-    let bytes = read(size).map_err(|error| ChildError::Broken("read the component", error))?;
-    end_with_stdin().map_err(|error| ChildError::Broken("watch stdin", error))?;
+/// Compiles a component of `size` bytes from stdin to stdout. The process exits early if stdin is closed,
+/// which means that the server is gone.
+pub fn compile_component(size: u64, limits: &ProcessLimits) -> Result<(), ChildError> {
+    apply_limits(limits)?;
+    let bytes = read(size).map_err(|error| ChildError::Io("read the component", error))?;
+    exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let engine = engine::for_compiling().map_err(|error| ChildError::Engine(first_line(&error)))?;
     let code =
         engine.precompile_component(&bytes).map_err(|error| ChildError::Invalid(first_line(&error)))?;
-    write(&code).map_err(|error| ChildError::Broken("write the code", error))
+    write(&code).map_err(|error| ChildError::Io("write the code", error))
 }
 
-fn restrain(allowance: &Allowance) -> Result<(), ChildError> {
-    // A system that does not let us is as good to serve on.
-    let _ = nice(NICE);
-    limit("core dumps", Resource::Core, 0, 0)?;
-    limit("time", Resource::Cpu, allowance.cpu, allowance.cpu.saturating_add(CPU_GRACE))?;
-    limit("what is written", Resource::Fsize, allowance.code, allowance.code)?;
-    // Elsewhere the system does not keep to it, or does not know it.
+fn apply_limits(limits: &ProcessLimits) -> Result<(), ChildError> {
+    // Failure is ignored: a lower priority is desirable, but not required.
+    let _ = nice(LOWEST_PRIORITY);
+    set_limit("core dumps", Resource::Core, 0, 0)?;
+    set_limit("CPU time", Resource::Cpu, limits.cpu, limits.cpu.saturating_add(CPU_GRACE))?;
+    set_limit("the size of the output", Resource::Fsize, limits.code, limits.code)?;
+    // Other systems do not enforce this limit or do not have it.
     #[cfg(target_os = "linux")]
-    limit("memory", Resource::As, allowance.memory, allowance.memory)?;
+    set_limit("memory", Resource::As, limits.memory, limits.memory)?;
     Ok(())
 }
 
-/// Never above what somebody else has set before.
-fn limit(what: &'static str, resource: Resource, soft: u64, hard: u64) -> Result<(), ChildError> {
-    let before = getrlimit(resource);
-    let least = |wanted: u64, set: Option<u64>| Some(set.map_or(wanted, |set| set.min(wanted)));
-    let maximum = least(hard, before.maximum);
-    let current = least(soft, before.current);
+/// Sets a limit, but never above the one that is in force already.
+fn set_limit(what: &'static str, resource: Resource, soft: u64, hard: u64) -> Result<(), ChildError> {
+    let current_limits = getrlimit(resource);
+    let lowest = |wanted: u64, set: Option<u64>| Some(set.map_or(wanted, |set| set.min(wanted)));
+    let maximum = lowest(hard, current_limits.maximum);
+    let current = lowest(soft, current_limits.current);
     setrlimit(resource, Rlimit { current, maximum }).map_err(|error| ChildError::Limit(what, error.into()))
 }
 
@@ -88,8 +90,8 @@ fn read(size: u64) -> io::Result<Vec<u8>> {
     if bytes.len() == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// Who started this holds stdin open. If it was killed, nobody wants the answer any more.
-fn end_with_stdin() -> io::Result<()> {
+/// Exits the process when stdin is closed: the server keeps it open, so it was killed or has given up.
+fn exit_when_stdin_closes() -> io::Result<()> {
     let wait = || {
         let _ = io::stdin().lock().read(&mut [0]);
         std::process::exit(1)
@@ -97,7 +99,7 @@ fn end_with_stdin() -> io::Result<()> {
     std::thread::Builder::new().stack_size(64 << 10).spawn(wait).map(drop)
 }
 
-/// Not through `stdout()`, which looks for ends of lines.
+/// Writes to the file descriptor, because `stdout()` scans the bytes for line breaks.
 fn write(code: &[u8]) -> io::Result<()> {
     File::from(io::stdout().as_fd().try_clone_to_owned()?).write_all(code)
 }

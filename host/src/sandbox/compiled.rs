@@ -1,4 +1,4 @@
-//! From a component's bytes to something that guests can be made of, or a sentence that says why not.
+//! Checks, compiles and links components.
 
 use std::sync::Arc;
 
@@ -8,162 +8,180 @@ use wasmtime::{Engine, Precompiled, Store};
 
 use super::Sandbox;
 use super::bindings::exports::larder::provider::{completion_provider, resource_provider, version_provider};
-use super::cache::Kept;
-use super::state::State;
+use super::cache::CacheEntry;
+use super::state::GuestState;
+use crate::file_fingerprint::FileFingerprint;
 use crate::name::{Digest, TeamName};
-use crate::stamp::Stamp;
 
-/// The contract's package, and the line of versions that this host speaks.
-const PACKAGE: &str = "larder:provider/";
-const SPOKEN: &str = "0.1";
-/// The interface that every provider has.
-const PROVIDER: &str = "larder:provider/resource-provider@0.1.0";
+/// The package of the contract.
+const CONTRACT_PACKAGE: &str = "larder:provider/";
+/// The supported version of the contract; patch versions are compatible.
+const CONTRACT_VERSION: &str = "0.1";
+/// The interface that every provider exports.
+const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
 
-/// Why a file cannot become a provider.
+/// Why a component is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// 0 bytes.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// Not wasm at all.
+    /// The file is not WebAssembly.
     #[error("it is not a WebAssembly component (it does not begin with the magic bytes `\\0asm`)")]
     NotWasm,
-    /// A core module.
+    /// The file is a core module.
     #[error("it is a core module, not a component; `larder pack FILE -o OUT.wasm` makes one of it")]
     CoreModule,
-    /// Machine code that some engine produced.
+    /// The file is machine code from a wasmtime compiler, which cannot be trusted.
     #[error(
-        "it is precompiled machine code, which is never taken from a plugins folder; put the component itself there"
+        "it is precompiled machine code, which is never loaded from a plugins folder; put the component itself there"
     )]
     Precompiled,
-    /// The engine does not take it.
-    #[error("it is not a valid component (truncated, damaged, or of a newer kind): {0}")]
+    /// The engine rejects the component.
+    #[error("it is not a valid component (truncated, damaged, or in a newer format): {0}")]
     Invalid(String),
-    /// It imports what the host has not.
+    /// It imports something that the host does not offer.
     #[error("it imports `{0}`, which this host does not offer")]
     UnknownImport(String),
-    /// It does not implement the contract.
+    /// It does not export the required interface.
     #[error("it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider")]
     NotAProvider,
-    /// It implements another version of the contract.
-    #[error("it exports `{0}`, but this host speaks version {SPOKEN} of the contract; build it against that")]
-    OtherVersion(String),
-    /// Names fit, types do not.
+    /// It exports another version of the contract.
     #[error(
-        "its types do not fit the contract: {0}; build it with the WIT that `larder bindings wit` writes"
+        "it exports `{0}`, but this host supports version {CONTRACT_VERSION} of the contract; build it with that version"
+    )]
+    OtherVersion(String),
+    /// It exports the required names with other types.
+    #[error(
+        "its types do not match the contract: {0}; build it with the WIT that `larder bindings wit` writes"
     )]
     Mismatch(String),
-    /// The compiling process died, took too long, or did not do what it is there for. The component may be
-    /// sound: another try later may end better.
+    /// The compiler process crashed, took too long, or failed otherwise. The component may be valid, and
+    /// another attempt may succeed.
     #[error("it could not be compiled: {0}")]
     Compiler(String),
 }
 
-/// A component that was checked, compiled and linked.
+/// A component that was checked, compiled and linked; guests are instantiated from it.
 #[derive(Clone)]
-pub struct Compiled {
-    pub(super) pre: InstancePre<State>,
-    /// Keeps its entry in the cache from being thrown out.
-    _hold: Arc<()>,
+pub struct CompiledComponent {
+    pub(super) pre: InstancePre<GuestState>,
+    /// Keeps its entry in the cache.
+    _pin: Arc<()>,
     /// The digest of the component.
     pub digest: Digest,
     /// The functions of the required interface.
     pub resources: resource_provider::GuestIndices,
-    /// The one of them that is called most.
+    /// The function `read-resource`, which is called most.
     pub read: ComponentExportIndex,
-    /// Those of the optional ones, where it has them.
+    /// The functions of `completion-provider`, if it exports that.
     pub completion: Option<completion_provider::GuestIndices>,
-    /// Those of the optional ones, where it has them.
+    /// The functions of `version-provider`, if it exports that.
     pub versions: Option<version_provider::GuestIndices>,
-    /// The names of what it imports.
+    /// The names of its imports.
     pub imports: Vec<String>,
-    /// The names of what it exports.
+    /// The names of its exports.
     pub exports: Vec<String>,
 }
 
 /// The bytes of a component, and their digest.
 #[derive(Debug, Clone)]
-pub struct Hashed {
+pub struct HashedComponent {
     bytes: Bytes,
     digest: Digest,
 }
 
-impl Hashed {
-    /// Holds its thread for as long as hashing takes.
+impl HashedComponent {
+    /// Computes the digest. Blocks the calling thread.
     pub fn new(bytes: Bytes) -> Self {
         Self { digest: Digest::of(&bytes), bytes }
     }
 
-    /// Their digest.
+    /// The digest of the bytes.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 }
 
-/// A component that was compiled before, known by the stamp of its file.
-pub struct Recalled {
+/// A compiled component from the cache.
+pub struct CachedComponent {
     digest: Digest,
-    kept: Kept,
+    entry: CacheEntry,
 }
 
-impl Recalled {
-    /// The digest that its file had.
+impl CachedComponent {
+    /// The digest of the component.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 }
 
 impl Sandbox {
-    /// Checks, compiles in a process of its own unless the cache has it, and links. Dropping the future ends
-    /// that process.
-    pub async fn compile(&self, team: &TeamName, bytes: Bytes) -> Result<Compiled, Rejection> {
-        self.compile_hashed(team, Hashed::new(bytes)).await
+    /// Checks, compiles and links a component. It is compiled in a separate process unless it is in the
+    /// cache. Dropping the future kills that process.
+    pub async fn compile(&self, team: &TeamName, bytes: Bytes) -> Result<CompiledComponent, Rejection> {
+        self.compile_hashed(team, HashedComponent::new(bytes)).await
     }
 
-    /// The same for what was hashed before.
-    pub async fn compile_hashed(&self, team: &TeamName, hashed: Hashed) -> Result<Compiled, Rejection> {
-        let Hashed { bytes, digest } = hashed;
-        look_at(&bytes)?;
-        let kept = self.compiler.component(team, digest, bytes).await?;
-        self.link(Recalled { digest, kept })
+    /// Like [`Self::compile`], for bytes whose digest is known.
+    pub async fn compile_hashed(
+        &self,
+        team: &TeamName,
+        hashed: HashedComponent,
+    ) -> Result<CompiledComponent, Rejection> {
+        let HashedComponent { bytes, digest } = hashed;
+        check_magic_bytes(&bytes)?;
+        let entry = self.compiler.get_or_compile(team, digest, bytes).await?;
+        self.link(CachedComponent { digest, entry })
     }
 
-    /// What was compiled of a file with this stamp, which then need not be read.
-    pub async fn recall(&self, team: &TeamName, stamp: Stamp) -> Option<Recalled> {
-        self.compiler.recall(team, stamp).await.map(|(digest, kept)| Recalled { digest, kept })
+    /// Returns the compiled component of a file with this fingerprint from the cache, so that the file need
+    /// not be read.
+    pub async fn find_cached(
+        &self,
+        team: &TeamName,
+        fingerprint: FileFingerprint,
+    ) -> Option<CachedComponent> {
+        self.compiler
+            .find_cached(team, fingerprint)
+            .await
+            .map(|(digest, entry)| CachedComponent { digest, entry })
     }
 
-    /// A file with this stamp has this digest. To be said only where it was at rest and the same before and after it was read.
-    pub async fn remember(&self, stamp: Stamp, digest: Digest) {
-        self.compiler.remember(stamp, digest).await;
+    /// Records the digest of the file with this fingerprint. The fingerprint must be settled, and the same
+    /// before and after the file was read.
+    pub async fn record_digest(&self, fingerprint: FileFingerprint, digest: Digest) {
+        self.compiler.record_digest(fingerprint, digest).await;
     }
 
-    /// It has not.
-    pub async fn disown(&self, stamp: Stamp) {
-        self.compiler.disown(stamp).await;
+    /// Removes the recorded digest of the file with this fingerprint, because it is wrong.
+    pub async fn forget_digest(&self, fingerprint: FileFingerprint) {
+        self.compiler.forget_digest(fingerprint).await;
     }
 
-    /// Links what was compiled.
-    pub fn link(&self, recalled: Recalled) -> Result<Compiled, Rejection> {
-        let Recalled { digest, kept: Kept { component, hold } } = recalled;
-        let (imports, exports) = names(&component, &self.engine);
+    /// Links a compiled component, and checks its imports and exports.
+    pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
+        let CachedComponent { digest, entry: CacheEntry { component, pin } } = cached;
+        let (imports, exports) = import_and_export_names(&component, &self.engine);
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));
         }
         let pre = self.linker.instantiate_pre(&component).map_err(|error| mismatch(&error))?;
-        let interface = component.get_export_index(None, PROVIDER);
+        let interface = component.get_export_index(None, PROVIDER_INTERFACE);
         let read =
             interface.and_then(|interface| component.get_export_index(Some(&interface), "read-resource"));
-        Ok(Compiled {
+        Ok(CompiledComponent {
             read: read.ok_or(Rejection::NotAProvider)?,
             resources: resource_provider::GuestIndices::new(&pre)
-                .map_err(|error| without_provider(&exports, &error))?,
-            completion: optional(&exports, "completion-provider", || {
+                .map_err(|error| missing_provider_interface(&exports, &error))?,
+            completion: find_optional(&exports, "completion-provider", || {
                 completion_provider::GuestIndices::new(&pre)
             })?,
-            versions: optional(&exports, "version-provider", || version_provider::GuestIndices::new(&pre))?,
+            versions: find_optional(&exports, "version-provider", || {
+                version_provider::GuestIndices::new(&pre)
+            })?,
             pre,
-            _hold: hold,
+            _pin: pin,
             digest,
             imports,
             exports,
@@ -171,32 +189,32 @@ impl Sandbox {
     }
 }
 
-/// A function that a guest has by its name is of another type.
+/// A function of a guest has the expected name, but another type.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Unlike(String);
+pub(super) struct TypeMismatch(String);
 
-impl Compiled {
-    /// The functions of the required interface in this guest, once the types of all interfaces were compared: the
-    /// engine does that only where there is a guest.
-    pub fn fitting(
+impl CompiledComponent {
+    /// Loads the functions of the required interface from an instance, after checking the types of the
+    /// optional interfaces as well. Wasmtime can check function types only in an instance.
+    pub fn load_checked(
         &self,
-        store: &mut Store<State>,
+        store: &mut Store<GuestState>,
         instance: &Instance,
     ) -> wasmtime::Result<resource_provider::Guest> {
-        let unlike = |error: wasmtime::Error| wasmtime::Error::from(Unlike(first_line(&error)));
+        let type_mismatch = |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(first_line(&error)));
         if let Some(completion) = &self.completion {
-            completion.load(&mut *store, instance).map_err(unlike)?;
+            completion.load(&mut *store, instance).map_err(type_mismatch)?;
         }
         if let Some(versions) = &self.versions {
-            versions.load(&mut *store, instance).map_err(unlike)?;
+            versions.load(&mut *store, instance).map_err(type_mismatch)?;
         }
-        self.resources.load(store, instance).map_err(unlike)
+        self.resources.load(store, instance).map_err(type_mismatch)
     }
 }
 
-/// What can be told from the first bytes.
-fn look_at(bytes: &[u8]) -> Result<(), Rejection> {
+/// Rejects files that are not components, by their first bytes.
+fn check_magic_bytes(bytes: &[u8]) -> Result<(), Rejection> {
     match bytes {
         [] => Err(Rejection::Empty),
         _ if matches!(
@@ -212,19 +230,20 @@ fn look_at(bytes: &[u8]) -> Result<(), Rejection> {
     }
 }
 
-fn names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
-    let kind = component.component_type();
-    let imports = kind.imports(engine).map(|(name, _)| name.to_owned()).collect();
-    let exports = kind.exports(engine).map(|(name, _)| name.to_owned()).collect();
+fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
+    let component_type = component.component_type();
+    let imports = component_type.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    let exports = component_type.exports(engine).map(|(name, _)| name.to_owned()).collect();
     (imports, exports)
 }
 
-/// Told here rather than by the engine, so that the sentence names the import as its author knows it.
+/// Whether the host offers an import. Checked here and not by the linker, so that the error has the name that
+/// the author used.
 fn is_offered(import: &str) -> bool {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
-    if let Some(interface) = interface.strip_prefix(PACKAGE) {
+    if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {
         return matches!(interface, "provider-types" | "provider-host" | "http-client")
-            && is_line(version, SPOKEN);
+            && is_compatible(version, CONTRACT_VERSION);
     }
     [
         "wasi:cli/",
@@ -237,29 +256,31 @@ fn is_offered(import: &str) -> bool {
     ]
     .iter()
     .any(|package| interface.starts_with(package))
-        && is_line(version, "0.2")
+        && is_compatible(version, "0.2")
 }
 
-fn is_line(version: &str, line: &str) -> bool {
-    version.strip_prefix(line).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
+fn is_compatible(version: &str, supported: &str) -> bool {
+    version.strip_prefix(supported).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
 }
 
-fn optional<T>(
+fn find_optional<T>(
     exports: &[String],
     interface: &str,
     find: impl FnOnce() -> wasmtime::Result<T>,
 ) -> Result<Option<T>, Rejection> {
     let has = exports.iter().any(|name| {
         let (name, version) = name.split_once('@').unwrap_or((name, ""));
-        name.strip_prefix(PACKAGE) == Some(interface) && is_line(version, SPOKEN)
+        name.strip_prefix(CONTRACT_PACKAGE) == Some(interface) && is_compatible(version, CONTRACT_VERSION)
     });
     if has { find().map(Some).map_err(|error| mismatch(&error)) } else { Ok(None) }
 }
 
-fn without_provider(exports: &[String], error: &wasmtime::Error) -> Rejection {
-    let required = format!("{PACKAGE}resource-provider");
+fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Rejection {
+    let required = format!("{CONTRACT_PACKAGE}resource-provider");
     match exports.iter().find(|name| name.starts_with(&required)) {
-        Some(name) if name.split_once('@').is_some_and(|(_, version)| is_line(version, SPOKEN)) => {
+        Some(name)
+            if name.split_once('@').is_some_and(|(_, version)| is_compatible(version, CONTRACT_VERSION)) =>
+        {
             mismatch(error)
         }
         Some(name) => Rejection::OtherVersion(name.clone()),
@@ -271,7 +292,7 @@ fn mismatch(error: &wasmtime::Error) -> Rejection {
     Rejection::Mismatch(first_line(error))
 }
 
-/// The engine's errors may run over many lines; the log of a round has one.
+/// The first line of an error of the engine, which can have many lines.
 pub(super) fn first_line(error: &wasmtime::Error) -> String {
     let text = format!("{error:#}");
     text.lines().next().unwrap_or_default().chars().take(400).collect()
@@ -282,15 +303,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_bytes_tell_what_it_is() {
-        assert_eq!(look_at(b""), Err(Rejection::Empty));
-        assert_eq!(look_at(b"#!/bin/sh"), Err(Rejection::NotWasm));
-        assert_eq!(look_at(b"\0asm\x01\0\0\0"), Err(Rejection::CoreModule));
-        assert_eq!(look_at(b"\0asm\x0d\0\x01\0"), Ok(()));
+    fn recognizes_files_by_their_first_bytes() {
+        assert_eq!(check_magic_bytes(b""), Err(Rejection::Empty));
+        assert_eq!(check_magic_bytes(b"#!/bin/sh"), Err(Rejection::NotWasm));
+        assert_eq!(check_magic_bytes(b"\0asm\x01\0\0\0"), Err(Rejection::CoreModule));
+        assert_eq!(check_magic_bytes(b"\0asm\x0d\0\x01\0"), Ok(()));
     }
 
     #[test]
-    fn an_import_is_offered_by_name_and_version_line() {
+    fn imports_are_offered_by_name_and_version() {
         for offered in [
             "wasi:io/poll@0.2.6",
             "wasi:sockets/tcp@0.2.9",

@@ -1,6 +1,6 @@
-//! Components are compiled by another process of the same program, one at a time, and kept in the cache:
-//! compiling takes seconds of all processors and hundreds of megabytes that would never be given back, and
-//! what a hostile component does to the compiler it does to that process.
+//! Compiles components in a separate process, one at a time, and stores the code in the cache. A separate
+//! process is used because compiling takes seconds on all processors and hundreds of megabytes that the
+//! allocator would never return, and because a hostile component can then harm only that process.
 
 mod process;
 
@@ -13,56 +13,61 @@ use bytes::Bytes;
 use tokio::sync::Mutex;
 use wasmtime::Engine;
 
-use super::cache::{self, Cache, CacheError, Kept};
+use super::cache::{self, Cache, CacheEntry, CacheError};
 use super::compiled::Rejection;
 use crate::drain::Drain;
+use crate::file_fingerprint::FileFingerprint;
 use crate::name::{Digest, TeamName};
-use crate::stamp::Stamp;
 
-/// How components are compiled.
+/// Configuration of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The program that is run with `compile-component`: `larder` itself.
+    /// The program that is run with the subcommand `compile-component`: `larder` itself.
     pub program: PathBuf,
-    /// Where its work is kept.
+    /// Configuration of the cache for compiled components.
     pub cache: cache::Config,
-    /// Bytes of address space that it may take.
+    /// Limit for the address space of the compiler process, in bytes.
     pub memory: u64,
-    /// Time on a processor; counted in whole seconds.
-    pub cpu: Duration,
-    /// Time until it has to be done.
-    pub wall: Duration,
-    /// Bytes of compiled code.
+    /// Limit for the CPU time of the compiler process; enforced in whole seconds.
+    pub cpu_time: Duration,
+    /// Limit for the duration of one compilation.
+    pub timeout: Duration,
+    /// Limit for the size of the compiled code, in bytes.
     pub code: u64,
 }
 
-/// Compiles, or finds what was compiled before.
+/// Compiles components, or returns them from the cache.
 pub(super) struct Compiler {
     config: Config,
     cache: Arc<Cache>,
-    /// Whose turn it is. It also makes one compilation of many for one component.
-    turn: Mutex<()>,
-    /// Of each team one waits for that turn, in the order of asking, and its others for the one: so all teams come in
-    /// turn, however much one of them brings.
-    teams: Lanes,
+    /// Held during a compilation. A component that several calls need at the same time is compiled only once,
+    /// because each of them checks the cache again when it has the lock.
+    lock: Mutex<()>,
+    /// At most one component of each team waits for [`Self::lock`], and the others of the team wait behind
+    /// it. So the teams take turns, regardless of how many components each of them has.
+    team_queues: TeamQueues,
     drain: Drain,
 }
 
-/// One for each team.
+/// One lock per team.
 #[derive(Default)]
-struct Lanes(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
+struct TeamQueues(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
 
-impl Lanes {
+impl TeamQueues {
     fn of(&self, team: &TeamName) -> Arc<Mutex<()>> {
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lanes.entry(team.clone()).or_default().clone()
     }
 }
 
-/// Under what compiled code is kept. Each team has its own, or the time of a load would tell that another team has the same
-/// component.
-fn entry(team: &TeamName, digest: Digest) -> Digest {
-    if *team == TeamName::sole() { digest } else { Digest::of(format!("{digest} of {team}").as_bytes()) }
+/// The key of a component in the cache. Each team has its own entries: otherwise the time of a load would
+/// reveal that another team has the same component.
+fn cache_key(team: &TeamName, digest: Digest) -> Digest {
+    if *team == TeamName::default_team() {
+        digest
+    } else {
+        Digest::of(format!("{digest} of {team}").as_bytes())
+    }
 }
 
 impl Compiler {
@@ -71,94 +76,100 @@ impl Compiler {
         Ok(Self {
             config: config.clone(),
             cache,
-            turn: Mutex::new(()),
-            teams: Lanes::default(),
+            lock: Mutex::new(()),
+            team_queues: TeamQueues::default(),
             drain: drain.clone(),
         })
     }
 
-    /// What a file of this team's with this stamp is, compiled, where it was seen and compiled before.
-    pub(super) async fn recall(&self, team: &TeamName, stamp: Stamp) -> Option<(Digest, Kept)> {
+    /// Returns the compiled form of a file with this fingerprint, and its digest, if both are cached for this
+    /// team.
+    pub(super) async fn find_cached(
+        &self,
+        team: &TeamName,
+        fingerprint: FileFingerprint,
+    ) -> Option<(Digest, CacheEntry)> {
         let team = team.clone();
-        let found = self.aside(move |cache| {
-            let digest = cache.known(&stamp)?;
-            Some((digest, cache.find(entry(&team, digest))?))
+        let found = self.run_blocking(move |cache| {
+            let digest = cache.recorded_digest(&fingerprint)?;
+            Some((digest, cache.find(cache_key(&team, digest))?))
         });
-        // Whatever is wrong with it, there is the file itself.
+        // On any error the file itself is read and compiled.
         found.await.ok().flatten()
     }
 
-    /// Remembers what a file with this stamp is. One that cannot be written down is read again, no more.
-    pub(super) async fn remember(&self, stamp: Stamp, digest: Digest) {
-        let written = self.aside(move |cache| cache.remember(&stamp, &digest)).await;
+    /// Records the digest of the file with this fingerprint. If that fails, the file is only read again at
+    /// the next start.
+    pub(super) async fn record_digest(&self, fingerprint: FileFingerprint, digest: Digest) {
+        let written = self.run_blocking(move |cache| cache.record_digest(&fingerprint, &digest)).await;
         if let Ok(Err(error)) = written {
-            tracing::debug!(%error, "a component will be read again at the next start");
+            tracing::debug!(%error, "cannot record a component's digest: its file is read again at the next start");
         }
     }
 
-    /// Remembers it no more.
-    pub(super) async fn disown(&self, stamp: Stamp) {
-        let _ = self.aside(move |cache| cache.disown(&stamp)).await;
+    /// Removes the recorded digest of the file with this fingerprint.
+    pub(super) async fn forget_digest(&self, fingerprint: FileFingerprint) {
+        let _ = self.run_blocking(move |cache| cache.forget_digest(&fingerprint)).await;
     }
 
-    /// Deletes what nobody used for long. It holds its thread.
-    pub(super) fn tidy(&self) {
-        self.cache.tidy();
+    /// Removes entries that were not used for long. Blocks the calling thread.
+    pub(super) fn sweep_cache(&self) {
+        self.cache.remove_unused();
     }
 
-    /// What this team's component with this digest is, compiled.
-    pub(super) async fn component(
+    /// Returns a component of this team from the cache, compiling it first if necessary.
+    pub(super) async fn get_or_compile(
         &self,
         team: &TeamName,
         digest: Digest,
         bytes: Bytes,
-    ) -> Result<Kept, Rejection> {
-        let entry = entry(team, digest);
-        if let Some(kept) = self.find(entry).await? {
-            return Ok(kept);
+    ) -> Result<CacheEntry, Rejection> {
+        let key = cache_key(team, digest);
+        if let Some(entry) = self.find(key).await? {
+            return Ok(entry);
         }
-        let lane = self.teams.of(team);
-        let _first = lane.lock().await;
-        let _turn = self.turn.lock().await;
-        // Somebody may have waited for the same one.
-        if let Some(kept) = self.find(entry).await? {
-            return Ok(kept);
+        let team_queue = self.team_queues.of(team);
+        let _team_guard = team_queue.lock().await;
+        let _guard = self.lock.lock().await;
+        // Another call may have compiled the same component meanwhile.
+        if let Some(entry) = self.find(key).await? {
+            return Ok(entry);
         }
-        self.compile(entry, &bytes).await?;
-        let lie = "the compiling process ended well, but did not write what this engine can use";
-        self.find(entry).await?.ok_or_else(|| Rejection::Compiler(lie.into()))
+        self.compile(key, &bytes).await?;
+        let unusable = "the compiler process succeeded, but its code cannot be loaded by this engine";
+        self.find(key).await?.ok_or_else(|| Rejection::Compiler(unusable.into()))
     }
 
-    async fn find(&self, digest: Digest) -> Result<Option<Kept>, Rejection> {
-        self.aside(move |cache| cache.find(digest)).await
+    async fn find(&self, digest: Digest) -> Result<Option<CacheEntry>, Rejection> {
+        self.run_blocking(move |cache| cache.find(digest)).await
     }
 
     async fn compile(&self, digest: Digest, bytes: &Bytes) -> Result<(), Rejection> {
-        let began = std::time::Instant::now();
+        let start = std::time::Instant::now();
         let unwritable =
             |error: std::io::Error| Rejection::Compiler(format!("cannot write into the cache: {error}"));
-        let (draft, output) = self
-            .aside(|cache| {
-                let draft = cache.draft()?;
-                let output = draft.reopen()?;
-                Ok((draft, output))
+        let (temp_file, output) = self
+            .run_blocking(|cache| {
+                let temp_file = cache.temp_file()?;
+                let output = temp_file.reopen()?;
+                Ok((temp_file, output))
             })
             .await?
             .map_err(unwritable)?;
         process::compile(&self.config, bytes, output).await?;
-        self.aside(move |cache| cache.keep(digest, draft)).await?.map_err(unwritable)?;
-        tracing::debug!(digest = digest.short(), took = ?began.elapsed(), "compiled");
+        self.run_blocking(move |cache| cache.insert(digest, temp_file)).await?.map_err(unwritable)?;
+        tracing::debug!(digest = digest.short(), took = ?start.elapsed(), "compiled a component");
         Ok(())
     }
 
-    /// Runs what holds its thread on a thread of its own.
-    async fn aside<T: Send + 'static>(
+    /// Runs blocking work on the blocking thread pool.
+    async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Cache) -> T + Send + 'static,
     ) -> Result<T, Rejection> {
         let cache = self.cache.clone();
         let work = self.drain.spawn_blocking(move || work(&cache));
-        // A component over which the engine panics is one bad component, not the end of the house.
-        work.await.map_err(|error| Rejection::Compiler(format!("the engine gave up on it: {error}")))
+        // If wasmtime panics over a component, only this component is rejected.
+        work.await.map_err(|error| Rejection::Compiler(format!("the engine panicked: {error}")))
     }
 }

@@ -1,4 +1,4 @@
-//! The engine's settings, each number with its reason. What is left off here cannot go wrong.
+//! Configuration of the wasmtime engine and the linker. Features that components do not need are disabled.
 
 use std::num::NonZeroUsize;
 
@@ -6,30 +6,33 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 use super::bindings;
-use super::state::State;
+use super::state::GuestState;
 
-/// Bytes of a guest's own stack; beyond it is `stack overflow`, a fault.
+/// Size of a guest's WebAssembly stack, in bytes. A guest that exceeds it traps with a stack overflow.
 const GUEST_STACK: usize = 512 << 10;
-/// Bytes of the stack that a guest and the host functions it calls run on.
+/// Size of the native stack on which a guest and the host functions that it calls run, in bytes.
 const ASYNC_STACK: usize = 2 << 20;
-/// Bytes of a guest's memory that are wiped rather than given back to the system between two guests:
-/// measured best between 1 and 2 MiB for answers from 1 KiB to 1 MiB.
-const KEPT_MEMORY: usize = 1 << 20;
-/// Core instances in a slot. A Python component has more than ten; this is a count and costs nothing.
+/// Bytes of a guest's memory that stay resident and are zeroed between two guests, instead of being returned
+/// to the system: measured best between 1 and 2 MiB for responses from 1 KiB to 1 MiB.
+const RESIDENT_MEMORY: usize = 1 << 20;
+/// Maximum number of core instances in one component. A Python component has more than ten; a higher limit
+/// costs nothing.
 const CORE_INSTANCES: u32 = 64;
 
-/// The engine: pooled memory where the address space allows it, memory by demand where not.
+/// Creates the engine for guests. It uses the pooling allocator if the address space suffices, and allocates
+/// memory on demand otherwise.
 pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
     let mut config = config();
     config.allocation_strategy(pool(slots));
     Engine::new(&config).or_else(|error| {
-        tracing::info!(%error, "no address space for a pool of guests; each gets its memory by demand, which is slower");
+        tracing::info!(%error, "not enough address space for the pooling allocator, using on-demand allocation, which is slower");
         config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
         Engine::new(&config)
     })
 }
 
-/// The engine of the compiling process: the same settings, as far as they matter to the code, and no guests.
+/// Creates the engine of the compiler process: it has the same settings where they affect the code, and no
+/// instance pool.
 pub(super) fn for_compiling() -> wasmtime::Result<Engine> {
     Engine::new(&config())
 }
@@ -43,7 +46,7 @@ fn config() -> Config {
         .memory_init_cow(true)
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
-        // What the engine itself writes between the parts of a component that is made of components needs it.
+        // Required by the adapters that wasmtime generates between the parts of a composed component.
         .wasm_multi_memory(true)
         .max_wasm_stack(GUEST_STACK)
         .async_stack_size(ASYNC_STACK)
@@ -65,19 +68,20 @@ fn pool(slots: u32) -> PoolingAllocationConfig {
         .max_core_instance_size(2 << 20)
         .max_component_instance_size(2 << 20)
         .table_elements(100_000)
-        .linear_memory_keep_resident(KEPT_MEMORY)
+        .linear_memory_keep_resident(RESIDENT_MEMORY)
         .table_keep_resident(64 << 10)
         .max_unused_warm_slots(64)
         .pagemap_scan(Enabled::Auto);
     pool
 }
 
-/// Everything that a component may import: our two interfaces, all of WASI 0.2, and wasi:http.
-/// What was not granted is refused when it is called: some languages import what they never use.
-pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+/// Creates a linker with everything that a component may import: the interfaces of the contract, all of WASI
+/// 0.2, and wasi:http. Functions that need a grant fail when they are called without it. They are linked
+/// nevertheless, because some languages import functions that they never use.
+pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    bindings::FullProvider::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    bindings::FullProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
     Ok(linker)
 }

@@ -1,4 +1,4 @@
-//! A guest from its opening to its end: most live for one call.
+//! A guest: one instance of a component, and the calls to it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,98 +7,100 @@ use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::bindings::exports::larder::provider::resource_provider;
-use super::fault::{Fault, FaultKind, plain};
+use super::fault::{Fault, FaultKind, fault_without_detail};
 use super::limits;
-use super::state::{HANDLES, Lease, State};
-use super::{Compiled, Sandbox};
+use super::state::{GuestState, Lease, MAX_HANDLES};
+use super::{CompiledComponent, Sandbox};
 
-/// Work for a guest: a question of the contract.
-pub trait Work: Send + Sync {
-    /// What comes of it.
-    type Answer: Send;
+/// A call of one of the contract's functions. It can be made more than once.
+pub trait GuestCall: Send + Sync {
+    /// What the call returns.
+    type Output: Send;
 
-    /// Has a guest do it.
-    fn work(
+    /// Makes the call.
+    fn call(
         &self,
-        store: &mut Store<State>,
-        guest: Called<'_>,
-    ) -> impl Future<Output = wasmtime::Result<Self::Answer>> + Send;
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
 }
 
-/// A guest that is called.
+/// A guest to which a call is made.
 #[derive(Clone, Copy)]
-pub struct Called<'a> {
-    /// Where its functions are.
+pub struct CallableGuest<'a> {
+    /// The instance of the component.
     pub instance: &'a Instance,
-    /// The functions themselves, if it was called before: their types were compared then.
+    /// The functions of the required interface, if the guest is reused: their types were checked before.
     pub functions: Option<&'a resource_provider::Guest>,
 }
 
-/// One guest. Dropping it is its end.
+/// One instance of a component with its store.
 pub(super) struct Guest {
-    pub(super) store: Store<State>,
-    /// None until it is first called.
+    pub(super) store: Store<GuestState>,
+    /// None until the first call.
     instance: Option<Instance>,
-    /// None until it is called again: to compare the types of all functions takes longer than that of the one that is called.
+    /// Loaded at the second call. The first call loads only its own function, because checking the types of
+    /// all of them takes longer.
     functions: Option<resource_provider::Guest>,
-    /// Calls that it may have yet, once that is decided.
-    pub(super) left: Option<u32>,
-    /// Bytes of memory with which it began.
-    began_with: u64,
+    /// Number of calls that may still be made to it; none until the first call has ended.
+    pub(super) calls_left: Option<u32>,
+    /// Bytes of memory after instantiation.
+    initial_memory: u64,
 }
 
 impl Guest {
-    /// Begins a call: everything that counts for one call begins anew.
-    pub(super) fn arm(&mut self) -> Arc<AtomicBool> {
+    /// Resets the limits of a call. The returned flag is set when the guest exceeds its CPU time.
+    pub(super) fn prepare_call(&mut self) -> Arc<AtomicBool> {
         let limits = &self.store.data().lease.grant.limits;
-        let (cpu, result) = (limits.cpu, usize::try_from(limits.result).unwrap_or(usize::MAX));
+        let (cpu_time, result) = (limits.cpu_time, usize::try_from(limits.result).unwrap_or(usize::MAX));
         self.store.set_hostcall_fuel(result);
-        limits::arm(&mut self.store, cpu)
+        limits::set_cpu_deadline(&mut self.store, cpu_time)
     }
 
-    pub(super) async fn work<W: Work>(
+    /// Makes a call. The component is instantiated first if it was not.
+    pub(super) async fn call<W: GuestCall>(
         &mut self,
-        compiled: &Compiled,
-        work: &W,
-    ) -> wasmtime::Result<W::Answer> {
+        compiled: &CompiledComponent,
+        guest_call: &W,
+    ) -> wasmtime::Result<W::Output> {
         let instance = match self.instance {
             Some(instance) => instance,
             None => {
                 let instance = compiled.pre.instantiate_async(&mut self.store).await?;
-                self.began_with = self.store.data().meter.memory();
+                self.initial_memory = self.store.data().limiter.memory();
                 *self.instance.insert(instance)
             }
         };
-        if self.left.is_some() && self.functions.is_none() {
+        if self.calls_left.is_some() && self.functions.is_none() {
             self.functions = Some(compiled.resources.load(&mut self.store, &instance)?);
         }
-        let called = Called { instance: &instance, functions: self.functions.as_ref() };
-        work.work(&mut self.store, called).await
+        let guest = CallableGuest { instance: &instance, functions: self.functions.as_ref() };
+        guest_call.call(&mut self.store, guest).await
     }
 
-    /// Bytes of memory that it took since it began.
-    pub(super) fn grown(&self) -> u64 {
-        self.store.data().meter.memory().saturating_sub(self.began_with)
+    /// Bytes of memory that it allocated since instantiation.
+    pub(super) fn memory_growth(&self) -> u64 {
+        self.store.data().limiter.memory().saturating_sub(self.initial_memory)
     }
 }
 
 impl Sandbox {
-    /// A guest that was not called yet.
+    /// Creates a guest. Its component is instantiated at the first call.
     pub(super) async fn open(&self, lease: Lease) -> Result<Guest, Fault> {
-        let state = match lease.threads.clone() {
-            Some(threads) => threads.open(|| State::new(lease)).await.map_err(Into::into).flatten(),
-            None => State::new(lease),
+        let state = match lease.folder_threads.clone() {
+            Some(threads) => threads.open(|| GuestState::new(lease)).await.map_err(Into::into).flatten(),
+            None => GuestState::new(lease),
         };
         let state = state.map_err(|error| {
-            // A granted folder that is gone is the operator's to know, and not what a guest did.
+            // The detail is for the operator: a missing folder is not caused by the guest.
             Fault {
                 detail: format!("{error:#}"),
-                ..plain(FaultKind::Trap("what it was granted cannot be opened".into()))
+                ..fault_without_detail(FaultKind::Trap("a granted folder cannot be opened".into()))
             }
         })?;
         let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.meter);
-        store.set_max_component_handles(HANDLES);
-        Ok(Guest { store, instance: None, functions: None, left: None, began_with: 0 })
+        store.limiter(|state| &mut state.limiter);
+        store.set_max_component_handles(MAX_HANDLES);
+        Ok(Guest { store, instance: None, functions: None, calls_left: None, initial_memory: 0 })
     }
 }

@@ -1,4 +1,4 @@
-//! Memory, tables and instances of one guest, and its time on the processor.
+//! Limits of a guest: memory, tables, instances, and CPU time.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -8,83 +8,85 @@ use std::time::{Duration, Instant};
 
 use wasmtime::{ResourceLimiter, Store, UpdateDeadline};
 
-use super::state::{State, Terms};
+use super::state::{GuestConfig, GuestState};
 use super::ticker::{TICK, Ticker};
-use crate::metrics::Tally;
-use crate::metrics::process::thread_time;
-use crate::policy::{Memory, Ration};
-use crate::round;
+use crate::metrics::ProviderMetrics;
+use crate::metrics::process::thread_cpu_time;
+use crate::policy::{MemoryReservation, QuotaUsage};
+use crate::yield_batch;
 
-/// Up to here a guest only yields at each tick: an innocent call may lose its processor and cross a few.
+/// Up to this number of ticks a guest only yields at each tick. A short call may cross some ticks just
+/// because its thread was preempted.
 const FREE_TICKS: u64 = 20;
-/// Up to here it gets about half of a processor, and from here on a tenth. Yielding alone is not enough:
-/// each time it would get a whole tick again, and everybody else waits for it.
+/// Up to this number of ticks a guest gets about half of a processor, and beyond it a tenth. Yielding alone
+/// is not enough: each time the guest would run for a whole tick again while all other tasks wait.
 const HALF_TICKS: u64 = 200;
 
-/// Refuses growth beyond the limits, and remembers that it did.
-pub(super) struct Meter {
+/// Denies growth beyond the limits, and records that it did.
+pub(super) struct GuestLimiter {
     memory: u64,
     memory_limit: u64,
     table_elements: usize,
     instances: usize,
-    pub(super) refused: bool,
-    /// It was not the guest that needs too much, but its team that has no more.
-    pub(super) crowded: bool,
-    /// It was made to wait, since its team has used up its time on processors.
-    pub(super) stood_still: bool,
-    terms: Arc<Terms>,
-    share: Option<Memory>,
+    /// Whether growth beyond the limits of the guest was denied.
+    pub(super) growth_refused: bool,
+    /// Whether growth was denied because the team has used up its memory quota.
+    pub(super) team_memory_exhausted: bool,
+    /// Whether the guest was paused because the team has used up its CPU quota.
+    pub(super) throttled_by_quota: bool,
+    config: Arc<GuestConfig>,
+    team_memory: Option<MemoryReservation>,
 }
 
-impl Meter {
-    pub(super) fn new(terms: &Arc<Terms>) -> Self {
-        terms.tally.guests.up(1);
-        let limits = &terms.grant.limits;
+impl GuestLimiter {
+    pub(super) fn new(config: &Arc<GuestConfig>) -> Self {
+        config.metrics.guests.add(1);
+        let limits = &config.grant.limits;
         Self {
-            terms: terms.clone(),
+            config: config.clone(),
             memory: 0,
             memory_limit: limits.memory,
             table_elements: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
             instances: limits.instances as usize,
-            refused: false,
-            crowded: false,
-            stood_still: false,
-            share: terms.ration.clone().map(Memory::none),
+            growth_refused: false,
+            team_memory_exhausted: false,
+            throttled_by_quota: false,
+            team_memory: config.quota_usage.clone().map(MemoryReservation::new),
         }
     }
 }
 
-impl Meter {
-    /// Another call begins.
-    pub(super) fn begin(&mut self) {
-        (self.refused, self.crowded, self.stood_still) = (false, false, false);
+impl GuestLimiter {
+    /// Resets the flags for another call.
+    pub(super) fn begin_call(&mut self) {
+        (self.growth_refused, self.team_memory_exhausted, self.throttled_by_quota) = (false, false, false);
     }
 
-    /// Bytes of memory that the guest has.
+    /// Bytes of memory that the guest uses.
     pub(super) fn memory(&self) -> u64 {
         self.memory
     }
 }
 
-impl ResourceLimiter for Meter {
+impl ResourceLimiter for GuestLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let total = self.memory.saturating_add(desired.saturating_sub(current) as u64);
         if total > self.memory_limit {
-            self.refused = true;
+            self.growth_refused = true;
             return Ok(false);
         }
-        if self.share.as_mut().is_some_and(|share| !share.grow(total - self.memory)) {
-            self.crowded = true;
+        if self.team_memory.as_mut().is_some_and(|team_memory| !team_memory.grow(total - self.memory)) {
+            self.team_memory_exhausted = true;
             return Ok(false);
         }
-        self.terms.tally.grew(total - self.memory, total);
+        self.config.metrics.memory_grew(total - self.memory, total);
         self.memory = total;
         Ok(true)
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let fits = desired <= self.table_elements;
-        self.refused |= !fits;
+        self.growth_refused |= !fits;
         Ok(fits)
     }
 
@@ -93,7 +95,7 @@ impl ResourceLimiter for Meter {
     }
 
     fn tables(&self) -> usize {
-        // One a core instance, and what adapters add.
+        // One per core instance, and those that adapters add.
         self.instances * 2
     }
 
@@ -102,58 +104,57 @@ impl ResourceLimiter for Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for GuestLimiter {
     fn drop(&mut self) {
-        self.terms.tally.guests.down(1);
-        self.terms.tally.freed(self.memory);
+        self.config.metrics.guests.sub(1);
+        self.config.metrics.memory_freed(self.memory);
     }
 }
 
-/// Up to here the clock on the wall tells the time on a processor well enough: little else runs meanwhile. The clock of a
-/// thread takes a call of the system each time that it is looked at.
-const SHORT: Duration = Duration::from_micros(300);
+/// A poll up to this long is measured with the monotonic clock, because little else runs on the thread in
+/// that time. Reading the thread's CPU clock takes a system call each time.
+const SHORT_POLL: Duration = Duration::from_micros(300);
 
-/// Counts the time that this takes on a processor, waiting left out.
-pub(super) async fn counted<T>(
-    tally: &Tally,
-    ration: Option<&Ration>,
+/// Measures the CPU time of a future, which excludes the time that it waits, and charges it to the team.
+pub(super) async fn measure_cpu<T>(
+    metrics: &ProviderMetrics,
+    quota_usage: Option<&QuotaUsage>,
     ticker: &Ticker,
-    work: impl Future<Output = T>,
+    future: impl Future<Output = T>,
 ) -> T {
-    let mut work = pin!(work);
+    let mut future = pin!(future);
     poll_fn(|waker| {
-        let exact = tally.runs_long().then(thread_time);
-        let began = Instant::now();
-        let polled = work.as_mut().poll(waker);
-        let elapsed = began.elapsed();
-        // What takes long once is measured exactly from then on.
-        tally.takes(elapsed > SHORT);
-        round::ran(elapsed > SHORT);
+        let cpu_start = metrics.has_long_polls().then(thread_cpu_time);
+        let start = Instant::now();
+        let polled = future.as_mut().poll(waker);
+        let elapsed = start.elapsed();
+        // A provider with a long poll is measured with the CPU clock from then on.
+        metrics.set_long_polls(elapsed > SHORT_POLL);
+        yield_batch::guest_ran(elapsed > SHORT_POLL);
         if elapsed > TICK {
-            ticker.hurry();
+            ticker.report_long_run();
         }
-        let took = exact.map_or(elapsed, |began| thread_time().saturating_sub(began));
-        tally.ran(took);
-        if let Some(ration) = ration {
-            ration.computed(took);
+        let cpu_time = cpu_start.map_or(elapsed, |start| thread_cpu_time().saturating_sub(start));
+        metrics.record_cpu_time(cpu_time);
+        if let Some(quota_usage) = quota_usage {
+            quota_usage.charge_cpu(cpu_time);
         }
         polled
     })
     .await
 }
 
-/// How long a guest stands still at least where its team has no time on processors left: else until it is paid off,
-/// as otherwise many guests would take turns at using what is not there.
-const OVER: Duration = Duration::from_millis(50);
+/// Minimum pause of a guest whose team has used up its CPU quota. It is paused until the excess is paid off,
+/// since otherwise many guests would take turns at exceeding the quota.
+const MIN_QUOTA_PAUSE: Duration = Duration::from_millis(50);
 
-/// Arms a store: after `cpu` on the processor the guest is interrupted, and long before it is slowed down.
-/// The more so where its team has used up what it has of processors.
-/// Says through the flag that it was this deadline.
-pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
-    let spent = Arc::new(AtomicBool::new(false));
-    let flag = spent.clone();
-    let budget = u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX).max(1);
-    let ration = store.data().lease.ration.clone();
+/// Sets the CPU deadline of a call: the guest is interrupted after `cpu_time`, and the returned flag is set
+/// then. Long before that it is slowed down, and more so if its team has used up its CPU quota.
+pub(super) fn set_cpu_deadline(store: &mut Store<GuestState>, cpu_time: Duration) -> Arc<AtomicBool> {
+    let exceeded = Arc::new(AtomicBool::new(false));
+    let flag = exceeded.clone();
+    let budget = u64::try_from(cpu_time.as_millis()).unwrap_or(u64::MAX).max(1);
+    let quota_usage = store.data().lease.quota_usage.clone();
     let mut ticks = 0;
     store.set_epoch_deadline(2);
     store.epoch_deadline_callback(move |mut store| {
@@ -162,9 +163,12 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
             flag.store(true, Ordering::Relaxed);
             return Ok(UpdateDeadline::Interrupt);
         }
-        if let Some(owed) = ration.as_ref().and_then(|ration| ration.over_cpu()) {
-            store.data_mut().meter.stood_still = true;
-            return Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(owed.max(OVER)))));
+        if let Some(excess) = quota_usage.as_ref().and_then(|quota_usage| quota_usage.cpu_wait()) {
+            store.data_mut().limiter.throttled_by_quota = true;
+            return Ok(UpdateDeadline::YieldCustom(
+                1,
+                Box::pin(tokio::time::sleep(excess.max(MIN_QUOTA_PAUSE))),
+            ));
         }
         if ticks <= FREE_TICKS {
             return Ok(UpdateDeadline::Yield(1));
@@ -172,5 +176,5 @@ pub(super) fn arm(store: &mut Store<State>, cpu: Duration) -> Arc<AtomicBool> {
         let pause = if ticks <= HALF_TICKS { TICK } else { TICK * 9 };
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(pause))))
     });
-    spent
+    exceeded
 }

@@ -1,4 +1,4 @@
-//! What the engine holds for one guest: WASI by grant, the limits, and under what it was opened.
+//! The state of a guest's store: its lease, WASI context, limits and log.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,123 +7,127 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use super::folder;
-use super::limits::Meter;
-use super::log::{Level, Log, Stream};
-use super::outbox::Outbox;
-use super::outgoing::{Hooks, Outgoing};
-use super::pace::Pace;
-use super::threads::Threads;
-use crate::metrics::Tally;
+use super::folder_threads::FolderThreads;
+use super::limits::GuestLimiter;
+use super::log::{Log, LogLevel, LogStream};
+use super::outgoing_http::{HttpHooks, OutgoingHttp};
+use super::preopen;
+use super::signal_queue::SignalSender;
+use super::signal_rate_limit::SignalRateLimit;
+use crate::metrics::ProviderMetrics;
 use crate::name::{ProviderName, TeamName};
-use crate::policy::{Grant, Permit, Ration};
+use crate::policy::{Grant, Permit, QuotaUsage};
 
-/// Handles and resources that one guest may hold. High by default in the engine.
-pub(super) const HANDLES: usize = 1_000;
-/// Files, sockets and the like that one guest may hold: each may be a descriptor of the whole process.
-const RESOURCES: usize = 256;
-/// Bytes of one block of random numbers.
-const RANDOM: u64 = 64 << 10;
-/// Bytes of the header fields of one HTTP request or response.
-const HTTP_FIELDS: usize = 32 << 10;
+/// Maximum number of component handles that a guest may hold. Wasmtime's default is much higher.
+pub(super) const MAX_HANDLES: usize = 1_000;
+/// Maximum number of host resources (files, streams) that a guest may hold: each may use a file descriptor of
+/// the process.
+const MAX_RESOURCES: usize = 256;
+/// Maximum number of random bytes in one call.
+const MAX_RANDOM_BYTES: u64 = 64 << 10;
+/// Maximum size of the header fields of one HTTP request or response, in bytes.
+const MAX_HTTP_FIELD_BYTES: usize = 32 << 10;
 
-/// What a provider says during a call to those who are not its caller.
+/// A notification from a provider about its resources. It is not part of the response to the call during
+/// which it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signal {
-    /// The content behind a URI differs.
+    /// The content of the resource with this URI has changed.
     Updated(String),
-    /// The list of entries or templates differs.
+    /// The list of entries or templates has changed.
     ListChanged,
-    /// What is known of them is old, and they may differ.
+    /// The lists of entries and templates are out of date and may have changed.
     ListStale,
 }
 
-/// Under what a guest is opened. There is no guest without one.
+/// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
+/// has one.
 #[derive(Clone)]
 pub struct Lease {
-    /// What holds for every guest of its provider.
-    pub terms: Arc<Terms>,
-    /// Who may call it.
+    /// The configuration of all guests of the provider.
+    pub config: Arc<GuestConfig>,
+    /// The permission for this call; it names the caller.
     pub permit: Permit,
 }
 
 impl Deref for Lease {
-    type Target = Terms;
+    type Target = GuestConfig;
 
-    fn deref(&self) -> &Terms {
-        &self.terms
+    fn deref(&self) -> &GuestConfig {
+        &self.config
     }
 }
 
-/// What holds for every guest of one provider.
-pub struct Terms {
-    /// Whose guest it is.
+/// Configuration and shared state of all guests of one provider.
+pub struct GuestConfig {
+    /// The name of the provider.
     pub provider: ProviderName,
-    /// And of which team.
+    /// The team of the provider.
     pub team: TeamName,
-    /// What it gets and what it may use up.
+    /// What the guests may access, and their limits.
     pub grant: Arc<Grant>,
-    /// The way out for its HTTP requests.
-    pub outgoing: Arc<Outgoing>,
-    /// How often it may signal.
-    pub pace: Pace,
-    /// Where its signals go.
-    pub signals: Outbox,
-    /// What waits for file systems, where it was granted folders.
-    pub threads: Option<Arc<Threads>>,
-    /// Where it is counted what the guest uses.
-    pub tally: Arc<Tally>,
-    /// What its team may use in all; none where there are no teams.
-    pub ration: Option<Arc<Ration>>,
+    /// Sends their HTTP requests.
+    pub outgoing_http: Arc<OutgoingHttp>,
+    /// Limits how often they may send signals.
+    pub signal_rate_limit: SignalRateLimit,
+    /// The queue for their signals.
+    pub signals: SignalSender,
+    /// Threads for file system calls; present if the provider was granted folders.
+    pub folder_threads: Option<Arc<FolderThreads>>,
+    /// Metrics of the provider.
+    pub metrics: Arc<ProviderMetrics>,
+    /// The quota of the team and its usage; none if no teams are configured.
+    pub quota_usage: Option<Arc<QuotaUsage>>,
 }
 
 #[cfg(test)]
-impl Terms {
-    /// Of a provider that was granted nothing.
-    pub(super) fn plain() -> Arc<Self> {
+impl GuestConfig {
+    /// The configuration of a provider without any grants.
+    pub(super) fn without_grants() -> Arc<Self> {
         let grant = Arc::<Grant>::default();
         Arc::new(Self {
             provider: ProviderName::parse("p").unwrap(),
-            team: TeamName::sole(),
-            outgoing: Arc::new(Outgoing::new(&grant)),
+            team: TeamName::default_team(),
+            outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
             grant,
-            pace: Pace::default(),
-            signals: super::outbox().0,
-            threads: None,
-            tally: Arc::default(),
-            ration: None,
+            signal_rate_limit: SignalRateLimit::default(),
+            signals: super::signal_channel().0,
+            folder_threads: None,
+            metrics: Arc::default(),
+            quota_usage: None,
         })
     }
 }
 
-/// What the engine holds for one guest.
-pub struct State {
+/// The data of a guest's store.
+pub struct GuestState {
     pub(super) lease: Lease,
-    pub(super) meter: Meter,
+    pub(super) limiter: GuestLimiter,
     pub(super) log: Log,
-    pub(super) reports_left: u32,
-    /// Whether it was said already that a signal was lost.
-    pub(super) lost_one: bool,
+    /// Signals and progress notifications that the guest may still send during this call.
+    pub(super) notifications_left: u32,
+    /// Whether the loss of a signal was logged already during this call.
+    pub(super) logged_lost_signal: bool,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    hooks: Hooks,
+    http_hooks: HttpHooks,
     table: ResourceTable,
 }
 
-impl State {
+impl GuestState {
     pub(super) fn new(lease: Lease) -> wasmtime::Result<Self> {
         let limits = &lease.grant.limits;
-        let log = Log::new(lease.terms.clone(), limits.log);
+        let log = Log::new(lease.config.clone(), limits.log);
         let mut http = WasiHttpCtx::new();
-        http.set_field_size_limit(HTTP_FIELDS);
+        http.set_field_size_limit(MAX_HTTP_FIELD_BYTES);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(RESOURCES);
+        table.set_max_capacity(MAX_RESOURCES);
         Ok(Self {
-            meter: Meter::new(&lease.terms),
-            reports_left: limits.reports,
-            lost_one: false,
+            limiter: GuestLimiter::new(&lease.config),
+            notifications_left: limits.notifications,
+            logged_lost_signal: false,
             wasi: wasi(&lease.grant, &log)?,
-            hooks: Hooks::new(lease.terms.clone(), log.clone(), lease.permit.trace().cloned()),
+            http_hooks: HttpHooks::new(lease.config.clone(), log.clone(), lease.permit.trace().cloned()),
             http,
             table,
             log,
@@ -132,42 +136,45 @@ impl State {
     }
 }
 
-impl State {
-    /// Makes a guest that was called before ready for another call of the same caller.
-    pub(super) fn begin(&mut self, lease: Lease) {
-        self.reports_left = lease.grant.limits.reports;
-        self.lost_one = false;
-        self.meter.begin();
-        self.log.begin(lease.grant.limits.log);
-        self.hooks.belong_to(lease.permit.trace().cloned());
+impl GuestState {
+    /// Resets the state of a reused guest for another call of the same caller.
+    pub(super) fn begin_call(&mut self, lease: Lease) {
+        self.notifications_left = lease.grant.limits.notifications;
+        self.logged_lost_signal = false;
+        self.limiter.begin_call();
+        self.log.begin_call(lease.grant.limits.log);
+        self.http_hooks.set_trace(lease.permit.trace().cloned());
         self.lease = lease;
     }
 }
 
-/// Nothing but what was granted: no arguments, no stdin, no sockets, no folder, no variable.
+/// Creates a WASI context with the granted variables and folders. It has no arguments, no stdin and no
+/// sockets.
 fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
     let mut wasi = WasiCtxBuilder::new();
-    wasi.stdout(Stream::new(log, Level::Info)).stderr(Stream::new(log, Level::Warn)).max_random_size(RANDOM);
+    wasi.stdout(LogStream::new(log, LogLevel::Info))
+        .stderr(LogStream::new(log, LogLevel::Warn))
+        .max_random_size(MAX_RANDOM_BYTES);
     wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
     for (name, value) in &grant.env {
         wasi.env(name, value);
     }
     for dir in &grant.dirs {
-        folder::open(&mut wasi, dir).map_err(|error| {
+        preopen::open(&mut wasi, dir).map_err(|error| {
             error.context(format!("cannot open the granted folder {}", dir.host.display()))
         })?;
     }
     Ok(wasi.build())
 }
 
-impl WasiView for State {
+impl WasiView for GuestState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
-impl WasiHttpView for State {
+impl WasiHttpView for GuestState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.hooks }
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.http_hooks }
     }
 }

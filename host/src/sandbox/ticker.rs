@@ -1,4 +1,5 @@
-//! The clock that counts the time of guests: a thread that tells the engine when they have run for another tick.
+//! A thread that increments the engine's epoch while guests run, which is how their time is measured and
+//! limited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,82 +7,85 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-/// How often the engine's clock ticks while guests run of which one took longer than that lately.
+/// Interval between ticks after a guest recently ran for longer than this without yielding.
 pub(super) const TICK: Duration = Duration::from_millis(1);
-/// How often it ticks while none did: each tick takes the processor from who has it, and nobody needs it.
-const CALM: Duration = Duration::from_millis(5);
-/// How long a guest that ran for long is remembered.
-const HURRY: Duration = Duration::from_millis(100);
-/// Time without a guest before the clock stops: to wake its thread for each call would take longer than many a call.
-const LINGER: Duration = Duration::from_millis(50);
+/// Interval between ticks otherwise. It is longer because each tick interrupts whatever runs on the
+/// processor.
+const SLOW_TICK: Duration = Duration::from_millis(5);
+/// How long the short interval is used after a guest ran for long.
+const FAST_PERIOD: Duration = Duration::from_millis(100);
+/// Time without a guest after which the thread is parked. Waking it for each call would take longer than many
+/// calls do.
+const PARK_DELAY: Duration = Duration::from_millis(50);
 
-/// Ticks the engine's clock while guests run, and sleeps when none has for a while.
+/// Increments the engine's epoch while guests run. Its thread is parked when no guest has run for a while.
 pub(super) struct Ticker {
-    known: Arc<Known>,
+    shared: Arc<TickerState>,
     thread: std::thread::Thread,
 }
 
-/// What the clock knows of the guests.
+/// State that the ticker's thread shares with the guests' threads.
 #[derive(Default)]
-struct Known {
+struct TickerState {
     running: AtomicUsize,
-    /// Whether one ran for longer than a tick since the last one.
+    /// Whether a guest has run for longer than [`TICK`] since the last tick.
     ran_long: AtomicBool,
 }
 
 impl Ticker {
     pub(super) fn start(engine: &Engine) -> std::io::Result<Self> {
-        let known = Arc::<Known>::default();
-        let (engine, seen) = (engine.weak(), known.clone());
+        let shared = Arc::<TickerState>::default();
+        let (engine, thread_shared) = (engine.weak(), shared.clone());
         let handle = std::thread::Builder::new().name("larder-ticker".into()).spawn(move || {
-            let mut rhythm = Rhythm::default();
+            let mut schedule = TickSchedule::default();
             while let Some(engine) = engine.upgrade() {
                 engine.increment_epoch();
                 drop(engine);
-                let ran_long = seen.ran_long.swap(false, Ordering::Relaxed);
-                match rhythm.next(seen.running.load(Ordering::SeqCst) > 0, ran_long) {
+                let ran_long = thread_shared.ran_long.swap(false, Ordering::Relaxed);
+                match schedule.next(thread_shared.running.load(Ordering::SeqCst) > 0, ran_long) {
                     Some(pause) => std::thread::sleep(pause),
                     None => std::thread::park(),
                 }
             }
         })?;
-        Ok(Self { known, thread: handle.thread().clone() })
+        Ok(Self { shared, thread: handle.thread().clone() })
     }
 
-    /// Keeps the clock ticking until the guard is dropped.
-    pub(super) fn run(&self) -> Running {
-        if self.known.running.fetch_add(1, Ordering::SeqCst) == 0 {
+    /// Keeps the ticker running until the guard is dropped.
+    pub(super) fn run(&self) -> TickGuard {
+        if self.shared.running.fetch_add(1, Ordering::SeqCst) == 0 {
             self.thread.unpark();
         }
-        Running(self.known.clone())
+        TickGuard(self.shared.clone())
     }
 
-    /// A guest ran for longer than a tick: from now on others get their turn sooner.
-    pub(super) fn hurry(&self) {
-        self.known.ran_long.store(true, Ordering::Relaxed);
+    /// Reports that a guest ran for longer than a tick without yielding. Ticks come more often for a while,
+    /// so that other tasks get their turn sooner.
+    pub(super) fn report_long_run(&self) {
+        self.shared.ran_long.store(true, Ordering::Relaxed);
     }
 }
 
-/// How long the clock waits for its next tick.
+/// Computes the time until the next tick.
 #[derive(Default)]
-struct Rhythm {
-    /// Time without a guest.
-    silent: Duration,
-    /// What is left of the time in which one is remembered that ran for long.
-    hurry: Duration,
+struct TickSchedule {
+    /// Time since a guest last ran.
+    idle: Duration,
+    /// Remaining time in which the short interval is used.
+    fast_left: Duration,
 }
 
-impl Rhythm {
-    /// None until a guest runs again.
+impl TickSchedule {
+    /// The pause before the next tick; none if the thread should be parked until a guest runs again.
     fn next(&mut self, is_running: bool, ran_long: bool) -> Option<Duration> {
         if ran_long {
-            self.hurry = HURRY;
+            self.fast_left = FAST_PERIOD;
         }
-        let pause = if self.hurry.is_zero() { CALM } else { TICK };
-        self.hurry = self.hurry.saturating_sub(pause);
-        self.silent = if is_running { Duration::ZERO } else { self.silent + pause };
-        if self.silent > LINGER {
-            self.silent = Duration::ZERO;
+        let pause = if self.fast_left.is_zero() { SLOW_TICK } else { TICK };
+        self.fast_left = self.fast_left.saturating_sub(pause);
+        self.idle = if is_running { Duration::ZERO } else { self.idle + pause };
+        if self.idle > PARK_DELAY {
+            self.idle = Duration::ZERO;
             return None;
         }
         Some(pause)
@@ -90,15 +94,15 @@ impl Rhythm {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        // A parked thread would never notice that its engine is gone.
+        // A parked thread would never notice that the engine was dropped.
         self.thread.unpark();
     }
 }
 
-/// While one of these exists the clock ticks.
-pub(super) struct Running(Arc<Known>);
+/// Keeps the ticker running while it exists.
+pub(super) struct TickGuard(Arc<TickerState>);
 
-impl Drop for Running {
+impl Drop for TickGuard {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
@@ -109,31 +113,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_hurries_for_a_while_after_a_guest_that_ran_for_long() {
-        let mut rhythm = Rhythm::default();
-        assert_eq!(rhythm.next(true, false), Some(CALM));
-        assert_eq!(rhythm.next(true, true), Some(TICK));
-        let mut hurried = TICK;
-        while rhythm.next(true, false) == Some(TICK) {
-            hurried += TICK;
+    fn ticks_faster_for_a_while_after_a_long_run() {
+        let mut schedule = TickSchedule::default();
+        assert_eq!(schedule.next(true, false), Some(SLOW_TICK));
+        assert_eq!(schedule.next(true, true), Some(TICK));
+        let mut fast = TICK;
+        while schedule.next(true, false) == Some(TICK) {
+            fast += TICK;
         }
-        assert_eq!(hurried, HURRY);
-        assert_eq!(rhythm.next(true, false), Some(CALM));
-        // Each one that runs for long begins it anew.
-        assert_eq!([true, true, false].map(|ran_long| rhythm.next(true, ran_long)), [Some(TICK); 3]);
+        assert_eq!(fast, FAST_PERIOD);
+        assert_eq!(schedule.next(true, false), Some(SLOW_TICK));
+        // Each long run restarts the period.
+        assert_eq!([true, true, false].map(|ran_long| schedule.next(true, ran_long)), [Some(TICK); 3]);
     }
 
     #[test]
-    fn it_stops_when_no_guest_has_run_for_a_while_and_goes_on_with_the_next() {
-        let mut rhythm = Rhythm::default();
-        let mut silent = Duration::ZERO;
-        while let Some(pause) = rhythm.next(false, false) {
-            silent += pause;
+    fn parks_when_no_guest_has_run_for_a_while() {
+        let mut schedule = TickSchedule::default();
+        let mut idle = Duration::ZERO;
+        while let Some(pause) = schedule.next(false, false) {
+            idle += pause;
         }
-        assert_eq!(silent, LINGER);
-        // A guest in between lets it go on for as long again.
-        assert_eq!(rhythm.next(true, false), Some(CALM));
-        assert!((0..LINGER.as_millis() / CALM.as_millis()).all(|_| rhythm.next(false, false).is_some()));
-        assert_eq!(rhythm.next(false, false), None);
+        assert_eq!(idle, PARK_DELAY);
+        // A guest in between restarts the delay.
+        assert_eq!(schedule.next(true, false), Some(SLOW_TICK));
+        assert!(
+            (0..PARK_DELAY.as_millis() / SLOW_TICK.as_millis())
+                .all(|_| schedule.next(false, false).is_some())
+        );
+        assert_eq!(schedule.next(false, false), None);
     }
 }

@@ -1,5 +1,6 @@
-//! Half-written files: a change counts once it has been the same for a moment. Until then the folder is
-//! shown as it was. What vanished counts the same way, so that "removed and made again" is one change.
+//! Handles files that are still being written. A change counts once the file has stayed the same for a
+//! moment; until then the previous state is reported. A removal counts the same way, so that removing and
+//! recreating a file is one change.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,84 +8,89 @@ use std::time::{Duration, Instant};
 
 use super::File;
 
-/// For how long a file must have been the same.
-pub const REST: Duration = Duration::from_millis(100);
-const EARLY: Duration = Duration::from_millis(2);
+/// How long a file must stay the same.
+pub const SETTLE_TIME: Duration = Duration::from_millis(100);
+const TIMER_SLACK: Duration = Duration::from_millis(2);
 
-/// What a look saw.
+/// The result of a scan.
 #[derive(Debug, Default)]
-pub struct Seen {
-    /// Components by name, each with the `.toml` beside it.
+pub struct FolderScan {
+    /// Components by name, each with its `.toml` file.
     pub components: Vec<(File, Option<File>)>,
-    /// When to look again, where something is not at rest yet.
-    pub again: Option<Duration>,
-    /// Files of which it cannot be told whether they are there, by name, and why. They are shown as they were.
-    pub unclear: BTreeMap<String, io::Error>,
+    /// When to scan again, if files have not settled yet.
+    pub rescan_after: Option<Duration>,
+    /// Files that cannot be read, by name, with the error. Their last state is reported.
+    pub unreadable: BTreeMap<String, io::Error>,
 }
 
-/// Files as they were when they were last at rest, and as they are.
+/// The last settled state and the current state of all files.
 #[derive(Debug, Default)]
-pub(super) struct Settling {
-    files: BTreeMap<String, Settle>,
-    looked: bool,
+pub(super) struct SettleTracker {
+    files: BTreeMap<String, FileState>,
+    scanned: bool,
 }
 
 #[derive(Debug)]
-struct Settle {
-    shown: Option<File>,
+struct FileState {
+    settled: Option<File>,
     latest: Option<File>,
     since: Instant,
 }
 
-impl Settling {
-    /// Takes what is there now. The very first look is taken as it is: whoever starts wants to be served.
-    pub(super) fn take(
+impl SettleTracker {
+    /// Updates the state with the files that are present now. The first scan counts as settled, so that a
+    /// start is not delayed.
+    pub(super) fn update(
         &mut self,
         files: Vec<File>,
-        unclear: &BTreeMap<String, io::Error>,
+        unreadable: &BTreeMap<String, io::Error>,
         now: Instant,
-    ) -> Seen {
-        let first = !std::mem::replace(&mut self.looked, true);
-        let mut there: BTreeMap<_, _> = files.into_iter().map(|file| (file.name.clone(), file)).collect();
-        for (name, settle) in self.files.iter_mut().filter(|(name, _)| !unclear.contains_key(*name)) {
-            settle.look(there.remove(name), now);
+    ) -> FolderScan {
+        let first = !std::mem::replace(&mut self.scanned, true);
+        let mut present: BTreeMap<_, _> = files.into_iter().map(|file| (file.name.clone(), file)).collect();
+        for (name, state) in self.files.iter_mut().filter(|(name, _)| !unreadable.contains_key(*name)) {
+            state.observe(present.remove(name), now);
         }
-        for (name, file) in there {
-            let shown = first.then(|| file.clone());
-            self.files.insert(name, Settle { shown, latest: Some(file), since: now });
+        for (name, file) in present {
+            let settled = first.then(|| file.clone());
+            self.files.insert(name, FileState { settled, latest: Some(file), since: now });
         }
-        self.files.retain(|_, settle| settle.shown.is_some() || settle.latest.is_some());
-        Seen { components: self.components(), again: self.again(unclear, now), unclear: BTreeMap::new() }
+        self.files.retain(|_, state| state.settled.is_some() || state.latest.is_some());
+        FolderScan {
+            components: self.components(),
+            rescan_after: self.rescan_after(unreadable, now),
+            unreadable: BTreeMap::new(),
+        }
     }
 
     fn components(&self) -> Vec<(File, Option<File>)> {
-        let shown = |name: &str| self.files.get(name).and_then(|settle| settle.shown.clone());
+        let settled = |name: &str| self.files.get(name).and_then(|state| state.settled.clone());
         let components = self.files.keys().filter(|name| name.ends_with(".wasm"));
         components
-            .filter_map(|name| shown(name))
+            .filter_map(|name| settled(name))
             .map(|file| {
-                let companion = shown(&format!("{}.toml", file.stem()));
-                (file, companion)
+                let request_file = settled(&format!("{}.toml", file.stem()));
+                (file, request_file)
             })
             .collect()
     }
 
-    fn again(&self, unclear: &BTreeMap<String, io::Error>, now: Instant) -> Option<Duration> {
-        // What cannot be looked at will not come to rest by being looked at.
-        let clear = self.files.iter().filter(|(name, _)| !unclear.contains_key(*name));
-        let restless = clear.filter(|(_, settle)| settle.shown != settle.latest);
-        // A little later than that, for a timer may be early.
-        restless.map(|(_, settle)| (REST + EARLY).saturating_sub(now - settle.since)).min()
+    fn rescan_after(&self, unreadable: &BTreeMap<String, io::Error>, now: Instant) -> Option<Duration> {
+        // An unreadable file does not settle by another scan.
+        let readable = self.files.iter().filter(|(name, _)| !unreadable.contains_key(*name));
+        let unsettled = readable.filter(|(_, state)| state.settled != state.latest);
+        // Adds some slack, because a timer may fire early.
+        unsettled.map(|(_, state)| (SETTLE_TIME + TIMER_SLACK).saturating_sub(now - state.since)).min()
     }
 }
 
-impl Settle {
-    fn look(&mut self, file: Option<File>, now: Instant) {
+impl FileState {
+    fn observe(&mut self, file: Option<File>, now: Instant) {
         if self.latest != file {
             self.latest = file;
             self.since = now;
-        } else if now - self.since >= REST {
-            self.shown.clone_from(&self.latest);
+        } else if now - self.since >= SETTLE_TIME {
+            self.settled.clone_from(&self.latest);
         }
     }
 }
@@ -93,64 +99,65 @@ impl Settle {
 mod tests {
     use super::*;
 
-    /// Files by name and size; looks 60 ms apart; what is shown after each.
-    fn check(looks: &[&[(&str, usize)]], expected: &[&str]) {
+    /// Takes files by name and size for scans that are 60 ms apart, and checks what is reported after each.
+    fn check(scans: &[&[(&str, usize)]], expected: &[&str]) {
         let dir = tempfile::tempdir().unwrap();
-        let (mut settling, begin) = (Settling::default(), Instant::now());
-        for ((at, files), expected) in looks.iter().enumerate().zip(expected) {
+        let (mut tracker, begin) = (SettleTracker::default(), Instant::now());
+        for ((at, files), expected) in scans.iter().enumerate().zip(expected) {
             let files = files.iter().map(|(name, size)| {
-                // The stamp is made once for each name and size, as if nobody touched the file in between.
+                // One fingerprint for each name and size, as if the file was not changed in between.
                 let path = dir.path().join(format!("{name}-{size}"));
                 if !path.exists() {
                     std::fs::write(&path, vec![0; *size]).unwrap();
                 }
-                let stamp = crate::stamp::Stamp::of(&path).unwrap();
-                File { name: (*name).to_owned(), path, stamp }
+                let fingerprint = crate::file_fingerprint::FileFingerprint::of(&path).unwrap();
+                File { name: (*name).to_owned(), path, fingerprint }
             });
-            let seen = settling.take(
+            let scan = tracker.update(
                 files.collect(),
                 &BTreeMap::new(),
                 begin + Duration::from_millis(60) * u32::try_from(at).unwrap(),
             );
-            let shown: Vec<_> = seen
+            let shown: Vec<_> = scan
                 .components
                 .iter()
-                .map(|(file, beside)| {
+                .map(|(file, request_file)| {
                     let size =
                         |file: &File| file.path.to_string_lossy().rsplit('-').next().unwrap().to_owned();
-                    let beside = beside.as_ref().map(|file| format!("+{}", size(file))).unwrap_or_default();
-                    format!("{}={}{beside}", file.stem(), size(file))
+                    let request_file =
+                        request_file.as_ref().map(|file| format!("+{}", size(file))).unwrap_or_default();
+                    format!("{}={}{request_file}", file.stem(), size(file))
                 })
                 .collect();
-            assert_eq!(shown.join(" "), *expected, "after look {at}");
+            assert_eq!(shown.join(" "), *expected, "after scan {at}");
         }
     }
 
     #[test]
-    fn the_first_look_is_taken_as_it_is() {
+    fn the_first_scan_is_used_as_it_is() {
         check(&[&[("a.wasm", 1), ("a.toml", 2)]], &["a=1+2"]);
     }
 
     #[test]
-    fn a_file_that_grows_is_shown_when_it_rests() {
+    fn a_growing_file_counts_once_it_settles() {
         let grown: &[(&str, usize)] = &[("a.wasm", 3)];
-        let looks: &[&[(&str, usize)]] = &[&[("a.wasm", 1)], &[("a.wasm", 2)], grown, grown, grown];
-        check(looks, &["a=1", "a=1", "a=1", "a=1", "a=3"]);
+        let scans: &[&[(&str, usize)]] = &[&[("a.wasm", 1)], &[("a.wasm", 2)], grown, grown, grown];
+        check(scans, &["a=1", "a=1", "a=1", "a=1", "a=3"]);
     }
 
     #[test]
-    fn removed_and_made_again_is_one_change() {
+    fn removal_and_recreation_is_one_change() {
         let new: &[(&str, usize)] = &[("a.wasm", 2)];
         check(&[&[("a.wasm", 1)], &[], new, new, new], &["a=1", "a=1", "a=1", "a=1", "a=2"]);
     }
 
     #[test]
-    fn what_stays_away_is_gone() {
+    fn a_removed_file_disappears_once_it_settles() {
         check(&[&[("a.wasm", 1)], &[], &[], &[]], &["a=1", "a=1", "a=1", ""]);
     }
 
     #[test]
-    fn a_new_file_is_shown_when_it_rests() {
+    fn a_new_file_counts_once_it_settles() {
         let new: &[(&str, usize)] = &[("a.wasm", 1)];
         check(&[&[], new, new, new], &["", "", "", "a=1"]);
     }

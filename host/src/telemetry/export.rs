@@ -1,4 +1,5 @@
-//! The one task that sends spans. A collector that fails costs spans, which are counted, and never a request.
+//! The task that sends spans. If the collector fails, spans are lost and counted. Requests are never
+//! affected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,73 +11,73 @@ use reqwest::redirect::Policy;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::{Collector, Waiting, otlp};
+use super::{Collector, QueuedSpan, otlp};
 use crate::drain::Drain;
 use crate::metrics::Metrics;
-use crate::trace::Span;
+use crate::trace::SpanData;
 
-/// Spans that are sent at once.
-const BATCH: usize = 512;
+/// Maximum number of spans in a batch.
+const BATCH_SIZE: usize = 512;
 /// How long the first span of a batch waits for others.
-const GATHER: Duration = Duration::from_secs(1);
-/// How long one request to the collector may take.
-const REQUEST: Duration = Duration::from_secs(10);
-/// How long to wait before a batch is sent again, once after each failure; then it is given up.
-const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
-/// How long the sending may go on when the house stops: shorter than what is left to the audit log.
-const FLUSH: Duration = Duration::from_secs(2);
-/// Bytes of the collector's answer that are looked at.
-const ANSWER: usize = 64 << 10;
+const BATCH_DELAY: Duration = Duration::from_secs(1);
+/// Timeout of one request to the collector.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Delays before a failed batch is sent again. After the last retry the batch is dropped.
+const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// How long spans are still sent at shutdown. Shorter than the time that the audit log has.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum size of a collector's response that is parsed.
+const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
-pub(super) struct Export {
+pub(super) struct Exporter {
     client: reqwest::Client,
     url: String,
     service: String,
-    waiting: mpsc::Receiver<Waiting>,
+    queue: mpsc::Receiver<QueuedSpan>,
     metrics: Metrics,
     dropping: Arc<AtomicBool>,
     drain: Drain,
-    /// Spans that were taken out of the queue and are not yet counted.
-    in_hand: AtomicU64,
+    /// Number of spans that were taken from the queue and are not counted yet.
+    in_flight: AtomicU64,
     failing: bool,
 }
 
-/// Why spans did not arrive.
+/// Why a batch was not accepted.
 #[derive(Debug, thiserror::Error)]
 enum SendError {
-    #[error("it cannot be reached: {0}")]
+    #[error("the request failed: {0}")]
     Unreachable(String),
-    #[error("it answered {0}")]
-    Answered(StatusCode),
+    #[error("the collector responded with {0}")]
+    Status(StatusCode),
 }
 
 impl SendError {
-    /// Whether the same may arrive later.
-    fn may_pass(&self) -> bool {
+    /// Whether sending the same batch again may succeed.
+    fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable(_) => true,
-            Self::Answered(status) => matches!(status.as_u16(), 429 | 502 | 503 | 504),
+            Self::Status(status) => matches!(status.as_u16(), 429 | 502 | 503 | 504),
         }
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Answer {
-    partial_success: Partial,
+struct ExportResponse {
+    partial_success: PartialSuccess,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Partial {
-    /// A number, or a text with a number: the JSON of protocol buffers has both.
+struct PartialSuccess {
+    /// A number or a string with a number: Protocol Buffers JSON allows both.
     rejected_spans: serde_json::Value,
 }
 
-impl Export {
+impl Exporter {
     pub(super) fn new(
         collector: &Collector,
-        waiting: mpsc::Receiver<Waiting>,
+        queue: mpsc::Receiver<QueuedSpan>,
         metrics: Metrics,
         dropping: Arc<AtomicBool>,
         drain: Drain,
@@ -84,7 +85,7 @@ impl Export {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in &collector.headers {
-            // Both were looked at when the configuration was read.
+            // Both were validated when the configuration was read.
             if let (Ok(name), Ok(mut value)) =
                 (HeaderName::try_from(name.as_str()), HeaderValue::from_str(value.reveal()))
             {
@@ -92,103 +93,106 @@ impl Export {
                 headers.insert(name, value);
             }
         }
-        // An error says that somebody has installed it before.
+        // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().redirect(Policy::none()).timeout(REQUEST);
+        let client = reqwest::Client::builder().redirect(Policy::none()).timeout(REQUEST_TIMEOUT);
         let client = client.no_proxy().default_headers(headers).build()?;
         let (url, service) = (collector.url.clone(), collector.service.clone());
-        let in_hand = AtomicU64::new(0);
-        Ok(Self { client, url, service, waiting, metrics, dropping, drain, in_hand, failing: false })
+        let in_flight = AtomicU64::new(0);
+        Ok(Self { client, url, service, queue, metrics, dropping, drain, in_flight, failing: false })
     }
 
     pub(super) async fn run(mut self) {
         let drain = self.drain.clone();
-        let too_late = async {
+        let flush_timeout = async {
             drain.stopping().await;
-            tokio::time::sleep(FLUSH).await;
+            tokio::time::sleep(FLUSH_TIMEOUT).await;
         };
         tokio::select! {
-            () = self.work() => {}
-            () = too_late => {
-                let lost = self.in_hand.load(Ordering::Relaxed) + self.waiting.len() as u64;
-                self.metrics.house().spans.failed.add(lost);
-                tracing::warn!(lost, "the collector did not take the last spans in time");
+            () = self.export() => {}
+            () = flush_timeout => {
+                let lost = self.in_flight.load(Ordering::Relaxed) + self.queue.len() as u64;
+                self.metrics.server().spans.failed.add(lost);
+                tracing::warn!(lost, "the collector did not accept the last spans in time");
             }
         }
     }
 
-    async fn work(&mut self) {
-        while let Some(spans) = self.gather().await {
-            self.in_hand.store(spans.len() as u64, Ordering::Relaxed);
+    async fn export(&mut self) {
+        while let Some(spans) = self.next_batch().await {
+            self.in_flight.store(spans.len() as u64, Ordering::Relaxed);
             self.send(&spans).await;
-            self.in_hand.store(0, Ordering::Relaxed);
-            if self.waiting.is_empty() && self.dropping.swap(false, Ordering::Relaxed) {
-                let dropped = self.metrics.house().spans.dropped.get();
-                tracing::warn!(dropped, "the collector keeps up again; so many spans were left out in all");
+            self.in_flight.store(0, Ordering::Relaxed);
+            if self.queue.is_empty() && self.dropping.swap(false, Ordering::Relaxed) {
+                let dropped = self.metrics.server().spans.dropped.get();
+                tracing::warn!(dropped, "the collector is fast enough again");
             }
         }
     }
 
-    /// The next batch; none when all was sent and the house stops.
-    async fn gather(&mut self) -> Option<Vec<Span>> {
+    /// Returns the next batch, or `None` when the server stops and the queue is empty.
+    async fn next_batch(&mut self) -> Option<Vec<SpanData>> {
         let mut spans = Vec::new();
         tokio::select! {
-            _ = self.waiting.recv_many(&mut spans, BATCH) => {}
+            _ = self.queue.recv_many(&mut spans, BATCH_SIZE) => {}
             () = self.drain.stopping() => {}
         }
         let full = async {
-            while (1..BATCH).contains(&spans.len()) && !self.waiting.is_closed() {
-                let room = BATCH - spans.len();
-                self.waiting.recv_many(&mut spans, room).await;
+            while (1..BATCH_SIZE).contains(&spans.len()) && !self.queue.is_closed() {
+                let free = BATCH_SIZE - spans.len();
+                self.queue.recv_many(&mut spans, free).await;
             }
         };
         tokio::select! {
             () = full => {}
-            () = tokio::time::sleep(GATHER) => {}
+            () = tokio::time::sleep(BATCH_DELAY) => {}
             () = self.drain.stopping() => {}
         }
         if self.drain.is_stopping() {
-            // Nothing ends any more that would be worth waiting for.
-            self.waiting.close();
-            let room = BATCH.saturating_sub(spans.len());
-            if room > 0 {
-                self.waiting.recv_many(&mut spans, room).await;
+            // No span is worth waiting for any more.
+            self.queue.close();
+            let free = BATCH_SIZE.saturating_sub(spans.len());
+            if free > 0 {
+                self.queue.recv_many(&mut spans, free).await;
             }
         }
-        let spans: Vec<_> = spans.into_iter().map(|waiting: Waiting| waiting.span).collect();
+        let spans: Vec<_> = spans.into_iter().map(|queued: QueuedSpan| queued.span).collect();
         (!spans.is_empty()).then_some(spans)
     }
 
-    /// Sends a batch, and counts what became of it.
-    async fn send(&mut self, spans: &[Span]) {
+    /// Sends a batch, with retries, and counts its spans by outcome.
+    async fn send(&mut self, spans: &[SpanData]) {
         let all = spans.len() as u64;
         let body = bytes::Bytes::from(otlp::body(&self.service, spans));
-        let mut pauses = PAUSES.iter();
+        let mut delays = RETRY_DELAYS.iter();
         loop {
             let sent = self.post(body.clone()).await;
-            self.tell(&sent);
-            let counts = &self.metrics.house().spans;
+            self.log_change(&sent);
+            let counts = &self.metrics.server().spans;
             match sent {
                 Ok(rejected) => {
                     let rejected = rejected.min(all);
                     counts.failed.add(rejected);
                     return counts.written.add(all - rejected);
                 }
-                Err(error) => match pauses.next().filter(|_| error.may_pass() && !self.drain.is_stopping()) {
-                    None => return counts.failed.add(all),
-                    Some(pause) => tokio::select! {
-                        () = tokio::time::sleep(*pause) => {}
-                        () = self.drain.stopping() => {}
-                    },
-                },
+                Err(error) => {
+                    match delays.next().filter(|_| error.is_retryable() && !self.drain.is_stopping()) {
+                        None => return counts.failed.add(all),
+                        Some(delay) => tokio::select! {
+                            () = tokio::time::sleep(*delay) => {}
+                            () = self.drain.stopping() => {}
+                        },
+                    }
+                }
             }
         }
     }
 
-    /// Says how many spans the collector did not want.
+    /// Sends one request. Returns how many spans the collector rejected.
     async fn post(&self, body: bytes::Bytes) -> Result<u64, SendError> {
         let unreachable = |error: reqwest::Error| {
-            // The address may hold a key; the innermost reason is what says most.
+            // Logs the innermost error, which is the most specific. The URL is removed because it may contain
+            // a key.
             let mut reason: &dyn std::error::Error = &error;
             while let Some(source) = reason.source() {
                 reason = source;
@@ -198,28 +202,28 @@ impl Export {
         let sending = self.client.post(&self.url).body(body).send();
         let mut response = sending.await.map_err(|error| unreachable(error.without_url()))?;
         if !response.status().is_success() {
-            return Err(SendError::Answered(response.status()));
+            return Err(SendError::Status(response.status()));
         }
-        let mut answer = Vec::new();
-        // They have arrived whatever becomes of the answer.
-        while let Ok(Some(piece)) = response.chunk().await {
-            answer.extend_from_slice(&piece);
-            if answer.len() > ANSWER {
+        let mut body = Vec::new();
+        // The spans were accepted, even if the response cannot be read.
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_RESPONSE_BYTES {
                 return Ok(0);
             }
         }
-        let rejected =
-            serde_json::from_slice::<Answer>(&answer).unwrap_or_default().partial_success.rejected_spans;
+        let parsed: ExportResponse = serde_json::from_slice(&body).unwrap_or_default();
+        let rejected = parsed.partial_success.rejected_spans;
         Ok(rejected.as_u64().or_else(|| rejected.as_str()?.parse().ok()).unwrap_or(0))
     }
 
-    /// Says it once when it begins, and once when it is over.
-    fn tell(&mut self, sent: &Result<u64, SendError>) {
+    /// Logs when exporting starts to fail, and when it works again.
+    fn log_change(&mut self, sent: &Result<u64, SendError>) {
         match sent {
             Err(error) if !self.failing => {
-                tracing::warn!(%error, "the collector of `telemetry.otlp` takes no spans; they are tried again, then lost");
+                tracing::warn!(%error, "cannot send spans to `telemetry.otlp`: they are retried, then dropped");
             }
-            Ok(_) if self.failing => tracing::warn!("the collector takes spans again"),
+            Ok(_) if self.failing => tracing::warn!("the collector accepts spans again"),
             _ => {}
         }
         self.failing = sent.is_err();

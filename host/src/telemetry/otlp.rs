@@ -1,14 +1,14 @@
-//! Spans as OTLP says them in JSON: identifiers in hexadecimal, 64-bit numbers as texts, enums as numbers.
+//! Encodes spans as OTLP JSON: IDs in hexadecimal, 64-bit numbers as strings, enums as numbers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
 
-use crate::trace::{Kind, Span, Value};
+use crate::trace::{AttributeValue, SpanData, SpanKind};
 
-/// The body of one request to a collector.
-pub(super) fn body(service: &str, spans: &[Span]) -> Vec<u8> {
-    let text = |text: &str| Value::Text(text.to_owned());
+/// Returns the body of one export request.
+pub(super) fn body(service: &str, spans: &[SpanData]) -> Vec<u8> {
+    let text = |text: &str| AttributeValue::Text(text.to_owned());
     let resource = [("service.name", text(service)), ("service.version", text(env!("CARGO_PKG_VERSION")))];
     let scope = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
     let spans: Vec<_> = spans.iter().map(span).collect();
@@ -20,38 +20,38 @@ pub(super) fn body(service: &str, spans: &[Span]) -> Vec<u8> {
     .into_bytes()
 }
 
-fn span(span: &Span) -> Json {
+fn span(span: &SpanData) -> Json {
     let kind = match span.kind {
-        Kind::Internal => 1,
-        Kind::Server => 2,
+        SpanKind::Internal => 1,
+        SpanKind::Server => 2,
     };
-    let mut said = attributes(&span.said);
-    said.extend(span.error.iter().map(|error| attribute("error.type", &Value::Text(error.clone()))));
-    // 1: sampled; 256: whether the parent is another process's is known; 512: it is.
+    let mut all = attributes(&span.attributes);
+    all.extend(span.error.iter().map(|error| attribute("error.type", &AttributeValue::Text(error.clone()))));
+    // 1: sampled. 256: bit 512 is valid. 512: the parent is in another process.
     let flags = 1 | 256 | if span.is_parent_remote() { 512 } else { 0 };
     let status = if span.error.is_some() { json!({ "code": 2 }) } else { json!({}) };
     let mut json = json!({
-        "traceId": span.trace(), "spanId": span.id(), "flags": flags, "name": span.name, "kind": kind,
-        "startTimeUnixNano": nanos(span.began), "endTimeUnixNano": nanos(span.ended),
-        "attributes": said, "status": status,
+        "traceId": span.trace_id(), "spanId": span.span_id(), "flags": flags, "name": span.name, "kind": kind,
+        "startTimeUnixNano": nanos(span.started), "endTimeUnixNano": nanos(span.ended),
+        "attributes": all, "status": status,
     });
-    if let Some(parent) = span.parent() {
+    if let Some(parent) = span.parent_id() {
         json["parentSpanId"] = parent.into();
     }
-    if let Some(state) = span.state() {
+    if let Some(state) = span.tracestate() {
         json["traceState"] = state.into();
     }
     json
 }
 
-fn attributes(said: &[(&'static str, Value)]) -> Vec<Json> {
-    said.iter().map(|(key, value)| attribute(key, value)).collect()
+fn attributes(attributes: &[(&'static str, AttributeValue)]) -> Vec<Json> {
+    attributes.iter().map(|(key, value)| attribute(key, value)).collect()
 }
 
-fn attribute(key: &str, value: &Value) -> Json {
+fn attribute(key: &str, value: &AttributeValue) -> Json {
     let value = match value {
-        Value::Text(text) => json!({ "stringValue": text }),
-        Value::Number(number) => json!({ "intValue": number.to_string() }),
+        AttributeValue::Text(text) => json!({ "stringValue": text }),
+        AttributeValue::Number(number) => json!({ "intValue": number.to_string() }),
     };
     json!({ "key": key, "value": value })
 }

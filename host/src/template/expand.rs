@@ -1,8 +1,8 @@
-//! From values to a URI: RFC 6570, section 3.2.
+//! Expands a template with values to a URI: RFC 6570, section 3.2.
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::parse::{Expression, Operator, Part, Shape, Variable};
+use super::parse::{Expression, Modifier, Operator, Part, Variable};
 
 const NOT_UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const NOT_RESERVED: &AsciiSet = &CONTROLS
@@ -23,15 +23,15 @@ pub(super) fn expand(parts: &[Part], values: &[(String, String)]) -> String {
     for part in parts {
         match part {
             Part::Literal(text) => uri.push_str(text),
-            Part::Expression(expression) => fill(&mut uri, expression, values),
+            Part::Expression(expression) => expand_expression(&mut uri, expression, values),
         }
     }
     uri
 }
 
-fn fill(uri: &mut String, expression: &Expression, values: &[(String, String)]) {
+fn expand_expression(uri: &mut String, expression: &Expression, values: &[(String, String)]) {
     let operator = expression.operator;
-    let mut before = operator.first();
+    let mut prefix = operator.first();
     for variable in &expression.variables {
         let values: Vec<&str> =
             values.iter().filter(|(name, _)| **name == *variable.name).map(|(_, value)| &**value).collect();
@@ -39,33 +39,33 @@ fn fill(uri: &mut String, expression: &Expression, values: &[(String, String)]) 
             continue;
         }
         for item in items(operator, variable, &values) {
-            uri.push_str(before);
+            uri.push_str(prefix);
             uri.push_str(&item);
-            before = operator.separator();
+            prefix = operator.separator();
         }
     }
 }
 
-/// What stands between two separators.
+/// Returns the encoded texts between the separators.
 fn items(operator: Operator, variable: &Variable, values: &[&str]) -> Vec<String> {
-    let encoded = values.iter().map(|value| match variable.shape {
-        Shape::Prefix(most) => encode(operator, &value.chars().take(most).collect::<String>()),
-        Shape::Whole | Shape::Exploded => encode(operator, value),
+    let encoded = values.iter().map(|value| match variable.modifier {
+        Modifier::Prefix(most) => encode(operator, &value.chars().take(most).collect::<String>()),
+        Modifier::None | Modifier::Explode => encode(operator, value),
     });
     let named = |value: String| match (operator.named(), value.is_empty(), operator) {
         (false, _, _) => value,
         (true, true, Operator::Parameter) => variable.name.to_string(),
         (true, _, _) => format!("{}={value}", variable.name),
     };
-    match variable.shape {
-        Shape::Exploded => encoded.map(named).collect(),
-        Shape::Whole | Shape::Prefix(_) => vec![named(encoded.collect::<Vec<_>>().join(","))],
+    match variable.modifier {
+        Modifier::Explode => encoded.map(named).collect(),
+        Modifier::None | Modifier::Prefix(_) => vec![named(encoded.collect::<Vec<_>>().join(","))],
     }
 }
 
-/// With `{+x}` and `{#x}`, what is encoded already stays so.
+/// Percent-encodes a value. `{+x}` and `{#x}` keep existing percent-encoded triplets.
 fn encode(operator: Operator, value: &str) -> String {
-    if !operator.reserved() {
+    if !operator.allows_reserved() {
         return utf8_percent_encode(value, NOT_UNRESERVED).to_string();
     }
     let mut encoded = String::new();

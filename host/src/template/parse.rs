@@ -1,34 +1,34 @@
-//! From the text of a template to its parts, by the grammar of RFC 6570, section 2.
+//! Parses a template by the grammar of RFC 6570, section 2.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::{LONGEST, MOST_VARIABLES, Pattern};
+use super::{MAX_TEMPLATE_BYTES, MAX_VARIABLES, UriTemplate};
 
-/// Why a text is not a template.
+/// Error of parsing a URI template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a URI template: {why} (at byte {at})")]
-pub struct BadPattern {
+pub struct BadUriTemplate {
     text: String,
     at: usize,
     why: &'static str,
 }
 
-impl BadPattern {
-    /// The same, said of this text, in which something may have been taken out.
-    pub fn about(self, text: &str) -> Self {
-        bad(text, (self.at, self.why))
+impl BadUriTemplate {
+    /// Returns the same error for another form of the text, in which secrets are redacted.
+    pub fn with_text(self, text: &str) -> Self {
+        error(text, (self.at, self.why))
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// As URIs have it: what is not ASCII is percent-encoded.
+    /// Literal text, with non-ASCII characters percent-encoded.
     Literal(Box<str>),
     Expression(Expression),
 }
 
 impl Part {
-    /// Whether there may be nothing of it in a URI.
+    /// Whether a URI may contain no text of this part.
     pub(super) fn is_optional(&self) -> bool {
         matches!(self, Self::Expression(e) if !e.operator.first().is_empty())
     }
@@ -38,22 +38,23 @@ impl Part {
 pub(super) struct Expression {
     pub(super) operator: Operator,
     pub(super) variables: Box<[Variable]>,
-    /// Whether the path of the URI has ended before this expression.
-    pub(super) behind_path: bool,
+    /// Whether the path of the URI ends before this expression.
+    pub(super) after_path: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Variable {
     pub(super) name: Box<str>,
-    pub(super) shape: Shape,
+    pub(super) modifier: Modifier,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    Whole,
-    /// At most this many characters.
+pub(super) enum Modifier {
+    None,
+    /// `{x:3}`: at most this many characters.
     Prefix(usize),
-    Exploded,
+    /// `{x*}`: a list.
+    Explode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +70,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// What stands before the first value, if any.
+    /// The text before the first value.
     pub(super) fn first(self) -> &'static str {
         match self {
             Self::Simple | Self::Reserved => "",
@@ -82,7 +83,7 @@ impl Operator {
         }
     }
 
-    /// What stands between two values.
+    /// The text between two values.
     pub(super) fn separator(self) -> &'static str {
         match self {
             Self::Simple | Self::Reserved | Self::Fragment => ",",
@@ -93,80 +94,80 @@ impl Operator {
         }
     }
 
-    /// Whether values come with the names of their variables.
+    /// Whether each value is written with the name of its variable, as in `x=1`.
     pub(super) fn named(self) -> bool {
         matches!(self, Self::Parameter | Self::Query | Self::Continuation)
     }
 
-    /// Whether reserved characters stay as they are.
-    pub(super) fn reserved(self) -> bool {
+    /// Whether reserved characters are not percent-encoded.
+    pub(super) fn allows_reserved(self) -> bool {
         matches!(self, Self::Reserved | Self::Fragment)
     }
 }
 
-/// A fault and where it is, before the text that it is in is added.
-type Fault = (usize, &'static str);
+/// The position and the reason of an error, without the text of the template.
+type SyntaxError = (usize, &'static str);
 
-pub(super) fn parts(text: &str) -> Result<Vec<Part>, BadPattern> {
-    read(text).map_err(|fault| bad(text, fault))
+pub(super) fn parts(text: &str) -> Result<Vec<Part>, BadUriTemplate> {
+    parse(text).map_err(|at_and_why| error(text, at_and_why))
 }
 
-/// Whether URIs come of it. The literal text decides, whatever the values are.
-pub(super) fn gives_uris(pattern: &Pattern) -> Result<(), BadPattern> {
-    let scheme = pattern.literal_prefix().split_once(':').map_or("", |(scheme, _)| scheme);
+/// Checks that the template has a literal scheme and that it can expand to a valid URI.
+pub(super) fn check_expansions(template: &UriTemplate) -> Result<(), BadUriTemplate> {
+    let scheme = template.literal_prefix().split_once(':').map_or("", |(scheme, _)| scheme);
     let scheme_fits = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     if !scheme_fits {
-        return Err(bad(pattern.as_str(), (0, "it needs a scheme that is written out, such as `notes:`")));
+        return Err(error(template.as_str(), (0, "it must begin with a literal scheme, such as `notes:`")));
     }
-    // A host, a port and an address in brackets each want another kind of value.
-    let filled = |value: Option<&str>| {
+    // A host, a port and an address in brackets accept different values, so several values are tried.
+    let is_valid_with = |value: Option<&str>| {
         let values: Vec<_> =
-            value.iter().flat_map(|v| pattern.variables().map(|name| (name.into(), (*v).into()))).collect();
-        fluent_uri::Uri::parse(pattern.expand(&values)).is_ok()
+            value.iter().flat_map(|v| template.variables().map(|name| (name.into(), (*v).into()))).collect();
+        fluent_uri::Uri::parse(template.expand(&values)).is_ok()
     };
-    if [Some("1"), Some("::1"), None].into_iter().any(filled) {
+    if [Some("1"), Some("::1"), None].into_iter().any(is_valid_with) {
         Ok(())
     } else {
-        Err(bad(pattern.as_str(), (0, "its literal text gives no URI by RFC 3986, whatever the values")))
+        Err(error(template.as_str(), (0, "its literal text is not valid in a URI by RFC 3986")))
     }
 }
 
-fn bad(text: &str, (at, why): Fault) -> BadPattern {
-    BadPattern { text: text.escape_debug().take(200).collect(), at, why }
+fn error(text: &str, (at, why): SyntaxError) -> BadUriTemplate {
+    BadUriTemplate { text: text.escape_debug().take(200).collect(), at, why }
 }
 
-fn read(text: &str) -> Result<Vec<Part>, Fault> {
-    if text.len() > LONGEST {
-        return Err((LONGEST, "it is longer than 4096 bytes"));
+fn parse(text: &str) -> Result<Vec<Part>, SyntaxError> {
+    if text.len() > MAX_TEMPLATE_BYTES {
+        return Err((MAX_TEMPLATE_BYTES, "it is longer than 4096 bytes"));
     }
-    let (mut parts, mut at, mut count, mut behind_path) = (vec![], 0, 0, false);
+    let (mut parts, mut at, mut count, mut after_path) = (vec![], 0, 0, false);
     while at < text.len() {
         let rest = &text[at..];
         if let Some(inner) = rest.strip_prefix('{') {
-            let (body, _) = inner.split_once('}').ok_or((at, "a `{` without its `}`"))?;
+            let (body, _) = inner.split_once('}').ok_or((at, "a `{` without a matching `}`"))?;
             let (operator, variables) = expression(body, at + 1)?;
             count += variables.len();
-            if count > MOST_VARIABLES {
+            if count > MAX_VARIABLES {
                 return Err((at, "it has more than 64 variables"));
             }
-            parts.push(Part::Expression(Expression { operator, variables, behind_path }));
+            parts.push(Part::Expression(Expression { operator, variables, after_path }));
             at += body.len() + 2;
         } else {
             let run = &rest[..rest.find('{').unwrap_or(rest.len())];
             parts.push(Part::Literal(literal(run, at)?));
-            behind_path |= run.contains(['?', '#']);
+            after_path |= run.contains(['?', '#']);
             at += run.len();
         }
     }
     Ok(parts)
 }
 
-fn literal(run: &str, at: usize) -> Result<Box<str>, Fault> {
+fn literal(run: &str, at: usize) -> Result<Box<str>, SyntaxError> {
     const NOT_ASCII: &AsciiSet = CONTROLS;
     for (i, c) in run.char_indices() {
         match c {
-            '}' => return Err((at + i, "a `}` without its `{`")),
+            '}' => return Err((at + i, "a `}` without a matching `{`")),
             '%' if !is_triplet(&run.as_bytes()[i..]) => {
                 return Err((at + i, "a `%` must be followed by two hexadecimal digits"));
             }
@@ -179,7 +180,7 @@ fn literal(run: &str, at: usize) -> Result<Box<str>, Fault> {
     Ok(utf8_percent_encode(run, NOT_ASCII).to_string().into())
 }
 
-fn expression(body: &str, at: usize) -> Result<(Operator, Box<[Variable]>), Fault> {
+fn expression(body: &str, at: usize) -> Result<(Operator, Box<[Variable]>), SyntaxError> {
     let operator = match body.as_bytes().first() {
         None => return Err((at, "an expression without a variable")),
         Some(b'+') => Operator::Reserved,
@@ -204,24 +205,24 @@ fn expression(body: &str, at: usize) -> Result<(Operator, Box<[Variable]>), Faul
     Ok((operator, variables.into()))
 }
 
-fn variable(spec: &str, at: usize) -> Result<Variable, Fault> {
-    let (name, shape) = match (spec.strip_suffix('*'), spec.split_once(':')) {
-        (Some(name), _) => (name, Shape::Exploded),
-        (None, Some((name, length))) => (name, Shape::Prefix(prefix(length, at + name.len() + 1)?)),
-        (None, None) => (spec, Shape::Whole),
+fn variable(spec: &str, at: usize) -> Result<Variable, SyntaxError> {
+    let (name, modifier) = match (spec.strip_suffix('*'), spec.split_once(':')) {
+        (Some(name), _) => (name, Modifier::Explode),
+        (None, Some((name, length))) => (name, Modifier::Prefix(prefix(length, at + name.len() + 1)?)),
+        (None, None) => (spec, Modifier::None),
     };
     let fits = name.split('.').all(|word| !word.is_empty() && is_word(word.as_bytes()));
     if fits {
-        Ok(Variable { name: name.into(), shape })
+        Ok(Variable { name: name.into(), modifier })
     } else {
-        Err((at, "a variable's name is letters, digits and `_`, with single `.` between them"))
+        Err((at, "a variable name consists of letters, digits and `_`, with single `.` between them"))
     }
 }
 
-fn prefix(length: &str, at: usize) -> Result<usize, Fault> {
+fn prefix(length: &str, at: usize) -> Result<usize, SyntaxError> {
     let fits = length.len() <= 4 && !length.starts_with('0') && length.bytes().all(|b| b.is_ascii_digit());
     let length = length.parse().ok().filter(|_| fits);
-    length.ok_or((at, "the length of a prefix is a number from 1 to 9999"))
+    length.ok_or((at, "a prefix length is a number from 1 to 9999"))
 }
 
 fn is_word(mut word: &[u8]) -> bool {

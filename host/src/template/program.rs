@@ -1,58 +1,63 @@
-//! From the parts of a template to steps that read a URI from left to right.
+//! Compiles a template to a program of instructions that match a URI from left to right, as backtracking
+//! regular expression engines do.
 
-use super::parse::{Expression, Operator, Part, Shape, Variable};
+use super::parse::{Expression, Modifier, Operator, Part, Variable};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Program {
-    pub(super) steps: Vec<Step>,
-    pub(super) slots: Vec<Slot>,
-    /// Whether a variable appears twice. Then a match hangs on more than where one is in the URI.
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) groups: Vec<CaptureGroup>,
+    /// Whether a variable appears twice. Then a match depends on earlier values, and not only on the position
+    /// in the URI.
     pub(super) repeats: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Instruction {
+    /// This literal text.
     Text(Box<str>),
     /// One character.
-    One(Class),
-    /// As many characters as there are, or fewer.
-    Many(Class),
-    /// As many characters as there are: what follows cannot begin with any of them.
-    All(Class),
-    /// As few characters as can be, or more.
-    Few(Class),
-    /// At most so many characters.
-    UpTo(Class, usize),
-    /// The first, or else the second.
-    Either(usize, usize),
+    One(CharClass),
+    /// As many characters as possible, or fewer on backtracking.
+    Greedy(CharClass),
+    /// As many characters as possible, without backtracking: the next instruction cannot match any of them.
+    Possessive(CharClass),
+    /// As few characters as possible, or more on backtracking.
+    Lazy(CharClass),
+    /// At most this many characters, or fewer on backtracking.
+    AtMost(CharClass, usize),
+    /// Continues at the first instruction, or at the second one on backtracking.
+    Split(usize, usize),
     Jump(usize),
-    /// A value of this slot begins.
-    Open(usize),
-    Close,
-    Done,
+    /// A value of this group starts here.
+    StartCapture(usize),
+    EndCapture,
+    /// Succeeds if the end of the URI is reached.
+    Match,
 }
 
-/// One appearance of a variable.
+/// One appearance of a variable in the template.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct CaptureGroup {
     pub(super) name: Box<str>,
-    pub(super) shape: Shape,
-    /// Whether a guest may well take the value for part of a path.
-    pub(super) path_like: bool,
-    /// The slot of this name that has the whole value; the others must agree with it.
-    pub(super) whole: usize,
-    /// Whether it is the first of its name.
-    pub(super) first: bool,
+    pub(super) modifier: Modifier,
+    /// Whether a guest may use the value as part of a path.
+    pub(super) may_be_path: bool,
+    /// The group of the same variable with the longest value. The values of the others must be consistent
+    /// with it.
+    pub(super) longest: usize,
+    /// Whether this is the first group of its variable.
+    pub(super) is_first: bool,
 }
 
-/// The ASCII characters that may appear as they are, as a set of bits.
+/// A set of ASCII characters that may appear without percent-encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Class(u128);
+pub(super) struct CharClass(u128);
 
-impl Class {
+impl CharClass {
     const UNRESERVED: Self = Self::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~");
     const RESERVED: Self = Self::UNRESERVED.and(b":/?#[]@!$&'()*+,;=");
-    /// What people write into queries although RFC 6570 would encode it.
+    /// Characters that are common in queries, although RFC 6570 percent-encodes them.
     const QUERY: Self = Self::UNRESERVED.and(b":/?@!$'()*+,;=");
 
     const fn of(bytes: &[u8]) -> Self {
@@ -77,24 +82,24 @@ impl Class {
     }
 }
 
-/// How a value is read.
+/// How the value of a variable is matched.
 #[derive(Clone, Copy)]
-struct Value {
-    class: Class,
+struct ValueRule {
+    class: CharClass,
     at_least_one: bool,
-    /// Whether what follows is read first, if it can be.
-    gives_way: bool,
+    /// Whether the value ends as early as possible, so that the next part can match.
+    is_lazy: bool,
 }
 
-impl Value {
-    fn in_pair(class: Class) -> Self {
-        Self { class, at_least_one: false, gives_way: false }
+impl ValueRule {
+    fn in_pair(class: CharClass) -> Self {
+        Self { class, at_least_one: false, is_lazy: false }
     }
 }
 
 impl Program {
     pub(super) fn compile(parts: &[Part]) -> Self {
-        let mut program = Self { steps: vec![], slots: vec![], repeats: false };
+        let mut program = Self { instructions: vec![], groups: vec![], repeats: false };
         for (i, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => program.text(text),
@@ -102,168 +107,173 @@ impl Program {
                 Part::Expression(e) => program.positional(e, &parts[i + 1..]),
             }
         }
-        program.steps.push(Step::Done);
-        program.commit();
-        program.relate();
+        program.instructions.push(Instruction::Match);
+        program.make_possessive();
+        program.link_repeated_variables();
         program
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.slots.iter().filter(|slot| slot.first).map(|slot| &*slot.name)
+    pub(super) fn variable_names(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().filter(|group| group.is_first).map(|group| &*group.name)
     }
 
-    /// `{x,y}`: values in order, of which the last may be missing.
+    /// Compiles `{x,y}`: values in order. The last ones may be missing.
     fn positional(&mut self, expression: &Expression, later: &[Part]) {
         let operator = expression.operator;
         let optional = !operator.first().is_empty();
-        // Otherwise `{name}{.extension}` would never see an extension.
-        let gives_way = later.first().is_some_and(Part::is_optional);
-        let value = Value { class: class(expression, later), at_least_one: !optional, gives_way };
+        // Otherwise the extension in `{name}{.extension}` would never match.
+        let is_lazy = later.first().is_some_and(Part::is_optional);
+        let value = ValueRule { class: value_class(expression, later), at_least_one: !optional, is_lazy };
         let mut exits = vec![];
         if optional {
-            exits.push(self.hole());
+            exits.push(self.push_split());
             self.text(operator.first());
         }
         for (i, variable) in expression.variables.iter().enumerate() {
             if i > 0 {
-                exits.push(self.hole());
+                exits.push(self.push_split());
                 self.text(operator.separator());
             }
-            let (top, slot) = (self.steps.len(), self.slot(expression, variable));
-            self.value(slot, value);
-            if variable.shape == Shape::Exploded {
-                let last = self.hole();
+            let (top, group) = (self.instructions.len(), self.add_group(expression, variable));
+            self.value(group, value);
+            if variable.modifier == Modifier::Explode {
+                let last = self.push_split();
                 self.text(operator.separator());
-                self.steps.push(Step::Jump(top));
-                self.fill(last);
+                self.instructions.push(Instruction::Jump(top));
+                self.patch_split(last);
             }
         }
-        exits.into_iter().for_each(|hole| self.fill(hole));
+        exits.into_iter().for_each(|split| self.patch_split(split));
     }
 
-    /// `{?x,y}`: pairs in any order, of which any may be missing. That one comes twice is found
-    /// when all is read.
+    /// Compiles `{?x,y}`: pairs in any order, each of which may be missing. Duplicates are detected after the
+    /// match.
     fn named(&mut self, expression: &Expression) {
-        let skip = self.hole();
+        let skip = self.push_split();
         self.text(expression.operator.first());
-        let top = self.steps.len();
+        let top = self.instructions.len();
         let mut ends = vec![];
         for (i, variable) in expression.variables.iter().enumerate() {
-            let other = (i + 1 < expression.variables.len()).then(|| self.hole());
+            let other = (i + 1 < expression.variables.len()).then(|| self.push_split());
             self.pair(expression, variable);
-            ends.push(self.steps.len());
-            self.steps.push(Step::Jump(0));
-            other.into_iter().for_each(|hole| self.fill(hole));
+            ends.push(self.instructions.len());
+            self.instructions.push(Instruction::Jump(0));
+            other.into_iter().for_each(|split| self.patch_split(split));
         }
         for end in ends {
-            self.steps[end] = Step::Jump(self.steps.len());
+            self.instructions[end] = Instruction::Jump(self.instructions.len());
         }
-        let last = self.hole();
+        let last = self.push_split();
         self.text(expression.operator.separator());
-        self.steps.push(Step::Jump(top));
-        self.fill(last);
-        self.fill(skip);
+        self.instructions.push(Instruction::Jump(top));
+        self.patch_split(last);
+        self.patch_split(skip);
     }
 
     fn pair(&mut self, expression: &Expression, variable: &Variable) {
-        let slot = self.slot(expression, variable);
+        let group = self.add_group(expression, variable);
         self.text(&variable.name);
         if expression.operator != Operator::Parameter {
             self.text("=");
-            return self.value(slot, Value::in_pair(Class::QUERY));
+            return self.value(group, ValueRule::in_pair(CharClass::QUERY));
         }
         // An empty `{;x}` is `;x` without `=`.
-        let empty = self.hole();
+        let empty = self.push_split();
         self.text("=");
-        self.value(slot, Value::in_pair(Class::UNRESERVED));
-        let end = self.steps.len();
-        self.steps.push(Step::Jump(0));
-        self.fill(empty);
-        self.steps.extend([Step::Open(slot), Step::Close]);
-        self.steps[end] = Step::Jump(self.steps.len());
+        self.value(group, ValueRule::in_pair(CharClass::UNRESERVED));
+        let end = self.instructions.len();
+        self.instructions.push(Instruction::Jump(0));
+        self.patch_split(empty);
+        self.instructions.extend([Instruction::StartCapture(group), Instruction::EndCapture]);
+        self.instructions[end] = Instruction::Jump(self.instructions.len());
     }
 
-    fn value(&mut self, slot: usize, value: Value) {
-        self.steps.push(Step::Open(slot));
+    fn value(&mut self, group: usize, value: ValueRule) {
+        self.instructions.push(Instruction::StartCapture(group));
         if value.at_least_one {
-            self.steps.push(Step::One(value.class));
+            self.instructions.push(Instruction::One(value.class));
         }
-        self.steps.push(match self.slots[slot].shape {
-            Shape::Prefix(most) => Step::UpTo(value.class, most - usize::from(value.at_least_one)),
-            Shape::Whole | Shape::Exploded if value.gives_way => Step::Few(value.class),
-            Shape::Whole | Shape::Exploded => Step::Many(value.class),
+        self.instructions.push(match self.groups[group].modifier {
+            Modifier::Prefix(most) => {
+                Instruction::AtMost(value.class, most - usize::from(value.at_least_one))
+            }
+            Modifier::None | Modifier::Explode if value.is_lazy => Instruction::Lazy(value.class),
+            Modifier::None | Modifier::Explode => Instruction::Greedy(value.class),
         });
-        self.steps.push(Step::Close);
+        self.instructions.push(Instruction::EndCapture);
     }
 
     fn text(&mut self, text: &str) {
-        self.steps.push(Step::Text(text.into()));
+        self.instructions.push(Instruction::Text(text.into()));
     }
 
-    /// A way that leads on, or else to where `fill` will say.
-    fn hole(&mut self) -> usize {
-        let here = self.steps.len();
-        self.steps.push(Step::Either(here + 1, 0));
+    /// Adds a split that continues with the next instruction, or at a target that `patch_split` sets later.
+    fn push_split(&mut self) -> usize {
+        let here = self.instructions.len();
+        self.instructions.push(Instruction::Split(here + 1, 0));
         here
     }
 
-    fn fill(&mut self, hole: usize) {
-        self.steps[hole] = Step::Either(hole + 1, self.steps.len());
+    /// Sets the second target of the split to the next instruction.
+    fn patch_split(&mut self, split: usize) {
+        self.instructions[split] = Instruction::Split(split + 1, self.instructions.len());
     }
 
-    fn slot(&mut self, expression: &Expression, variable: &Variable) -> usize {
-        self.slots.push(Slot {
+    fn add_group(&mut self, expression: &Expression, variable: &Variable) -> usize {
+        self.groups.push(CaptureGroup {
             name: variable.name.clone(),
-            shape: variable.shape,
-            path_like: !expression.operator.named() && !expression.behind_path,
-            whole: 0,
-            first: true,
+            modifier: variable.modifier,
+            may_be_path: !expression.operator.named() && !expression.after_path,
+            longest: 0,
+            is_first: true,
         });
-        self.slots.len() - 1
+        self.groups.len() - 1
     }
 
-    /// Where what follows cannot begin inside of a value, no shorter value is worth a try.
-    fn commit(&mut self) {
-        for at in 0..self.steps.len() {
-            let Step::Many(class) = self.steps[at] else { continue };
-            let follows = self.steps[at + 1..].iter().find(|step| **step != Step::Close);
-            let ends = match follows {
-                Some(Step::Text(text)) => {
+    /// Makes greedy instructions possessive if the next one cannot match any character of the value: then a
+    /// shorter value cannot match either.
+    fn make_possessive(&mut self) {
+        for at in 0..self.instructions.len() {
+            let Instruction::Greedy(class) = self.instructions[at] else { continue };
+            let next = self.instructions[at + 1..].iter().find(|next| **next != Instruction::EndCapture);
+            let is_delimited = match next {
+                Some(Instruction::Text(text)) => {
                     text.bytes().next().is_some_and(|byte| byte != b'%' && !class.has(byte))
                 }
-                Some(Step::Done) => true,
+                Some(Instruction::Match) => true,
                 _ => false,
             };
-            if ends {
-                self.steps[at] = Step::All(class);
+            if is_delimited {
+                self.instructions[at] = Instruction::Possessive(class);
             }
         }
     }
 
-    fn relate(&mut self) {
-        let breadth = |slot: &Slot| match slot.shape {
-            Shape::Prefix(most) => most,
-            Shape::Whole | Shape::Exploded => usize::MAX,
+    /// Relates the groups of the same variable to each other.
+    fn link_repeated_variables(&mut self) {
+        let max_length = |group: &CaptureGroup| match group.modifier {
+            Modifier::Prefix(most) => most,
+            Modifier::None | Modifier::Explode => usize::MAX,
         };
-        for i in 0..self.slots.len() {
-            let same = |j: &usize| self.slots[*j].name == self.slots[i].name;
-            let whole = (0..self.slots.len()).filter(same).max_by_key(|j| breadth(&self.slots[*j]));
-            let first = !(0..i).any(|j| same(&j));
-            self.repeats |= !first;
-            self.slots[i].whole = whole.unwrap_or(i);
-            self.slots[i].first = first;
+        for i in 0..self.groups.len() {
+            let same = |j: &usize| self.groups[*j].name == self.groups[i].name;
+            let longest = (0..self.groups.len()).filter(same).max_by_key(|j| max_length(&self.groups[*j]));
+            let is_first = !(0..i).any(|j| same(&j));
+            self.repeats |= !is_first;
+            self.groups[i].longest = longest.unwrap_or(i);
+            self.groups[i].is_first = is_first;
         }
     }
 }
 
-/// What the values of an expression may be made of: not of what divides them from their neighbours.
-fn class(expression: &Expression, later: &[Part]) -> Class {
+/// Returns the characters of an expression's values. They exclude the delimiters that separate values.
+fn value_class(expression: &Expression, later: &[Part]) -> CharClass {
     let operator = expression.operator;
-    let mut class = if operator.reserved() { Class::RESERVED } else { Class::UNRESERVED };
-    if let [_, _, ..] | [Variable { shape: Shape::Exploded, .. }] = &*expression.variables {
+    let mut class = if operator.allows_reserved() { CharClass::RESERVED } else { CharClass::UNRESERVED };
+    if let [_, _, ..] | [Variable { modifier: Modifier::Explode, .. }] = &*expression.variables {
         class = class.without(operator.separator());
     }
-    // Otherwise `{+path}{?version}` would never see a version.
+    // Otherwise the version in `{+path}{?version}` would never match.
     for part in later {
         match part {
             Part::Expression(e) if matches!(e.operator, Operator::Query | Operator::Fragment) => {

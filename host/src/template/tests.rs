@@ -1,8 +1,8 @@
-//! Tables of matches, expansions, refusals; and that expanding and matching are each other's reverse.
+//! Tests of matching, expansion and rejected templates, and that matching is the inverse of expansion.
 
-mod refusals;
-mod reverse;
-mod rfc;
+mod invalid;
+mod rfc6570;
+mod roundtrip;
 
 use std::time::Instant;
 
@@ -10,27 +10,27 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-pub(super) fn pattern(template: &str) -> Pattern {
-    Pattern::parse(template).unwrap_or_else(|error| panic!("{error}"))
+pub(super) fn parse_template(template: &str) -> UriTemplate {
+    UriTemplate::parse(template).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Matches one template with some URIs, one a line.
+/// Matches a template with several URIs, one per line.
 fn check(template: &str, uris: &str, expected: Expect) {
-    let pattern = pattern(template);
-    let line = |uri: &str| match pattern.matches(uri.trim()) {
+    let template = parse_template(template);
+    let line = |uri: &str| match template.matches(uri.trim()) {
         None => "-\n".to_owned(),
         Some(captures) => {
             let values: Vec<_> =
                 captures.values.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
-            let verdict = captures.screen().err().map(|error| format!(" ! {error}")).unwrap_or_default();
-            format!("{}{verdict}\n", values.join(" "))
+            let safety = captures.check_safety().err().map(|error| format!(" ! {error}")).unwrap_or_default();
+            format!("{}{safety}\n", values.join(" "))
         }
     };
     expected.assert_eq(&uris.lines().map(line).collect::<String>());
 }
 
 #[test]
-fn templates_that_others_broke() {
+fn templates_that_other_implementations_get_wrong() {
     check(
         "res://x{?a,b}",
         "res://x\nres://x?a=1\nres://x?b=2&a=1\nres://x?c=3\nres://x?a=1&a=1\nres://x?",
@@ -71,11 +71,11 @@ fn templates_that_others_broke() {
             -
         "#]],
     );
-    assert_eq!(pattern("res://x{?a,b}").as_str(), "res://x{?a,b}");
+    assert_eq!(parse_template("res://x{?a,b}").as_str(), "res://x{?a,b}");
 }
 
 #[test]
-fn paths() {
+fn matches_paths() {
     check(
         "file:///{+path}",
         "file:///a/b.md\nfile:///a?b#c\nfile:///\nfile:///%C3%A4\nfile:///%c3%a4\nfile:///%FF\nfile:///%E2%82",
@@ -155,7 +155,7 @@ fn paths() {
 }
 
 #[test]
-fn queries() {
+fn matches_queries() {
     check(
         "x:a{?q*,n}",
         "x:a?q=1&n=2&q=3\nx:a?n=\nx:a?n",
@@ -198,7 +198,7 @@ fn queries() {
 }
 
 #[test]
-fn repeated_variables_agree() {
+fn repeated_variables_must_have_the_same_value() {
     check(
         "x:{a}/{b}/{a}",
         "x:1/2/1\nx:1/2/3",
@@ -246,7 +246,7 @@ fn repeated_variables_agree() {
 }
 
 #[test]
-fn values_are_screened() {
+fn detects_unsafe_values() {
     check(
         "file:///{+path}",
         "file:///a/../b\nfile:///..\nfile:///%2e%2E/b\nfile:///..a/b..\nfile:///.\nfile:////etc/passwd\n\
@@ -350,7 +350,7 @@ fn values_are_screened() {
 }
 
 #[test]
-fn text_beyond_ascii_is_matched_encoded() {
+fn matches_non_ascii_literals_percent_encoded() {
     check(
         "x:ä/{b}",
         "x:%C3%A4/1",
@@ -358,22 +358,22 @@ fn text_beyond_ascii_is_matched_encoded() {
         b="1"
     "#]],
     );
-    assert_eq!(pattern("x:ä/{b}").literal_prefix(), "x:%C3%A4/");
+    assert_eq!(parse_template("x:ä/{b}").literal_prefix(), "x:%C3%A4/");
 }
 
 #[test]
-fn the_most_specific_is_the_greatest() {
+fn orders_templates_by_specificity() {
     let mut templates = ["x:{a}", "x:doc/{a}", "x:doc/{a}.{b}", "x:doc/{a}{b}", "x:doc/a", "x:doc/{+a}{a}"];
-    templates.sort_by_key(|template| Reverse(pattern(template).specificity()));
+    templates.sort_by_key(|template| Reverse(parse_template(template).specificity()));
     expect!["x:doc/a x:doc/{a}.{b} x:doc/{a} x:doc/{+a}{a} x:doc/{a}{b} x:{a}"]
         .assert_eq(&templates.join(" "));
-    assert_eq!(pattern("x:{a,b}{?c,a}").variables().collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(parse_template("x:{a,b}{?c,a}").variables().collect::<Vec<_>>(), ["a", "b", "c"]);
 }
 
 #[test]
-fn no_template_is_slow() {
-    let long = "a".repeat(LONGEST_URI - 10);
-    let many = |one: &str| (0..MOST_VARIABLES).map(|i| one.replace('N', &i.to_string())).collect::<String>();
+fn matching_is_fast_for_every_template() {
+    let long = "a".repeat(MAX_URI_BYTES - 10);
+    let many = |one: &str| (0..MAX_VARIABLES).map(|i| one.replace('N', &i.to_string())).collect::<String>();
     for (template, found) in [
         (format!("x:{}/!", many("{+vN}")), false),
         (format!("x:{}", many("{+vN}")), true),
@@ -381,13 +381,13 @@ fn no_template_is_slow() {
         (format!("x:{}/!", many("{.vN}")), false),
         ("x:{+a}{.b}{+c}{/d}{+e}{;f*}{+g}{?h*,i}!".to_owned(), false),
         (format!("x:{}/!", many("{vN:9999}")), false),
-        (format!("x:{}/!", many("{+v:9}{+v}").replacen("{+v:9}{+v}", "", MOST_VARIABLES / 2)), false),
+        (format!("x:{}/!", many("{+v:9}{+v}").replacen("{+v:9}{+v}", "", MAX_VARIABLES / 2)), false),
         ("x:{+a}{+b}{+a}{+b}{+a}!".to_owned(), false),
         ("x:{+p}/{a}".to_owned(), true),
     ] {
-        let pattern = pattern(&template);
+        let parsed = parse_template(&template);
         let start = Instant::now();
-        assert_eq!(pattern.matches(&format!("x:{long}/b")).is_some(), found, "{template}");
+        assert_eq!(parsed.matches(&format!("x:{long}/b")).is_some(), found, "{template}");
         assert!(start.elapsed().as_secs() < 2, "{template}: {:?}", start.elapsed());
     }
 }

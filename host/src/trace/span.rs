@@ -1,166 +1,168 @@
-//! One span: what was done, from when to when, and below which other. It is handed over when it ends, however that
-//! comes. Names and keys are ours; what clients and guests say may stand in values only.
+//! One span: an operation with its start, its end and its parent. It is recorded when it is dropped, for
+//! whatever reason. Span names and attribute keys are fixed by Larder. Texts from clients and guests may
+//! appear only in attribute values.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use super::Trace;
+use super::TraceContext;
 
-/// Bytes of a text in a value.
-const LONGEST: usize = 1 << 10;
+/// The longest text of an attribute value in bytes.
+const MAX_TEXT_BYTES: usize = 1 << 10;
 
-/// Takes spans that ended. It must not wait.
+/// Receives finished spans. It must not block.
 #[derive(Clone)]
-pub struct Recorder(Arc<dyn Fn(Span) + Send + Sync>);
+pub struct SpanRecorder(Arc<dyn Fn(SpanData) + Send + Sync>);
 
-impl Recorder {
-    /// Hands spans over in this way.
-    pub fn new(take: impl Fn(Span) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(take))
+impl SpanRecorder {
+    /// Creates a recorder that calls this function with each finished span.
+    pub fn new(record: impl Fn(SpanData) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(record))
     }
 }
 
-impl fmt::Debug for Recorder {
+impl fmt::Debug for SpanRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Recorder")
+        f.write_str("SpanRecorder")
     }
 }
 
-/// Who asked for what a span is of.
+/// The span kind, as OpenTelemetry defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Somebody outside.
+pub enum SpanKind {
+    /// The server side of a client's request.
     Server,
-    /// This house.
+    /// An operation inside this process.
     Internal,
 }
 
-/// What is said of a span.
+/// The value of a span attribute.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// A text.
     Text(String),
     /// A number.
     Number(i64),
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
-        Self::Text(text[..text.floor_char_boundary(LONGEST)].to_owned())
+        Self::Text(text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         text.as_str().into()
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for AttributeValue {
     fn from(number: u64) -> Self {
         Self::Number(i64::try_from(number).unwrap_or(i64::MAX))
     }
 }
 
-/// A span that ended.
+/// A finished span.
 #[derive(Debug)]
-pub struct Span {
-    /// Where it stands itself.
-    place: Trace,
-    /// The span that it is below, and whether that is another process's.
+pub struct SpanData {
+    /// The trace context with this span's own ID.
+    context: TraceContext,
+    /// The ID of the parent span, and whether that is in another process.
     parent: Option<(String, bool)>,
-    /// What was done.
+    /// The name of the operation.
     pub name: String,
-    /// For whom.
-    pub kind: Kind,
-    /// When it began.
-    pub began: SystemTime,
-    /// When it ended.
+    /// The span kind.
+    pub kind: SpanKind,
+    /// Start time.
+    pub started: SystemTime,
+    /// End time.
     pub ended: SystemTime,
-    /// What else there is to say.
-    pub said: Vec<(&'static str, Value)>,
-    /// The word for how it failed.
+    /// The attributes, without `error.type`.
+    pub attributes: Vec<(&'static str, AttributeValue)>,
+    /// The value of `error.type`, if the operation failed.
     pub error: Option<String>,
 }
 
-impl Span {
-    /// The trace that it belongs to.
-    pub fn trace(&self) -> &str {
-        self.place.id()
+impl SpanData {
+    /// The ID of the trace.
+    pub fn trace_id(&self) -> &str {
+        self.context.trace_id()
     }
 
-    /// Its own name in the trace.
-    pub fn id(&self) -> &str {
-        self.place.span()
+    /// The ID of this span.
+    pub fn span_id(&self) -> &str {
+        self.context.span_id()
     }
 
-    /// What vendors wrote into the trace.
-    pub fn state(&self) -> Option<&str> {
-        self.place.state.as_deref()
+    /// The `tracestate` of the trace.
+    pub fn tracestate(&self) -> Option<&str> {
+        self.context.tracestate.as_deref()
     }
 
-    /// The span that it is below, if any.
-    pub fn parent(&self) -> Option<&str> {
+    /// The ID of the parent span, if there is one.
+    pub fn parent_id(&self) -> Option<&str> {
         self.parent.as_ref().map(|(parent, _)| parent.as_str())
     }
 
-    /// Whether that one is another process's.
+    /// Whether the parent span is in another process.
     pub fn is_parent_remote(&self) -> bool {
         self.parent.as_ref().is_some_and(|(_, remote)| *remote)
     }
 }
 
-/// A span that goes on. One that is dropped has ended because nobody waits for it any more.
+/// A span that has not ended. If it is dropped without a call of [`ActiveSpan::end`], it is recorded as
+/// `cancelled`.
 #[derive(Debug)]
-pub struct Open {
-    span: Option<Span>,
-    recorder: Recorder,
-    began: Instant,
+pub struct ActiveSpan {
+    span: Option<SpanData>,
+    recorder: SpanRecorder,
+    started: Instant,
 }
 
-impl Open {
-    /// The span of a request, below the client's if there is one.
-    pub fn of_request(recorder: Recorder, parent: Option<&Trace>, name: String) -> Self {
+impl ActiveSpan {
+    /// Starts the span of a client's request: a child of the client's span, or the root of a new trace.
+    pub fn of_request(recorder: SpanRecorder, parent: Option<&TraceContext>, name: String) -> Self {
         match parent {
-            Some(parent) => Self::below(parent, recorder, name, Kind::Server),
-            None => Self::new(recorder, &id(16), None, None, (name, Kind::Server)),
+            Some(parent) => Self::child(parent, recorder, name, SpanKind::Server),
+            None => Self::new(recorder, &random_id(16), None, None, (name, SpanKind::Server)),
         }
     }
 
-    pub(super) fn below(parent: &Trace, recorder: Recorder, name: String, kind: Kind) -> Self {
-        let above = Some((parent.span().to_owned(), kind == Kind::Server));
-        Self::new(recorder, parent.id(), above, parent.state.clone(), (name, kind))
+    pub(super) fn child(parent: &TraceContext, recorder: SpanRecorder, name: String, kind: SpanKind) -> Self {
+        let parent_id = Some((parent.span_id().to_owned(), kind == SpanKind::Server));
+        Self::new(recorder, parent.trace_id(), parent_id, parent.tracestate.clone(), (name, kind))
     }
 
     fn new(
-        recorder: Recorder,
-        trace: &str,
+        recorder: SpanRecorder,
+        trace_id: &str,
         parent: Option<(String, bool)>,
-        state: Option<String>,
-        (name, kind): (String, Kind),
+        tracestate: Option<String>,
+        (name, kind): (String, SpanKind),
     ) -> Self {
-        let place =
-            Trace { parent: format!("00-{trace}-{}-01", id(8)), state, recorder: Some(recorder.clone()) };
+        let traceparent = format!("00-{trace_id}-{}-01", random_id(8));
+        let context = TraceContext { traceparent, tracestate, recorder: Some(recorder.clone()) };
         let now = SystemTime::now();
-        let (said, error) = (Vec::with_capacity(8), Some("cancelled".to_owned()));
-        let span = Span { place, parent, name, kind, began: now, ended: now, said, error };
-        Self { span: Some(span), recorder, began: Instant::now() }
+        let (attributes, error) = (Vec::with_capacity(8), Some("cancelled".to_owned()));
+        let span = SpanData { context, parent, name, kind, started: now, ended: now, attributes, error };
+        Self { span: Some(span), recorder, started: Instant::now() }
     }
 
-    /// Its place, for what is below it.
-    pub fn place(&self) -> Option<&Trace> {
-        self.span.as_ref().map(|span| &span.place)
+    /// The trace context for children of this span.
+    pub fn context(&self) -> Option<&TraceContext> {
+        self.span.as_ref().map(|span| &span.context)
     }
 
-    /// Says something of it.
-    pub fn say(&mut self, key: &'static str, value: impl Into<Value>) {
+    /// Adds an attribute.
+    pub fn set_attribute(&mut self, key: &'static str, value: impl Into<AttributeValue>) {
         if let Some(span) = &mut self.span {
-            span.said.push((key, value.into()));
+            span.attributes.push((key, value.into()));
         }
     }
 
-    /// Ends it. `error` is the word for what went wrong.
+    /// Ends the span. `error` is the value of `error.type`, or `None` for success.
     pub fn end(mut self, error: Option<String>) {
         if let Some(span) = &mut self.span {
             span.error = error;
@@ -168,18 +170,18 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for ActiveSpan {
     fn drop(&mut self) {
         if let Some(mut span) = self.span.take() {
-            // By the clock that never jumps, so that no span ends before it began.
-            span.ended = span.began + self.began.elapsed();
+            // Measured by the monotonic clock, so that no span ends before it starts.
+            span.ended = span.started + self.started.elapsed();
             (self.recorder.0)(span);
         }
     }
 }
 
-/// So many bytes by chance, in hexadecimal. Not all of them are 0, which would be no name.
-fn id(bytes: usize) -> String {
+/// Returns this many random bytes in hexadecimal. Never all zeros, which would be an invalid ID.
+fn random_id(bytes: usize) -> String {
     let mut random = [0; 16];
     if getrandom::fill(&mut random[..bytes]).is_err() || random.iter().all(|byte| *byte == 0) {
         random[0] = 1;

@@ -1,25 +1,25 @@
-/* @NAME@: a provider of greetings. Put your own resources in their place.
+/* @NAME@: an example provider that serves greetings. Replace them with your own resources.
  *
- * What a function gets is its own. What it gives back comes from malloc(), as the functions of larder.h do it, and is
- * freed by the bindings. Each call has a guest of its own, so what is forgotten is gone after it. What a function is to
- * fill holds anything at first: it begins with zero, which is "none".
+ * A function owns its arguments. Results must be allocated with malloc(), as the functions of larder.h do; the bindings
+ * free them. Each call runs in a separate guest, so memory that is not freed does not accumulate. Output parameters are
+ * not initialized: set them to zero first, which means "none".
  */
 
 #include <stdlib.h>
 
 #include "larder.h"
 
-/* The URIs are yours to choose; clients see them as they are written here. */
+/* Choose any URIs. Clients see them unchanged. */
 #define HELLO "@NAME@://hello"
 #define HELLO_WHO "@NAME@://hello/{who}"
 
 void larder_describe(larder_description *about) {
-  /* What people read in lists, and what a model is told about when to use this. */
+  /* Shown to users in lists. The summary also tells a model when to use this provider. */
   *about = (larder_description){.title = larder_some("Greetings"), .summary = larder_some("Says hello.")};
 }
 
 bool larder_list(larder_query *query, larder_entry_page *page, larder_error *error) {
-  /* What there is, sorted by URI. */
+  /* The resources, sorted by URI. */
   larder_entry *entry = larder_new(1, sizeof *entry);
   entry->uri = larder_string(HELLO);
   entry->name = larder_string("hello");
@@ -29,7 +29,7 @@ bool larder_list(larder_query *query, larder_entry_page *page, larder_error *err
 }
 
 bool larder_templates(provider_string_t *cursor, larder_template_page *page, larder_error *error) {
-  /* Families of resources that are too many to list. */
+  /* URI templates, for resources that are too many to list. */
   larder_template *template = larder_new(1, sizeof *template);
   template->uri_template = larder_string(HELLO_WHO);
   template->name = larder_string("a greeting");
@@ -39,7 +39,7 @@ bool larder_templates(provider_string_t *cursor, larder_template_page *page, lar
 }
 
 bool larder_match_uri(provider_string_t *uri, larder_match *match) {
-  /* Asked only of providers that claim prefixes. */
+  /* Called only if the provider claims prefixes. */
   return false;
 }
 
@@ -47,11 +47,11 @@ bool larder_read(larder_request *request, larder_reading *answer, larder_error *
   provider_string_t world = larder_string("world");
   const provider_string_t *who = &world;
   if (!larder_equal(&request->uri, HELLO)) {
-    /* The value of a variable, decoded; NULL where the URI belongs to no template. */
+    /* The decoded value of a variable; NULL if no template matched the URI. */
     who = larder_variable(request, "who");
-    if (!who) return larder_fail(error, LARDER_NOT_FOUND, "nobody");
+    if (!who) return larder_fail(error, LARDER_NOT_FOUND, "no such greeting");
   }
-  /* Settings stand in the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" } */
+  /* Settings come from the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" } */
   char *greeting = larder_setting("greeting", "Hello");
   larder_text text = {0};
   larder_addf(&text, "%s, %.*s!\n", greeting, (int)who->len, (const char *)who->ptr);

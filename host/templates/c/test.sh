@@ -1,5 +1,5 @@
 #!/bin/sh
-# Asks the component as its users will: through `larder read`. `make test` builds it first.
+# Tests the component with `larder read`. `make test` builds it first.
 set -u
 plugins=$(mktemp -d) || exit 1
 trap 'rm -rf "$plugins"' EXIT
@@ -8,7 +8,7 @@ cp @NAME@.wasm "$plugins" || exit 1
 check() {
   got=$("${LARDER:-larder}" read "$1" --plugins "$plugins")
   if [ "$got" != "$2" ]; then
-    echo "$1: '$got' instead of '$2'" >&2
+    echo "$1: got '$got', want '$2'" >&2
     exit 1
   fi
 }
@@ -16,4 +16,4 @@ check() {
 check @NAME@://hello "Hello, world!"
 check @NAME@://hello/Ada "Hello, Ada!"
 check @NAME@://nothing ""
-echo "it greets"
+echo "ok"

@@ -1,9 +1,9 @@
-// Greetings. Put your own resources in their place.
+// An example provider that serves greetings. Replace them with your own resources.
 package main
 
 import "larder.dev/provider"
 
-// The URIs are yours to choose; clients see them as they are written here.
+// Choose any URIs. Clients see them unchanged.
 const (
 	hello    = "@NAME@://hello"
 	helloWho = "@NAME@://hello/{who}"
@@ -13,28 +13,29 @@ type greetings struct{}
 
 func init() { provider.Register(greetings{}) }
 
-// It is a library, and this is never run.
+// The component is a library: main is never called.
 func main() {}
 
-// Describe is what people read in lists, and what a model is told about when to use this.
+// Describe returns the title and summary, which users see in lists. The summary also tells a model when to use this
+// provider.
 func (greetings) Describe() provider.Description {
 	return provider.Description{Title: "Greetings", Summary: "Says hello."}
 }
 
-// List is what there is, sorted by URI.
+// List returns the resources, sorted by URI.
 func (greetings) List(query provider.Query) (provider.EntryPage, error) {
 	return provider.Paginate([]provider.Entry{{URI: hello, Name: "hello", MimeType: "text/plain"}}, query), nil
 }
 
-// Templates are families of resources that are too many to list.
+// Templates returns URI templates, for resources that are too many to list.
 func (greetings) Templates(cursor string) (provider.TemplatePage, error) {
 	one := provider.Template{URITemplate: helloWho, Name: "a greeting", MimeType: "text/plain"}
 	return provider.TemplatePage{Templates: []provider.Template{one}}, nil
 }
 
-// Read is what a URI holds.
+// Read returns the content of a URI.
 func (greetings) Read(request provider.Request) (provider.Reading, error) {
-	// The value of the variable, decoded; not found where no template matches.
+	// Var returns the decoded value of a template variable, or a not-found error if no template matched.
 	who, err := request.Var("who")
 	if request.URI == hello {
 		who, err = "world", nil
@@ -42,7 +43,7 @@ func (greetings) Read(request provider.Request) (provider.Reading, error) {
 	if err != nil {
 		return provider.Reading{}, err
 	}
-	// Settings stand in the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" }
+	// Settings come from the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" }
 	text := provider.Setting("greeting", "Hello") + ", " + who + "!\n"
 	return provider.Reading{Contents: []provider.Content{provider.Text(text, "text/plain")}}, nil
 }

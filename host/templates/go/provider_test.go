@@ -1,4 +1,4 @@
-// Builds the component and asks it as its users will: through `larder read`.
+// Builds the component and tests it with `larder read`.
 package test
 
 import (
@@ -15,7 +15,7 @@ func larder() string {
 	return "larder"
 }
 
-// What a URI holds; nothing if nobody has it.
+// Returns the content of a URI, or an empty string if it does not exist.
 func read(plugins, uri string) string {
 	text, err := exec.Command(larder(), "read", uri, "--plugins", plugins).Output()
 	if err != nil {
@@ -24,10 +24,10 @@ func read(plugins, uri string) string {
 	return string(text)
 }
 
-func TestItGreets(t *testing.T) {
+func TestGreetings(t *testing.T) {
 	build := exec.Command("make", "-C", "..", "LARDER="+larder())
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	plugins := t.TempDir()
 	component, err := os.ReadFile("../@NAME@.wasm")
@@ -43,7 +43,7 @@ func TestItGreets(t *testing.T) {
 		"@NAME@://nothing":   "",
 	} {
 		if got := read(plugins, uri); got != want {
-			t.Errorf("%s: %q instead of %q", uri, got, want)
+			t.Errorf("%s: got %q, want %q", uri, got, want)
 		}
 	}
 }

@@ -1,26 +1,26 @@
-// @NAME@: a provider of greetings. Put your own resources in their place.
+// @NAME@: an example provider that serves greetings. Replace them with your own resources.
 //
-// It runs in QuickJS: all of the language, and little beside it (no console, URL, TextDecoder, fetch).
+// It runs in QuickJS, which has the whole language but few web APIs (no console, URL, TextDecoder, fetch).
 
 import { defineProvider, NotFound, paginate, setting } from "larder-provider";
 
-// The URIs are yours to choose; clients see them as they are written here.
+// Choose any URIs. Clients see them unchanged.
 const HELLO = "@NAME@://hello";
 const HELLO_WHO = "@NAME@://hello/{who}";
 
 export const { resourceProvider } = defineProvider({
   describe() {
-    // What people read in lists, and what a model is told about when to use this.
+    // Shown to users in lists. The summary also tells a model when to use this provider.
     return { title: "Greetings", summary: "Says hello." };
   },
 
   list(query) {
-    // What there is, sorted by URI.
+    // The resources, sorted by URI.
     return paginate([{ uri: HELLO, name: "hello", mimeType: "text/plain" }], query);
   },
 
   templates() {
-    // Families of resources that are too many to list.
+    // URI templates, for resources that are too many to list.
     return [{ uriTemplate: HELLO_WHO, name: "a greeting", mimeType: "text/plain" }];
   },
 
@@ -29,13 +29,13 @@ export const { resourceProvider } = defineProvider({
     if (request.uri === HELLO) {
       who = "world";
     } else if (request.template === HELLO_WHO) {
-      // The value of the variable, decoded.
+      // The decoded value of the variable.
       who = request.var("who");
     } else {
-      // Errors are thrown; anything else that is thrown is a failure, with its stack in the log.
+      // Throw the errors of the SDK. Anything else counts as a failure, and its stack is logged.
       throw new NotFound();
     }
-    // Settings stand in the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" }
+    // Settings come from the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" }
     return { body: `${setting("greeting", "Hello")}, ${who}!\n`, mimeType: "text/plain" };
   },
 });

@@ -1,4 +1,4 @@
-// Asks the component as its users will: through `larder read`. `npm test` builds it first.
+// Tests the component with `larder read`. `npm test` builds it first.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -9,14 +9,14 @@ import test from "node:test";
 
 const larder = process.env.LARDER ?? "larder";
 
-// What a URI holds; null if nobody has it.
+// Returns the content of a URI, or null if it does not exist.
 function read(plugins, uri) {
   const ran = spawnSync(larder, ["read", uri, "--plugins", plugins], { encoding: "utf8" });
   if (ran.error) throw ran.error;
   return ran.status === 0 ? ran.stdout : null;
 }
 
-test("it greets", () => {
+test("returns greetings", () => {
   const plugins = mkdtempSync(join(tmpdir(), "plugins-"));
   try {
     copyFileSync("@NAME@.wasm", join(plugins, "@NAME@.wasm"));

@@ -1,4 +1,4 @@
-"""Builds the component and asks it as its users will: through `larder read`."""
+"""Builds the component and tests it with `larder read`."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# How it is built, and what comes of it.
+# The build commands and the component.
 PROJECT = tomllib.loads((HERE / "larder-dev.toml").read_text())
 
 
@@ -23,13 +23,13 @@ class Greetings(unittest.TestCase):
         shutil.copy(HERE / PROJECT["component"], cls.plugins.name)
 
     def read(self, uri):
-        """What a URI holds; None if nobody has it."""
+        """Returns the content of a URI, or None if it does not exist."""
         larder = os.environ.get("LARDER", "larder")
         words = [larder, "read", uri, "--plugins", self.plugins.name]
         ran = subprocess.run(words, stdout=subprocess.PIPE, text=True)
         return ran.stdout if ran.returncode == 0 else None
 
-    def test_it_greets(self):
+    def test_greetings(self):
         self.assertEqual(self.read("@NAME@://hello"), "Hello, world!\n")
         self.assertEqual(self.read("@NAME@://hello/Ada"), "Hello, Ada!\n")
         self.assertIsNone(self.read("@NAME@://nothing"))

@@ -23,8 +23,8 @@ impl Seen {
     /// Started, and not waited for.
     fn begin(place: &Place) -> Self {
         let mut running = place.start("serve --listen 127.0.0.1:0 --config larder.toml");
-        let line = running.told("/status are at http://");
-        let admin = line.trim().rsplit(' ').next().unwrap().to_owned();
+        let line = running.told("serving /livez");
+        let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
         let client = http_client();
         Self { running, admin, client }
     }
@@ -78,10 +78,10 @@ async fn a_server_shows_its_numbers_and_what_it_serves() {
         (r#"larder_calls_total{team="default",provider="echo",outcome="failed"}"#, 1.0),
         (r#"larder_loads_total{team="default",outcome="served"}"#, 1.0),
         (r#"larder_loads_total{team="default",outcome="rejected"}"#, 2.0),
-        (r#"larder_loads_total{team="default",outcome="held-back"}"#, 1.0),
+        (r#"larder_loads_total{team="default",outcome="pending-approval"}"#, 1.0),
         (r#"larder_providers{team="default"}"#, 1.0),
-        (r#"larder_rejected{team="default"}"#, 2.0),
-        (r#"larder_held_back{team="default"}"#, 1.0),
+        (r#"larder_rejected_components{team="default"}"#, 2.0),
+        (r#"larder_pending_approvals{team="default"}"#, 1.0),
         ("larder_sessions", 0.0),
     ] {
         assert_eq!(number(&samples, key), expected, "{key}");
@@ -97,7 +97,7 @@ async fn a_server_shows_its_numbers_and_what_it_serves() {
     assert_eq!(echo["last_error"]["message"], "because the test wants it");
     let files: Vec<_> = team["rejected"].as_array().unwrap().iter().map(|r| r["file"].clone()).collect();
     assert_eq!(files, ["odd.wasm", "trap_start.wasm"]);
-    assert_eq!(team["held_back"][0]["provider"], "dirs");
+    assert_eq!(team["pending_approval"][0]["provider"], "dirs");
 
     let told = place.larder(&format!("status --admin {}", seen.admin));
     let out = told.out;
@@ -105,8 +105,8 @@ async fn a_server_shows_its_numbers_and_what_it_serves() {
     for words in [
         ", ready, since ",
         "rejected: odd.wasm: the file is empty",
-        "rejected: trap_start.wasm: asked for its description",
-        "held back: dirs ",
+        "rejected: trap_start.wasm: cannot get its description",
+        "pending approval: dirs ",
         "last error, ",
         "failed of a read: because the test wants it",
     ] {
@@ -159,11 +159,11 @@ async fn who_may_look_is_checked() {
 
 #[tokio::test]
 async fn ready_from_the_first_round_until_the_end() {
-    let slow = "[provider.sleep]\nsettings.in = \"list\"\nlimits.wall = \"2s\"\n[limits]\nwall = \"30s\"\n";
+    let slow = "[provider.sleep]\nsettings.in = \"list\"\nlimits.timeout = \"2s\"\n[limits]\ntimeout = \"30s\"\n";
     let place = Place::of("echo sleep x@sleep").file("larder.toml", &format!("{CONFIG}{slow}"));
     let mut seen = Seen::begin(&place);
     let (status, why) = seen.get("/readyz").await;
-    assert_eq!((status, why.contains("not yet looked at all components")), (503, true), "{why}");
+    assert_eq!((status, why.contains("not all components have been loaded yet")), (503, true), "{why}");
     assert_eq!(seen.get("/livez").await.0, 200);
     let url = seen.running.told("serves http://").trim().rsplit(' ').next().unwrap().to_owned();
     assert_eq!(seen.get("/readyz").await.0, 200);
@@ -174,8 +174,8 @@ async fn ready_from_the_first_round_until_the_end() {
     })
     .await;
     seen.running.signal("TERM");
-    until("it is stopping", async || {
-        seen.get("/readyz").await == (503, "{\"ready\":false,\"reasons\":[\"it is stopping\"]}\n".into())
+    until("the server is stopping", async || {
+        seen.get("/readyz").await == (503, "{\"ready\":false,\"reasons\":[\"the server is stopping\"]}\n".into())
     })
     .await;
     assert_eq!(long.end().out, "slept");
@@ -190,10 +190,10 @@ async fn a_folder_that_cannot_be_read_is_a_reason() {
     std::os::unix::fs::symlink("later", place.path("later")).unwrap();
     let (seen, _) = Seen::open(&place);
     let (status, why) = seen.get("/readyz").await;
-    assert_eq!((status, why.contains("team default: cannot look into")), (503, true), "{why}");
+    assert_eq!((status, why.contains("team default: cannot read")), (503, true), "{why}");
     let told = place.larder(&format!("status --admin {}", seen.admin));
     assert!(
-        told.code == Some(1) && told.out.contains("not ready: team default: cannot look into"),
+        told.code == Some(1) && told.out.contains("not ready: team default: cannot read"),
         "{}",
         told.out
     );
@@ -222,14 +222,14 @@ async fn each_team_is_seen_with_what_was_asked_and_given() {
     assert_eq!((&alpha["team"], &beta["team"]), (&"alpha".into(), &"beta".into()));
     assert!(alpha["plugins"].as_str().unwrap().ends_with("/alpha"), "{alpha}");
     let echo = &alpha["providers"][0];
-    assert_eq!(echo["asked"], serde_json::json!(["secret key"]));
+    assert_eq!(echo["requested"], serde_json::json!(["secret key"]));
     assert_eq!(echo["allowed"], serde_json::json!(["variable HOME"]));
     assert_eq!(echo["grants"]["secrets"], serde_json::json!(["key"]));
     assert_eq!(echo["grants"]["env"], serde_json::json!(["HOME"]));
     assert!(!text.contains("hush"), "{text}");
     // Each team's health is told, and is no reason to turn others away.
-    let why = status["troubles"].to_string();
-    assert!(why.contains("team beta: cannot look into") && !why.contains("team alpha"), "{why}");
+    let why = status["problems"].to_string();
+    assert!(why.contains("team beta: cannot read") && !why.contains("team alpha"), "{why}");
     assert_eq!((&status["ready"], &status["reasons"]), (&true.into(), &serde_json::json!([])));
     assert_eq!(seen.get("/readyz").await.0, 200);
     let samples = parse(&seen.get("/metrics").await.1);
@@ -238,13 +238,13 @@ async fn each_team_is_seen_with_what_was_asked_and_given() {
         (r#"larder_loads_total{team="beta",outcome="served"}"#, 0.0),
         (r#"larder_providers{team="alpha"}"#, 1.0),
         (r#"larder_providers{team="beta"}"#, 0.0),
-        (r#"larder_set_aside{team="alpha",provider="echo"}"#, 0.0),
+        (r#"larder_circuit_open{team="alpha",provider="echo"}"#, 0.0),
         (r#"larder_cache_entries{team="alpha"}"#, 0.0),
         (r#"larder_cache_bytes{team="beta"}"#, 0.0),
     ] {
         assert_eq!(number(&samples, key), expected, "{key}");
     }
-    assert!(number(&samples, r#"larder_rounds_total{team="beta"}"#) >= 1.0);
+    assert!(number(&samples, r#"larder_reconcile_passes_total{team="beta"}"#) >= 1.0);
 }
 
 #[test]

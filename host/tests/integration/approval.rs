@@ -5,21 +5,21 @@ use std::fs;
 use std::time::Duration;
 
 use larder::name::{ProviderName, TeamName};
-use larder::policy::Approve;
-use larder::reconcile::{Approvals, Held};
+use larder::policy::ApprovalMode;
+use larder::reconcile::{Approvals, PendingApprovalRecord};
 
 use crate::house::{House, Plan, component};
 use crate::revision::until;
 
 fn held(house: &House) -> Vec<String> {
-    house.reader.snapshot().held_back().iter().flat_map(|held| held.lines.clone()).collect()
+    house.reader.snapshot().pending_approvals().iter().flat_map(|held| held.lines.clone()).collect()
 }
 
 /// What `larder approve` does.
 fn approve(house: &House, provider: &str) {
     let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
-    let mut all = approvals.held().unwrap();
-    all.retain(|one: &Held| one.provider == provider);
+    let mut all = approvals.pending().unwrap();
+    all.retain(|one: &PendingApprovalRecord| one.provider == provider);
     assert!(!all.is_empty(), "nothing of {provider} is written down as held back");
     all.iter().for_each(|one| approvals.approve(one, "somebody").unwrap());
 }
@@ -36,13 +36,13 @@ async fn what_a_file_beside_asks_for_waits_even_the_first_time() {
     fs::write(secret.path().join("file"), "content").unwrap();
     let ask = format!("dirs = [{{ host = {:?}, guest = \"/data\" }}]\n", secret.path());
     let house = running(Plan::of("echo dirs").file("dirs.toml", ask.as_bytes())).await;
-    assert_eq!(held(&house).len(), 1, "{:?}", house.reader.snapshot().held_back());
+    assert_eq!(held(&house).len(), 1, "{:?}", house.reader.snapshot().pending_approvals());
     assert!(held(&house)[0].ends_with("as /data, read"), "{:?}", held(&house));
-    assert!(house.text("dirs://read?path=%2Fdata%2Ffile").await.starts_with("error: nothing is at"));
+    assert!(house.text("dirs://read?path=%2Fdata%2Ffile").await.starts_with("error: no resource at"));
     assert!(house.text("echo://hello").await.starts_with("uri:"));
     until("it is written down", async || {
         Approvals::new(&house.folder.path().join(".state"), &house.plugins)
-            .held()
+            .pending()
             .is_ok_and(|all| !all.is_empty())
     })
     .await;
@@ -67,7 +67,7 @@ async fn more_than_the_serving_one_is_held_back_and_the_old_one_serves() {
     assert_eq!(house.text("echo://hello").await, before);
     until("it is written down", async || {
         Approvals::new(&house.folder.path().join(".state"), &house.plugins)
-            .held()
+            .pending()
             .is_ok_and(|all| !all.is_empty())
     })
     .await;
@@ -90,7 +90,7 @@ async fn is_remembered(house: &House, provider: &str) {
     let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
     let name = ProviderName::parse(provider).unwrap();
     until("what was served is written down", async || {
-        approvals.served(&TeamName::sole(), &name).is_ok_and(|served| served.is_some())
+        approvals.last_served(&TeamName::default_team(), &name).is_ok_and(|served| served.is_some())
     })
     .await;
 }
@@ -105,10 +105,10 @@ async fn a_restart_is_no_way_around() {
     fs::copy(component("net"), &file).unwrap();
     let house = running(plan).await;
     assert!(held(&house).contains(&"import wasi:http".to_owned()), "{:?}", held(&house));
-    assert!(house.text("net://resolve/localhost").await.starts_with("error: nothing is at"));
+    assert!(house.text("net://resolve/localhost").await.starts_with("error: no resource at"));
     until("it is written down", async || {
         let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
-        approvals.held().is_ok_and(|all| !all.is_empty())
+        approvals.pending().is_ok_and(|all| !all.is_empty())
     })
     .await;
     approve(&house, "x");
@@ -120,7 +120,7 @@ async fn nor_is_taking_the_file_away_for_a_while() {
     let house = running(Plan::of("x@echo")).await;
     is_remembered(&house, "x").await;
     fs::remove_file(house.plugins.join("x.wasm")).unwrap();
-    until("it is gone", async || house.text("echo://hello").await.starts_with("error: nothing is at")).await;
+    until("it is gone", async || house.text("echo://hello").await.starts_with("error: no resource at")).await;
     fs::copy(component("net"), house.plugins.join("x.wasm")).unwrap();
     until("it is held back", async || !held(&house).is_empty()).await;
     // The one from before may come back.
@@ -146,18 +146,18 @@ async fn what_cannot_be_remembered_is_tried_again() {
 async fn what_is_approved_for_one_is_not_for_another() {
     let house = Plan::of("a@echo").open().await;
     let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
-    let (team, name) = (TeamName::sole(), |name| ProviderName::parse(name).unwrap());
+    let (team, name) = (TeamName::default_team(), |name| ProviderName::parse(name).unwrap());
     let digest = larder::name::Digest::of(b"");
     let lines: BTreeSet<_> = ["import wasi:http".to_owned()].into();
-    approvals.approve(&Held::new(&team, &name("a"), digest, lines.clone()), "somebody").unwrap();
-    assert!(approvals.missing(&team, &name("a"), &lines).unwrap().is_empty());
-    assert_eq!(approvals.missing(&team, &name("b"), &lines).unwrap(), lines);
-    assert_eq!(approvals.missing(&TeamName::parse("other").unwrap(), &name("a"), &lines).unwrap(), lines);
+    approvals.approve(&PendingApprovalRecord::new(&team, &name("a"), digest, lines.clone()), "somebody").unwrap();
+    assert!(approvals.unapproved(&team, &name("a"), &lines).unwrap().is_empty());
+    assert_eq!(approvals.unapproved(&team, &name("b"), &lines).unwrap(), lines);
+    assert_eq!(approvals.unapproved(&TeamName::parse("other").unwrap(), &name("a"), &lines).unwrap(), lines);
 }
 
 #[tokio::test]
 async fn an_operator_may_approve_everything_beforehand() {
-    let house = running(Plan::of("x@echo").approve("x", Approve::Always)).await;
+    let house = running(Plan::of("x@echo").approve("x", ApprovalMode::Always)).await;
     fs::copy(component("net"), house.plugins.join("x.wasm")).unwrap();
     until("it serves", async || house.text("net://resolve/localhost").await.starts_with("refused")).await;
 }
@@ -166,7 +166,7 @@ async fn an_operator_may_approve_everything_beforehand() {
 async fn a_faulty_file_beside_is_a_reason() {
     let house = Plan::of("echo other@full").file("echo.toml", b"colour = 1").open().await;
     let reason = house.rejected("echo.wasm");
-    assert!(reason.starts_with("the `.toml` beside it has faults: line 1: colour"), "{reason}");
+    assert!(reason.starts_with("the `.toml` file beside it is invalid: line 1: colour"), "{reason}");
     assert_eq!(house.text("full://one").await, "one");
 }
 
@@ -192,5 +192,5 @@ async fn what_was_served_last_is_written_down_before_the_end() {
     assert!(finished);
     let approvals = Approvals::new(&state, &house.plugins);
     let net = ProviderName::parse("net").unwrap();
-    assert!(approvals.served(&TeamName::sole(), &net).unwrap().is_some());
+    assert!(approvals.last_served(&TeamName::default_team(), &net).unwrap().is_some());
 }

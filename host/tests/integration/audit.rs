@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use larder::audit::{self, Audit, OnFull, Target};
+use larder::audit::{self, AuditLog, OnFull, Target};
 use larder::drain::Drain;
 use larder::gateway::Error;
 use larder::health::Health;
-use larder::metrics::{Metrics, Text};
+use larder::metrics::{Metrics, PrometheusText};
 use serde_json::Value;
 
 use crate::admin::Seen;
@@ -86,7 +86,7 @@ async fn a_write_that_never_ends_is_told_and_does_not_keep_the_process_from_endi
     until("it is told", async || seen.get("/readyz").await.1.contains("a write takes longer than")).await;
     seen.running.signal("TERM");
     let said = seen.running.end().no(0);
-    assert!(said.contains("work on a disk does not come back"), "{said}");
+    assert!(said.contains("blocking tasks did not end"), "{said}");
 }
 
 /// A house that writes to this file.
@@ -95,14 +95,14 @@ async fn audited(guests: &str, to: Target, on_full: OnFull) -> (crate::house::Ho
     let last = Drain::new();
     let config = audit::Config { to: Some(to), on_full };
     let seen = (house.metrics.clone(), Health::default());
-    let audit = Audit::open(&config, [], seen, &last).unwrap();
+    let audit = AuditLog::open(&config, [], seen, &last).unwrap();
     house.gateway = house.gateway.with_audit(audit);
     (house, last)
 }
 
 fn counted(metrics: &Metrics, outcome: &str) -> u64 {
-    let mut text = Text::default();
-    metrics.show(&mut text);
+    let mut text = PrometheusText::default();
+    metrics.render(&mut text);
     let text = text.into_string();
     let key = format!("larder_audit_lines_total{{outcome=\"{outcome}\"}} ");
     text.lines().find_map(|line| line.strip_prefix(&key)).unwrap().parse().unwrap()
@@ -166,7 +166,7 @@ async fn a_full_disk_stops_reads_or_loses_lines_as_its_operator_wants() {
         loop {
             tokio::time::sleep(Duration::from_millis(500)).await;
             let calls =
-                house.reader.snapshot().offers()[0].provider.tally().calls(larder::metrics::Outcome::Ok);
+                house.reader.snapshot().offers()[0].provider.metrics().calls(larder::metrics::Outcome::Ok);
             if calls == before {
                 return calls;
             }
@@ -262,8 +262,8 @@ fn each_line_names_the_team_that_answered() {
 #[tokio::test]
 async fn that_reads_wait_for_the_log_is_told_by_readiness() {
     for (on_full, status, words) in [
-        ("wait", 503, "the audit log cannot be written, and reads wait for it: "),
-        ("drop", 200, "the audit log cannot be written, and its lines are lost: "),
+        ("wait", 503, "cannot write the audit log; reads wait: "),
+        ("drop", 200, "cannot write the audit log; its lines are lost: "),
     ] {
         let config = format!(
             "[admin]\nlisten = \"127.0.0.1:0\"\n[audit]\nfile = \"audit.log\"\non_full = \"{on_full}\"\n"
@@ -291,12 +291,12 @@ async fn what_can_not_be_written_down_any_more_is_not_read_where_reads_wait() {
         assert!(last.finish(Duration::from_secs(60)).await);
         let calls = || {
             let catalog = house.reader.snapshot();
-            catalog.offers()[0].provider.tally().calls(larder::metrics::Outcome::Ok)
+            catalog.offers()[0].provider.metrics().calls(larder::metrics::Outcome::Ok)
         };
         let before = calls();
         let answer = house.gateway.read(&someone(), "echo://hello", None).await;
         match on_full {
-            OnFull::Wait => assert!(matches!(answer, Err(Error::Unaudited(_))), "{answer:?}"),
+            OnFull::Wait => assert!(matches!(answer, Err(Error::AuditClosed(_))), "{answer:?}"),
             OnFull::Drop => assert!(answer.is_ok() && counted(&house.metrics, "dropped") == 1),
         }
         assert_eq!(calls() - before, u64::from(on_full == OnFull::Drop));
@@ -310,7 +310,7 @@ fn who_is_read_when_all_ends_at_once_has_a_line() {
     let reading = place.start(&format!("read sleep://hour --url {url}"));
     running.told("sleeping");
     running.signal("TERM");
-    running.told("once more ends at once");
+    running.told("a second signal stops immediately");
     running.signal("TERM");
     let said = running.end().no(0);
     assert!(!said.contains("could not be written in time"), "{said}");
@@ -328,5 +328,5 @@ fn a_pipe_that_nobody_reads_is_refused_at_once() {
     let place = Place::of("echo").file("larder.toml", "[audit]\nfile = \"pipe\"\n");
     assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
     let said = place.larder("serve --listen 127.0.0.1:0 --config larder.toml").no(1);
-    assert!(said.contains("is a pipe that nobody reads: start its reader first"), "{said}");
+    assert!(said.contains("is a pipe without a reader: start the reader first"), "{said}");
 }

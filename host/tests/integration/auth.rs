@@ -19,7 +19,7 @@ use crate::wire::{self, ACCEPT, Answer, JSON, MODERN, Wire, meta};
 
 /// A token under this name.
 pub(crate) fn listed(name: &str, token: &str) -> Token {
-    let caller = Caller { subject: Some(name.into()), issuer: None, teams: Teams::sole(), scopes: vec![] };
+    let caller = Caller { subject: Some(name.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] };
     Token { digest: Digest::of(token.as_bytes()), caller, expires: None }
 }
 

@@ -26,7 +26,7 @@ fn a_new_project_is_refused_before_anything_is_written() {
     assert!(said.contains("cannot write file.txt/notes"), "{said}");
     assert_eq!(names(&place), before);
     let said = place.larder("new notes --lang python --path own").no(0);
-    assert!(said.contains("own is a provider now"), "{said}");
+    assert!(said.contains("created own"), "{said}");
     assert!(std::fs::read_to_string(place.path("own/app.py")).unwrap().contains("\"notes://hello\""));
 }
 
@@ -115,7 +115,7 @@ fn check_says_which_type_is_not_the_contracts() {
         let unlike = place.path(&format!("{other}.wasm"));
         std::fs::write(&unlike, renamed(&built, field, other)).unwrap();
         let said = place.larder(&format!("check {}", word(&unlike)));
-        let begins = "FAILED  load      its types do not fit the contract: ";
+        let begins = "FAILED  load      its types do not match the contract: ";
         assert!(said.code == Some(1) && said.out.starts_with(begins), "{}{}", said.out, said.err);
         assert!(said.out.contains(says) && said.out.contains("`larder bindings wit`"), "{}", said.out);
     }
@@ -169,7 +169,7 @@ fn dev_builds_on_every_save_and_shows_what_is_wrong() {
     let line = dev.told("serves http://");
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
     dev.told("oh no");
-    dev.told("the build failed: `/bin/sh build.sh` ended with exit status: 3");
+    dev.told("the build failed: `/bin/sh build.sh` exited with exit status: 3");
     let place = place.file("project/build.sh", BUILDS);
     assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
     assert_eq!(dev.next(), "  echo://blob\n");
@@ -182,14 +182,14 @@ fn dev_builds_on_every_save_and_shows_what_is_wrong() {
     assert!(said.contains("not a WebAssembly component"), "{said}");
     place.larder(&read).yes();
     let place = place.file("project/build.sh", "rm made");
-    dev.told("the build made no");
+    dev.told("the build did not create");
     // A file that is new counts as well as one that was changed.
     let place = place.file("project/build.sh", "test -e new && cp ../echo.wasm made");
     dev.told("the build failed");
     let place = place.file("project/new", "");
     assert_eq!(next_about(&mut dev), "project: 4 resources, 4 templates\n");
     let place = place.file("project/larder-dev.toml", "build = [['/bin/true']]\ncomponent = 'made'\n");
-    dev.told("larder-dev.toml is not what it was; start `larder dev` anew");
+    dev.told("larder-dev.toml has changed; restart `larder dev`");
     dev.signal("INT");
     dev.end();
     place.larder(&read).no(1);
@@ -213,7 +213,7 @@ fn dev_ends_a_build_that_a_save_made_useless_and_all_its_processes() {
     let mut dev = place.start("dev project --listen 127.0.0.1:0");
     dev.told("waiting");
     let place = place.file("project/build.sh", BUILDS);
-    dev.told("changed while it was built; once more");
+    dev.told("files changed during the build; building again");
     assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
     for file in ["child", "parent"] {
         ends(&place, file);

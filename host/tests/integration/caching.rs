@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use larder::catalog::Change;
 use larder::gateway::{Error, Filter};
 use larder::name::{TeamName, Teams};
-use larder::resource::{Body, Call, Caller, Pairs, Reading, Scope};
+use larder::resource::{Body, Call, Caller, PackedPairs, ReadResult, Scope};
 use larder::uri::Uri;
 use serde_json::json;
 
@@ -16,14 +16,14 @@ use crate::house::{House, Plan, someone};
 use crate::wire::Wire;
 
 fn caller(subject: &str) -> Caller {
-    Caller { subject: Some(subject.into()), issuer: None, teams: Teams::sole(), scopes: vec![] }
+    Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] }
 }
 
 fn by(subject: &str) -> Arc<Call> {
-    Arc::new(Call::by(caller(subject)))
+    Arc::new(Call::from_caller(caller(subject)))
 }
 
-fn text(reading: &Reading) -> String {
+fn text(reading: &ReadResult) -> String {
     match &reading.contents[0].body {
         Body::Text(text) => text.clone(),
         Body::Blob(blob) => format!("{blob:?}"),
@@ -74,13 +74,13 @@ async fn answers_do_not_cross_callers_where_they_are_the_callers_own() {
         [ann.clone(), bob]
     );
     let wider = Caller { scopes: vec!["admin".into()], ..caller("ann") };
-    assert_ne!(read(&house, &Arc::new(Call::by(wider)), own).await, ann, "another credential");
+    assert_ne!(read(&house, &Arc::new(Call::from_caller(wider)), own).await, ann, "another credential");
 
     let shared = "fresh://everyone/3600000/0/a";
     assert_eq!(read(&house, &by("ann"), shared).await, read(&house, &by("bob"), shared).await);
     let stranger = Caller { teams: TeamName::parse("other").unwrap().into(), ..caller("ann") };
-    let stranger = Arc::new(Call::by(stranger));
-    assert_eq!(read(&house, &stranger, shared).await, format!("nothing is at `{shared}`"));
+    let stranger = Arc::new(Call::from_caller(stranger));
+    assert_eq!(read(&house, &stranger, shared).await, format!("no resource at `{shared}`"));
 }
 
 #[tokio::test]
@@ -117,9 +117,9 @@ async fn what_only_the_request_says_keeps_its_answer_apart() {
     let uri = "fresh://everyone/3600000/0/apart";
     let kept = read(&house, &by("ann"), uri).await;
     let with = |key: &str, plain| {
-        let metadata = Pairs::gather([(key, "\"x\"")].into_iter());
-        let mut call = Call::by(caller("ann"));
-        (call.metadata, call.plain) = (metadata, plain);
+        let metadata = PackedPairs::from_pairs([(key, "\"x\"")].into_iter());
+        let mut call = Call::from_caller(caller("ann"));
+        (call.metadata, call.only_protocol_metadata) = (metadata, plain);
         Arc::new(call)
     };
     assert_eq!(read(&house, &with("traceparent", true), uri).await, kept);
@@ -157,7 +157,7 @@ async fn a_new_revision_begins_with_nothing() {
     // An empty custom section: other bytes, the same behaviour.
     bytes.extend([0, 2, 1, b'x']);
     std::fs::write(&path, bytes).unwrap();
-    let round = house.reconcile().round().await;
+    let round = house.reconcile().run_pass().await;
     assert_eq!(round.replaced.len(), 1, "{round}");
     assert_ne!(house.text(uri).await, before);
 }
@@ -253,7 +253,7 @@ async fn a_personal_list_is_its_callers_own() {
     }
     let house = Plan::of("personal").open().await;
     assert_eq!(read(&house, &by("ann"), "personal://ann/a").await, "a of personal://ann/");
-    assert_eq!(read(&house, &by("bob"), "personal://ann/a").await, "nothing is at `personal://ann/a`");
+    assert_eq!(read(&house, &by("bob"), "personal://ann/a").await, "no resource at `personal://ann/a`");
     assert_eq!(listed(&house, &someone()).await, Vec::<String>::new());
 }
 

@@ -1,7 +1,7 @@
 //! Who owns a URI, what happens to two that want the same, and pages over many providers.
 
 use larder::gateway::{Error, Filter};
-use larder::resource::{Call, Caller, Completing};
+use larder::resource::{Call, Caller, CompletionRequest};
 
 use crate::house::{Plan, component, someone};
 
@@ -18,8 +18,8 @@ async fn an_exact_uri_a_template_and_a_claim() {
         house.text("echo-claim:mine/x").await,
         format!("uri: echo-claim:mine/x\ntemplate: echo-claim:mine/{{+rest}}\nvalue: rest=x\n{caller}")
     );
-    assert_eq!(house.text("echo-claim:other").await, "error: nothing is at `echo-claim:other`");
-    assert_eq!(house.text("nobody:x").await, "error: nothing is at `nobody:x`");
+    assert_eq!(house.text("echo-claim:other").await, "error: no resource at `echo-claim:other`");
+    assert_eq!(house.text("nobody:x").await, "error: no resource at `nobody:x`");
 }
 
 #[tokio::test]
@@ -71,20 +71,20 @@ async fn of_two_with_the_same_the_name_decides_and_the_priority_before_it() {
     let collisions = house.reader.snapshot().collisions().to_vec();
     // Four entries and four templates.
     assert_eq!(collisions.len(), 8, "{collisions:?}");
-    assert!(collisions.iter().all(|collision| collision.keeps.as_str() == "a"));
+    assert!(collisions.iter().all(|collision| collision.owner.as_str() == "a"));
     assert_eq!(house.uris().await.iter().filter(|uri| *uri == "echo://hello").count(), 1);
 
     let house = Plan::of("b@echo a@echo").terms("b", |_, priority| *priority = 1).open().await;
-    assert!(house.reader.snapshot().collisions().iter().all(|collision| collision.keeps.as_str() == "b"));
+    assert!(house.reader.snapshot().collisions().iter().all(|collision| collision.owner.as_str() == "b"));
 }
 
 #[tokio::test]
 async fn who_was_there_first_keeps_it() {
     let mut house = Plan::of("b@echo").open().await;
     std::fs::copy(crate::house::component("echo"), house.folder.path().join("a.wasm")).unwrap();
-    house.reconcile().round().await;
+    house.reconcile().run_pass().await;
     let collisions = house.reader.snapshot().collisions().to_vec();
-    assert!(!collisions.is_empty() && collisions.iter().all(|collision| collision.keeps.as_str() == "b"));
+    assert!(!collisions.is_empty() && collisions.iter().all(|collision| collision.owner.as_str() == "b"));
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_hundred_thousand_entries_are_not_read_whole() {
     numbers.sort_unstable();
     assert!(numbers.iter().copied().eq(0..100_000));
     assert_eq!(house.text("many://99999").await, "number 99999");
-    assert_eq!(house.text("many://100000").await, "error: nothing is at `many://100000`");
+    assert_eq!(house.text("many://100000").await, "error: no resource at `many://100000`");
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_cursor_outlives_the_provider_it_names() {
     let page = house.gateway.list(&someone(), None, &Filter::default()).await.unwrap();
     let cursor = page.next.unwrap();
     std::fs::remove_file(house.folder.path().join("a.wasm")).unwrap();
-    house.reconcile().round().await;
+    house.reconcile().run_pass().await;
     let page = house.gateway.list(&someone(), Some(&cursor), &Filter::default()).await.unwrap();
     assert_eq!(page.items.len(), 4);
     assert!(page.next.is_none());
@@ -151,18 +151,18 @@ async fn another_team_sees_nothing() {
     let house = Plan::of("echo many").open().await;
     let teams = larder::name::TeamName::parse("other").unwrap().into();
     let stranger =
-        std::sync::Arc::new(Call::by(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
+        std::sync::Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
     assert!(house.gateway.list(&stranger, None, &Filter::default()).await.unwrap().items.is_empty());
     assert!(house.gateway.templates(&stranger, None, &Filter::default()).await.unwrap().items.is_empty());
     let read = house.gateway.read(&stranger, "echo://hello", None).await;
     assert!(matches!(read, Err(Error::NotFound { .. })));
-    assert!(!house.gateway.owns(&stranger, "echo://hello").await);
+    assert!(!house.gateway.is_readable(&stranger, "echo://hello").await);
 }
 
 #[tokio::test]
 async fn completion_goes_to_the_keeper_of_the_template() {
     let house = Plan::of("echo").open().await;
-    let ask = |template: &str, variable: &str| Completing {
+    let ask = |template: &str, variable: &str| CompletionRequest {
         template: template.into(),
         variable: variable.into(),
         prefix: "he".into(),
@@ -192,16 +192,16 @@ async fn what_a_provider_says_during_a_call_reaches_those_who_watch() {
 }
 
 #[tokio::test]
-async fn what_is_left_out_is_told_where_it_differs() {
+async fn omissions_are_reported_when_they_change() {
     let mut house = Plan::of("liar").open().await;
-    let said = ["left out or changed in liar: the rest of a list whose cursor does not move"];
-    assert_eq!(house.round.left_out, said);
+    let said = ["omitted or changed in liar: the rest of a list whose cursor does not change"];
+    assert_eq!(house.round.omitted, said);
     assert!(house.round.to_string().contains(said[0]), "{}", house.round);
     let mut bytes = std::fs::read(component("liar")).unwrap();
     // A custom section: another revision, which says the same.
     bytes.extend([0, 2, 1, b'x']);
     std::fs::write(house.plugins.join("new"), bytes).unwrap();
     std::fs::rename(house.plugins.join("new"), house.plugins.join("liar.wasm")).unwrap();
-    let round = house.reconcile().round().await;
-    assert_eq!((round.replaced.len(), round.left_out.len()), (1, 0));
+    let round = house.reconcile().run_pass().await;
+    assert_eq!((round.replaced.len(), round.omitted.len()), (1, 0));
 }

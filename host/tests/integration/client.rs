@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use larder::client::{Client, ClientError, Connect, Filter, News, Progress, Revision, Wanted};
+use larder::client::{
+    Client, ClientBuilder, ClientError, Filter, ListenTargets, Progress, ResourceChange, Revision,
+};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -64,16 +66,16 @@ impl Wires {
     }
 }
 
-fn speaking(revision: &str) -> Connect {
-    Client::connect().revision(revision.parse::<Revision>().unwrap())
+fn speaking(revision: &str) -> ClientBuilder {
+    Client::builder().revision(revision.parse::<Revision>().unwrap())
 }
 
 async fn touch(wire: &Wire, uri: &str) {
     assert_eq!(wire.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
 }
 
-async fn next(listening: &mut larder::client::Listening) -> Option<News> {
-    let next = tokio::time::timeout(Duration::from_secs(60), listening.next()).await;
+async fn next(listening: &mut larder::client::ListeningClient) -> Option<ResourceChange> {
+    let next = tokio::time::timeout(Duration::from_secs(60), listening.next_change()).await;
     next.expect("nothing within a minute").unwrap()
 }
 
@@ -89,7 +91,7 @@ async fn asks_everything(client: &mut Client) {
     let values = client.complete("echo://say/{word}", "word", "hel", &filled).await.unwrap().values;
     assert_eq!(values, ["hello", "help", "lang=en"]);
     let gone = client.read("nobody:x").await.unwrap_err();
-    let ClientError::Refused(refusal) = gone else { panic!("{gone}") };
+    let ClientError::Rpc(refusal) = gone else { panic!("{gone}") };
     assert_eq!(refusal.data, Some(json!({ "uri": "nobody:x" })));
 
     let mut reports: Vec<Progress> = Vec::new();
@@ -146,15 +148,15 @@ async fn it_listens_in_each_era() {
     wire.run();
     for revision in ["2026-07-28", "2025-11-25", "2025-06-18"] {
         let client = speaking(revision).http(&wire.url).await.unwrap();
-        let wanted = Wanted { uris: vec!["echo://hello".into(), "nobody:x".into()], list: false };
+        let wanted = ListenTargets { uris: vec!["echo://hello".into(), "nobody:x".into()], list: false };
         let mut listening = client.listen(&wanted).await.unwrap();
-        assert_eq!(listening.honoured(), &Wanted { uris: vec!["echo://hello".into()], list: false });
+        assert_eq!(listening.honoured(), &ListenTargets { uris: vec!["echo://hello".into()], list: false });
         touch(&wire, "echo://hello").await;
-        assert_eq!(next(&mut listening).await, Some(News::Updated("echo://hello".into())));
+        assert_eq!(next(&mut listening).await, Some(ResourceChange::Updated("echo://hello".into())));
         touch(&wire, "echo://hello").await;
         let mut news = std::pin::pin!(listening.stream());
         let again = tokio::time::timeout(Duration::from_secs(60), news.next()).await.unwrap();
-        assert_eq!(again.unwrap().unwrap(), News::Updated("echo://hello".into()));
+        assert_eq!(again.unwrap().unwrap(), ResourceChange::Updated("echo://hello".into()));
     }
 }
 
@@ -164,15 +166,16 @@ async fn in_a_session_it_goes_on_where_the_connection_broke() {
     wire.run();
     let mut wires = Wires::to(&wire).await;
     let client = speaking("2025-11-25").http(&wires.url()).await.unwrap();
-    let wanted = Wanted { uris: vec!["echo://hello".into(), "echo://many".into()], list: true };
+    let wanted = ListenTargets { uris: vec!["echo://hello".into(), "echo://many".into()], list: true };
     let mut listening = client.listen(&wanted).await.unwrap();
     touch(&wire, "echo://hello").await;
-    assert_eq!(next(&mut listening).await, Some(News::Updated("echo://hello".into())));
+    assert_eq!(next(&mut listening).await, Some(ResourceChange::Updated("echo://hello".into())));
     let before = wires.connections();
     for uri in ["echo://many", "echo://hello"] {
         wires.cut();
         touch(&wire, uri).await;
-        assert_eq!(next(&mut listening).await, Some(News::Updated(uri.into())), "once, and nothing else");
+        let change = Some(ResourceChange::Updated(uri.into()));
+        assert_eq!(next(&mut listening).await, change, "once, and nothing else");
     }
     assert!(wires.connections() > before, "it went over other connections");
     listening.close().await;
@@ -182,11 +185,11 @@ async fn in_a_session_it_goes_on_where_the_connection_broke() {
 async fn a_stream_that_cannot_be_gone_on_with_ends() {
     let wire = Wire::of("echo").await;
     let client = speaking("2025-11-25").http(&wire.url).await.unwrap();
-    let mut listening = client.listen(&Wanted { uris: vec![], list: true }).await.unwrap();
+    let mut listening = client.listen(&ListenTargets { uris: vec![], list: true }).await.unwrap();
     let drain = wire.house.drain.clone();
     let (_, ended) = tokio::join!(
         drain.finish(Duration::from_secs(30)),
-        tokio::time::timeout(Duration::from_secs(60), listening.next())
+        tokio::time::timeout(Duration::from_secs(60), listening.next_change())
     );
     assert!(matches!(ended, Ok(Ok(None))), "{ended:?}");
 }

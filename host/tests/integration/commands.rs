@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use larder::name::{Digest, ProviderName, TeamName};
-use larder::reconcile::{Approvals, Held};
+use larder::reconcile::{Approvals, PendingApprovalRecord};
 use serde_json::{Value, json};
 
 use crate::house::component;
@@ -84,7 +84,7 @@ fn check_finds_what_is_wrong_before_serving() {
     let place = Place::of("echo");
     let fine = place.larder("check");
     assert!(
-        fine.err.contains("nothing is wrong") && fine.out.contains("4 resources, 4 templates"),
+        fine.err.contains("no problems found") && fine.out.contains("4 resources, 4 templates"),
         "{}",
         fine.err
     );
@@ -93,7 +93,7 @@ fn check_finds_what_is_wrong_before_serving() {
     let wrong = place.larder("check");
     assert_eq!(wrong.code, Some(1));
     assert!(
-        wrong.err.contains("odd.wasm is rejected") && wrong.err.contains("[provider.ehco] is for nobody"),
+        wrong.err.contains("odd.wasm is rejected") && wrong.err.contains("[provider.ehco] has no component"),
         "{}",
         wrong.err
     );
@@ -155,14 +155,14 @@ fn sigterm_lets_what_is_in_flight_finish() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
-    let place = Place::of("sleep").file("larder.toml", "server.grace = '1h'\nlimits.wall = '1h'\n");
+    let place = Place::of("sleep").file("larder.toml", "server.shutdown_grace = '1h'\nlimits.timeout = '1h'\n");
     let (mut server, url) = place.serve("");
     let _client = place.start(&format!("read sleep://hour --url {url}"));
     server.told("sleeping");
     server.signal("INT");
-    server.told("once more ends at once");
+    server.told("a second signal stops immediately");
     server.signal("INT");
-    server.told("ended at once");
+    server.told("stopped immediately");
     server.end().no(0);
 }
 
@@ -204,7 +204,7 @@ fn watch_comes_back_after_the_server_did() {
     watch.told("watching echo://hello");
     server.signal("TERM");
     server.end().no(0);
-    watch.told("next try in");
+    watch.told("retry in");
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let mut server = place.start(&format!("serve --listen {address}"));
     server.told("serves http://");
@@ -225,7 +225,7 @@ fn watch_works_on_a_folder() {
 
 #[test]
 fn what_no_command_knows_is_asked_by_its_name() {
-    let place = Place::of("echo").file("larder.toml", "[server]\ndialects = ['resources-get']\n");
+    let place = Place::of("echo").file("larder.toml", "[server]\nextensions = ['resources-get']\n");
     let (_server, url) = place.serve("");
     let get = |uri: &str| place.larder(&format!("request resources/get {{\"uri\":\"{uri}\"}} --url {url}"));
     let got = get("echo://blob");
@@ -260,23 +260,23 @@ fn what_no_command_knows_is_asked_by_its_name() {
 #[test]
 fn approve_shows_and_records_what_is_held_back() {
     let place = Place::of("echo");
-    assert!(place.larder("approve").no(0).contains("nothing is held back"));
-    assert!(place.larder("approve wiki --yes").no(1).contains("nothing of wiki is held back"));
+    assert!(place.larder("approve").no(0).contains("nothing is pending approval"));
+    assert!(place.larder("approve wiki --yes").no(1).contains("nothing is pending approval for wiki"));
     let approvals = Approvals::new(&place.path("state/larder"), &place.path("plugins"));
-    let (team, wiki) = (TeamName::sole(), ProviderName::parse("wiki").unwrap());
+    let (team, wiki) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
     let lines = ["variable HOME".to_owned(), "folder /srv as /srv, read".to_owned()].into();
-    approvals.hold(vec![Held::new(&team, &wiki, Digest::of(b"x"), lines)]).unwrap();
+    approvals.set_pending(vec![PendingApprovalRecord::new(&team, &wiki, Digest::of(b"x"), lines)]).unwrap();
     let shown = place.larder("approve").yes();
     assert!(shown.contains("+ folder /srv as /srv, read\n  + variable HOME\n"), "{shown}");
-    assert_eq!(place.larder("approve --json").json()["held"][0]["provider"], "wiki");
+    assert_eq!(place.larder("approve --json").json()["pending_approval"][0]["provider"], "wiki");
     let unasked = place.larder("approve wiki");
     assert_eq!(unasked.code, Some(1), "{}", unasked.err);
     let lines = ["variable HOME".to_owned()].into();
-    assert_eq!(approvals.missing(&team, &wiki, &lines).unwrap(), lines);
+    assert_eq!(approvals.unapproved(&team, &wiki, &lines).unwrap(), lines);
     assert!(place.larder("approve wiki --yes").yes().contains("+ variable HOME"));
-    assert!(approvals.missing(&team, &wiki, &lines).unwrap().is_empty());
+    assert!(approvals.unapproved(&team, &wiki, &lines).unwrap().is_empty());
     std::fs::write(approvals.file(), "{").unwrap();
-    approvals.hold(vec![Held::new(&team, &wiki, Digest::of(b"y"), lines)]).unwrap();
+    approvals.set_pending(vec![PendingApprovalRecord::new(&team, &wiki, Digest::of(b"y"), lines)]).unwrap();
     assert!(place.larder("approve wiki --yes").err.contains("is damaged"));
 }
 
@@ -292,15 +292,15 @@ fn check_shows_what_is_asked_granted_and_held_back() {
         place.file("plugins/echo.toml", "hosts = ['https://api.example.com']\nenv = ['HOME', 'PATH']\n");
     let held = place.larder("check --json").json();
     let home = ["variable HOME", "variable PATH"];
-    assert_eq!((&held["ok"], &held["asks"][0]["held"]), (&json!(false), &json!(home)));
+    assert_eq!((&held["ok"], &held["grants"][0]["pending_approval"]), (&json!(false), &json!(home)));
     assert!(place.larder("check").err.contains("larder approve echo"));
     let approvals = Approvals::new(&place.path("state/larder"), &place.path("plugins"));
-    let (team, echo) = (TeamName::sole(), ProviderName::parse("echo").unwrap());
+    let (team, echo) = (TeamName::default_team(), ProviderName::parse("echo").unwrap());
     let lines = home.map(ToOwned::to_owned).into();
-    approvals.approve(&Held::new(&team, &echo, Digest::of(b"x"), lines), "me").unwrap();
+    approvals.approve(&PendingApprovalRecord::new(&team, &echo, Digest::of(b"x"), lines), "me").unwrap();
     let approved = place.larder("check --json").json();
-    assert_eq!(approved["asks"][0]["approved"], json!(home));
-    assert_eq!(approved["asks"][0]["held"], json!([]));
+    assert_eq!(approved["grants"][0]["approved"], json!(home));
+    assert_eq!(approved["grants"][0]["pending_approval"], json!([]));
     let place = place.file("plugins/echo.toml", "raw_values = true\n");
     let wrong = place.larder("check");
     assert_eq!(wrong.code, Some(1));
@@ -355,7 +355,7 @@ fn what_is_taken_back_is_gone_even_if_nothing_newer_can_serve() {
     let read = format!("read dirs://read?path=%2Fdata%2Ffile --url {url}");
     comes(&place, &read, |out| out == "ok: \"content\"");
     // No component is as small as that, so the newer terms can serve nothing.
-    std::fs::write(place.path("larder.toml"), with("more", "limits.component = \"1KiB\"\n")).unwrap();
+    std::fs::write(place.path("larder.toml"), with("more", "limits.component_size = \"1KiB\"\n")).unwrap();
     comes(&place, &read, |out| !out.contains("content"));
     assert!(place.larder(&format!("read echo://hello --url {url}")).yes().starts_with("uri: echo://hello"));
 }

@@ -9,7 +9,7 @@ use larder::app::App;
 use larder::config::Overrides;
 use larder::drain::Drain;
 use larder::name::TeamName;
-use larder::sandbox::{CompilerConfig, Place, Rejection, Sandbox, SetUpError};
+use larder::sandbox::{CompilerConfig, CacheLocation, Rejection, Sandbox, SetUpError};
 use tempfile::TempDir;
 
 use crate::house::{Plan, component, sandbox};
@@ -31,7 +31,7 @@ impl Bench {
 
     fn sandbox(&self, change: impl FnOnce(&mut CompilerConfig)) -> Sandbox {
         let mut config = sandbox();
-        config.compiler.cache.place = Place::Named(self.cache());
+        config.compiler.cache.location = CacheLocation::Configured(self.cache());
         change(&mut config.compiler);
         Sandbox::new(&config, &self.drain).unwrap()
     }
@@ -73,7 +73,7 @@ fn echo() -> Bytes {
 
 /// Why `echo` was not compiled. Longer than any limit here: what never ends is a failure, not a hang.
 async fn refusal(sandbox: &Sandbox) -> String {
-    let team = TeamName::sole();
+    let team = TeamName::default_team();
     let compiled = tokio::time::timeout(Duration::from_secs(60), sandbox.compile(&team, echo()));
     match compiled.await.expect("no end within a minute") {
         Ok(_) => "it was compiled".into(),
@@ -86,16 +86,16 @@ async fn refusal(sandbox: &Sandbox) -> String {
 async fn what_was_compiled_once_is_only_loaded() {
     let bench = Bench::new();
     let first = bench.sandbox(|config| config.program = bench.compiler("counts"));
-    let compiled = first.compile(&TeamName::sole(), echo()).await.unwrap();
-    assert!(first.compile(&TeamName::sole(), echo()).await.is_ok() && bench.runs() == 1);
+    let compiled = first.compile(&TeamName::default_team(), echo()).await.unwrap();
+    assert!(first.compile(&TeamName::default_team(), echo()).await.is_ok() && bench.runs() == 1);
     drop(first);
     // A sandbox that cannot compile anything at all.
     let second = bench.sandbox(|config| config.program = "/nowhere/larder".into());
-    let again = second.compile(&TeamName::sole(), echo()).await.unwrap();
+    let again = second.compile(&TeamName::default_team(), echo()).await.unwrap();
     assert_eq!((again.digest, &again.exports), (compiled.digest, &compiled.exports));
     let other = std::fs::read(component("many")).unwrap().into();
     let why =
-        second.compile(&TeamName::sole(), other).await.err().map(|why| why.to_string()).unwrap_or_default();
+        second.compile(&TeamName::default_team(), other).await.err().map(|why| why.to_string()).unwrap_or_default();
     assert!(why.contains("cannot start /nowhere/larder"), "{why}");
 }
 
@@ -103,7 +103,7 @@ async fn what_was_compiled_once_is_only_loaded() {
 async fn many_who_ask_at_once_cause_one_compilation() {
     let bench = Bench::new();
     let sandbox = bench.sandbox(|config| config.program = bench.compiler("counts"));
-    let team = TeamName::sole();
+    let team = TeamName::default_team();
     let all = futures_util::future::join_all((0..8).map(|_| sandbox.compile(&team, echo()))).await;
     assert!(all.iter().all(Result::is_ok));
     assert_eq!(bench.runs(), 1);
@@ -146,7 +146,7 @@ async fn what_was_compiled_for_one_team_tells_another_nothing() {
 async fn a_spoilt_entry_is_compiled_again() {
     let bench = Bench::new();
     let whole = bench.sandbox(|_| {});
-    whole.compile(&TeamName::sole(), echo()).await.unwrap();
+    whole.compile(&TeamName::default_team(), echo()).await.unwrap();
     let sound = std::fs::read(bench.entry()).unwrap();
     let spoilt = [&sound[..sound.len() / 2], b"", b"\x7fELF".as_slice()];
     for code in spoilt {
@@ -157,7 +157,7 @@ async fn a_spoilt_entry_is_compiled_again() {
         std::fs::write(seal.with_extension("cwasm"), code).unwrap();
         let broken = bench.sandbox(|config| config.program = "/nowhere/larder".into());
         assert!(refusal(&broken).await.contains("cannot start"), "it was used");
-        whole.compile(&TeamName::sole(), echo()).await.unwrap();
+        whole.compile(&TeamName::default_team(), echo()).await.unwrap();
         assert_eq!(std::fs::read(bench.entry()).unwrap(), sound);
     }
 }
@@ -186,9 +186,9 @@ async fn a_compiler_that_hangs_is_ended() {
     let bench = Bench::new();
     let hangs = bench.sandbox(|config| {
         config.program = bench.compiler("hangs");
-        config.wall = Duration::from_secs(1);
+        config.timeout = Duration::from_secs(1);
     });
-    assert_eq!(refusal(&hangs).await, "it takes longer than 1s");
+    assert_eq!(refusal(&hangs).await, "compiling takes longer than 1s");
     is_gone(&pid(&bench).await).await;
     bench.is_clean();
 }
@@ -198,7 +198,7 @@ async fn a_compiler_that_nobody_waits_for_is_ended() {
     let bench = Bench::new();
     let hangs = Arc::new(bench.sandbox(|config| config.program = bench.compiler("hangs")));
     let waiting = hangs.clone();
-    let asked = bench.drain.spawn(async move { waiting.compile(&TeamName::sole(), echo()).await.is_ok() });
+    let asked = bench.drain.spawn(async move { waiting.compile(&TeamName::default_team(), echo()).await.is_ok() });
     let pid = pid(&bench).await;
     // As it is when the house stops while something is compiled.
     assert!(!bench.drain.finish(Duration::from_millis(10)).await);
@@ -216,7 +216,7 @@ async fn a_house_that_is_given_up_while_it_is_built_leaves_no_compiler() {
     let given = Overrides { plugins: Some(plugins), ..Overrides::default() };
     let mut config = larder::config::load(&given).unwrap();
     config.sandbox.compiler.program = bench.compiler("hangs");
-    config.sandbox.compiler.cache.place = Place::Named(bench.cache());
+    config.sandbox.compiler.cache.location = CacheLocation::Configured(bench.cache());
     let pid = tokio::select! {
         _ = App::build(config) => panic!("built, with a compiler that never ends"),
         pid = pid(&bench) => pid,
@@ -251,11 +251,11 @@ async fn the_true_compiler_keeps_to_its_limits() {
     let bench = Bench::new();
     let memory = bench.sandbox(|config| config.memory = 16 << 20);
     let why = refusal(&memory).await;
-    assert!(why.contains("the compiling process") || why.contains("cannot"), "{why}");
+    assert!(why.contains("the compiler process") || why.contains("cannot"), "{why}");
     let code = bench.sandbox(|config| config.code = 4 << 10);
     assert_eq!(refusal(&code).await, "its code is larger than 4096 bytes");
-    let wall = bench.sandbox(|config| config.wall = Duration::from_millis(1));
-    assert_eq!(refusal(&wall).await, "it takes longer than 1ms");
+    let wall = bench.sandbox(|config| config.timeout = Duration::from_millis(1));
+    assert_eq!(refusal(&wall).await, "compiling takes longer than 1ms");
     bench.is_clean();
 }
 
@@ -288,10 +288,10 @@ fn long() -> Bytes {
 #[tokio::test]
 async fn a_component_that_takes_too_long_is_a_rejection() {
     let bench = Bench::new();
-    let brief = bench.sandbox(|config| config.cpu = Duration::from_secs(1));
+    let brief = bench.sandbox(|config| config.cpu_time = Duration::from_secs(1));
     let why =
-        brief.compile(&TeamName::sole(), long()).await.err().map(|why| why.to_string()).unwrap_or_default();
-    assert!(why.contains("it takes more than 1s on a processor"), "{why}");
+        brief.compile(&TeamName::default_team(), long()).await.err().map(|why| why.to_string()).unwrap_or_default();
+    assert!(why.contains("compiling takes more than 1s of CPU time"), "{why}");
     bench.is_clean();
 }
 
@@ -322,7 +322,7 @@ async fn the_true_compiler_says_what_is_wrong_with_a_component() {
     let sandbox = bench.sandbox(|_| {});
     let whole = echo();
     for broken in [whole.slice(..whole.len() / 2), Bytes::from_static(b"\0asm\x0d\0\x01\0\xff")] {
-        match sandbox.compile(&TeamName::sole(), broken).await.err() {
+        match sandbox.compile(&TeamName::default_team(), broken).await.err() {
             Some(Rejection::Invalid(why)) => assert!(!why.is_empty()),
             other => panic!("{other:?}"),
         }
@@ -346,7 +346,7 @@ async fn a_cache_that_others_can_write_is_refused() {
     std::fs::create_dir(bench.cache()).unwrap();
     std::fs::set_permissions(bench.cache(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let mut config = sandbox();
-    config.compiler.cache.place = Place::Named(bench.cache());
+    config.compiler.cache.location = CacheLocation::Configured(bench.cache());
     match Sandbox::new(&config, &bench.drain).err() {
         Some(SetUpError::Cache(error)) => {
             let said = error.to_string();
@@ -359,7 +359,7 @@ async fn a_cache_that_others_can_write_is_refused() {
 #[tokio::test]
 async fn compiled_code_in_the_plugins_folder_is_rejected() {
     let bench = Bench::new();
-    bench.sandbox(|_| {}).compile(&TeamName::sole(), echo()).await.unwrap();
+    bench.sandbox(|_| {}).compile(&TeamName::default_team(), echo()).await.unwrap();
     let code = std::fs::read(bench.entry()).unwrap();
     let house = Plan::of("echo").file("code.wasm", &code).file("echo.cwasm", &code).open().await;
     assert!(

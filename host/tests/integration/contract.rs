@@ -54,10 +54,10 @@ async fn an_import_that_nobody_offers() {
 
 #[tokio::test]
 async fn more_than_the_limit() {
-    let plan = Plan::of("echo big@many").terms("big", |grant, _| grant.limits.component = 1_000);
+    let plan = Plan::of("echo big@many").terms("big", |grant, _| grant.limits.component_size = 1_000);
     let house = plan.open().await;
     let reason = house.rejected("big.wasm");
-    assert!(reason.ends_with("the limit for components is 1000 (`limits.component`)"), "{reason}");
+    assert!(reason.ends_with("the limit for components is 1000 (`limits.component_size`)"), "{reason}");
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn machine_code_is_never_taken() {
     let engine = wasmtime::Engine::default();
     let code = engine.precompile_component(&std::fs::read(component("echo")).unwrap()).unwrap();
     let expected = expect![
-        "it is precompiled machine code, which is never taken from a plugins folder; put the component itself there"
+        "it is precompiled machine code, which is never loaded from a plugins folder; put the component itself there"
     ];
     check(Plan::of("echo").file("bad.wasm", &code), "bad.wasm", expected).await;
 }
@@ -81,7 +81,7 @@ async fn a_name_that_is_none() {
 async fn a_component_that_was_rejected_is_not_compiled_again() {
     let mut house = Plan::of("echo unknown").open().await;
     assert_eq!(house.round.rejected.len(), 1);
-    let again = house.reconcile().round().await;
+    let again = house.reconcile().run_pass().await;
     assert!(again.rejected.is_empty() && again.loaded.is_empty(), "{again}");
     assert!(house.rejected("unknown.wasm").contains("other:thing/api"));
 }
@@ -90,11 +90,11 @@ async fn a_component_that_was_rejected_is_not_compiled_again() {
 async fn a_bad_revision_leaves_the_good_one_serving() {
     let mut house = Plan::of("echo").open().await;
     std::fs::write(house.folder.path().join("echo.wasm"), b"oops").unwrap();
-    let round = house.reconcile().round().await;
+    let round = house.reconcile().run_pass().await;
     assert_eq!(round.rejected.len(), 1, "{round}");
     assert!(house.text("echo://hello").await.starts_with("uri:"));
     std::fs::remove_file(house.folder.path().join("echo.wasm")).unwrap();
-    let round = house.reconcile().round().await;
-    assert_eq!(round.gone.len(), 1, "{round}");
-    assert_eq!(house.text("echo://hello").await, "error: nothing is at `echo://hello`");
+    let round = house.reconcile().run_pass().await;
+    assert_eq!(round.removed.len(), 1, "{round}");
+    assert_eq!(house.text("echo://hello").await, "error: no resource at `echo://hello`");
 }

@@ -67,7 +67,7 @@ fn what_a_component_says_is_shown() {
     let (mut dev, url) = serving(&place, "");
     dev.told("loaded after");
     place.larder(&format!("read echo://hello --url {url}")).yes();
-    dev.told("says=\"read echo://hello\"");
+    dev.told("text=\"read echo://hello\"");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn what_is_taken_out_of_a_project_is_taken_out_of_the_other_folder_where_it_is_o
     let asks = "project/project.toml";
     let place = project(BUILDS).file("plugins/project.toml", "settings.greeting = 'theirs'\n");
     let mut dev = place.start("dev project --plugins plugins");
-    dev.told("project.toml is not of this project, and stays in force");
+    dev.told("project.toml does not belong to this project, and remains in effect");
     dev.told("loaded after");
     let place = place.file(asks, "settings.greeting = 'ours'\n");
     dev.told("loaded after");
@@ -127,9 +127,9 @@ fn saves_during_every_build_are_built_at_last() {
     let place = place.file("project/text", "text\n");
     let (mut dev, _) = serving(&place, "");
     dev.told("text changed during each of the last builds");
-    dev.told("during each of the last 10 builds; the next one is when they are at rest");
+    dev.told("during each of the last 10 builds; waiting until they stop changing");
     dev.told("building project");
-    dev.told("text changed during this one as well; the next one is after the next save");
+    dev.told("text changed during this build as well; the next build starts after the next save");
     // Ten and one, and nothing more until somebody saves.
     let text = std::fs::read_to_string(place.path("project/text")).unwrap();
     assert_eq!(text, "text...........\n");

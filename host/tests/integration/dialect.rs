@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use larder::endpoint::{self, Dialect};
+use larder::endpoint::{self, Extension};
 use serde_json::{Value, json};
 
 use crate::house::Plan;
@@ -14,13 +14,13 @@ use crate::wire::{Wire, config};
 const GET: &str = "resources/get";
 
 pub(crate) fn spoken() -> endpoint::Config {
-    endpoint::Config { dialects: [Dialect::ResourcesGet].into(), ..config() }
+    endpoint::Config { extensions: [Extension::ResourcesGet].into(), ..config() }
 }
 
 /// A URI that takes an hour to be read, and a house in which it may.
 pub(crate) fn slow() -> (&'static str, Plan) {
     let plan = Plan::of("echo fresh").terms("fresh", |grant, _| {
-        grant.limits.wall = Duration::from_secs(7_200);
+        grant.limits.timeout = Duration::from_secs(7_200);
     });
     ("fresh://everyone/0/3600000/slow", plan)
 }
@@ -41,9 +41,9 @@ async fn where_it_is_off_nobody_notices_it() {
         seen += &format!("{} {}\n", answer.status, answer.body);
     }
     expect![[r#"
-        404 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method `resources/get` is not one of this server's"}}
-        200 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method `resources/get` is not one of this server's"}}
-        200 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method `resources/get` is not one of this server's"}}
+        404 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown method `resources/get`"}}
+        200 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown method `resources/get`"}}
+        200 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown method `resources/get`"}}
         200 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"`uri` is missing"}}
         200 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"`uri` is missing"}}
     "#]]
@@ -74,7 +74,7 @@ async fn a_resource_comes_with_what_it_holds() {
     expect![[r#"
         {"uri":"full://one"}: {"_meta":{"dev.larder/version":"1"},"contents":{"content":"one","contentType":"text/plain"},"resource":{"description":"the first","kind":"file","metadata":{"example.com/colour":{"name":"blue"}},"name":"one","title":"One","uri":"full://one","version":"1"}}
         {"uri":"full://one","version":"0"}: {"_meta":{"dev.larder/version":"1"},"contents":{"content":"one","contentType":"text/plain"},"resource":{"description":"the first","kind":"file","metadata":{"example.com/colour":{"name":"blue"}},"name":"one","title":"One","uri":"full://one","version":"1"}}
-        {"uri":"full://one","version":"1"}: {"code":-31001,"data":{"uri":"full://one","version":"1"},"message":"the version that is held is still the current one"}
+        {"uri":"full://one","version":"1"}: {"code":-31001,"data":{"uri":"full://one","version":"1"},"message":"not modified: the client has the current version"}
         {"uri":"full://word/x"}: {"_meta":{"dev.larder/version":"1"},"contents":{"content":"one","contentType":"text/plain"},"resource":{"uri":"full://word/x","version":"1"}}
         {"uri":"echo://blob"}: {"contents":{"blob":"AJ+Slg==","contentType":"application/octet-stream"},"resource":{"name":"echo://blob","uri":"echo://blob"}}
         {"uri":"echo://many"}: {"contents":[{"content":"first","contentType":"text/plain","uri":"echo://many/1"},{"blob":"c2Vjb25k","contentType":"text/plain","uri":"echo://many/2"},{"content":"third","contentType":"text/markdown","uri":"echo://many"}],"resource":{"name":"echo://many","uri":"echo://many"}}

@@ -12,9 +12,9 @@ use crate::wire::{ACCEPT, JSON, Wire};
 /// `sleep` may be called once at a time and take an hour.
 fn one_turn() -> Plan {
     Plan::of("echo sleep").terms("sleep", |grant, _| {
-        grant.limits.calls = 1;
-        grant.limits.queue = Duration::from_secs(20);
-        grant.limits.wall = Duration::from_secs(3_600);
+        grant.limits.concurrency = 1;
+        grant.limits.queue_timeout = Duration::from_secs(20);
+        grant.limits.timeout = Duration::from_secs(3_600);
     })
 }
 
@@ -49,7 +49,7 @@ async fn a_legacy_client_that_leaves_does_not_but_one_that_cancels_does() {
 #[tokio::test]
 async fn the_next_request_of_our_client_cancels_the_one_that_it_left() {
     let wire = Wire::open(one_turn()).await;
-    let connect = Client::connect().revision("2025-11-25".parse().unwrap());
+    let connect = Client::builder().revision("2025-11-25".parse().unwrap());
     let mut client = connect.http(&wire.url).await.unwrap();
     let left = tokio::time::timeout(Duration::from_millis(300), client.read("sleep://hour")).await;
     assert!(left.is_err());

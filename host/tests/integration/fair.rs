@@ -35,10 +35,10 @@ async fn one_too_many_is_not_served_any_more_and_comes_back() {
     let mut house = Plan::of("b@echo").quota(quota).open().await;
     assert!(house.read("echo://hello").await.is_ok());
     std::fs::copy(component("full"), house.plugins.join("a.wasm")).unwrap();
-    house.reconcile().round().await;
+    house.reconcile().run_pass().await;
     assert!(house.text("echo://hello").await.starts_with("error: nothing"), "who comes first by name stays");
     std::fs::remove_file(house.plugins.join("a.wasm")).unwrap();
-    house.reconcile().round().await;
+    house.reconcile().run_pass().await;
     assert!(house.read("echo://hello").await.is_ok());
 }
 
@@ -54,9 +54,9 @@ async fn memory_is_of_all_guests_together() {
 async fn who_computed_for_all_his_team_waits() {
     let quota = Quota { cpu: Duration::from_millis(5), ..Quota::default() };
     let plan = Plan::of("echo spin").quota(quota).terms("spin", |grant, _| {
-        grant.limits.wall = Duration::from_millis(500);
+        grant.limits.timeout = Duration::from_millis(500);
     });
-    let house = plan.terms("echo", |grant, _| grant.limits.queue = Duration::from_millis(1)).open().await;
+    let house = plan.terms("echo", |grant, _| grant.limits.queue_timeout = Duration::from_millis(1)).open().await;
     // What was spent on loading is paid off first.
     while house.read("echo://hello").await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -65,23 +65,23 @@ async fn who_computed_for_all_his_team_waits() {
     let spun = house.read("spin://forever").await.unwrap_err();
     assert!(matches!(spun, Error::Busy { .. }), "{spun}");
     let refused = house.read("echo://hello").await.unwrap_err();
-    assert!(refused.to_string().contains("time on processors"), "{refused}");
+    assert!(refused.to_string().contains("CPU time"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_who_compute_have_no_more_than_one_has() {
     let quota = Quota { cpu: Duration::from_millis(100), ..Quota::default() };
     let plan = Plan::of("spin").quota(quota).terms("spin", |grant, _| {
-        grant.limits.wall = Duration::from_secs(6);
-        grant.limits.cpu = Duration::from_secs(60);
-        grant.limits.queue = Duration::from_millis(10);
+        grant.limits.timeout = Duration::from_secs(6);
+        grant.limits.cpu_time = Duration::from_secs(60);
+        grant.limits.queue_timeout = Duration::from_millis(10);
     });
     let house = plan.open().await;
     let ration = house.ration.clone().unwrap();
-    while ration.over_cpu().is_some() {
+    while ration.cpu_wait().is_some() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let spent = || house.reader.snapshot().offers()[0].provider.tally().cpu_seconds();
+    let spent = || house.reader.snapshot().offers()[0].provider.metrics().cpu_seconds();
     let before = spent();
     // As many as there are slots.
     let calls = futures_util::future::join_all((0..16).map(|_| house.read("spin://forever"))).await;
@@ -94,7 +94,7 @@ async fn many_who_compute_have_no_more_than_one_has() {
 async fn a_list_that_differs_is_asked_for_when_the_team_may_compute_again() {
     let quota = Quota { cpu: Duration::from_millis(500), ..Quota::default() };
     let plan = Plan::of("fresh").quota(quota).terms("fresh", |grant, _| {
-        grant.limits.queue = Duration::from_millis(1);
+        grant.limits.queue_timeout = Duration::from_millis(1);
     });
     let mut house = plan.open().await;
     house.run();
@@ -102,9 +102,9 @@ async fn a_list_that_differs_is_asked_for_when_the_team_may_compute_again() {
     let name = || house.reader.snapshot().offers()[0].entries[0].name.clone();
     let before = name();
     let ration = house.ration.clone().unwrap();
-    ration.computed(Duration::from_secs(1));
-    assert!(ration.over_cpu().is_some());
-    house.signals.say(&ProviderName::parse("fresh").unwrap(), Signal::ListChanged);
+    ration.charge_cpu(Duration::from_secs(1));
+    assert!(ration.cpu_wait().is_some());
+    house.signals.send(&ProviderName::parse("fresh").unwrap(), Signal::ListChanged);
     let began = Instant::now();
     while name() == before {
         assert!(began.elapsed() < Duration::from_secs(30), "it was forgotten");
@@ -130,7 +130,7 @@ async fn too_many_requests_are_told_when_to_come_back() {
     let error = &refused.json()["error"];
     assert_eq!(error["data"]["kind"], "quota");
     assert!(error["data"]["retryAfterMs"].as_u64().unwrap() <= 1_000, "{error}");
-    assert!(error["message"].as_str().unwrap().starts_with("the team has used up its requests"), "{error}");
+    assert!(error["message"].as_str().unwrap().starts_with("the team has exhausted its quota of requests"), "{error}");
     // Refused without a look at what it was.
     assert_eq!(wire.post(&[JSON], "no json").await.status, 429);
 }
@@ -168,7 +168,7 @@ async fn so_many_of_a_team_listen() {
 async fn moody(mood: &TempDir) -> House {
     let host = mood.path().to_owned();
     let plan = Plan::of("moody echo").terms("moody", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/mood".into(), access: Access::Read, is_real: false });
+        grant.dirs.push(Dir { host, guest: "/mood".into(), access: Access::Read, is_canonical: false });
     });
     plan.open().await
 }
@@ -188,7 +188,7 @@ async fn who_only_faults_is_set_aside_and_tried_again() {
     }
     assert_eq!(n, 5);
     let told = house.text("moody://listed").await;
-    assert!(told.contains("set aside"), "{told}");
+    assert!(told.contains("is open after faults"), "{told}");
     assert!(house.uris().await.contains(&"moody://listed".to_owned()), "it stays listed");
     assert!(house.read("echo://hello").await.is_ok(), "others are asked");
     std::fs::write(mood.path().join("well"), "").unwrap();

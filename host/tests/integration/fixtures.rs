@@ -42,7 +42,7 @@ async fn check(language: &str) {
             serde_json::from_str(&json).unwrap_or_else(|_| panic!("{about}: {json}"));
         assert_eq!(json["changes"][0]["items"][0], "The releases of a changelog, as resources.", "{about}");
         let missing = house.text("changelog://releases/7").await;
-        assert_eq!(missing, "error: nothing is at `changelog://releases/7`", "{about}");
+        assert_eq!(missing, "error: no resource at `changelog://releases/7`", "{about}");
         let call = someone();
         let known = house.gateway.read(&call, "changelog://releases/0.2.0", Some("c0713b0e")).await;
         assert!(matches!(known, Err(larder::gateway::Error::NotModified { .. })), "{about}: {known:?}");

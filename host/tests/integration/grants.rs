@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use larder::policy::{Access, Approve, Bounds, Dir, HostRule};
+use larder::policy::{Access, ApprovalMode, Bounds, Dir, HostRule};
 use tempfile::TempDir;
 
 use crate::house::{House, Plan, component};
@@ -49,7 +49,7 @@ fn folder() -> TempDir {
 async fn with_folder(root: &TempDir, access: Access) -> House {
     let host = root.path().join("inside");
     let plan = Plan::of("dirs").terms("dirs", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/data".into(), access, is_real: false });
+        grant.dirs.push(Dir { host, guest: "/data".into(), access, is_canonical: false });
     });
     plan.open().await
 }
@@ -127,7 +127,7 @@ fn neighbours() -> (TempDir, PathBuf) {
 fn own_only(real: &std::path::Path) -> Bounds {
     let host = real.join("own");
     Bounds {
-        dirs: vec![Dir { host, guest: String::new(), access: Access::Write, is_real: true }],
+        dirs: vec![Dir { host, guest: String::new(), access: Access::Write, is_canonical: true }],
         ..Bounds::default()
     }
 }
@@ -146,11 +146,11 @@ async fn a_link_in_the_place_of_a_granted_folder_is_not_followed() {
             host: host.clone(),
             guest: "/data".into(),
             access: Access::Read,
-            is_real: false,
+            is_canonical: false,
         });
     });
     let asked = format!("dirs = [{host:?}]");
-    let asked = Plan::of("dirs").file("dirs.toml", asked.as_bytes()).approve("dirs", Approve::Always);
+    let asked = Plan::of("dirs").file("dirs.toml", asked.as_bytes()).approve("dirs", ApprovalMode::Always);
     // Each look would see it; what is served until then is what was looked at.
     let houses = [granted.open().await, asked.open().await];
     for house in &houses {
@@ -159,7 +159,7 @@ async fn a_link_in_the_place_of_a_granted_folder_is_not_followed() {
     swap(&real);
     for house in &houses {
         let told = tries(house, "read?path=%2Fdata%2Ffile").await;
-        assert!(told.contains("what it was granted cannot be opened"), "{told}");
+        assert!(told.contains("a granted folder cannot be opened"), "{told}");
     }
     std::fs::remove_file(real.join("own/data")).unwrap();
     std::fs::rename(real.join("own/old"), real.join("own/data")).unwrap();
@@ -173,7 +173,7 @@ async fn who_may_write_around_a_granted_folder_cannot_make_it_another() {
     let (_root, real) = neighbours();
     let dir = |host: &str, access| {
         let guest = format!("/{host}").replace("/own/", "/");
-        Dir { host: real.join(host), guest, access, is_real: false }
+        Dir { host: real.join(host), guest, access, is_canonical: false }
     };
     let plan = Plan::of("dirs").ceiling(own_only(&real)).terms("dirs", |grant, _| {
         grant.dirs.extend([dir("own", Access::Write), dir("own/data", Access::Read)]);
@@ -182,9 +182,9 @@ async fn who_may_write_around_a_granted_folder_cannot_make_it_another() {
     assert_eq!(tries(&house, "read?path=%2Fdata%2Ffile").await, "ok: \"ours\"");
     assert_eq!(tries(&house, "swap?path=..%2Fothers%2Fdata&to=%2Fown%2Fdata").await, "ok: ()");
     let told = tries(&house, "read?path=%2Fdata%2Ffile").await;
-    assert!(told.contains("what it was granted cannot be opened"), "{told}");
+    assert!(told.contains("a granted folder cannot be opened"), "{told}");
     // And the next look takes the grant away.
-    house.reconcile().round().await;
+    house.reconcile().run_pass().await;
     let told = tries(&house, "read?path=%2Fdata%2Ffile").await;
     assert!(told.starts_with("refused: "), "{told}");
     assert_eq!(tries(&house, "read?path=%2Fown%2Fdata.old%2Ffile").await, "ok: \"ours\"");
@@ -195,11 +195,11 @@ async fn who_waits_for_ever_in_his_folder_waits_alone() {
     let root = folder();
     let inside = root.path().join("inside");
     let _pipe = Pipe::at(inside.join("pipe"));
-    let dir = || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_real: false };
+    let dir = || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_canonical: false };
     let plan = Plan::of("dirs").terms("dirs", |grant, _| {
         grant.dirs.push(dir());
-        grant.limits.wall = Duration::from_millis(100);
-        grant.limits.calls = 64;
+        grant.limits.timeout = Duration::from_millis(100);
+        grant.limits.concurrency = 64;
     });
     let plan = plan.file("files.wasm", &std::fs::read(component("files")).unwrap());
     let house = plan.terms("files", |grant, _| grant.dirs.push(dir())).open().await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use larder::catalog::Change;
 use larder::gateway::Error;
-use larder::lookout::Config;
-use larder::resource::Completing;
+use larder::change_detector::Config;
+use larder::resource::CompletionRequest;
 use larder::uri::Uri;
 use serde_json::json;
 
@@ -35,7 +35,7 @@ async fn its_values_are_screened_like_any_other() {
     ] {
         let refused = house.read(uri).await;
         assert!(matches!(refused, Err(Error::Refused { .. })), "{uri}: {refused:?}");
-        assert!(!house.gateway.owns(&someone(), uri).await, "what cannot be read cannot be watched: {uri}");
+        assert!(!house.gateway.is_readable(&someone(), uri).await, "what cannot be read cannot be watched: {uri}");
     }
     let raw = Plan::of("greedy").terms("greedy", |grant, _| grant.raw_values = true).open().await;
     assert_eq!(raw.text("greedy:///a/%2e%2e/b").await, "greedy:///{path}: a/../b");
@@ -46,7 +46,7 @@ async fn it_is_listed_and_completed_as_it_is_written() {
     let wire = Wire::of("greedy").await;
     let listed = wire.modern("resources/templates/list", json!({})).await.json();
     assert_eq!(listed["result"]["resourceTemplates"][0]["uriTemplate"], "greedy:///{path}");
-    let ask = Completing {
+    let ask = CompletionRequest {
         template: "greedy:///{path}".into(),
         variable: "path".into(),
         prefix: "docs/".into(),
@@ -64,11 +64,11 @@ async fn it_is_listed_and_completed_as_it_is_written() {
 async fn it_can_be_watched() {
     let house = Plan::of("greedy").open().await;
     let uri = "greedy:///clock/a/b";
-    assert!(house.gateway.owns(&someone(), uri).await);
+    assert!(house.gateway.is_readable(&someone(), uri).await);
     let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
     assert!(watch.add(Uri::parse(uri).unwrap()));
-    let reread = Some(Duration::from_millis(20));
-    house.look_out(Config { interval: Duration::from_secs(3_600), reread });
+    let read_interval = Some(Duration::from_millis(20));
+    house.look_out(Config { version_interval: Duration::from_secs(3_600), read_interval });
     let told =
         tokio::time::timeout(Duration::from_secs(60), watch.next()).await.expect("not within a minute");
     assert_eq!(told, [Change::Updated(Uri::parse(uri).unwrap())]);

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder::catalog::{self, Herald, Reader};
+use larder::catalog::{self, Notifier, Reader};
 use larder::drain::Drain;
 use larder::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
-use larder::lookout::{self, Lookout};
+use larder::change_detector::{self, ChangeDetector};
 use larder::metrics::Metrics;
 use larder::name::{ProviderName, TeamName, Teams};
-use larder::policy::{Approve, Bounds, Ceiling, Grant, Quota, Ration};
-use larder::reconcile::{self, Approvals, Reconcile, Round, Terms};
-use larder::resource::{Body, Call, Caller, Reading};
+use larder::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
+use larder::reconcile::{self, Approvals, Reconciler, ReconcilePass, ProviderConfig};
+use larder::resource::{Body, Call, Caller, ReadResult};
 use larder::sandbox::{self, CompilerConfig, Sandbox};
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     team: TeamName,
     folder: TempDir,
     plugins: PathBuf,
-    terms: BTreeMap<ProviderName, Terms>,
+    terms: BTreeMap<ProviderName, ProviderConfig>,
     page_size: PageSize,
     instructions: Option<String>,
     cache: CacheConfig,
@@ -45,12 +45,12 @@ pub(crate) struct Plan {
 pub(crate) struct House {
     pub(crate) gateway: Gateway,
     pub(crate) reader: Reader,
-    pub(crate) round: Round,
+    pub(crate) round: ReconcilePass,
     pub(crate) metrics: Metrics,
-    reconcile: Option<Reconcile>,
-    herald: Herald,
-    pub(crate) signals: sandbox::Outbox,
-    pub(crate) ration: Option<Arc<Ration>>,
+    reconcile: Option<Reconciler>,
+    notifier: Notifier,
+    pub(crate) signals: sandbox::SignalSender,
+    pub(crate) ration: Option<Arc<QuotaUsage>>,
     pub(crate) folder: TempDir,
     /// Where the components are: the folder, or something in it.
     pub(crate) plugins: PathBuf,
@@ -67,7 +67,7 @@ impl Plan {
         }
         let plugins = folder.path().to_owned();
         let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
-        let team = TeamName::sole();
+        let team = TeamName::default_team();
         Self {
             team,
             folder,
@@ -133,7 +133,7 @@ impl Plan {
     }
 
     /// Says whether one provider has to be approved when it asks for more.
-    pub(crate) fn approve(mut self, name: &str, approve: Approve) -> Self {
+    pub(crate) fn approve(mut self, name: &str, approve: ApprovalMode) -> Self {
         self.terms.entry(ProviderName::parse(name).unwrap()).or_default().approve = approve;
         self
     }
@@ -177,19 +177,19 @@ impl Plan {
         let config = reconcile::Config {
             plugins: self.plugins.clone(),
             team: self.team,
-            terms: self.terms,
-            default: Terms::default(),
+            providers: self.terms,
+            default: ProviderConfig::default(),
             ceiling: Arc::new(self.ceiling),
-            poll: Duration::from_secs(2),
-            read_ask: larder::config::ask,
+            scan_interval: Duration::from_secs(2),
+            parse_grant_request: larder::config::parse_grant_request,
             relative_to: self.plugins.clone(),
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
         };
-        let herald = writer.herald();
-        let ration = self.quota.map(|quota| Arc::new(Ration::new(quota)));
-        let mut reconcile = Reconcile::new(config, sandbox, writer, ration.clone(), drain.clone());
+        let notifier = writer.notifier();
+        let ration = self.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
+        let mut reconcile = Reconciler::new(config, sandbox, writer, ration.clone(), drain.clone());
         let signals = reconcile.signals();
-        let round = reconcile.round().await;
+        let round = reconcile.run_pass().await;
         let config = gateway::Config {
             page_size: self.page_size,
             instructions: self.instructions,
@@ -197,10 +197,10 @@ impl Plan {
             private: false,
         };
         let rations = ration.clone().into_iter().map(|ration| (reader.team().clone(), ration));
-        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_rations(rations);
+        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(rations);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconcile = Some(reconcile);
-        House { gateway, reader, round, metrics, reconcile, herald, signals, ration, folder, plugins, drain }
+        House { gateway, reader, round, metrics, reconcile, notifier, signals, ration, folder, plugins, drain }
     }
 }
 
@@ -210,13 +210,13 @@ fn both(size: u32) -> PageSize {
 
 /// The sandbox of these tests. What was compiled is kept for the next run.
 pub(crate) fn sandbox() -> sandbox::Config {
-    let place = sandbox::Place::Named(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    let location = sandbox::CacheLocation::Configured(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let compiler = CompilerConfig {
         program: env!("CARGO_BIN_EXE_larder").into(),
-        cache: sandbox::CacheConfig { place, size: 1 << 30, age: Duration::from_secs(24 * 3600) },
+        cache: sandbox::CacheConfig { location, size: 1 << 30, age: Duration::from_secs(24 * 3600) },
         memory: 2 << 30,
-        cpu: Duration::from_secs(120),
-        wall: Duration::from_secs(300),
+        cpu_time: Duration::from_secs(120),
+        timeout: Duration::from_secs(300),
         code: 512 << 20,
     };
     sandbox::Config { slots: 16, compiler }
@@ -229,17 +229,17 @@ pub(crate) fn gateway(houses: &[&House], page_size: u32) -> Gateway {
     let rations =
         houses.iter().filter_map(|house| Some((house.reader.team().clone(), house.ration.clone()?)));
     Gateway::new(config, houses.iter().map(|house| (house.reader.clone(), house.signals.clone())))
-        .with_rations(rations)
+        .with_quotas(rations)
 }
 
 /// Somebody of the only team.
 pub(crate) fn someone() -> Arc<Call> {
-    Arc::new(Call::by(Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] }))
+    Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] }))
 }
 
 impl House {
     /// What loads, for a round by hand.
-    pub(crate) fn reconcile(&mut self) -> &mut Reconcile {
+    pub(crate) fn reconcile(&mut self) -> &mut Reconciler {
         self.reconcile.as_mut().expect("it runs by itself")
     }
 
@@ -250,15 +250,15 @@ impl House {
     }
 
     /// Begins to look out. Says of how many watched URIs it knows what they hold.
-    pub(crate) fn look_out(&self, config: lookout::Config) -> tokio::sync::watch::Receiver<usize> {
-        let (reader, herald, signals) = (self.reader.clone(), self.herald.clone(), self.signals.clone());
-        let lookout = Lookout::new(config, reader, herald, signals, self.drain.clone());
-        let known = lookout.known();
-        self.drain.spawn(lookout.run());
+    pub(crate) fn look_out(&self, config: change_detector::Config) -> tokio::sync::watch::Receiver<usize> {
+        let (reader, notifier, signals) = (self.reader.clone(), self.notifier.clone(), self.signals.clone());
+        let change_detector = ChangeDetector::new(config, reader, notifier, signals, self.drain.clone());
+        let known = change_detector.known_count();
+        self.drain.spawn(change_detector.run());
         known
     }
 
-    pub(crate) async fn read(&self, uri: &str) -> Result<Reading, Error> {
+    pub(crate) async fn read(&self, uri: &str) -> Result<ReadResult, Error> {
         // Longer than any limit of these tests: a house that never answers is a failure, not a hang.
         let call = someone();
         let answer = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, uri, None));

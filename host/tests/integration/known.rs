@@ -4,8 +4,8 @@ use std::path::Path;
 
 use larder::drain::Drain;
 use larder::name::TeamName;
-use larder::sandbox::{Hashed, Sandbox};
-use larder::stamp::Stamp;
+use larder::sandbox::{HashedComponent, Sandbox};
+use larder::file_fingerprint::FileFingerprint;
 
 use crate::house::{Plan, component, sandbox};
 use crate::process::Place;
@@ -17,15 +17,15 @@ fn other() -> Sandbox {
 }
 
 async fn is_known(file: &Path) -> bool {
-    other().recall(&TeamName::sole(), Stamp::of(file).unwrap()).await.is_some()
+    other().find_cached(&TeamName::default_team(), FileFingerprint::of(file).unwrap()).await.is_some()
 }
 
 /// Has it known that this file holds what it does not.
 async fn lie(file: &Path, bytes: Vec<u8>) {
-    let (sandbox, hashed) = (other(), Hashed::new(bytes.into()));
+    let (sandbox, hashed) = (other(), HashedComponent::new(bytes.into()));
     let digest = hashed.digest();
-    sandbox.compile_hashed(&TeamName::sole(), hashed).await.unwrap();
-    sandbox.remember(Stamp::of(file).unwrap(), digest).await;
+    sandbox.compile_hashed(&TeamName::default_team(), hashed).await.unwrap();
+    sandbox.record_digest(FileFingerprint::of(file).unwrap(), digest).await;
 }
 
 #[tokio::test]
@@ -33,8 +33,8 @@ async fn only_what_was_at_rest_when_it_was_read_is_known() {
     let plan = Plan::of("echo");
     let file = plan.folder().join("echo.wasm");
     let house = plan.open().await;
-    assert!(!Stamp::of(&file).unwrap().is_settled() && !is_known(&file).await);
-    until("it is at rest", async || Stamp::of(&file).unwrap().is_settled()).await;
+    assert!(!FileFingerprint::of(&file).unwrap().is_settled() && !is_known(&file).await);
+    until("it is at rest", async || FileFingerprint::of(&file).unwrap().is_settled()).await;
     let house = Plan::after(house).await.open().await;
     assert_eq!(house.round.loaded.len(), 1, "{}", house.round);
     assert!(is_known(&file).await);
@@ -56,10 +56,10 @@ async fn what_is_known_serves_at_once_and_is_read_later() {
 
 #[tokio::test]
 async fn what_is_known_keeps_to_the_limit_for_components() {
-    let plan = Plan::of("echo").terms("echo", |grant, _| grant.limits.component = 1_000);
+    let plan = Plan::of("echo").terms("echo", |grant, _| grant.limits.component_size = 1_000);
     lie(&plan.folder().join("echo.wasm"), std::fs::read(component("echo")).unwrap()).await;
     let house = plan.open().await;
-    assert!(house.rejected("echo.wasm").contains("limits.component"), "{}", house.rejected("echo.wasm"));
+    assert!(house.rejected("echo.wasm").contains("limits.component_size"), "{}", house.rejected("echo.wasm"));
 }
 
 /// What the system says of a server with so many providers: bytes that are in no file, and whether pages may be large.

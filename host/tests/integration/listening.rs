@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::house::Plan;
-use crate::lookout::by_events;
+use crate::change_detector::by_events;
 use crate::revision::{NOW, revision, text};
 use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
 
@@ -161,7 +161,7 @@ async fn a_list_that_differs_is_told_to_both_eras() {
     let mut modern = Events::of(listen(&wire, &json!({ "resourcesListChanged": true }))).await;
     acknowledged(&modern.next().await.unwrap());
     std::fs::copy(crate::house::component("full"), wire.house.folder.path().join("full.wasm")).unwrap();
-    wire.house.reconcile().round().await;
+    wire.house.reconcile().run_pass().await;
     let method = "notifications/resources/list_changed";
     assert_eq!(modern.next().await.unwrap()["method"], method);
     assert_eq!(legacy.next().await.unwrap()["method"], method);

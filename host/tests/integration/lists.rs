@@ -8,7 +8,7 @@ use larder::policy::{Access, Dir};
 use tempfile::TempDir;
 
 use crate::house::{House, Plan, component, someone};
-use crate::lookout::by_events;
+use crate::change_detector::by_events;
 
 /// What the guest `rota` reads and writes.
 struct Desk {
@@ -32,7 +32,7 @@ impl Desk {
             host: host.into(),
             guest: guest.into(),
             access,
-            is_real: false,
+            is_canonical: false,
         };
         plan.terms("rota", |grant, _| {
             grant.dirs.push(dir(self.names.path(), "/rota", Access::Read));
@@ -62,7 +62,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 
 fn watching(house: &House) -> Watch {
     let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
-    watch.list_changes(true);
+    watch.watch_list(true);
     watch
 }
 
@@ -79,7 +79,7 @@ async fn nothing_waits(watch: &Watch) {
 fn unseen() -> [(Desk, Plan); 2] {
     let (one, other) = (Desk::with("a\n"), Desk::with("a\nb\nc\n"));
     let personal = one.granted(Plan::of("rota")).setting("rota", "personal", "yes");
-    let long = other.granted(Plan::of("rota")).terms("rota", |grant, _| grant.limits.held = 1);
+    let long = other.granted(Plan::of("rota")).terms("rota", |grant, _| grant.limits.catalog_entries = 1);
     [(one, personal), (other, long)]
 }
 
@@ -113,16 +113,16 @@ async fn another_revision_is_told_where_the_host_cannot_compare() {
         let mut house = plan.open().await;
         let watch = watching(&house);
         another_revision(&house);
-        assert_eq!(house.reconcile().round().await.replaced.len(), 1);
+        assert_eq!(house.reconcile().run_pass().await.replaced.len(), 1);
         told(&watch).await;
-        house.reconcile().round().await;
+        house.reconcile().run_pass().await;
         nothing_waits(&watch).await;
     }
     let desk = Desk::with("a\n");
     let mut house = desk.granted(Plan::of("rota")).open().await;
     let watch = watching(&house);
     another_revision(&house);
-    assert_eq!(house.reconcile().round().await.replaced.len(), 1);
+    assert_eq!(house.reconcile().run_pass().await.replaced.len(), 1);
     nothing_waits(&watch).await;
 }
 
@@ -149,7 +149,7 @@ async fn who_comes_to_a_folder_that_is_watched_is_asked_what_it_holds_now() {
     let desk = Desk::with("a\n");
     let plan = desk.granted(Plan::of("files"));
     let dir =
-        Dir { host: desk.names.path().into(), guest: "/data".into(), access: Access::Read, is_real: false };
+        Dir { host: desk.names.path().into(), guest: "/data".into(), access: Access::Read, is_canonical: false };
     let mut house = plan.terms("files", |grant, _| grant.dirs.push(dir)).open().await;
     house.look_out(by_events());
     let watch = watching(&house);
@@ -172,15 +172,15 @@ async fn a_provider_of_which_nothing_is_listed_changes_no_list() {
     // One that offers nothing, and one of which all is another's.
     add(&house, "nothing", "nothing.wasm");
     add(&house, "echo", "later.wasm");
-    assert_eq!(house.reconcile().round().await.loaded.len(), 2);
+    assert_eq!(house.reconcile().run_pass().await.loaded.len(), 2);
     nothing_waits(&watch).await;
     for name in ["nothing.wasm", "later.wasm"] {
         std::fs::remove_file(house.plugins.join(name)).unwrap();
     }
-    assert_eq!(house.reconcile().round().await.gone.len(), 2);
+    assert_eq!(house.reconcile().run_pass().await.removed.len(), 2);
     nothing_waits(&watch).await;
     // What the other has beyond that is listed.
     add(&house, "full", "full.wasm");
-    house.reconcile().round().await;
+    house.reconcile().run_pass().await;
     told(&watch).await;
 }

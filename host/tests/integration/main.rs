@@ -35,7 +35,7 @@ mod legacy;
 mod listening;
 mod lists;
 mod live;
-mod lookout;
+mod change_detector;
 mod misbehaviour;
 mod modern;
 mod multitude;

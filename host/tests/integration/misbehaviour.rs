@@ -9,8 +9,8 @@ use crate::house::{House, Plan, someone};
 
 /// Limits that end a misbehaviour soon.
 fn tight(limits: &mut Limits) {
-    limits.cpu = Duration::from_millis(100);
-    limits.wall = Duration::from_millis(1_500);
+    limits.cpu_time = Duration::from_millis(100);
+    limits.timeout = Duration::from_millis(1_500);
 }
 
 async fn open(guest: &str) -> House {
@@ -29,13 +29,13 @@ async fn check(guest: &str, uri: &str, expected: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_loops_for_ever() {
-    let expected = "error: the provider `spin` failed: it used up its processor time of 100ms";
+    let expected = "error: the provider `spin` failed: it exceeded its CPU time of 100ms";
     check("spin", "spin://forever", expected).await;
 }
 
 #[tokio::test]
 async fn it_sleeps() {
-    check("sleep", "sleep://hour", "error: the provider `sleep` failed: it gave no answer within 1.5s").await;
+    check("sleep", "sleep://hour", "error: the provider `sleep` failed: it did not respond within 1.5s").await;
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn it_recurses() {
 async fn it_traps_in_its_start_function() {
     let house = open("trap_start").await;
     let reason = house.rejected("trap_start.wasm");
-    assert!(reason.starts_with("asked for its description, it gave no answer: it trapped"), "{reason}");
+    assert!(reason.starts_with("cannot get its description: it trapped"), "{reason}");
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn it_returns_a_gigabyte() {
     let plan = Plan::of("huge").terms("huge", |grant, _| grant.limits.result = 100_000);
     let house = plan.open().await;
     assert_eq!(house.text("huge://90000").await.len(), 90_000);
-    let expected = "error: the provider `huge` failed: its answer is larger than the 100000 bytes allowed";
+    let expected = "error: the provider `huge` failed: its response is larger than the limit of 100000 bytes";
     assert_eq!(house.text("huge://100001").await, expected);
     assert_eq!(house.text("huge://contents/1000000").await, expected);
 }
@@ -90,10 +90,10 @@ async fn it_returns_a_gigabyte() {
 async fn it_lists_a_million_entries() {
     let house = open("million").await;
     let reason = house.rejected("million.wasm");
-    assert!(reason.starts_with("asked for its list, it gave no answer"), "{reason}");
+    assert!(reason.starts_with("cannot get its list"), "{reason}");
     let few = Plan::of("echo million").setting("million", "count", "10001").open().await;
     let expected =
-        "asked for its list, it gave no answer: it gave 10001 entries on one page; at most 10000 are taken";
+        "cannot get its list: a page has 10001 entries; the limit is 10000 (`limits.page_entries`)";
     assert_eq!(few.rejected("million.wasm"), expected);
 }
 
@@ -129,13 +129,13 @@ async fn it_says_what_must_not_be_passed_on() {
         }
     }
     let templates = house.gateway.templates(&someone(), None, &Filter::default()).await.unwrap();
-    let texts: Vec<_> = templates.items.iter().map(|template| template.pattern.as_str()).collect();
+    let texts: Vec<_> = templates.items.iter().map(|template| template.uri_template.as_str()).collect();
     assert_eq!(
         texts.iter().filter(|text| text.starts_with("badmeta:")).collect::<Vec<_>>(),
         [&"badmeta://t/{x}"]
     );
     let told = house.text("badmeta://good").await;
-    assert!(told.contains("it gave a content whose URI is bad"), "{told}");
+    assert!(told.contains("it returned content with an invalid URI"), "{told}");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn it_answers_in_the_name_of_another() {
     assert_eq!(house.text(&format!("pose://as/{asked}/part")).await, "believe me");
     for foreign in ["echo://hello", "echo://say/x", "nobody://knows", "pose://minefield"] {
         let told = house.text(&format!("pose://as/{foreign}")).await;
-        assert!(told.contains(&format!("it gave a content as {foreign}, which is neither")), "{told}");
+        assert!(told.contains(&format!("it returned content for {foreign}, which is neither")), "{told}");
     }
 }
 
@@ -156,8 +156,8 @@ async fn it_answers_in_the_name_of_another() {
 async fn it_takes_all_its_turns() {
     let plan = Plan::of("echo sleep").terms("sleep", |grant, _| {
         tight(&mut grant.limits);
-        grant.limits.calls = 1;
-        grant.limits.queue = Duration::from_millis(50);
+        grant.limits.concurrency = 1;
+        grant.limits.queue_timeout = Duration::from_millis(50);
     });
     let house = plan.open().await;
     let (first, second) = tokio::join!(house.read("sleep://hour"), house.read("sleep://ms/3600000"));
@@ -168,8 +168,8 @@ async fn it_takes_all_its_turns() {
 #[tokio::test]
 async fn a_caller_who_leaves_takes_the_guest_with_him() {
     let plan = Plan::of("sleep").terms("sleep", |grant, _| {
-        grant.limits.calls = 1;
-        grant.limits.wall = Duration::from_secs(3_600);
+        grant.limits.concurrency = 1;
+        grant.limits.timeout = Duration::from_secs(3_600);
     });
     let house = plan.open().await;
     let left = tokio::time::timeout(Duration::from_millis(50), house.read("sleep://hour")).await;
@@ -187,7 +187,7 @@ async fn a_probe_that_fails_says_at_which_question() {
         let reason = plan.open().await.rejected("spin.wasm");
         assert_eq!(
             reason,
-            format!("asked for {asked}, it gave no answer: it used up its processor time of 100ms")
+            format!("cannot get {asked}: it exceeded its CPU time of 100ms")
         );
     }
 }

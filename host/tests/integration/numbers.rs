@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder::metrics::{Outcome, Text};
+use larder::metrics::{Outcome, PrometheusText};
 use larder::policy::Quota;
 
 use crate::house::{House, Plan, component, someone};
@@ -44,8 +44,8 @@ pub(crate) fn number(samples: &[(String, f64)], key: &str) -> f64 {
 }
 
 fn shown(house: &House) -> Vec<(String, f64)> {
-    let mut text = Text::default();
-    house.metrics.show(&mut text);
+    let mut text = PrometheusText::default();
+    house.metrics.render(&mut text);
     parse(&text.into_string())
 }
 
@@ -57,8 +57,8 @@ fn calls(house: &House, provider: &str, outcome: &str) -> f64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_end_of_a_call_has_its_number() {
     let tight = |grant: &mut larder::policy::Grant| {
-        grant.limits.cpu = Duration::from_millis(100);
-        grant.limits.wall = Duration::from_millis(500);
+        grant.limits.cpu_time = Duration::from_millis(100);
+        grant.limits.timeout = Duration::from_millis(500);
         grant.limits.memory = 16 << 20;
         grant.limits.result = 1 << 20;
     };
@@ -102,7 +102,7 @@ async fn each_end_of_a_call_has_its_number() {
     seen.push("cancelled");
     // Those that are left need a crowd (see below), many faults, or a guest of other types.
     let others: Vec<_> = Outcome::ALL.iter().map(|o| o.word()).filter(|word| !seen.contains(word)).collect();
-    assert_eq!(others, ["busy", "set-aside", "contract"]);
+    assert_eq!(others, ["busy", "circuit-open", "contract"]);
     let samples = shown(&house);
     let of = |family: &str, provider: &str| {
         number(&samples, &format!(r#"{family}{{team="default",provider="{provider}"}}"#))
@@ -120,14 +120,14 @@ async fn each_end_of_a_call_has_its_number() {
     for gauge in ["larder_guests", "larder_guest_memory_bytes"] {
         assert_eq!(of(gauge, "echo"), 0.0, "{gauge}: no guest outlives its call");
     }
-    let last = house.reader.snapshot().offers()[0].provider.tally().last_error().unwrap();
-    assert_eq!((last.outcome, last.asked), (Outcome::Memory, "read"), "that of `eat`, the first by name");
+    let last = house.reader.snapshot().offers()[0].provider.metrics().last_error().unwrap();
+    assert_eq!((last.outcome, last.operation), (Outcome::Memory, "read"), "that of `eat`, the first by name");
 }
 
 #[tokio::test]
 async fn a_call_that_gets_no_turn_in_time_is_busy() {
     let house = Plan::of("sleep").terms("sleep", |grant, _| {
-        (grant.limits.calls, grant.limits.queue) = (1, Duration::from_millis(10));
+        (grant.limits.concurrency, grant.limits.queue_timeout) = (1, Duration::from_millis(10));
     });
     let house = house.open().await;
     let (one, other) = tokio::join!(house.text("sleep://ms/1000"), house.text("sleep://ms/1001"));
@@ -135,14 +135,14 @@ async fn a_call_that_gets_no_turn_in_time_is_busy() {
     told.sort();
     assert!(told[0].contains("busy") && told[1] == "slept", "{told:?}");
     assert_eq!(calls(&house, "sleep", "busy"), 1.0);
-    let last = house.reader.snapshot().offers()[0].provider.tally().last_error();
+    let last = house.reader.snapshot().offers()[0].provider.metrics().last_error();
     assert_eq!(last, None, "that many ask at once is no error of its own");
 }
 
 #[tokio::test]
 async fn whatever_a_call_waits_for_is_one_wait() {
     let house = Plan::of("sleep").quota(Quota { calls: 1, ..Quota::default() });
-    let house = house.terms("sleep", |grant, _| grant.limits.queue = Duration::from_secs(60)).open().await;
+    let house = house.terms("sleep", |grant, _| grant.limits.queue_timeout = Duration::from_secs(60)).open().await;
     let waited = || number(&shown(&house), r#"larder_queue_seconds_sum{team="default",provider="sleep"}"#);
     let before = waited();
     tokio::join!(house.text("sleep://ms/1000"), house.text("sleep://ms/1001"));
@@ -185,11 +185,11 @@ async fn a_hundred_providers_that_came_and_went_leave_no_number_behind() {
         let path = |n: usize| house.plugins.join(format!("p{round}-{n}.wasm"));
         let files: Vec<_> = (0..20).map(path).collect();
         files.iter().for_each(|file| _ = std::fs::copy(component("nothing"), file).unwrap());
-        assert_eq!(house.reconcile().round().await.loaded.len(), 20);
+        assert_eq!(house.reconcile().run_pass().await.loaded.len(), 20);
         assert!(shown(&house).len() > before.len() + 20 * 30);
         files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
         until("they are gone", async || {
-            house.reconcile().round().await;
+            house.reconcile().run_pass().await;
             house.reader.snapshot().offers().len() == 1
         })
         .await;

@@ -102,16 +102,16 @@ async fn answered(all: &mut JoinSet<Answer>) -> Answer {
 async fn more_than_may_wait_for_a_provider_are_refused_while_the_others_wait() {
     let hour = Duration::from_secs(3600);
     let plan = Plan::of("sleep echo").terms("sleep", |grant, _| {
-        (grant.limits.calls, grant.limits.waiting) = (2, 4);
-        (grant.limits.queue, grant.limits.wall) = (hour, hour);
+        (grant.limits.concurrency, grant.limits.queue_length) = (2, 4);
+        (grant.limits.queue_timeout, grant.limits.timeout) = (hour, hour);
     });
     let wire = Arc::new(Wire::with(plan, Config { connections: 200, ..config() }).await);
     let snapshot = wire.house.reader.snapshot();
     let sleep = snapshot.offers().iter().find(|offer| offer.name().as_str() == "sleep").unwrap();
-    let tally = sleep.provider.tally();
+    let metrics = sleep.provider.metrics();
     // Two that nobody would wait for.
     let mut long: JoinSet<_> = (0..2).map(|n| sleeping(&wire, 3_600_000 + n)).collect();
-    revision::until("two guests", async || tally.guests.get() == 2).await;
+    revision::until("two guests", async || metrics.guests.get() == 2).await;
 
     let mut short: JoinSet<_> = (0..100).map(|n| sleeping(&wire, n)).collect();
     // Nobody was served: those that are answered are too many, and all that may wait do.
@@ -121,7 +121,7 @@ async fn more_than_may_wait_for_a_provider_are_refused_while_the_others_wait() {
         let data = &refused.json()["error"]["data"];
         assert_eq!((&data["kind"], &data["retryAfterMs"]), (&"busy".into(), &1_000.into()), "{data}");
     }
-    assert_eq!((tally.calls(Outcome::Busy), tally.guests.get()), (96, 2));
+    assert_eq!((metrics.calls(Outcome::Busy), metrics.guests.get()), (96, 2));
     // Of those who ask somebody else nobody notices.
     assert_eq!(wire.read("echo://hello").await.status, 200);
 

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder::name::Teams;
-use larder::policy::Guests;
+use larder::policy::GuestLifetime;
 use larder::resource::{Body, Call, Caller};
 
 use crate::house::{House, Plan, component};
 
 fn plan() -> Plan {
-    Plan::of("again").terms("again", |grant, _| grant.guests = Guests::Reused)
+    Plan::of("again").terms("again", |grant, _| grant.guests = GuestLifetime::Reused)
 }
 
 fn of(subject: &str, scopes: &[&str]) -> Arc<Call> {
     let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-    Arc::new(Call::by(Caller { subject: Some(subject.into()), issuer: None, teams: Teams::sole(), scopes }))
+    Arc::new(Call::from_caller(Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes }))
 }
 
 async fn read(house: &House, call: &Arc<Call>, what: &str) -> String {
@@ -65,7 +65,7 @@ async fn nor_another_revision() {
     let began = Instant::now();
     while house.reader.snapshot().offers()[0].provider.revision() == before {
         assert!(began.elapsed() < Duration::from_secs(60), "{}", house.rejected("again.wasm"));
-        house.reconcile().round().await;
+        house.reconcile().run_pass().await;
     }
     assert_eq!(read(&house, &ann, "now").await, "call 1 for ann");
 }
@@ -110,7 +110,7 @@ async fn what_fails_because_of_an_earlier_call_is_asked_once_more() {
     // The new one is kept, the one that trapped is not.
     assert_eq!(read(&house, &ann, "now").await, "call 2 for ann");
     // An error of the provider's own is an answer like any other.
-    assert_eq!(read(&house, &ann, "error").await, "nothing is at `again://error`");
+    assert_eq!(read(&house, &ann, "error").await, "no resource at `again://error`");
     assert_eq!(read(&house, &ann, "now").await, "call 4 for ann");
 }
 

@@ -24,8 +24,8 @@ async fn a_secret_stands_nowhere() {
     let (_, status) = seen.get("/status").await;
     assert_eq!(clean(&status).matches("[secret]").count(), 3, "{status}");
     for (uri, words) in [
-        ("tattle://foreign", "it gave a content as https://example.com/?key=[secret]"),
-        ("tattle://bad", "it gave a content whose URI is bad: "),
+        ("tattle://foreign", "it returned content for https://example.com/?key=[secret]"),
+        ("tattle://bad", "it returned content with an invalid URI: "),
         // Where a line, and what is kept of stderr, is cut.
         ("tattle://print/4084", ""),
         ("tattle://trap/4084", "it trapped"),
@@ -37,9 +37,9 @@ async fn a_secret_stands_nowhere() {
     let (_, status) = seen.get("/status").await;
     clean(&status);
     for words in [
-        "changed in its lists, or left out",
-        "a URI was updated which is not its own",
-        "it says that something was updated",
+        "list entry changed or omitted",
+        "ignored an update of a URI that the provider does not own",
+        "ignored an update of an invalid URI",
         "the provider failed",
     ] {
         seen.running.has_told(words);

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use larder::endpoint::auth::Gate;
+use larder::endpoint::auth::Authenticator;
 use larder::endpoint::{self, Endpoint};
 use larder::telemetry::Telemetry;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
 use crate::house::{House, Plan};
-use crate::lookout::by_events;
+use crate::change_detector::by_events;
 use crate::revision::{NOW, revision, text};
 use crate::wire::{config, meta};
 
@@ -28,9 +28,9 @@ impl Pipes {
     /// With an endpoint that is set up in another way.
     pub(crate) async fn with(plan: Plan, config: endpoint::Config) -> Self {
         let house = plan.open().await;
-        let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+        let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
-        let endpoint = Endpoint::new(config, gate, gateway, drain, (metrics, Telemetry::default()));
+        let endpoint = Endpoint::new(config, authenticator, gateway, drain, (metrics, Telemetry::default()));
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(theirs);
         house.drain.spawn(async move { endpoint.serve_stdio(read, write).await });
@@ -127,8 +127,8 @@ async fn bad_lines_are_answered_and_passed() {
 #[tokio::test]
 async fn a_slow_read_blocks_nobody_and_can_be_cancelled() {
     let plan = Plan::of("echo sleep").terms("sleep", |grant, _| {
-        grant.limits.calls = 1;
-        grant.limits.wall = Duration::from_secs(3_600);
+        grant.limits.concurrency = 1;
+        grant.limits.timeout = Duration::from_secs(3_600);
     });
     let mut pipes = Pipes::open(plan).await;
     pipes.ask(initialize()).await;
@@ -191,12 +191,12 @@ async fn a_reload_that_changed_the_answer_is_told_to_both_eras() {
 
 #[tokio::test]
 async fn where_nobody_can_be_answered_nothing_goes_on() {
-    let plan = Plan::of("sleep").terms("sleep", |grant, _| grant.limits.wall = Duration::from_secs(3_600));
+    let plan = Plan::of("sleep").terms("sleep", |grant, _| grant.limits.timeout = Duration::from_secs(3_600));
     let house = plan.open().await;
     let config = config();
-    let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+    let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
     let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
-    let endpoint = Endpoint::new(config, gate, gateway, drain, (metrics, Telemetry::default()));
+    let endpoint = Endpoint::new(config, authenticator, gateway, drain, (metrics, Telemetry::default()));
     let (input, read) = tokio::io::duplex(64 * 1024);
     let (write, output) = tokio::io::duplex(64 * 1024);
     let serving = house.drain.spawn(async move { endpoint.serve_stdio(read, write).await });

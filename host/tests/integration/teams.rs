@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use larder::gateway::{Filter, Gateway};
 use larder::name::{TeamName, Teams};
-use larder::resource::{Body, Call, Caller, Reading};
+use larder::resource::{Body, Call, Caller, ReadResult};
 
 use crate::house::{House, Plan, gateway};
 
@@ -56,10 +56,10 @@ fn caller(teams: &str) -> Caller {
 
 /// The same person, as a member of these teams.
 fn by(teams: &str) -> Arc<Call> {
-    Arc::new(Call::by(caller(teams)))
+    Arc::new(Call::from_caller(caller(teams)))
 }
 
-fn text(reading: &Reading) -> String {
+fn text(reading: &ReadResult) -> String {
     match &reading.contents[0].body {
         Body::Text(text) => text.clone(),
         Body::Blob(blob) => format!("{blob:?}"),

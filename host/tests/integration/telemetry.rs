@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use larder::drain::Drain;
-use larder::metrics::{Metrics, Text};
+use larder::metrics::{Metrics, PrometheusText};
 use larder::name::{TeamName, Teams};
 use larder::policy::Secret;
 use larder::resource::{Call, Caller};
@@ -192,8 +192,8 @@ async fn a_collector_that_is_not_there_costs_no_answer_and_no_end() {
     // Nobody takes what stands in the queue of connections.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     for (at, words) in [
-        (gone, "takes no spans; they are tried again, then lost"),
-        (silent.local_addr().unwrap(), "the collector did not take the last spans in time lost="),
+        (gone, "cannot send spans to `telemetry.otlp`: they are retried, then dropped"),
+        (silent.local_addr().unwrap(), "the collector did not accept the last spans in time lost="),
     ] {
         let (_place, running, url) = serve("echo", &format!("http://{at}"), "");
         for _ in 0..10 {
@@ -202,13 +202,13 @@ async fn a_collector_that_is_not_there_costs_no_answer_and_no_end() {
         running.signal("TERM");
         let ended = running.end();
         assert!(ended.code == Some(0) && ended.err.contains(words), "{}", ended.err);
-        assert!(ended.err.matches("takes no spans").count() <= 1, "{}", ended.err);
+        assert!(ended.err.matches("cannot send spans").count() <= 1, "{}", ended.err);
     }
 }
 
 fn counted(metrics: &Metrics, outcome: &str) -> u64 {
-    let mut text = Text::default();
-    metrics.show(&mut text);
+    let mut text = PrometheusText::default();
+    metrics.render(&mut text);
     let text = text.into_string();
     let key = format!("larder_spans_total{{outcome=\"{outcome}\"}} ");
     text.lines().find_map(|line| line.strip_prefix(&key)).unwrap().parse().unwrap()
@@ -224,19 +224,19 @@ fn open(url: &str, teams: &[TeamName]) -> (Telemetry, Metrics, Drain) {
 }
 
 fn record(telemetry: &Telemetry) {
-    record_for(telemetry, &TeamName::sole());
+    record_for(telemetry, &TeamName::default_team());
 }
 
 fn record_for(telemetry: &Telemetry, team: &TeamName) {
     let caller: Caller = someone().caller.clone().unwrap();
     let caller = Caller { teams: Teams::from(team.clone()), ..caller };
-    telemetry.request(&mut Call::by(caller), "ping").expect("all are recorded").end(None);
+    telemetry.start_request(&mut Call::from_caller(caller), "ping").expect("all are recorded").end(None);
 }
 
 #[tokio::test]
 async fn what_became_of_each_span_is_counted() {
     let collector = Receiver::new(&["503 Service Unavailable", "200 OK", "400 Bad Request"]);
-    let (telemetry, metrics, drain) = open(&collector.url, &[TeamName::sole()]);
+    let (telemetry, metrics, drain) = open(&collector.url, &[TeamName::default_team()]);
     record(&telemetry);
     until("it was sent again", async || counted(&metrics, "written") == 1).await;
     record(&telemetry);
@@ -251,7 +251,7 @@ async fn what_became_of_each_span_is_counted() {
 async fn spans_that_nobody_takes_are_bounded() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let (telemetry, metrics, drain) = open(&url, &[TeamName::sole()]);
+    let (telemetry, metrics, drain) = open(&url, &[TeamName::default_team()]);
     for _ in 0..20_000 {
         record(&telemetry);
     }
@@ -287,7 +287,7 @@ async fn what_is_no_trouble_is_no_error() {
     read(&url, "echo://error/not-found", Some(PARENT)).await;
     // On a slow machine it is tried again in between, and set aside for twice as long.
     let mut n = 0;
-    while !read(&url, &format!("moody://{n}"), Some(PARENT)).await.contains("set-aside") {
+    while !read(&url, &format!("moody://{n}"), Some(PARENT)).await.contains("circuit-open") {
         n += 1;
         assert!(n < 50, "it is asked for ever");
     }
@@ -300,7 +300,7 @@ async fn what_is_no_trouble_is_no_error() {
     let calls: Vec<_> = collector.named("provider read").iter().map(outcome).collect();
     assert_eq!(calls[0], "not-found - {}");
     assert_eq!(calls[1], r#"trap trap {"code":2}"#);
-    assert_eq!(calls[n + 1], r#"set-aside set-aside {"code":2}"#, "nobody went away");
+    assert_eq!(calls[n + 1], r#"circuit-open circuit-open {"code":2}"#, "nobody went away");
     let request = &collector.named("resources/read")[0];
     assert_eq!((&request["status"], attribute(request, "error.type")), (&json!({}), Value::Null));
     assert_eq!(attribute(request, "rpc.response.status_code"), "-32602");

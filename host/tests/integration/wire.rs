@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use larder::endpoint::auth::{self, Gate};
+use larder::endpoint::auth::{self, Authenticator};
 use larder::endpoint::{self, Endpoint};
 use larder::name::Teams;
 use larder::resource::Caller;
@@ -40,7 +40,7 @@ pub(crate) struct Wire {
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     pub(crate) client: reqwest::Client,
-    pub(crate) gate: Gate,
+    pub(crate) authenticator: Authenticator,
 }
 
 /// What these tests run with.
@@ -51,16 +51,16 @@ pub(crate) fn config() -> endpoint::Config {
         origins: vec!["https://app.example.com".into()],
         body_limit: 1 << 20,
         sessions: 4,
-        session_idle: Duration::from_secs(60),
+        session_idle_timeout: Duration::from_secs(60),
         streams: 8,
         connections: 64,
         waiting_bytes: 256 << 20,
         keep_alive: Duration::from_millis(200),
-        stall: Duration::from_secs(30),
+        stall_timeout: Duration::from_secs(30),
         auth: auth::Config::default(),
-        caller: Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] },
+        caller: Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] },
         title: Some("Test".into()),
-        dialects: [].into(),
+        extensions: [].into(),
     }
 }
 
@@ -87,12 +87,12 @@ impl Wire {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let config = endpoint::Config { listen: address, ..config };
-        let gate = Gate::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+        let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
-        let endpoint = Endpoint::new(config, gate.clone(), gateway, drain, (metrics, Telemetry::default()));
+        let endpoint = Endpoint::new(config, authenticator.clone(), gateway, drain, (metrics, Telemetry::default()));
         house.drain.spawn(async move { endpoint.serve_http(listener).await });
         let client = http_client();
-        Self { house, url: format!("http://{address}/mcp"), address, client, gate }
+        Self { house, url: format!("http://{address}/mcp"), address, client, authenticator }
     }
 
     /// Works off what providers say.

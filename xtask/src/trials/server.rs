@@ -49,7 +49,7 @@ pub(super) fn hold(output: &Output, at: &Path, builds: &[PathBuf; 2], language: 
     // Of the limits, only the one that takes long to be reached is another one.
     let text = format!(
         "plugins = \"plugins\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = \"cache\"\n\
-         [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu = \"600ms\" }}\n\
+         [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu_time = \"600ms\" }}\n\
          dirs = [{{ host = \"folder\", guest = \"/folder\" }}]\n\
          settings = {{ granted = \"{web}/\", elsewhere = \"{elsewhere}/\" }}\n",
         web = web.url(),

@@ -1,4 +1,5 @@
-//! Runs a project's build. Its programs are a group of processes of their own, and end with whoever waits.
+//! Runs the build commands of a project. Each runs in its own process group, which is killed if the future is
+//! dropped.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -7,12 +8,12 @@ use tokio::process::{Child, Command};
 
 use crate::config::Project;
 
-/// Why nothing was built.
+/// Why the build failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BuildError {
-    #[error("cannot run `{program}`: {error}; the README of the project says how to get its tools")]
+    #[error("cannot run `{program}`: {error}; the project's README lists the required tools")]
     Start { program: String, error: io::Error },
-    #[error("the build failed: `{program}` ended with {status}")]
+    #[error("the build failed: `{program}` exited with {status}")]
     Failed { program: String, status: ExitStatus },
 }
 
@@ -38,11 +39,11 @@ struct Running {
 impl Running {
     fn start(project: &Project, words: &[String]) -> io::Result<Self> {
         let own = std::env::current_exe()?;
-        // Ours is found without a path, and by the scripts of a project under this name.
+        // `larder` need not be in the PATH. Scripts find it in the variable LARDER.
         let program = if words[0] == "larder" { own.as_os_str() } else { words[0].as_ref() };
         let mut command = Command::new(program);
         command.args(&words[1..]).current_dir(&project.folder).env("LARDER", &own);
-        // stdout is for what the provider offers.
+        // stdout is for the report on the provider.
         command.stdin(Stdio::null()).stdout(io::stderr()).stderr(io::stderr()).kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
@@ -51,14 +52,15 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// What a build tool started would go on without it, and write into what the next build makes.
+    /// Kills the process group. Otherwise children of the build tool could write into the output of the next
+    /// build.
     fn drop(&mut self) {
         #[cfg(unix)]
         if !self.ended
             && let Some(group) =
                 self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
         {
-            // An error means that there is nobody left.
+            // An error means that all processes have exited.
             _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }

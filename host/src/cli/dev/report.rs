@@ -1,38 +1,39 @@
-//! What is said when a component was loaded.
+//! Prints what a loaded component offers.
 
 use std::time::Duration;
 
 use crate::app::Provider;
-use crate::cli::failure::Failure;
-use crate::cli::{clean, out};
+use crate::cli::error::CommandError;
+use crate::cli::{out, sanitize};
 use crate::name::ProviderName;
 
-/// As many as one reads at a glance.
-const SHOWN: usize = 10;
+/// The maximum number of lines per list.
+const MAX_ITEMS: usize = 10;
 
-/// Says what is offered; whether all of it is.
-pub(super) fn say(
+/// Prints what is offered. Returns whether nothing was omitted or changed.
+pub(super) fn print(
     name: &ProviderName,
     built: Duration,
     loaded: Duration,
     provider: &Provider,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandError> {
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     out::text(&format!("{name}: {}\n{}", provider.counts(), list(provider)))?;
     out::note(&format!("larder: built in {}, loaded after {}", seconds(built), seconds(loaded)));
-    for why in &provider.left_out {
-        out::note(&format!("larder: left out or changed: {why}"));
+    for why in &provider.omitted {
+        out::note(&format!("larder: omitted or changed: {why}"));
     }
-    Ok(provider.left_out.is_empty())
+    Ok(provider.omitted.is_empty())
 }
 
 fn list(provider: &Provider) -> String {
     let mut text = String::new();
-    let claims: Vec<_> = provider.claims.iter().map(|claim| format!("all below {claim}")).collect();
+    let claims: Vec<_> =
+        provider.claims.iter().map(|claim| format!("all URIs with prefix {claim}")).collect();
     for uris in [&provider.resources, &provider.templates, &claims] {
-        uris.iter().take(SHOWN).for_each(|uri| text += &format!("  {}\n", clean::line(uri)));
-        if uris.len() > SHOWN {
-            text += &format!("  … and {} more\n", uris.len() - SHOWN);
+        uris.iter().take(MAX_ITEMS).for_each(|uri| text += &format!("  {}\n", sanitize::line(uri)));
+        if uris.len() > MAX_ITEMS {
+            text += &format!("  … and {} more\n", uris.len() - MAX_ITEMS);
         }
     }
     text
@@ -43,11 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_offered_fits_on_a_screen() {
+    fn truncates_long_lists() {
         let resources = (0..12).map(|number| format!("n:{number}\n\u{202e}")).collect();
         let provider = Provider { resources, templates: vec!["n:{x}".into()], ..Provider::default() };
         let list = list(&provider);
-        assert_eq!(list.lines().count(), SHOWN + 2);
+        assert_eq!(list.lines().count(), MAX_ITEMS + 2);
         assert!(list.starts_with("  n:0 \\u202e\n"), "{list}");
         assert!(list.ends_with("  … and 2 more\n  n:{x}\n"), "{list}");
     }

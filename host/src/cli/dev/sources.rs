@@ -1,34 +1,34 @@
-//! The files that a build depends on. They are looked at, again and again: that is right on every file system,
-//! and what an editor does on the way (new files, renames, writing twice) does not matter.
+//! The source files of a project. They are polled, which works on every file system and does not depend on
+//! how editors write files (temporary files, renames, several writes).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::cli::failure::Failure;
+use crate::cli::error::CommandError;
 use crate::config::Project;
 use crate::name::Digest;
 
-/// Between two looks; what is the same in two of them has been saved.
-const LOOK: Duration = Duration::from_millis(100);
-/// What is the same for so long is not being worked on, even by somebody who saves often.
-const REST: Duration = Duration::from_secs(2);
-/// A project with more than these has something in it that should be ignored.
-const FILES: usize = 10_000;
-/// Larger files are compared by time and size.
-const READ: u64 = 4 << 20;
-/// What tools make, in folders that everybody calls like this.
-const TOOLS: [&str; 5] = ["target", "node_modules", "__pycache__", "venv", "dist"];
+/// The time between two scans. A file that is the same in both is saved completely.
+const SCAN_INTERVAL: Duration = Duration::from_millis(100);
+/// Files that do not change for this time are idle.
+const IDLE_TIME: Duration = Duration::from_secs(2);
+/// The maximum number of files. A project with more contains something that should be ignored.
+const MAX_FILES: usize = 10_000;
+/// Larger files are compared by modification time and size, others by content.
+const MAX_HASHED_SIZE: u64 = 4 << 20;
+/// Folders that tools create.
+const TOOL_FOLDERS: [&str; 5] = ["target", "node_modules", "__pycache__", "venv", "dist"];
 
-/// Files, relative to the project, and what is in them.
+/// Paths relative to the project, and digests of the files.
 pub(super) type Snapshot = BTreeMap<PathBuf, Digest>;
 
 pub(super) struct Sources {
     root: PathBuf,
     component: PathBuf,
     ignore: Vec<String>,
-    known: HashMap<PathBuf, (SystemTime, u64, Digest)>,
+    digests: HashMap<PathBuf, (SystemTime, u64, Digest)>,
 }
 
 impl Sources {
@@ -37,24 +37,24 @@ impl Sources {
             root: project.folder.clone(),
             component: project.component.clone(),
             ignore: project.ignore.clone(),
-            known: HashMap::new(),
+            digests: HashMap::new(),
         }
     }
 
-    /// What there is now.
-    pub(super) fn look(&mut self) -> Result<Snapshot, Failure> {
+    /// Scans the project.
+    pub(super) fn snapshot(&mut self) -> Result<Snapshot, CommandError> {
         let mut snapshot = Snapshot::new();
         let mut folders = vec![self.root.clone()];
-        // A link may lead to a folder above itself, or two to the same.
+        // Symbolic links can form cycles, and several can lead to the same folder.
         let mut seen = HashSet::new();
         while let Some(folder) = folders.pop() {
-            // A folder that vanished meanwhile is not there.
+            // Skips folders that were removed in the meantime.
             if !folder.canonicalize().is_ok_and(|real| seen.insert(real)) {
                 continue;
             }
             let Ok(items) = std::fs::read_dir(&folder) else { continue };
             let mut items: Vec<_> = items.flatten().map(|item| item.path()).collect();
-            // Of two ways to a folder it is the same one each time.
+            // If several links lead to a folder, each scan must take the same one.
             items.sort();
             for path in items {
                 match path.is_dir() {
@@ -63,39 +63,40 @@ impl Sources {
                     false => self.add(path, &mut snapshot),
                 }
             }
-            if snapshot.len() > FILES {
-                return Err(Failure::Crowded { folder: self.root.clone(), most: FILES });
+            if snapshot.len() > MAX_FILES {
+                return Err(CommandError::TooManyFiles { folder: self.root.clone(), max: MAX_FILES });
             }
         }
         Ok(snapshot)
     }
 
-    /// Returns when a file of this snapshot was edited or taken away. New ones may be the build's own.
-    pub(super) async fn edited(&mut self, base: &Snapshot) -> Result<(), Failure> {
+    /// Waits until a file of this snapshot is edited or removed. Ignores new files, because the build may
+    /// create some.
+    pub(super) async fn wait_for_edit(&mut self, base: &Snapshot) -> Result<(), CommandError> {
         loop {
-            let now = self.settled().await?;
+            let now = self.stable_snapshot().await?;
             if base.iter().any(|(path, digest)| now.get(path) != Some(digest)) {
                 return Ok(());
             }
         }
     }
 
-    /// Returns what there is as soon as it is something else.
-    pub(super) async fn changed(&mut self, base: &Snapshot) -> Result<Snapshot, Failure> {
+    /// Waits until the files differ from this snapshot.
+    pub(super) async fn wait_for_change(&mut self, base: &Snapshot) -> Result<Snapshot, CommandError> {
         loop {
-            let now = self.settled().await?;
+            let now = self.stable_snapshot().await?;
             if now != *base {
                 return Ok(now);
             }
         }
     }
 
-    /// Returns what there is when it was the same for a while.
-    pub(super) async fn at_rest(&mut self) -> Result<Snapshot, Failure> {
-        let (mut before, mut since) = (self.look()?, Instant::now());
-        while since.elapsed() < REST {
-            tokio::time::sleep(LOOK).await;
-            let now = self.look()?;
+    /// Waits until the files do not change for a while.
+    pub(super) async fn wait_until_idle(&mut self) -> Result<Snapshot, CommandError> {
+        let (mut before, mut since) = (self.snapshot()?, Instant::now());
+        while since.elapsed() < IDLE_TIME {
+            tokio::time::sleep(SCAN_INTERVAL).await;
+            let now = self.snapshot()?;
             if now != before {
                 (before, since) = (now, Instant::now());
             }
@@ -103,11 +104,12 @@ impl Sources {
         Ok(before)
     }
 
-    async fn settled(&mut self) -> Result<Snapshot, Failure> {
-        let mut before = self.look()?;
+    /// Scans until two scans in a row are equal.
+    async fn stable_snapshot(&mut self) -> Result<Snapshot, CommandError> {
+        let mut before = self.snapshot()?;
         loop {
-            tokio::time::sleep(LOOK).await;
-            let now = self.look()?;
+            tokio::time::sleep(SCAN_INTERVAL).await;
+            let now = self.snapshot()?;
             if now == before {
                 return Ok(now);
             }
@@ -121,13 +123,13 @@ impl Sources {
         name.starts_with('.')
             || name.ends_with(".wasm")
             || name.ends_with('~')
-            || TOOLS.contains(&&*name)
+            || TOOL_FOLDERS.contains(&&*name)
             || path == self.component
             || self.ignore.iter().any(|ignored| *ignored == name || Path::new(ignored) == below)
     }
 
     fn add(&mut self, path: PathBuf, snapshot: &mut Snapshot) {
-        // One that vanished since, or that cannot be read, is not there.
+        // Skips files that were removed in the meantime or cannot be read.
         if let Ok(digest) = self.digest(&path) {
             let below = path.strip_prefix(&self.root).map(Path::to_owned).unwrap_or(path);
             snapshot.insert(below, digest);
@@ -135,23 +137,27 @@ impl Sources {
     }
 
     fn digest(&mut self, path: &Path) -> io::Result<Digest> {
-        let about = std::fs::metadata(path)?;
-        let (at, size) = (about.modified()?, about.len());
-        match self.known.get(path) {
-            Some((known_at, known_size, digest)) if (*known_at, *known_size) == (at, size) => Ok(*digest),
+        let metadata = std::fs::metadata(path)?;
+        let (modified, size) = (metadata.modified()?, metadata.len());
+        match self.digests.get(path) {
+            Some((known_modified, known_size, digest))
+                if (*known_modified, *known_size) == (modified, size) =>
+            {
+                Ok(*digest)
+            }
             _ => {
-                let digest = match about.is_file() && size <= READ {
+                let digest = match metadata.is_file() && size <= MAX_HASHED_SIZE {
                     true => Digest::of(&std::fs::read(path)?),
-                    false => Digest::of(format!("{at:?} {size}").as_bytes()),
+                    false => Digest::of(format!("{modified:?} {size}").as_bytes()),
                 };
-                self.known.insert(path.to_owned(), (at, size, digest));
+                self.digests.insert(path.to_owned(), (modified, size, digest));
                 Ok(digest)
             }
         }
     }
 }
 
-/// One of the files in which two snapshots differ.
+/// Returns a file in which two snapshots differ.
 pub(super) fn difference(one: &Snapshot, other: &Snapshot) -> String {
     let differs = |a: &Snapshot, b: &Snapshot| {
         a.iter()
@@ -179,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_written_by_people_is_seen() {
+    fn ignores_build_output_and_hidden_files() {
         let folder = tempfile::tempdir().unwrap();
         for path in
             ["a", "sub/b", "sub/own/c", "logs/d", "target/e", ".git/f", "x.wasm", "out/made", "g~", "own"]
@@ -188,14 +194,14 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "text").unwrap();
         }
-        let seen = sources(folder.path()).look().unwrap();
-        let seen: Vec<_> = seen.keys().map(|path| path.display().to_string()).collect();
+        let snapshot = sources(folder.path()).snapshot().unwrap();
+        let seen: Vec<_> = snapshot.keys().map(|path| path.display().to_string()).collect();
         assert_eq!(seen, ["a", "own", "sub/b"]);
     }
 
     #[cfg(unix)]
     #[test]
-    fn what_a_link_leads_to_is_seen_and_no_walk_is_endless() {
+    fn follows_links_without_endless_cycles() {
         use std::os::unix::fs::symlink;
         let (folder, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(shared.path().join("a"), "one").unwrap();
@@ -203,28 +209,28 @@ mod tests {
         symlink(".", folder.path().join("again")).unwrap();
         symlink("gone", folder.path().join("nowhere")).unwrap();
         let mut sources = sources(folder.path());
-        let base = sources.look().unwrap();
+        let base = sources.snapshot().unwrap();
         assert_eq!(base.keys().collect::<Vec<_>>(), [Path::new("shared/a")]);
         fs::write(shared.path().join("a"), "two").unwrap();
-        assert_ne!(sources.look().unwrap(), base);
+        assert_ne!(sources.snapshot().unwrap(), base);
     }
 
     #[tokio::test]
-    async fn a_change_is_one_of_content() {
+    async fn detects_changes_of_content() {
         let folder = tempfile::tempdir().unwrap();
         let (a, b) = (folder.path().join("a"), folder.path().join("b"));
         fs::write(&a, "one").unwrap();
         let mut sources = sources(folder.path());
-        let base = sources.look().unwrap();
-        // Written anew by a build, with what was there before.
+        let base = sources.snapshot().unwrap();
+        // Rewritten with the same content.
         fs::write(&a, "one").unwrap();
-        assert_eq!(sources.look().unwrap(), base);
+        assert_eq!(sources.snapshot().unwrap(), base);
         fs::write(&b, "new").unwrap();
-        let now = sources.changed(&base).await.unwrap();
+        let now = sources.wait_for_change(&base).await.unwrap();
         assert_eq!(difference(&now, &base), "b");
         fs::write(&a, "two").unwrap();
-        sources.edited(&base).await.unwrap();
+        sources.wait_for_edit(&base).await.unwrap();
         fs::remove_file(&b).unwrap();
-        sources.edited(&now).await.unwrap();
+        sources.wait_for_edit(&now).await.unwrap();
     }
 }

@@ -1,47 +1,53 @@
-//! Takes a stream of server-sent events apart, however it was cut into chunks.
+//! Parses a stream of server-sent events that arrives in chunks of any size.
 
 use std::time::Duration;
 
-/// The longest that a server can make a client wait before it comes back.
-const LONGEST: Duration = Duration::from_secs(30);
+/// The upper bound for the retry delay that a server sends.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
-/// The events of one stream.
+/// The parser of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct SseParser {
     buffer: Vec<u8>,
-    seen: usize,
+    /// The bytes of the buffer that contain no line break.
+    searched: usize,
     data: Option<String>,
-    name: Option<String>,
-    last: Option<String>,
-    retry: Option<Duration>,
+    /// The id of the event that is incomplete.
+    id: Option<String>,
+    last_event_id: Option<String>,
+    retry_delay: Option<Duration>,
 }
 
-impl Events {
+impl SseParser {
     pub(super) fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// Bytes that are not an event yet.
-    pub(super) fn held(&self) -> usize {
+    /// Returns the size of the incomplete event.
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.buffer.len() + self.data.as_ref().map_or(0, String::len)
     }
 
-    /// The name of the last event that had one, to go on from there.
-    pub(super) fn last(&self) -> Option<&str> {
-        self.last.as_deref()
+    /// Returns the last id of a complete event. The stream can be resumed from there.
+    pub(super) fn last_event_id(&self) -> Option<&str> {
+        self.last_event_id.as_deref()
     }
 
-    /// How long the server wants its clients to wait before they come back.
-    pub(super) fn retry(&self) -> Option<Duration> {
-        self.retry
+    /// Returns how long the server wants clients to wait before they reconnect.
+    pub(super) fn retry_delay(&self) -> Option<Duration> {
+        self.retry_delay
     }
 
-    /// Forgets half an event; what was learnt from whole ones stays.
-    pub(super) fn begin_anew(&mut self) {
-        *self = Self { last: self.last.take(), retry: self.retry, ..Self::default() };
+    /// Discards an incomplete event, and keeps the last event id and the retry delay.
+    pub(super) fn reset(&mut self) {
+        *self = Self {
+            last_event_id: self.last_event_id.take(),
+            retry_delay: self.retry_delay,
+            ..Self::default()
+        };
     }
 
-    /// The data of the next complete event. Comments and events without data are passed over.
+    /// Returns the data of the next complete event. Skips comments and events without data.
     pub(super) fn next(&mut self) -> Option<String> {
         while let Some(line) = self.line() {
             let line = line.strip_suffix('\r').unwrap_or(&line);
@@ -49,8 +55,8 @@ impl Events {
                 self.field(line);
                 continue;
             }
-            if let Some(name) = self.name.take() {
-                self.last = Some(name);
+            if let Some(id) = self.id.take() {
+                self.last_event_id = Some(id);
             }
             if let Some(data) = self.data.take().filter(|data| !data.is_empty()) {
                 return Some(data);
@@ -65,25 +71,25 @@ impl Events {
         match (field, &mut self.data) {
             ("data", Some(before)) => *before = format!("{before}\n{value}"),
             ("data", none) => *none = Some(value.to_owned()),
-            ("id", _) if !value.contains('\0') => self.name = Some(value.to_owned()),
+            ("id", _) if !value.contains('\0') => self.id = Some(value.to_owned()),
             ("retry", _) => {
-                let wanted = value.parse().map(Duration::from_millis);
-                self.retry = wanted.map(|wanted| wanted.min(LONGEST)).ok().or(self.retry);
+                let delay = value.parse().map(Duration::from_millis);
+                self.retry_delay = delay.map(|delay| delay.min(MAX_RETRY_DELAY)).ok().or(self.retry_delay);
             }
             _ => {}
         }
     }
 
-    // Only what is new is searched, so that a long line in small chunks stays cheap.
+    // Searches only new bytes, so that a long line in small chunks takes linear time.
     fn line(&mut self) -> Option<String> {
-        let Some(at) = self.buffer[self.seen..].iter().position(|&byte| byte == b'\n') else {
-            self.seen = self.buffer.len();
+        let Some(at) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') else {
+            self.searched = self.buffer.len();
             return None;
         };
-        let end = self.seen + at;
+        let end = self.searched + at;
         let line = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
         self.buffer.drain(..=end);
-        self.seen = 0;
+        self.searched = 0;
         Some(line)
     }
 }
@@ -93,20 +99,20 @@ mod tests {
     use super::*;
 
     fn check(stream: &str, expected: &[&str]) {
-        // One chunk, and one byte at a time.
+        // As one chunk, and one byte at a time.
         for size in [stream.len(), 1] {
-            let mut events = Events::default();
+            let mut parser = SseParser::default();
             let mut found = Vec::new();
             for chunk in stream.as_bytes().chunks(size.max(1)) {
-                events.push(chunk);
-                found.extend(std::iter::from_fn(|| events.next()));
+                parser.push(chunk);
+                found.extend(std::iter::from_fn(|| parser.next()));
             }
             assert_eq!(found, expected);
         }
     }
 
     #[test]
-    fn events_are_what_stands_between_empty_lines() {
+    fn empty_lines_separate_events() {
         check("", &[]);
         check("data: a\n\n", &["a"]);
         check(": hello\r\nevent: message\r\nid: 1\r\ndata:ä\r\n\r\ndata: b\n\n", &["ä", "b"]);
@@ -115,19 +121,19 @@ mod tests {
     }
 
     #[test]
-    fn the_last_name_is_that_of_a_whole_event() {
-        let mut events = Events::default();
-        let last = |events: &mut Events, stream: &str| {
-            events.push(stream.as_bytes());
-            while events.next().is_some() {}
-            events.last().map(ToOwned::to_owned)
+    fn last_event_id_comes_from_a_complete_event() {
+        let mut parser = SseParser::default();
+        let last = |parser: &mut SseParser, stream: &str| {
+            parser.push(stream.as_bytes());
+            while parser.next().is_some() {}
+            parser.last_event_id().map(ToOwned::to_owned)
         };
-        assert_eq!(last(&mut events, "data: a\n\n"), None);
-        assert_eq!(last(&mut events, "id: 1\nretry: 250\ndata:\n\n").as_deref(), Some("1"));
-        assert_eq!(last(&mut events, "data: b\n\nid: 2\ndata: c\n").as_deref(), Some("1"));
-        assert_eq!(last(&mut events, "\n").as_deref(), Some("2"));
-        assert_eq!(events.retry(), Some(Duration::from_millis(250)));
-        last(&mut events, "retry: x\n\nretry: 99999999\n\n");
-        assert_eq!(events.retry(), Some(LONGEST));
+        assert_eq!(last(&mut parser, "data: a\n\n"), None);
+        assert_eq!(last(&mut parser, "id: 1\nretry: 250\ndata:\n\n").as_deref(), Some("1"));
+        assert_eq!(last(&mut parser, "data: b\n\nid: 2\ndata: c\n").as_deref(), Some("1"));
+        assert_eq!(last(&mut parser, "\n").as_deref(), Some("2"));
+        assert_eq!(parser.retry_delay(), Some(Duration::from_millis(250)));
+        last(&mut parser, "retry: x\n\nretry: 99999999\n\n");
+        assert_eq!(parser.retry_delay(), Some(MAX_RETRY_DELAY));
     }
 }

@@ -1,4 +1,4 @@
-//! The messages of one response, as they come.
+//! The stream of messages in one HTTP response.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,69 +8,76 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use reqwest::{Response, Url};
 
-use super::events::Events;
-use super::{LARGEST, failed};
+use super::error::request_error;
+use super::events::SseParser;
 use crate::client::error::ClientError;
+use crate::client::limits::MAX_MESSAGE_BYTES;
 use crate::client::message::Incoming;
 
-/// How often a stream that broke is gone back to, before something comes of it.
-const TRIES: u32 = 3;
-/// How long to wait before that, if the server says nothing about it.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How many times in a row a broken stream is resumed without receiving a message.
+const MAX_RESUME_ATTEMPTS: u32 = 3;
+/// The delay before a stream is resumed, if the server does not send one.
+const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-pub(in crate::client) struct Messages {
+pub(in crate::client) struct MessageStream {
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
-    events: Events,
+    events: SseParser,
     url: Url,
-    tries: u32,
+    attempts: u32,
 }
 
-/// Where and when to go on with a stream that broke.
+/// Where and when to resume a broken stream.
 #[derive(Debug)]
-pub(super) struct Again {
-    pub(super) last: String,
-    pub(super) pause: Duration,
+pub(super) struct ResumePoint {
+    pub(super) last_event_id: String,
+    pub(super) delay: Duration,
 }
 
-impl fmt::Debug for Messages {
+impl fmt::Debug for MessageStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Messages")
+        f.write_str("MessageStream")
     }
 }
 
-impl Messages {
-    pub(super) fn of(response: Response, url: Url) -> Self {
-        Self { chunks: response.bytes_stream().fuse().boxed(), events: Events::default(), url, tries: 0 }
+impl MessageStream {
+    pub(super) fn new(response: Response, url: Url) -> Self {
+        Self {
+            chunks: response.bytes_stream().fuse().boxed(),
+            events: SseParser::default(),
+            url,
+            attempts: 0,
+        }
     }
 
-    /// The next message; none at the end.
+    /// Returns the next message. None at the end.
     pub(in crate::client) async fn next(&mut self) -> Result<Option<Incoming>, ClientError> {
         loop {
             if let Some(event) = self.events.next() {
-                self.tries = 0;
+                self.attempts = 0;
                 return Incoming::parse(event.as_bytes()).map(Some);
             }
-            if self.events.held() > LARGEST {
+            if self.events.buffered_bytes() > MAX_MESSAGE_BYTES {
                 return Err(ClientError::TooLarge);
             }
             match self.chunks.next().await {
-                Some(chunk) => self.events.push(&chunk.map_err(|error| failed(&self.url, &error))?),
+                Some(chunk) => self.events.push(&chunk.map_err(|error| request_error(&self.url, &error))?),
                 None => return Ok(None),
             }
         }
     }
 
-    /// How to go on after the end, if the server named its events and has not been asked too often.
-    pub(super) fn again(&mut self) -> Option<Again> {
-        let last = self.events.last()?.to_owned();
-        self.tries += 1;
-        let pause = self.events.retry().unwrap_or(PAUSE);
-        (self.tries <= TRIES).then_some(Again { last, pause })
+    /// Returns where to resume after the end. None if the server sent no event ids or the attempts are used
+    /// up.
+    pub(super) fn resume_point(&mut self) -> Option<ResumePoint> {
+        let last_event_id = self.events.last_event_id()?.to_owned();
+        self.attempts += 1;
+        let delay = self.events.retry_delay().unwrap_or(DEFAULT_RETRY_DELAY);
+        (self.attempts <= MAX_RESUME_ATTEMPTS).then_some(ResumePoint { last_event_id, delay })
     }
 
-    /// Goes on with another response.
-    pub(super) fn go_on(&mut self, response: Response) {
+    /// Continues with another response.
+    pub(super) fn resume(&mut self, response: Response) {
         self.chunks = response.bytes_stream().fuse().boxed();
-        self.events.begin_anew();
+        self.events.reset();
     }
 }

@@ -2,8 +2,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 
-/// Listens to a peer that has these answers; gives what is honoured, what is heard, and what the peer was told.
-async fn hear(answers: &[&str]) -> (Wanted, Vec<News>, String) {
+/// Listens to a peer that sends these answers. Returns the honoured targets, the changes, and what the peer
+/// received.
+async fn listen(answers: &[&str]) -> (ListenTargets, Vec<ResourceChange>, String) {
     let (near, mut far) = tokio::io::duplex(64 << 10);
     for answer in answers {
         far.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
@@ -11,22 +12,22 @@ async fn hear(answers: &[&str]) -> (Wanted, Vec<News>, String) {
     far.shutdown().await.unwrap();
     let (input, output) = tokio::io::split(near);
     let client = Client::lines(input, output).await.unwrap();
-    let wanted = Wanted { uris: vec!["x:1".into(), "x:2".into()], list: true };
-    let mut listening = client.listen(&wanted).await.unwrap();
-    let mut heard = Vec::new();
-    while let Some(news) = listening.next().await.unwrap() {
-        heard.push(news);
+    let targets = ListenTargets { uris: vec!["x:1".into(), "x:2".into()], list: true };
+    let mut listening = client.listen(&targets).await.unwrap();
+    let mut changes = Vec::new();
+    while let Some(change) = listening.next_change().await.unwrap() {
+        changes.push(change);
     }
     let honoured = listening.honoured().clone();
     listening.close().await;
-    let mut told = String::new();
-    far.read_to_string(&mut told).await.unwrap();
-    (honoured, heard, told)
+    let mut received = String::new();
+    far.read_to_string(&mut received).await.unwrap();
+    (honoured, changes, received)
 }
 
 #[tokio::test]
-async fn a_modern_server_says_what_it_honours_and_when_it_ends() {
-    let (honoured, heard, told) = hear(&[
+async fn modern_server_acknowledges_targets_and_ends_the_stream() {
+    let (honoured, changes, received) = listen(&[
         r#"{"id":1,"result":{"supportedVersions":["2026-07-28"]}}"#,
         r#"{"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["x:1"]}}}"#,
         r#"{"method":"notifications/resources/updated","params":{"uri":"x:1"}}"#,
@@ -34,13 +35,14 @@ async fn a_modern_server_says_what_it_honours_and_when_it_ends() {
         r#"{"method":"notifications/resources/updated","params":{"uri":"x:late"}}"#,
     ])
     .await;
-    assert_eq!(honoured, Wanted { uris: vec!["x:1".into()], list: false });
-    assert_eq!(heard, [News::Updated("x:1".into())]);
-    assert!(told.contains("subscriptions/listen") && !told.contains("resources/subscribe"), "{told}");
+    assert_eq!(honoured, ListenTargets { uris: vec!["x:1".into()], list: false });
+    assert_eq!(changes, [ResourceChange::Updated("x:1".into())]);
+    assert!(received.contains("subscriptions/listen"), "{received}");
+    assert!(!received.contains("resources/subscribe"), "{received}");
 }
 
 #[tokio::test]
-async fn what_belongs_to_a_read_that_was_given_up_is_passed_over() {
+async fn skips_messages_of_an_abandoned_read() {
     let (near, mut far) = tokio::io::duplex(64 << 10);
     let mut say = async |answer: &str| far.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
     say(r#"{"id":1,"result":{"supportedVersions":["2026-07-28"]}}"#).await;
@@ -51,22 +53,22 @@ async fn what_belongs_to_a_read_that_was_given_up_is_passed_over() {
     say(r#"{"method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#).await;
     say(r#"{"id":2,"result":{"contents":[]}}"#).await;
     say(r#"{"method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}"#).await;
-    let listening = client.listen(&Wanted::default()).await.unwrap();
+    let listening = client.listen(&ListenTargets::default()).await.unwrap();
     listening.close().await;
-    let mut told = String::new();
-    far.read_to_string(&mut told).await.unwrap();
-    let methods = ["notifications/cancelled", "subscriptions/listen"].map(|method| told.find(method));
-    assert!(methods[0].is_some() && methods[0] < methods[1], "{told}");
+    let mut received = String::new();
+    far.read_to_string(&mut received).await.unwrap();
+    let methods = ["notifications/cancelled", "subscriptions/listen"].map(|method| received.find(method));
+    assert!(methods[0].is_some() && methods[0] < methods[1], "{received}");
 }
 
 #[tokio::test]
-async fn who_talks_instead_of_answering_is_not_listened_to_for_ever() {
+async fn gives_up_after_too_many_notifications_before_the_answer() {
     let (near, mut far) = tokio::io::duplex(1 << 20);
     let mut lines = String::from(
         "{\"id\":1,\"error\":{\"code\":-32601,\"message\":\"unknown\"}}\n\
          {\"id\":2,\"result\":{\"protocolVersion\":\"2025-11-25\"}}\n",
     );
-    for n in 0..=EARLY {
+    for n in 0..=MAX_EARLY_NOTIFICATIONS {
         let params = format!("{{\"uri\":\"x:{n}\"}}");
         lines +=
             &format!("{{\"method\":\"notifications/resources/updated\",\"params\":{params}}}\n").repeat(2);
@@ -74,14 +76,14 @@ async fn who_talks_instead_of_answering_is_not_listened_to_for_ever() {
     far.write_all(lines.as_bytes()).await.unwrap();
     let (input, output) = tokio::io::split(near);
     let client = Client::lines(input, output).await.unwrap();
-    let wanted = Wanted { uris: vec!["x:1".into()], list: false };
-    let error = client.listen(&wanted).await.unwrap_err().to_string();
-    assert!(error.contains("more and more"), "{error}");
+    let targets = ListenTargets { uris: vec!["x:1".into()], list: false };
+    let error = client.listen(&targets).await.unwrap_err().to_string();
+    assert!(error.contains("too many notifications"), "{error}");
 }
 
 #[tokio::test]
-async fn an_older_server_is_subscribed_to_and_nothing_said_meanwhile_is_lost() {
-    let (honoured, heard, told) = hear(&[
+async fn legacy_subscriptions_lose_no_early_notification() {
+    let (honoured, changes, received) = listen(&[
         r#"{"id":1,"error":{"code":-32601,"message":"unknown"}}"#,
         r#"{"id":2,"result":{"protocolVersion":"2025-11-25"}}"#,
         r#"{"id":8,"method":"ping"}"#,
@@ -92,15 +94,15 @@ async fn an_older_server_is_subscribed_to_and_nothing_said_meanwhile_is_lost() {
         r#"{"method":"notifications/resources/list_changed"}"#,
     ])
     .await;
-    assert_eq!(honoured, Wanted { uris: vec!["x:1".into()], list: true });
-    assert_eq!(heard, [News::Updated("x:1".into()), News::ListChanged]);
+    assert_eq!(honoured, ListenTargets { uris: vec!["x:1".into()], list: true });
+    assert_eq!(changes, [ResourceChange::Updated("x:1".into()), ResourceChange::ListChanged]);
     for id in [8, 9] {
-        assert!(told.contains(&format!(r#""id":{id},"jsonrpc":"2.0","result":{{}}"#)), "{told}");
+        assert!(received.contains(&format!(r#""id":{id},"jsonrpc":"2.0","result":{{}}"#)), "{received}");
     }
 }
 
 #[tokio::test]
-async fn what_no_protocol_knows_is_asked_and_heard_too() {
+async fn supports_unknown_methods_and_notifications() {
     let (near, mut far) = tokio::io::duplex(64 << 10);
     let answers = [
         r#"{"id":1,"error":{"code":-32601,"message":"unknown"}}"#,
@@ -115,19 +117,17 @@ async fn what_no_protocol_knows_is_asked_and_heard_too() {
     far.shutdown().await.unwrap();
     let (input, output) = tokio::io::split(near);
     let client = Client::lines(input, output).await.unwrap();
-    let mut listening = client.listen(&Wanted::default()).await.unwrap();
+    let mut listening = client.listen(&ListenTargets::default()).await.unwrap();
     let answer: Value = listening.request("x/odd", Map::from_iter([("x".into(), json!(1))])).await.unwrap();
     assert_eq!(answer, json!({ "asked": "oddly" }));
-    let heard = |params: Value| Some(Notification { method: "notifications/odd".into(), params });
-    assert_eq!(listening.said().await.unwrap(), heard(json!({ "early": true })));
-    assert_eq!(listening.said().await.unwrap(), heard(Value::Null));
+    let odd = |params: Value| Some(Notification { method: "notifications/odd".into(), params });
+    assert_eq!(listening.next_notification().await.unwrap(), odd(json!({ "early": true })));
+    assert_eq!(listening.next_notification().await.unwrap(), odd(Value::Null));
     let refused = listening.request::<Value>("x/odd", Map::new()).await.unwrap_err();
-    assert!(
-        matches!(refused, ClientError::Refused(refusal) if refusal.data == Some(json!({ "why": "odd" })))
-    );
-    assert_eq!(listening.said().await.unwrap(), None);
+    assert!(matches!(refused, ClientError::Rpc(error) if error.data == Some(json!({ "why": "odd" }))));
+    assert_eq!(listening.next_notification().await.unwrap(), None);
     listening.close().await;
-    let mut told = String::new();
-    far.read_to_string(&mut told).await.unwrap();
-    assert!(told.contains(r#""id":3,"jsonrpc":"2.0","method":"x/odd","params":{"x":1}"#), "{told}");
+    let mut received = String::new();
+    far.read_to_string(&mut received).await.unwrap();
+    assert!(received.contains(r#""id":3,"jsonrpc":"2.0","method":"x/odd","params":{"x":1}"#), "{received}");
 }

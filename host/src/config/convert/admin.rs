@@ -1,4 +1,4 @@
-//! Where operators look, and who may.
+//! Converts `[admin]`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,23 +7,23 @@ use crate::admin;
 use crate::config::file::Admin;
 
 impl Conversion<'_> {
-    pub(super) fn admin(&mut self, written: &Admin) -> admin::Config {
+    pub(super) fn admin(&mut self, raw: &Admin) -> admin::Config {
         let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 7879));
-        let listen = written.listen.as_ref().map_or(Some(default), |listen| listen.get_ref().0);
-        let beyond = listen.filter(|listen| !listen.ip().is_loopback());
-        let may = written.token.is_some() || written.unauthenticated == Some(true);
-        if let (Some(beyond), Some(at), false) = (beyond, &written.listen, may) {
-            let what = format!(
-                "{beyond} is reachable from outside this machine: set `admin.token` to the digest of a token, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong"
+        let listen = raw.listen.as_ref().map_or(Some(default), |listen| listen.get_ref().0);
+        let public = listen.filter(|listen| !listen.ip().is_loopback());
+        let is_protected = raw.token.is_some() || raw.unauthenticated == Some(true);
+        if let (Some(public), Some(at), false) = (public, &raw.listen, is_protected) {
+            let message = format!(
+                "{public} is reachable from outside this machine: set `admin.token` to the digest of a token, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong"
             );
-            self.fault(&at.span(), what);
+            self.error(&at.span(), message);
         }
         admin::Config {
-            // Whoever writes down the default does not mean another thing by it.
-            is_written: listen != Some(default),
+            // Writing down the default address means the same as leaving it out.
+            is_explicit: listen != Some(default),
             listen,
-            hosts: written.hosts.clone().unwrap_or_default(),
-            token: written.token.map(|digest| digest.0),
+            hosts: raw.hosts.clone().unwrap_or_default(),
+            token: raw.token.map(|digest| digest.0),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who may ask: tokens by their digests, and an issuer of others.
+//! Converts `[auth]`: static tokens and the OAuth issuer.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -12,75 +12,77 @@ use crate::endpoint::auth::{Algorithm, Audience, Config, Membership, Oauth, Secu
 use crate::name::{Digest, Teams};
 use crate::resource::Caller;
 
-/// More than clocks differ by; a longer one would make tokens last longer than their issuer says.
-const LEEWAY: Duration = Duration::from_secs(300);
-/// Keys are used for an hour where their issuer does not answer: one fetch that fails must not be the end.
-const REFRESH: Duration = Duration::from_secs(1800);
-/// Often enough for a key that was just made, and seldom enough for any issuer.
-const PAUSE: Duration = Duration::from_secs(10);
-/// The longest name of a token.
-const NAME: usize = 100;
+/// The maximum leeway for clock differences. A longer one would extend the lifetime of tokens.
+const MAX_LEEWAY: Duration = Duration::from_secs(300);
+/// The maximum refresh interval. Keys expire after an hour if their issuer does not answer, so one failed
+/// fetch must leave time for another.
+const MAX_REFRESH: Duration = Duration::from_secs(1800);
+/// The minimum time between two fetches. It is short enough to find a new key soon, and long enough not to
+/// burden the issuer.
+const KEY_FETCH_PAUSE: Duration = Duration::from_secs(10);
+/// The maximum length of a token name.
+const MAX_NAME_LENGTH: usize = 100;
 
-/// Whether this can be the name of a token, and what is wrong if not.
-pub(crate) fn token_name(name: &str) -> Result<(), String> {
-    if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
-        return Err(format!("is not a name: write 1 to {NAME} characters that say who has the token"));
+/// Checks the name of a token.
+pub(crate) fn validate_token_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > MAX_NAME_LENGTH || name.chars().any(char::is_control) {
+        return Err(format!(
+            "is not a name: write 1 to {MAX_NAME_LENGTH} characters that identify the token holder"
+        ));
     }
     Ok(())
 }
 
-/// Whether this can be a scope, and what is wrong if not.
-pub(crate) fn scope(scope: &str) -> Result<(), String> {
-    // As RFC 6749 has them: they stand in a header, between spaces and quotes.
-    let plain = scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
-    match plain && !scope.is_empty() {
+/// Checks an OAuth scope.
+pub(crate) fn validate_scope(scope: &str) -> Result<(), String> {
+    // The characters that RFC 6749 allows. Scopes are sent in a header, separated by spaces and inside
+    // quotes.
+    let is_valid = scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+    match is_valid && !scope.is_empty() {
         true => Ok(()),
-        false => Err("is not a scope: write one word, without quotes".into()),
+        false => Err("is not a scope: write one word without quotes".into()),
     }
 }
 
 impl Conversion<'_> {
-    pub(super) fn auth(&mut self, written: file::Auth) -> Config {
+    pub(super) fn auth(&mut self, raw: file::Auth) -> Config {
         let mut seen = HashSet::new();
-        let tokens = written.tokens.into_iter().filter_map(|token| self.token(token, &mut seen)).collect();
-        Config { tokens, oauth: written.oauth.and_then(|oauth| self.oauth(oauth)) }
+        let tokens = raw.tokens.into_iter().filter_map(|token| self.token(token, &mut seen)).collect();
+        Config { tokens, oauth: raw.oauth.and_then(|oauth| self.oauth(oauth)) }
     }
 
-    fn token(&mut self, written: file::Token, seen: &mut HashSet<Digest>) -> Option<Token> {
-        let name = written.name.get_ref();
-        if let Err(what) = token_name(name) {
-            self.fault(&written.name.span(), what);
+    fn token(&mut self, raw: file::Token, seen: &mut HashSet<Digest>) -> Option<Token> {
+        let name = raw.name.get_ref();
+        if let Err(message) = validate_token_name(name) {
+            self.error(&raw.name.span(), message);
         }
-        let digest = self.parsed(&written.digest, Digest::parse)?;
+        let digest = self.parse_value(&raw.digest, Digest::parse)?;
         if !seen.insert(digest) {
-            self.fault(&written.digest.span(), "this token is there twice: give each holder one of his own");
+            self.error(&raw.digest.span(), "duplicate token: give each holder a different one");
         }
-        let teams = match &written.teams {
-            None => self.usual(&written.name.span()),
-            Some(teams) => self.named_teams(&teams.span(), teams.get_ref()),
+        let teams = match &raw.teams {
+            None => self.implied_teams_at(&raw.name.span()),
+            Some(teams) => self.known_teams(&teams.span(), teams.get_ref()),
         };
-        let scopes = self.scopes(&written.scopes);
+        let scopes = self.scopes(&raw.scopes);
         let caller = Caller { subject: Some(name.clone()), issuer: None, teams: teams?, scopes };
-        Some(Token { digest, caller, expires: written.expires.map(|expires| expires.0) })
+        Some(Token { digest, caller, expires: raw.expires.map(|expires| expires.0) })
     }
 
-    fn oauth(&mut self, written: file::Oauth) -> Option<Oauth> {
-        let issuer = self.parsed(&written.issuer, SecureUrl::parse);
-        let audience = self.parsed(&written.audience, Audience::parse);
-        let jwks = written.jwks.as_ref().map(|jwks| self.parsed(jwks, SecureUrl::parse));
-        let algorithms = self.algorithms(written.algorithms);
-        let membership = self.membership(&written.issuer.span(), written.team_claim, written.teams);
-        let scopes = self.scopes(&written.scopes);
-        let leeway = written.leeway.as_ref().map_or(Duration::from_secs(60), |leeway| leeway.get_ref().0);
-        if let Some(written) = written.leeway.filter(|_| leeway > LEEWAY) {
-            self.fault(&written.span(), "is more than clocks differ by: at most \"5m\"");
+    fn oauth(&mut self, raw: file::Oauth) -> Option<Oauth> {
+        let issuer = self.parse_value(&raw.issuer, SecureUrl::parse);
+        let audience = self.parse_value(&raw.audience, Audience::parse);
+        let jwks = raw.jwks.as_ref().map(|jwks| self.parse_value(jwks, SecureUrl::parse));
+        let algorithms = self.algorithms(raw.algorithms);
+        let membership = self.membership(&raw.issuer.span(), raw.team_claim, raw.teams);
+        let scopes = self.scopes(&raw.scopes);
+        let leeway = raw.leeway.as_ref().map_or(Duration::from_secs(60), |leeway| leeway.get_ref().0);
+        if let Some(raw) = raw.leeway.filter(|_| leeway > MAX_LEEWAY) {
+            self.error(&raw.span(), "is too long for clock differences: the maximum is \"5m\"");
         }
-        let refresh = written.refresh.as_ref().map_or(Duration::from_secs(300), |time| time.get_ref().0);
-        if let Some(written) = written.refresh.filter(|_| refresh > REFRESH) {
-            self.fault(
-                &written.span(),
-                "is too seldom for keys, which are used for an hour: at most \"30m\"",
-            );
+        let refresh = raw.refresh.as_ref().map_or(Duration::from_secs(300), |time| time.get_ref().0);
+        if let Some(raw) = raw.refresh.filter(|_| refresh > MAX_REFRESH) {
+            self.error(&raw.span(), "is too long, since keys expire after an hour: the maximum is \"30m\"");
         }
         Some(Oauth {
             issuer: issuer?,
@@ -94,60 +96,60 @@ impl Conversion<'_> {
             scopes,
             leeway,
             refresh,
-            pause: PAUSE,
+            min_fetch_interval: KEY_FETCH_PAUSE,
         })
     }
 
-    fn algorithms(&mut self, written: Option<Spanned<Vec<Spanned<String>>>>) -> Vec<Algorithm> {
-        let Some(written) = written else { return Algorithm::USUAL.into() };
-        if written.get_ref().is_empty() {
-            self.fault(&written.span(), "is empty: no token could be signed; name some, or take it out");
+    fn algorithms(&mut self, raw: Option<Spanned<Vec<Spanned<String>>>>) -> Vec<Algorithm> {
+        let Some(raw) = raw else { return Algorithm::DEFAULT.into() };
+        if raw.get_ref().is_empty() {
+            self.error(&raw.span(), "is empty, so no token would be valid: list some, or remove the key");
         }
-        written.get_ref().iter().filter_map(|name| self.parsed(name, Algorithm::parse)).collect()
+        raw.get_ref().iter().filter_map(|name| self.parse_value(name, Algorithm::parse)).collect()
     }
 
     fn membership(
         &mut self,
         at: &Range<usize>,
         claim: Option<Spanned<String>>,
-        written: BTreeMap<String, Spanned<String>>,
+        raw: BTreeMap<String, Spanned<String>>,
     ) -> Option<Membership> {
         let mut teams = BTreeMap::new();
-        for (value, name) in written {
-            teams.insert(value, self.named_team(&name)?);
+        for (value, name) in raw {
+            teams.insert(value, self.known_team(&name)?);
         }
         match claim {
             Some(claim) if teams.is_empty() => {
-                let what = "no value of it stands for a team: say which does, as in `teams = { staff = \"default\" }`";
-                self.fault(&claim.span(), what);
+                let message = "no value of this claim is mapped to a team: add a mapping, such as `teams = { staff = \"default\" }`";
+                self.error(&claim.span(), message);
                 None
             }
             Some(claim) => Some(Membership::Claim { claim: claim.into_inner(), teams }),
-            // Without a claim there is nothing to map: these are everybody's.
-            None if teams.is_empty() => self.usual(at).map(Membership::All),
+            // Without a claim, all tokens of the issuer belong to the same teams.
+            None if teams.is_empty() => self.implied_teams_at(at).map(Membership::All),
             None => {
-                self.fault_of(
+                self.error_for_key(
                     "auth.oauth.teams",
-                    "it maps the values of a claim: say which one with `team_claim`".into(),
+                    "maps the values of a claim: name the claim with `team_claim`".into(),
                 );
                 None
             }
         }
     }
 
-    fn usual(&mut self, at: &Range<usize>) -> Option<Teams> {
-        let usual = self.usual_teams();
-        if usual.is_none() {
-            self.fault(at, "there are several teams: say with `teams` to which this belongs");
+    fn implied_teams_at(&mut self, at: &Range<usize>) -> Option<Teams> {
+        let teams = self.implied_teams();
+        if teams.is_none() {
+            self.error(at, "there are several teams: specify with `teams` to which of them this belongs");
         }
-        usual
+        teams
     }
 
-    fn scopes(&mut self, written: &[Spanned<String>]) -> Vec<String> {
+    fn scopes(&mut self, raw: &[Spanned<String>]) -> Vec<String> {
         let mut scopes = Vec::new();
-        for scope in written {
-            if let Err(what) = self::scope(scope.get_ref()) {
-                self.fault(&scope.span(), what);
+        for scope in raw {
+            if let Err(message) = validate_scope(scope.get_ref()) {
+                self.error(&scope.span(), message);
             }
             scopes.push(scope.get_ref().clone());
         }
@@ -156,15 +158,15 @@ impl Conversion<'_> {
         scopes
     }
 
-    pub(super) fn parsed<T, E: std::fmt::Display>(
+    pub(super) fn parse_value<T, E: std::fmt::Display>(
         &mut self,
-        written: &Spanned<String>,
+        raw: &Spanned<String>,
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        match parse(written.get_ref()) {
+        match parse(raw.get_ref()) {
             Ok(value) => Some(value),
-            Err(bad) => {
-                self.fault(&written.span(), bad.to_string());
+            Err(error) => {
+                self.error(&raw.span(), error.to_string());
                 None
             }
         }

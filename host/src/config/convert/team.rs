@@ -1,4 +1,5 @@
-//! Teams: each with a folder, grants and limits of its own. Without any, all of the file is about one, `default`.
+//! Converts teams. Each has its own plugins folder, grants and limits. A file without `[team.*]` describes
+//! one team, `default`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,26 +9,26 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::provider::limits;
-use super::{Conversion, count, folder};
+use super::{Conversion, count, require_folder};
 use crate::config::file::{self, Provider};
 use crate::config::value::{Access, Approval};
 use crate::config::{Overrides, Team};
 use crate::name::{TeamName, Teams};
-use crate::policy::{self, Approve, Bounds, Ceiling, Dir, Grant, Limits, Quota, Secrets};
-use crate::reconcile::{self, Approvals, Terms};
+use crate::policy::{self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, Quota, Secrets};
+use crate::reconcile::{self, Approvals, ProviderConfig};
 
-/// What all teams have from the whole file.
-pub(super) struct House<'a> {
+/// Top-level settings that apply to all teams.
+pub(super) struct GlobalSettings<'a> {
     pub(super) limits: Limits,
     pub(super) approve: Option<Approval>,
     pub(super) secrets: Secrets,
     pub(super) state_dir: Option<Spanned<PathBuf>>,
-    pub(super) poll: std::time::Duration,
+    pub(super) scan_interval: std::time::Duration,
     pub(super) overrides: &'a Overrides,
 }
 
-/// What a team has of its own.
-struct Own {
+/// The settings of one team, before conversion to `Team`.
+struct TeamSettings {
     name: TeamName,
     plugins: PathBuf,
     approve: Option<Approval>,
@@ -38,226 +39,247 @@ struct Own {
 }
 
 impl Conversion<'_> {
-    /// All teams, by name.
-    pub(super) fn all_teams(
+    /// Converts all teams.
+    pub(super) fn build_teams(
         &mut self,
-        house: &House<'_>,
+        global: &GlobalSettings<'_>,
         plugins: Option<&Spanned<PathBuf>>,
         provider: BTreeMap<Spanned<String>, Provider>,
-        written: BTreeMap<Spanned<String>, file::Team>,
+        raw: BTreeMap<Spanned<String>, file::Team>,
     ) -> BTreeMap<TeamName, Team> {
-        let own = if written.is_empty() {
-            vec![self.the_only_one(house, plugins, provider)]
+        let settings = if raw.is_empty() {
+            vec![self.default_team_settings(global, plugins, provider)]
         } else {
-            self.no_team(plugins, &provider);
-            self.several(house, written)
+            self.reject_top_level_providers(plugins, &provider);
+            self.named_team_settings(global, raw)
         };
-        let folders: Vec<_> = own.iter().map(|own| own.plugins.clone()).collect();
-        let state = self.state_dir(house.state_dir.as_ref(), &folders);
-        own.into_iter().map(|own| (own.name.clone(), self.one_team(house, own, &state))).collect()
+        let folders: Vec<_> = settings.iter().map(|team| team.plugins.clone()).collect();
+        let state = self.state_dir(global.state_dir.as_ref(), &folders);
+        settings.into_iter().map(|team| (team.name.clone(), self.build_team(global, team, &state))).collect()
     }
 
-    fn the_only_one(
+    fn default_team_settings(
         &mut self,
-        house: &House<'_>,
+        global: &GlobalSettings<'_>,
         plugins: Option<&Spanned<PathBuf>>,
         provider: BTreeMap<Spanned<String>, Provider>,
-    ) -> Own {
-        let (name, overrides) = (TeamName::sole(), house.overrides);
+    ) -> TeamSettings {
+        let (name, overrides) = (TeamName::default_team(), global.overrides);
         if let Some(other) = overrides.team.as_ref().filter(|team| **team != name) {
-            self.fault_of(
+            self.error_for_key(
                 "--team",
                 format!("there is no team {other}: the configuration has no [team.{other}]"),
             );
         }
-        let ceiling = Ceiling { bounds: None, secrets: house.secrets.clone() };
+        let ceiling = Ceiling { bounds: None, secrets: global.secrets.clone() };
         let plugins = self.plugins(plugins, overrides.plugins.as_deref(), "plugins");
-        Own { name, plugins, approve: None, limits: house.limits.clone(), ceiling, provider, quota: None }
+        TeamSettings {
+            name,
+            plugins,
+            approve: None,
+            limits: global.limits.clone(),
+            ceiling,
+            provider,
+            quota: None,
+        }
     }
 
-    /// What would be nobody's.
-    fn no_team(
+    /// Rejects a top-level plugins folder and top-level providers in a file with teams.
+    fn reject_top_level_providers(
         &mut self,
         plugins: Option<&Spanned<PathBuf>>,
         provider: &BTreeMap<Spanned<String>, Provider>,
     ) {
         if let Some(plugins) = plugins {
-            let what = "each team has a folder of its own: write it as `plugins` of [team.NAME]";
-            self.fault(&plugins.span(), what);
+            let message = "each team has its own plugins folder: set `plugins` in [team.NAME]";
+            self.error(&plugins.span(), message);
         }
         for name in provider.keys() {
-            let what = format!("a provider is a team's: write it as [team.NAME.provider.{}]", name.get_ref());
-            self.fault(&name.span(), what);
+            let message =
+                format!("a provider belongs to a team: write [team.NAME.provider.{}]", name.get_ref());
+            self.error(&name.span(), message);
         }
     }
 
-    fn several(&mut self, house: &House<'_>, written: BTreeMap<Spanned<String>, file::Team>) -> Vec<Own> {
-        let mut all: Vec<Own> = Vec::new();
-        for (name, written) in written {
+    fn named_team_settings(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        raw: BTreeMap<Spanned<String>, file::Team>,
+    ) -> Vec<TeamSettings> {
+        let mut all: Vec<TeamSettings> = Vec::new();
+        for (name, raw) in raw {
             match TeamName::parse(name.get_ref()) {
                 Ok(team) => {
-                    let at = written.plugins.as_ref().map_or(name.span(), Spanned::span);
-                    let own = self.own(house, team, written);
-                    self.apart(&at, &own, &all);
-                    all.push(own);
+                    let at = raw.plugins.as_ref().map_or(name.span(), Spanned::span);
+                    let settings = self.team_settings(global, team, raw);
+                    self.check_folder_overlap(&at, &settings, &all);
+                    all.push(settings);
                 }
-                Err(bad) => self.fault(&name.span(), bad.to_string()),
+                Err(error) => self.error(&name.span(), error.to_string()),
             }
         }
-        let has = |team: &TeamName| all.iter().any(|own| own.name == *team);
-        match &house.overrides.team {
+        let has = |team: &TeamName| all.iter().any(|settings| settings.name == *team);
+        match &global.overrides.team {
             Some(team) if !has(team) => {
-                self.fault_of(
+                self.error_for_key(
                     "--team",
                     format!("there is no team {team}: the configuration has no [team.{team}]"),
                 );
             }
-            None if house.overrides.plugins.is_some() => {
-                let what = "the configuration has teams: say with `--team NAME` whose the components are";
-                self.fault_of("--team", what.into());
+            None if global.overrides.plugins.is_some() => {
+                let message =
+                    "the configuration has teams: specify with `--team NAME` to which one the folder belongs";
+                self.error_for_key("--team", message.into());
             }
             _ => {}
         }
         all
     }
 
-    fn own(&mut self, house: &House<'_>, name: TeamName, written: file::Team) -> Own {
-        let named = house.overrides.plugins.as_deref();
-        let named = named.filter(|_| house.overrides.team.as_ref() == Some(&name));
-        let quota = quota(&written.quota);
-        let mut limits = limits(&house.limits, &written.limits);
-        limits.component = limits.component.min(quota.component);
-        Own {
-            plugins: self.plugins(written.plugins.as_ref(), named, &format!("plugins/{name}")),
-            approve: written.approve,
+    fn team_settings(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        name: TeamName,
+        raw: file::Team,
+    ) -> TeamSettings {
+        let option = global.overrides.plugins.as_deref();
+        let option = option.filter(|_| global.overrides.team.as_ref() == Some(&name));
+        let quota = quota(&raw.quota);
+        let mut limits = limits(&global.limits, &raw.limits);
+        limits.component_size = limits.component_size.min(quota.component);
+        TeamSettings {
+            plugins: self.plugins(raw.plugins.as_ref(), option, &format!("plugins/{name}")),
+            approve: raw.approve,
             limits,
-            ceiling: self.ceiling(house, written.ceiling),
-            provider: written.provider,
+            ceiling: self.ceiling(global, raw.ceiling),
+            provider: raw.provider,
             quota: Some(quota),
             name,
         }
     }
 
-    /// What one team puts into its folder must not be another's.
-    fn apart(&mut self, at: &Range<usize>, own: &Own, others: &[Own]) {
-        let mine = real(&own.plugins);
+    /// Requires that the plugins folders of teams do not overlap: no team may put components into another
+    /// one's folder.
+    fn check_folder_overlap(&mut self, at: &Range<usize>, team: &TeamSettings, others: &[TeamSettings]) {
+        let path = resolve_symlinks(&team.plugins);
         for other in others {
-            let theirs = real(&other.plugins);
-            if mine.starts_with(&theirs) || theirs.starts_with(&mine) {
-                let (path, other) = (own.plugins.display(), &other.name);
-                let what = "is the same folder, in it, or around it: choose another one";
-                self.fault(at, format!("{path}: that of team {other} {what}"));
+            let other_path = resolve_symlinks(&other.plugins);
+            if path.starts_with(&other_path) || other_path.starts_with(&path) {
+                let (path, other) = (team.plugins.display(), &other.name);
+                self.error(
+                    at,
+                    format!("{path} overlaps with the folder of team {other}: choose another one"),
+                );
             }
         }
     }
 
-    fn ceiling(&mut self, house: &House<'_>, written: file::Ceiling) -> Ceiling {
-        let dirs = written.dirs.iter().filter_map(|dir| self.bound(dir)).collect();
-        let hosts = written.hosts.into_iter().map(|host| host.0).collect();
-        let secrets = self.secrets(&house.secrets, &written.secrets);
-        Ceiling { bounds: Some(Bounds { dirs, hosts, env: written.env.into_iter().collect() }), secrets }
+    fn ceiling(&mut self, global: &GlobalSettings<'_>, raw: file::Ceiling) -> Ceiling {
+        let dirs = raw.dirs.iter().filter_map(|dir| self.ceiling_dir(dir)).collect();
+        let hosts = raw.hosts.into_iter().map(|host| host.0).collect();
+        let secrets = self.select_secrets(&global.secrets, &raw.secrets);
+        Ceiling { bounds: Some(Bounds { dirs, hosts, env: raw.env.into_iter().collect() }), secrets }
     }
 
-    fn bound(&mut self, written: &Spanned<crate::config::value::Dir>) -> Option<Dir> {
-        let dir = written.get_ref();
-        let host = self.place.folder.join(&dir.host);
+    fn ceiling_dir(&mut self, raw: &Spanned<crate::config::value::Dir>) -> Option<Dir> {
+        let dir = raw.get_ref();
+        let host = self.context.folder.join(&dir.host);
         if dir.guest.is_some() {
-            self.fault(&written.span(), "`guest` says nothing in a ceiling: take it out");
+            self.error(&raw.span(), "`guest` has no effect in a ceiling: remove it");
         }
-        if let Err(what) = folder(&host) {
-            self.fault(&written.span(), what);
+        if let Err(message) = require_folder(&host) {
+            self.error(&raw.span(), message);
             return None;
         }
         let access = match dir.access {
             Access::Read => policy::Access::Read,
             Access::Write => policy::Access::Write,
         };
-        Some(Dir { host: real(&host), guest: String::new(), access, is_real: true })
+        Some(Dir { host: resolve_symlinks(&host), guest: String::new(), access, is_canonical: true })
     }
 
-    fn one_team(&mut self, house: &House<'_>, own: Own, state: &Path) -> Team {
-        let grant = Grant { limits: own.limits.clone(), ..Grant::default() };
-        let approve = own.approve.or(house.approve).map_or(Approve::Ask, Approve::from);
-        let provider = own.provider.into_iter();
-        let terms = provider.filter_map(|(name, written)| {
-            let (name, mut terms) = self.provider(&name, written, (&own.limits, approve), &house.secrets)?;
-            if let Some(quota) = &own.quota {
+    fn build_team(&mut self, global: &GlobalSettings<'_>, team: TeamSettings, state: &Path) -> Team {
+        let grant = Grant { limits: team.limits.clone(), ..Grant::default() };
+        let approve = team.approve.or(global.approve).map_or(ApprovalMode::Ask, ApprovalMode::from);
+        let provider = team.provider.into_iter();
+        let terms = provider.filter_map(|(name, raw)| {
+            let (name, mut terms) = self.provider(&name, raw, (&team.limits, approve), &global.secrets)?;
+            if let Some(quota) = &team.quota {
                 let limits = &mut Arc::make_mut(&mut terms.grant).limits;
-                limits.component = limits.component.min(quota.component);
+                limits.component_size = limits.component_size.min(quota.component);
             }
             Some((name, terms))
         });
         let reconcile = reconcile::Config {
-            terms: terms.collect(),
-            default: Terms { grant: Arc::new(grant), priority: 0, approve },
-            ceiling: Arc::new(own.ceiling),
-            poll: house.poll,
-            read_ask: crate::config::ask::parse,
-            relative_to: own.plugins.clone(),
-            approvals: Approvals::new(state, &own.plugins),
-            plugins: own.plugins,
-            team: own.name,
+            providers: terms.collect(),
+            default: ProviderConfig { grant: Arc::new(grant), priority: 0, approve },
+            ceiling: Arc::new(team.ceiling),
+            scan_interval: global.scan_interval,
+            parse_grant_request: crate::config::grant_request::parse,
+            relative_to: team.plugins.clone(),
+            approvals: Approvals::new(state, &team.plugins),
+            plugins: team.plugins,
+            team: team.name,
         };
-        Team { reconcile, quota: own.quota }
+        Team { reconcile, quota: team.quota }
     }
 
-    /// The teams that are named here, or the usual ones. Where nothing says, it is a team that nobody configured,
-    /// whose view is empty.
-    pub(super) fn members(&mut self, written: Option<&Spanned<Vec<Spanned<String>>>>) -> Teams {
-        let named = written.and_then(|written| self.named_teams(&written.span(), written.get_ref()));
-        named.or_else(|| self.usual_teams()).unwrap_or_else(Teams::sole)
+    /// Returns the configured teams, or the implied ones. If neither exist, returns the team `default`, which
+    /// then is not configured, so that its view is empty.
+    pub(super) fn teams_or_implied(&mut self, raw: Option<&Spanned<Vec<Spanned<String>>>>) -> Teams {
+        let configured = raw.and_then(|raw| self.known_teams(&raw.span(), raw.get_ref()));
+        configured.or_else(|| self.implied_teams()).unwrap_or_else(Teams::default_team)
     }
 
-    /// The team `default`, else the only one.
-    pub(super) fn usual_teams(&self) -> Option<Teams> {
-        let mut only = self.known.iter().take(2);
+    /// Returns the team `default` if it exists, or else the only team. `None` if there are several.
+    pub(super) fn implied_teams(&self) -> Option<Teams> {
+        let mut only = self.team_names.iter().take(2);
         match (only.next(), only.next()) {
             (Some(only), None) => Some(only.clone().into()),
-            _ => self.known.get(&TeamName::sole()).cloned().map(Teams::from),
+            _ => self.team_names.get(&TeamName::default_team()).cloned().map(Teams::from),
         }
     }
 
-    pub(super) fn named_teams(&mut self, at: &Range<usize>, written: &[Spanned<String>]) -> Option<Teams> {
-        let teams: Option<Vec<_>> = written.iter().map(|name| self.named_team(name)).collect();
+    pub(super) fn known_teams(&mut self, at: &Range<usize>, raw: &[Spanned<String>]) -> Option<Teams> {
+        let teams: Option<Vec<_>> = raw.iter().map(|name| self.known_team(name)).collect();
         let teams = Teams::of(teams?);
         if teams.is_none() {
-            self.fault(at, "is empty: whoever has no team can ask for nothing");
+            self.error(at, "is empty: a caller without a team has no access");
         }
         teams
     }
 
-    pub(super) fn named_team(&mut self, written: &Spanned<String>) -> Option<TeamName> {
-        let team = self.parsed(written, TeamName::parse)?;
-        if !self.known.contains(&team) {
-            let what = format!("there is no team `{team}`: the configuration has no [team.{team}]");
-            self.fault(&written.span(), what);
+    pub(super) fn known_team(&mut self, raw: &Spanned<String>) -> Option<TeamName> {
+        let team = self.parse_value(raw, TeamName::parse)?;
+        if !self.team_names.contains(&team) {
+            let message = format!("there is no team `{team}`: the configuration has no [team.{team}]");
+            self.error(&raw.span(), message);
             return None;
         }
         Some(team)
     }
 }
 
-fn quota(written: &file::Quota) -> Quota {
+fn quota(raw: &file::Quota) -> Quota {
     let default = Quota::default();
-    let size =
-        |written: Option<crate::config::value::Size<u64>>, default| written.map_or(default, |size| size.0);
+    let size = |raw: Option<crate::config::value::ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
     Quota {
-        memory: size(written.memory, default.memory),
-        cpu: written.cpu.map_or(default.cpu, |time| time.0),
-        calls: count(written.calls, default.calls),
-        requests: count(written.requests, default.requests),
-        bytes: size(written.bytes, default.bytes),
-        providers: count(written.providers, default.providers),
-        component: size(written.component, default.component),
-        watchers: count(written.watchers, default.watchers),
+        memory: size(raw.memory, default.memory),
+        cpu: raw.cpu.map_or(default.cpu, |time| time.0),
+        calls: count(raw.calls, default.calls),
+        requests: count(raw.requests, default.requests),
+        bytes: size(raw.bytes, default.bytes),
+        providers: count(raw.providers, default.providers),
+        component: size(raw.component, default.component),
+        watchers: count(raw.watchers, default.watchers),
     }
 }
 
-/// Where a path leads, as far as it is there already.
-fn real(path: &Path) -> PathBuf {
+/// Resolves symlinks in the part of the path that exists.
+fn resolve_symlinks(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(real), ..) => real,
-        (Err(_), Some(above), Some(name)) => real(above).join(name),
+        (Ok(resolved), ..) => resolved,
+        (Err(_), Some(above), Some(name)) => resolve_symlinks(above).join(name),
         _ => path.to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! Which signatures are believed, and checking them: `jsonwebtoken` decides what is checked, and `ring`, which the
-//! house has anyway for TLS, does the arithmetic. Only public keys, and only to check: nothing is signed here.
+//! Signature algorithms and their verification. `jsonwebtoken` decides what is checked; `ring`, which TLS
+//! links already, does the cryptography. Only public keys are used, and nothing is signed.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use ring::signature::{
     self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 
-/// An algorithm by which tokens may be signed. None is without a key, and none has a key that this side could sign with.
+/// An asymmetric signature algorithm. `none` and algorithms with shared keys are not supported.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Algorithm(pub(super) Name);
 
-/// Why a text names no such algorithm.
+/// The text is not the name of a supported algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not an algorithm that tokens may be signed with: use {}", list())]
+#[error("`{name}` is not a supported signature algorithm: use {}", list())]
 pub struct BadAlgorithm {
     name: String,
 }
@@ -36,19 +36,20 @@ const ALL: [Name; 9] = [
 ];
 
 impl Algorithm {
-    /// Those that nearly every issuer has one of.
-    pub const USUAL: [Self; 3] = [Self(Name::RS256), Self(Name::ES256), Self(Name::EdDSA)];
+    /// The defaults: nearly every issuer uses one of these.
+    pub const DEFAULT: [Self; 3] = [Self(Name::RS256), Self(Name::ES256), Self(Name::EdDSA)];
 
-    /// Reads a name of RFC 7518 or RFC 8037.
+    /// Parses a name of RFC 7518 or RFC 8037.
     pub fn parse(text: &str) -> Result<Self, BadAlgorithm> {
         let found = ALL.into_iter().find(|name| format!("{name:?}") == text);
         found.map(Self).ok_or_else(|| BadAlgorithm { name: text.escape_debug().take(40).collect() })
     }
 
-    /// Whether this key is one for it: of the right kind, and not said to be for something else.
+    /// Whether this key can verify this algorithm: its type matches, and its declared use does not exclude
+    /// it.
     pub(super) fn fits(self, key: &Jwk) -> bool {
         let common = &key.common;
-        let kind = match (&key.algorithm, self.0) {
+        let is_type_match = match (&key.algorithm, self.0) {
             (AlgorithmParameters::RSA(_), Name::RS256 | Name::RS384 | Name::RS512) => true,
             (AlgorithmParameters::RSA(_), Name::PS256 | Name::PS384 | Name::PS512) => true,
             (AlgorithmParameters::EllipticCurve(key), Name::ES256) => key.curve == EllipticCurve::P256,
@@ -56,7 +57,8 @@ impl Algorithm {
             (AlgorithmParameters::OctetKeyPair(key), Name::EdDSA) => key.curve == EllipticCurve::Ed25519,
             _ => false,
         };
-        kind && common.key_algorithm.is_none_or(|algorithm| algorithm == self.0.into())
+        is_type_match
+            && common.key_algorithm.is_none_or(|algorithm| algorithm == self.0.into())
             && common.key_operations.as_ref().is_none_or(|all| all.contains(&KeyOperations::Verify))
             && common.public_key_use.as_ref().is_none_or(|purpose| *purpose == PublicKeyUse::Signature)
     }
@@ -78,15 +80,15 @@ fn list() -> String {
     ALL.map(|name| format!("{name:?}")).join(", ")
 }
 
-/// Makes `ring` the one that checks. Harmless where it is so already.
+/// Installs `ring` as the provider of `jsonwebtoken`. Further calls have no effect.
 pub(super) fn install() {
     static RING: CryptoProvider = CryptoProvider {
         signer_factory: no_signer,
         verifier_factory: verifier,
-        // These take keys apart to show them, which nobody does here.
+        // These convert keys for display, which is not needed here.
         key_utils: KeyUtils::new_unimplemented(),
     };
-    // An error means that it was done before.
+    // An error means that it is installed already.
     let _ = RING.install_default();
 }
 
@@ -98,24 +100,24 @@ fn verifier(name: &Name, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Erro
     if key.family() != name.family() || !ALL.contains(name) {
         return Err(new_error(ErrorKind::InvalidAlgorithm));
     }
-    Ok(Box::new(Checking { name: *name, key: key.clone() }))
+    Ok(Box::new(RingVerifier { name: *name, key: key.clone() }))
 }
 
-/// A key in its use.
-struct Checking {
+/// Verifies signatures with one key.
+struct RingVerifier {
     name: Name,
     key: DecodingKey,
 }
 
-impl JwtVerifier for Checking {
+impl JwtVerifier for RingVerifier {
     fn algorithm(&self) -> Name {
         self.name
     }
 }
 
-impl Verifier<Vec<u8>> for Checking {
+impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), Unverified> {
-        let checked = match self.key.kind() {
+        let result = match self.key.kind() {
             DecodingKeyKind::RsaModulusExponent { n, e } => {
                 let rsa = rsa(self.name).ok_or_else(Unverified::new)?;
                 RsaPublicKeyComponents { n, e }.verify(rsa, message, signature)
@@ -125,11 +127,11 @@ impl Verifier<Vec<u8>> for Checking {
                 UnparsedPublicKey::new(curve, bytes).verify(message, signature)
             }
         };
-        checked.map_err(|_| Unverified::new())
+        result.map_err(|_| Unverified::new())
     }
 }
 
-/// None takes keys of less than 2048 bits.
+/// All of them reject keys of fewer than 2048 bits.
 fn rsa(name: Name) -> Option<&'static RsaParameters> {
     match name {
         Name::RS256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),
@@ -156,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_algorithm_lets_this_side_sign() {
+    fn accepts_only_asymmetric_algorithms() {
         for good in ["RS256", "PS512", "ES384", "EdDSA"] {
             assert_eq!(Algorithm::parse(good).map(|name| name.to_string()), Ok(good.to_owned()));
         }
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_for_what_it_says_and_is() {
+    fn matches_keys_by_type_and_use() {
         let fits =
             |key: &str, name: &str| Algorithm::parse(name).unwrap().fits(&serde_json::from_str(key).unwrap());
         let rsa = r#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#;

@@ -1,4 +1,4 @@
-//! Why somebody may not ask, and the header that tells a client what to do about it (RFC 6750, RFC 9728).
+//! Authentication errors, and the headers that tell a client what to do about them (RFC 6750, RFC 9728).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,76 +7,76 @@ use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use super::Oauth;
-use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};
+use crate::endpoint::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 
-/// Why somebody may not ask. Never says anything of the credential itself.
+/// Why a request was rejected. It contains nothing of the credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::endpoint) enum Denied {
-    /// There is no credential.
+pub(in crate::endpoint) enum AuthError {
+    /// The request has no credential.
     Missing,
-    /// There is one in a wrong way.
+    /// The credential is not sent in the right form.
     Malformed(&'static str),
-    /// It does not hold.
+    /// The credential is not valid.
     Invalid(Cow<'static, str>),
-    /// It holds, but does not allow enough.
-    Scopes,
-    /// It holds, but nobody here knows what team it is for.
+    /// The credential is valid but lacks scopes.
+    MissingScopes,
+    /// The credential is valid but maps to no team.
     NoTeam,
-    /// Whether it holds cannot be found out at the moment.
-    NoKeys,
-    /// Nobody may, until there are credentials again.
-    Closed,
+    /// The credential cannot be verified at the moment.
+    KeysUnavailable,
+    /// The last credential was removed: all requests are rejected until one is added.
+    NoCredentials,
 }
 
-impl Denied {
+impl AuthError {
     pub(super) fn invalid(why: &'static str) -> Self {
         Self::Invalid(why.into())
     }
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::Missing | Self::Invalid(_) | Self::Closed => StatusCode::UNAUTHORIZED,
+            Self::Missing | Self::Invalid(_) | Self::NoCredentials => StatusCode::UNAUTHORIZED,
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Scopes | Self::NoTeam => StatusCode::FORBIDDEN,
-            Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
+            Self::MissingScopes | Self::NoTeam => StatusCode::FORBIDDEN,
+            Self::KeysUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
-    fn why(&self) -> Cow<'static, str> {
+    fn description(&self) -> Cow<'static, str> {
         match self {
-            Self::Missing => "a token is needed: send it as `Authorization: Bearer …`".into(),
+            Self::Missing => "a token is required: send it as `Authorization: Bearer …`".into(),
             Self::Malformed(why) => (*why).into(),
             Self::Invalid(why) => why.clone(),
-            Self::Scopes => "the token does not have the scopes that are needed".into(),
-            Self::NoTeam => "the token names no team of this server".into(),
-            Self::NoKeys => "the issuer's keys cannot be had at the moment: try again later".into(),
-            Self::Closed => "no credentials are accepted at the moment".into(),
+            Self::MissingScopes => "the token does not have the required scopes".into(),
+            Self::NoTeam => "the token maps to no team of this server".into(),
+            Self::KeysUnavailable => "the issuer's keys are not available: try again later".into(),
+            Self::NoCredentials => "no credentials are accepted at the moment".into(),
         }
     }
 
-    /// The error of RFC 6750, where there is one.
+    /// Returns the error code of RFC 6750, if there is one.
     fn code(&self) -> Option<&'static str> {
         match self {
             Self::Malformed(_) => Some("invalid_request"),
             Self::Invalid(_) => Some("invalid_token"),
-            Self::Scopes => Some("insufficient_scope"),
-            Self::Missing | Self::Closed | Self::NoTeam | Self::NoKeys => None,
+            Self::MissingScopes => Some("insufficient_scope"),
+            Self::Missing | Self::NoCredentials | Self::NoTeam | Self::KeysUnavailable => None,
         }
     }
 
-    /// In the words of the protocol.
-    pub(in crate::endpoint) fn refusal(&self) -> Refusal {
-        let code = if *self == Self::NoKeys { INTERNAL } else { REQUEST };
-        Refusal::new(code, self.why()).with_status(self.status())
+    /// Returns the JSON-RPC error with its HTTP status.
+    pub(in crate::endpoint) fn rpc_error(&self) -> RpcError {
+        let code = if *self == Self::KeysUnavailable { INTERNAL_ERROR } else { INVALID_REQUEST };
+        RpcError::new(code, self.description()).with_status(self.status())
     }
 
-    /// Adds the challenge, or says when to come back.
+    /// Adds the `WWW-Authenticate` or `Retry-After` header.
     pub(super) fn challenge(&self, headers: &mut HeaderMap, oauth: Option<&Oauth>) {
         match self {
-            Self::NoKeys => {
+            Self::KeysUnavailable => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
             }
-            // No other token of the same client would do better.
+            // Another token of the same client would not help.
             Self::NoTeam => {}
             _ => {
                 let value = HeaderValue::from_str(&self.header(oauth));
@@ -91,8 +91,8 @@ impl Denied {
         let mut parts = Vec::new();
         if let Some(code) = self.code() {
             parts.push(("error", code.to_owned()));
-            // Quotes of ours would end the text.
-            parts.push(("error_description", self.why().replace(['`', '"', '\\'], "'")));
+            // A quote would end the quoted string.
+            parts.push(("error_description", self.description().replace(['`', '"', '\\'], "'")));
         }
         if let Some(oauth) = oauth {
             parts.push(("resource_metadata", oauth.audience.metadata()));

@@ -1,5 +1,5 @@
-//! Tokens of an issuer: signed statements that are made out to this server and end some time. Who asks, in which
-//! teams and with which scopes, is read from one only after all of it was checked.
+//! JWT access tokens of an OAuth issuer. The caller, its teams and its scopes are read from a token only
+//! after all checks have passed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,48 +12,48 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::address::{Audience, SecureUrl};
 use super::algorithm::{self, Algorithm};
-use super::challenge::Denied;
+use super::challenge::AuthError;
 use super::keys::{Key, KeySource, Keys};
-use super::{Standing, Who};
+use super::url::{Audience, SecureUrl};
+use super::{CredentialSource, Identity};
 use crate::drain::Drain;
 use crate::name::{Digest, TeamName, Teams};
 use crate::resource::Caller;
 
-/// Whose tokens are believed, and what they mean here.
+/// The configuration of an OAuth issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oauth {
-    /// Who hands them out.
+    /// The issuer of the tokens.
     pub issuer: SecureUrl,
-    /// To whom they are made out: this server.
+    /// The audience that tokens must have: this server.
     pub audience: Audience,
-    /// Where the issuer's keys are; none to ask the issuer.
+    /// The URL of the issuer's keys; `None` to discover it from the issuer's metadata.
     pub jwks: Option<SecureUrl>,
-    /// How tokens may be signed.
+    /// The accepted signature algorithms.
     pub algorithms: Vec<Algorithm>,
     /// Which teams a caller is in.
     pub membership: Membership,
     /// Scopes that every token must have.
     pub scopes: Vec<String>,
-    /// By how much the clocks of the issuer and this machine may differ.
+    /// The tolerated difference between the clocks of the issuer and this machine.
     pub leeway: Duration,
-    /// How old keys get before they are fetched anew.
+    /// The interval between fetches of the keys.
     pub refresh: Duration,
-    /// The least time between two fetches.
-    pub pause: Duration,
+    /// The minimum time between two fetches.
+    pub min_fetch_interval: Duration,
 }
 
 /// Which teams a caller is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Membership {
-    /// These, whoever it is.
+    /// Every caller is in these teams.
     All(Teams),
-    /// Those that the values of a claim stand for.
+    /// The values of a claim determine the teams.
     Claim {
-        /// Its name, or a JSON pointer to it.
+        /// The name of the claim, or a JSON pointer to it.
         claim: String,
-        /// What its values stand for.
+        /// The team for each value of the claim.
         teams: BTreeMap<String, TeamName>,
     },
 }
@@ -64,94 +64,106 @@ pub(super) struct Issuer {
     keys: Arc<KeySource>,
 }
 
-/// Longer tokens do not fit into what most servers take as headers.
-const LONGEST: usize = 16 << 10;
-/// The longest subject that is carried about.
-const SUBJECT: usize = 512;
+/// Bytes of the longest token. Longer ones exceed the header limit of most servers.
+const MAX_TOKEN: usize = 16 << 10;
+/// Bytes of the longest subject.
+const MAX_SUBJECT: usize = 512;
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Claims(Map<String, Value>);
 
 impl Issuer {
-    /// Says on this channel when its keys are others.
+    /// Creates an issuer that sends on `changed` when its keys change.
     pub(super) fn new(config: Oauth, changed: watch::Sender<()>) -> Self {
         algorithm::install();
-        let keys = KeySource::new(config.issuer.clone(), config.jwks.clone(), config.pause, changed);
+        let keys =
+            KeySource::new(config.issuer.clone(), config.jwks.clone(), config.min_fetch_interval, changed);
         Self { config, keys: Arc::new(keys) }
     }
 
-    /// Fetches the keys anew.
+    /// Fetches the keys.
     pub(super) async fn refresh(&self, drain: &Drain) {
         self.keys.refresh(drain).await;
     }
 
-    /// Whether what was signed with this key still counts.
-    pub(super) fn has(&self, key: &Key) -> bool {
-        self.keys.now().is_some_and(|keys| keys.has(key))
+    /// Whether the issuer still has this key.
+    pub(super) fn has_key(&self, key: &Key) -> bool {
+        self.keys.current().is_some_and(|keys| keys.has(key))
     }
 
-    /// Who sends this token.
-    pub(super) async fn who(self: &Arc<Self>, token: &str, drain: &Drain) -> Result<Arc<Who>, Denied> {
-        if token.len() > LONGEST {
-            return Err(Denied::invalid("the token is longer than any that is accepted"));
+    /// Verifies a token, or finds it in the cache, and returns its identity.
+    pub(super) async fn identify(
+        self: &Arc<Self>,
+        token: &str,
+        drain: &Drain,
+    ) -> Result<Arc<Identity>, AuthError> {
+        if token.len() > MAX_TOKEN {
+            return Err(AuthError::invalid("the token is too long"));
         }
         let digest = Digest::of(token.as_bytes());
         let now = SystemTime::now();
-        let known = self.keys.now();
-        if let Some(who) = known.as_ref().and_then(|keys| keys.verified.get(digest, now)) {
-            return Ok(who);
+        let current = self.keys.current();
+        if let Some(identity) = current.as_ref().and_then(|keys| keys.token_cache.get(digest, now)) {
+            return Ok(identity);
         }
         let (id, algorithm) = self.header(token)?;
-        let (keys, key) = self.key(known, id.as_deref(), algorithm, drain).await?;
-        let who = Arc::new(self.verify(token, algorithm, key)?);
-        keys.verified.put(digest, &who, now);
-        Ok(who)
+        let (keys, key) = self.key(current, id.as_deref(), algorithm, drain).await?;
+        let identity = Arc::new(self.verify(token, algorithm, key)?);
+        keys.token_cache.insert(digest, &identity, now);
+        Ok(identity)
     }
 
-    /// What the token says of its signature. Not to be believed yet, but enough to find the key.
-    fn header(&self, token: &str) -> Result<(Option<String>, Algorithm), Denied> {
+    /// Reads the header of a token: the key id and the algorithm. They are not verified yet and only serve to
+    /// find the key.
+    fn header(&self, token: &str) -> Result<(Option<String>, Algorithm), AuthError> {
         let header = decode_header(token).map_err(|error| match error.kind() {
-            ErrorKind::Json(_) => Denied::invalid("the token is signed in a way that is not accepted"),
-            _ => Denied::invalid("the token is not one of this server's, nor one of its issuer's"),
+            ErrorKind::Json(_) => AuthError::invalid("the token's signature algorithm is not accepted"),
+            _ => AuthError::invalid("the token is neither one of this server's tokens nor a JWT"),
         })?;
         let algorithm = Algorithm(header.alg);
         if !self.config.algorithms.contains(&algorithm) {
-            return Err(Denied::invalid("the token is signed in a way that is not accepted"));
+            return Err(AuthError::invalid("the token's signature algorithm is not accepted"));
         }
-        let kind = header.typ.as_deref().map(|kind| kind.to_ascii_lowercase());
-        let kind = kind.as_deref().map(|kind| kind.strip_prefix("application/").unwrap_or(kind));
-        if !matches!(kind, None | Some("jwt" | "at+jwt")) {
-            return Err(Denied::invalid("the token is not an access token"));
+        let media_type = header.typ.as_deref().map(|name| name.to_ascii_lowercase());
+        let media_type = media_type.as_deref().map(|name| name.strip_prefix("application/").unwrap_or(name));
+        if !matches!(media_type, None | Some("jwt" | "at+jwt")) {
+            return Err(AuthError::invalid("the token is not an access token"));
         }
         if header.crit.is_some() {
-            return Err(Denied::invalid("the token demands what this server does not know (crit)"));
+            return Err(AuthError::invalid("the token has critical header parameters (crit)"));
         }
         Ok((header.kid, algorithm))
     }
 
     async fn key(
         &self,
-        known: Option<Arc<Keys>>,
+        current: Option<Arc<Keys>>,
         id: Option<&str>,
         algorithm: Algorithm,
         drain: &Drain,
-    ) -> Result<(Arc<Keys>, Arc<Key>), Denied> {
+    ) -> Result<(Arc<Keys>, Arc<Key>), AuthError> {
         let find = |keys: Arc<Keys>| keys.find(id, algorithm).cloned().map(|key| (keys, key));
-        if let Some(found) = known.and_then(find) {
+        if let Some(found) = current.and_then(find) {
             return Ok(found);
         }
-        // The issuer may have another key since; a token without a name for its key is no reason to ask.
-        if id.is_some() || self.keys.now().is_none() {
+        // The issuer may have added a key since the last fetch. A token without a key id is no reason to
+        // fetch.
+        if id.is_some() || self.keys.current().is_none() {
             self.keys.refresh(drain).await;
         }
-        let keys = self.keys.now().ok_or(Denied::NoKeys)?;
+        let keys = self.keys.current().ok_or(AuthError::KeysUnavailable)?;
         find(keys)
-            .ok_or_else(|| Denied::invalid("the token is signed with a key that its issuer does not have"))
+            .ok_or_else(|| AuthError::invalid("the token is signed with a key that the issuer does not have"))
     }
 
-    fn verify(self: &Arc<Self>, token: &str, algorithm: Algorithm, key: Arc<Key>) -> Result<Who, Denied> {
+    fn verify(
+        self: &Arc<Self>,
+        token: &str,
+        algorithm: Algorithm,
+        key: Arc<Key>,
+    ) -> Result<Identity, AuthError> {
         let config = &self.config;
         let mut validation = Validation::new(algorithm.0);
         validation.leeway = config.leeway.as_secs();
@@ -160,33 +172,33 @@ impl Issuer {
         validation.set_issuer(&[config.issuer.as_str()]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         let claims: Claims =
-            decode(token, &key.decoding, &validation).map_err(|error| refusal(error.kind()))?.claims;
+            decode(token, &key.decoding, &validation).map_err(|error| auth_error(error.kind()))?.claims;
         let exp = claims.0.get("exp").and_then(Value::as_f64).unwrap_or_default();
-        let until = Duration::try_from_secs_f64(exp)
+        let expires = Duration::try_from_secs_f64(exp)
             .ok()
             .and_then(|exp| SystemTime::UNIX_EPOCH.checked_add(exp.checked_add(config.leeway)?))
-            .ok_or_else(|| Denied::invalid("the token ends at no time that there is"))?;
+            .ok_or_else(|| AuthError::invalid("the token's expiry time is out of range (exp)"))?;
         let caller = self.caller(claims)?;
-        let standing = Standing::Issued { issuer: self.clone(), key };
-        Ok(Who { caller, until: Some(until), standing })
+        let source = CredentialSource::IssuedToken { issuer: self.clone(), key };
+        Ok(Identity { caller, expires: Some(expires), source })
     }
 
-    fn caller(&self, claims: Claims) -> Result<Caller, Denied> {
+    fn caller(&self, claims: Claims) -> Result<Caller, AuthError> {
         let subject = claims.0.get("sub").and_then(Value::as_str);
         let subject = subject
-            .filter(|subject| (1..=SUBJECT).contains(&subject.len()))
-            .ok_or_else(|| Denied::invalid("the token does not say whose it is (sub)"))?;
+            .filter(|subject| (1..=MAX_SUBJECT).contains(&subject.len()))
+            .ok_or_else(|| AuthError::invalid("the token's subject is empty or too long (sub)"))?;
         let scopes = claims.scopes();
         let missing = self.config.scopes.iter().any(|needed| !scopes.contains(needed));
         if missing {
-            return Err(Denied::Scopes);
+            return Err(AuthError::MissingScopes);
         }
         let teams = match &self.config.membership {
             Membership::All(teams) => teams.clone(),
             Membership::Claim { claim, teams } => {
-                let named = claims.values(claim);
-                let found = named.iter().filter_map(|value| teams.get(*value)).cloned();
-                Teams::of(found).ok_or(Denied::NoTeam)?
+                let values = claims.values(claim);
+                let found = values.iter().filter_map(|value| teams.get(*value)).cloned();
+                Teams::of(found).ok_or(AuthError::NoTeam)?
             }
         };
         Ok(Caller {
@@ -201,19 +213,19 @@ impl Issuer {
 impl Claims {
     fn scopes(&self) -> Vec<String> {
         let words = |text: &str| text.split_ascii_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>();
-        // `scp` is what two large issuers write.
+        // Two large issuers write `scp` instead of `scope`.
         let mut scopes = match self.0.get("scope").or_else(|| self.0.get("scp")) {
             Some(Value::String(text)) => words(text),
             Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
             _ => Vec::new(),
         };
-        // In one order, since what is kept is kept by them.
+        // Sorted, because cached responses are looked up by scopes.
         scopes.sort_unstable();
         scopes.dedup();
         scopes
     }
 
-    /// The texts of a claim: one, or a list.
+    /// Returns the strings of a claim: one, or a list.
     fn values(&self, claim: &str) -> Vec<&str> {
         let found = match claim.strip_prefix('/') {
             None => self.0.get(claim),
@@ -231,21 +243,23 @@ impl Claims {
     }
 }
 
-/// What is said of a token that does not hold. Nothing of the token itself.
-fn refusal(kind: &ErrorKind) -> Denied {
-    let why: Cow<'static, str> = match kind {
+/// Returns the error for a token that failed verification. It contains nothing of the token.
+fn auth_error(kind: &ErrorKind) -> AuthError {
+    let message: Cow<'static, str> = match kind {
         ErrorKind::ExpiredSignature => "the token has expired".into(),
         ErrorKind::ImmatureSignature => "the token is not valid yet".into(),
-        ErrorKind::InvalidAudience => "the token is made out to another server (aud)".into(),
-        ErrorKind::InvalidIssuer => "the token is of another issuer (iss)".into(),
-        ErrorKind::InvalidSignature => "the token's signature does not fit".into(),
+        ErrorKind::InvalidAudience => "the token is for another audience (aud)".into(),
+        ErrorKind::InvalidIssuer => "the token is from another issuer (iss)".into(),
+        ErrorKind::InvalidSignature => "the token's signature is invalid".into(),
         ErrorKind::MissingRequiredClaim(claim) => {
-            format!("the token has no claim `{claim}`, or a wrong one").into()
+            format!("the claim `{claim}` of the token is missing or invalid").into()
         }
-        ErrorKind::InvalidClaimFormat(claim) => format!("the token's claim `{claim}` cannot be read").into(),
-        _ => "the token cannot be read".into(),
+        ErrorKind::InvalidClaimFormat(claim) => {
+            format!("the claim `{claim}` of the token has an invalid format").into()
+        }
+        _ => "the token is malformed".into(),
     };
-    Denied::Invalid(why)
+    AuthError::Invalid(message)
 }
 
 #[cfg(test)]
@@ -259,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_stand_in_either_claim() {
+    fn reads_scopes_from_either_claim() {
         for (value, expected) in [
             (json!({ "exp": 1, "scope": "b a  b" }), vec!["a", "b"]),
             (json!({ "exp": 1, "scp": "a b" }), vec!["a", "b"]),
@@ -271,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_named_or_pointed_at() {
+    fn finds_claims_by_name_or_json_pointer() {
         let claims = claims(json!({
             "exp": 1, "group": "a", "https://x/teams": ["b", 2, "c"], "realm": { "roles": ["d"], "a/b": "e" },
         }));

@@ -1,5 +1,5 @@
-//! The keys of an issuer: fetched when they are needed, fetched anew now and then and when a token names one that
-//! is not among them, and for a while used on where the issuer cannot be reached.
+//! The keys of an issuer. They are fetched on first use, periodically, and when a token names an unknown key.
+//! If the issuer cannot be reached, the last keys are used for an hour.
 
 mod fetch;
 
@@ -11,122 +11,132 @@ use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::Jwk;
 use tokio::sync::watch;
 
-use self::fetch::{FetchError, KeySet, fetch};
-use super::address::SecureUrl;
+use self::fetch::{FetchError, JwksDocument, fetch};
 use super::algorithm::Algorithm;
-use super::verified::Verified;
+use super::token_cache::TokenCache;
+use super::url::SecureUrl;
 use crate::drain::Drain;
 
-/// How long keys are used where the issuer does not answer.
-const KEPT: Duration = Duration::from_secs(3600);
-/// Keys of one issuer.
-const MOST: usize = 100;
+/// How long keys are used without a successful fetch.
+const MAX_AGE: Duration = Duration::from_secs(3600);
+/// Maximum number of keys of one issuer.
+const MAX_KEYS: usize = 100;
 
-/// One key, ready for use.
+/// A key, ready for verification.
 pub(super) struct Key {
     jwk: Jwk,
     pub(super) decoding: DecodingKey,
 }
 
-/// Keys that were fetched together, and what was verified with them: another set begins with nothing.
+/// A set of keys, with the cache of the tokens that were verified with them. A new set starts with an empty
+/// cache.
 pub(super) struct Keys {
     keys: Vec<Arc<Key>>,
-    pub(super) verified: Verified,
+    pub(super) token_cache: TokenCache,
 }
 
-/// Where the keys come from, and those there are.
+/// Fetches and holds the keys of an issuer.
 pub(super) struct KeySource {
     issuer: SecureUrl,
     jwks: Option<SecureUrl>,
-    /// Between two fetches: anybody can send a token that names a key which does not exist.
-    pause: Duration,
-    /// Told when the keys are others.
+    /// The minimum time between two fetches, because anybody can send a token with an unknown key id.
+    min_fetch_interval: Duration,
+    /// Notified when the keys change.
     changed: watch::Sender<()>,
-    now: ArcSwapOption<(Arc<Keys>, Instant)>,
-    fetching: Mutex<Fetching>,
+    current: ArcSwapOption<(Arc<Keys>, Instant)>,
+    fetching: Mutex<FetchState>,
 }
 
-/// The last fetch, and the one that is under way.
+/// The state of fetches.
 #[derive(Default)]
-struct Fetching {
+struct FetchState {
     last: Option<Instant>,
-    /// Closes when it ends, however it does.
-    going: Option<watch::Receiver<()>>,
+    /// The fetch in progress. The channel closes when the fetch ends.
+    in_progress: Option<watch::Receiver<()>>,
 }
 
 impl KeySource {
     pub(super) fn new(
         issuer: SecureUrl,
         jwks: Option<SecureUrl>,
-        pause: Duration,
+        min_fetch_interval: Duration,
         changed: watch::Sender<()>,
     ) -> Self {
-        Self { issuer, jwks, pause, changed, now: ArcSwapOption::empty(), fetching: Mutex::default() }
-    }
-
-    /// The keys there are; none before the first fetch, or where they are too old to be believed.
-    pub(super) fn now(&self) -> Option<Arc<Keys>> {
-        let now = self.now.load();
-        now.as_ref().filter(|now| now.1.elapsed() < KEPT).map(|now| now.0.clone())
-    }
-
-    /// Fetches the keys, unless somebody has just done so. All who ask meanwhile wait for the same fetch, and who goes
-    /// away leaves it to the others: however many come and go, there is one.
-    pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
-        let Some(mut going) = self.going(drain) else { return };
-        // Nothing is ever sent.
-        while going.changed().await.is_ok() {}
-    }
-
-    /// The fetch that is under way, or that is begun now; none if there was one a moment ago.
-    fn going(self: &Arc<Self>, drain: &Drain) -> Option<watch::Receiver<()>> {
-        let mut fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(going) = fetching.going.as_ref().filter(|going| going.has_changed().is_ok()) {
-            return Some(going.clone());
+        Self {
+            issuer,
+            jwks,
+            min_fetch_interval,
+            changed,
+            current: ArcSwapOption::empty(),
+            fetching: Mutex::default(),
         }
-        if fetching.last.is_some_and(|last| last.elapsed() < self.pause) {
+    }
+
+    /// Returns the keys, or `None` before the first fetch or if the keys are too old.
+    pub(super) fn current(&self) -> Option<Arc<Keys>> {
+        let current = self.current.load();
+        let (keys, fetched_at) = &**current.as_ref()?;
+        (fetched_at.elapsed() < MAX_AGE).then(|| keys.clone())
+    }
+
+    /// Fetches the keys, unless that was done a moment ago. Concurrent callers share one fetch, which
+    /// continues if a caller is cancelled.
+    pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
+        let Some(mut done) = self.start_fetch(drain) else { return };
+        // Nothing is ever sent on this channel: it only closes.
+        while done.changed().await.is_ok() {}
+    }
+
+    /// Returns the fetch in progress, or starts one. Returns `None` if the last fetch was too recent.
+    fn start_fetch(self: &Arc<Self>, drain: &Drain) -> Option<watch::Receiver<()>> {
+        let mut fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(done) = fetching.in_progress.as_ref().filter(|done| done.has_changed().is_ok()) {
+            return Some(done.clone());
+        }
+        if fetching.last.is_some_and(|last| last.elapsed() < self.min_fetch_interval) {
             return None;
         }
-        let (end, going) = watch::channel(());
-        fetching.going = Some(going.clone());
-        let (source, closing) = (self.clone(), drain.clone());
+        let (guard, done) = watch::channel(());
+        fetching.in_progress = Some(done.clone());
+        let (source, stopping) = (self.clone(), drain.clone());
         drain.spawn(async move {
             tokio::select! {
                 () = source.fetch() => {}
-                // Nobody needs keys any more.
-                () = closing.stopping() => {}
+                // The server is stopping and needs no keys any more.
+                () = stopping.stopping() => {}
             }
             source.fetching.lock().unwrap_or_else(PoisonError::into_inner).last = Some(Instant::now());
-            drop(end);
+            drop(guard);
         });
-        Some(going)
+        Some(done)
     }
 
     async fn fetch(&self) {
-        let fetched: Result<KeySet, FetchError> = fetch(&self.issuer, self.jwks.as_ref()).await;
+        let fetched: Result<JwksDocument, FetchError> = fetch(&self.issuer, self.jwks.as_ref()).await;
         let fetched = match fetched {
-            Ok(fetched) => read(fetched),
+            Ok(document) => read(document),
             Err(error) => {
-                tracing::warn!(issuer = %self.issuer, %error, "the issuer's keys cannot be fetched");
+                tracing::warn!(issuer = %self.issuer, %error, "cannot fetch the issuer's keys");
                 return;
             }
         };
-        let same = self.now().filter(|before| before.is_the_same(&fetched));
+        let same = self.current().filter(|before| before.has_same_keys(&fetched));
         let changed = same.is_none();
         if changed {
-            tracing::info!(issuer = %self.issuer, keys = fetched.len(), "the issuer's keys were fetched");
+            tracing::info!(issuer = %self.issuer, keys = fetched.len(), "fetched the issuer's keys");
         }
-        let keys = same.unwrap_or_else(|| Arc::new(Keys { keys: fetched, verified: Verified::default() }));
-        self.now.store(Some(Arc::new((keys, Instant::now()))));
+        let keys =
+            same.unwrap_or_else(|| Arc::new(Keys { keys: fetched, token_cache: TokenCache::default() }));
+        self.current.store(Some(Arc::new((keys, Instant::now()))));
         if changed {
             self.changed.send_replace(());
         }
     }
 }
 
-/// Those that can be used. The others may be for somebody else.
-fn read(set: KeySet) -> Vec<Arc<Key>> {
-    let keys = set.keys.into_iter().take(MOST).filter_map(|value| {
+/// Returns the usable keys. Keys of an unsupported type are skipped: they may be for other servers.
+fn read(set: JwksDocument) -> Vec<Arc<Key>> {
+    let keys = set.keys.into_iter().take(MAX_KEYS).filter_map(|value| {
         let jwk: Jwk = serde_json::from_value(value).ok()?;
         let decoding = DecodingKey::from_jwk(&jwk).ok()?;
         Some(Arc::new(Key { jwk, decoding }))
@@ -135,7 +145,7 @@ fn read(set: KeySet) -> Vec<Arc<Key>> {
 }
 
 impl Keys {
-    /// The key that a token names. Where it names none, there has to be only one that it can mean.
+    /// Finds the key with this id. Without an id, exactly one key must fit the algorithm.
     pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&Arc<Key>> {
         let mut fitting = self.keys.iter().filter(|key| algorithm.fits(&key.jwk));
         match id {
@@ -144,13 +154,13 @@ impl Keys {
         }
     }
 
-    /// Whether this very key is among them.
+    /// Whether the set contains this key.
     pub(super) fn has(&self, key: &Key) -> bool {
         self.keys.iter().any(|own| own.jwk == key.jwk)
     }
 
-    fn is_the_same(&self, others: &[Arc<Key>]) -> bool {
-        // In both directions: one may be there twice.
+    fn has_same_keys(&self, others: &[Arc<Key>]) -> bool {
+        // Compared in both directions, because a set may contain a key twice.
         let is_among_others = |own: &Arc<Key>| others.iter().any(|other| own.jwk == other.jwk);
         self.keys.len() == others.len()
             && others.iter().all(|other| self.has(other))
@@ -163,28 +173,30 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn requests_that_are_given_up_leave_one_fetch_behind() {
-        // It takes connections and says nothing.
+    async fn cancelled_requests_share_one_fetch() {
+        // This issuer accepts connections and never responds.
         let issuer = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = SecureUrl::parse(&format!("http://{}", issuer.local_addr().unwrap())).unwrap();
         let source = KeySource::new(url.clone(), Some(url), Duration::ZERO, watch::Sender::new(()));
         let (source, drain) = (Arc::new(source), Drain::new());
         for _ in 0..50 {
-            let given_up = tokio::time::timeout(Duration::from_millis(1), source.refresh(&drain)).await;
-            assert!(given_up.is_err(), "it was answered");
+            let cancelled = tokio::time::timeout(Duration::from_millis(1), source.refresh(&drain)).await;
+            assert!(cancelled.is_err(), "the fetch must not complete");
         }
-        assert_eq!(Arc::strong_count(&source), 2, "each that was begun would hold it");
+        assert_eq!(Arc::strong_count(&source), 2, "each running fetch holds a reference");
         drain.finish(Duration::from_secs(60)).await;
         source.refresh(&drain).await;
     }
 
     #[test]
-    fn keys_are_the_same_only_if_none_came_and_none_went() {
+    fn compares_key_sets() {
         let key = |x: &str| serde_json::json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": x });
         let (a, b) = (key("A".repeat(43).as_str()), key("E".repeat(43).as_str()));
-        let of = |keys: &[&serde_json::Value]| read(KeySet { keys: keys.iter().copied().cloned().collect() });
+        let of = |keys: &[&serde_json::Value]| {
+            read(JwksDocument { keys: keys.iter().copied().cloned().collect() })
+        };
         fn same(one: Vec<Arc<Key>>, other: &[Arc<Key>]) -> bool {
-            Keys { keys: one, verified: Verified::default() }.is_the_same(other)
+            Keys { keys: one, token_cache: TokenCache::default() }.has_same_keys(other)
         }
         assert_eq!(of(&[&a, &b]).len(), 2);
         assert!(same(of(&[&a, &b]), &of(&[&b, &a])));

@@ -1,12 +1,13 @@
-//! Who hands out tokens for this server: the metadata of RFC 9728, which anyone may read.
+//! The protected resource metadata (RFC 9728), which tells clients the authorization server. It is readable
+//! without a credential.
 
 use super::Oauth;
-use crate::endpoint::json::object;
+use crate::endpoint::json_writer::object;
 
-/// The well-known name.
+/// The name below `/.well-known/`.
 pub(in crate::endpoint) const NAME: &str = "oauth-protected-resource";
 
-/// The document, as JSON.
+/// Returns the metadata as JSON.
 pub(super) fn document(oauth: &Oauth, title: Option<&str>) -> Vec<u8> {
     object(|o| {
         o.text("resource", oauth.audience.as_str());
@@ -15,6 +16,6 @@ pub(super) fn document(oauth: &Oauth, title: Option<&str>) -> Vec<u8> {
             o.texts("scopes_supported", oauth.scopes.iter().map(String::as_str));
         }
         o.texts("bearer_methods_supported", ["header"]);
-        o.maybe("resource_name", title);
+        o.optional_text("resource_name", title);
     })
 }

@@ -1,52 +1,54 @@
-//! Bearer tokens of our own: how one is made and what is kept of it. They are random enough that a plain digest
-//! tells nothing about them, and looking one up by its digest takes no time that depends on how much of it is right.
+//! Bearer tokens from the configuration: generation and storage as digests. The tokens have enough random
+//! bits that a plain digest reveals nothing about them, and a lookup by digest takes no time that depends on
+//! how much of a token is right.
 
 use std::time::SystemTime;
 
 use crate::name::Digest;
 use crate::resource::Caller;
 
-/// What they begin with, so that people and scanners of leaked secrets know one when they see it.
+/// The prefix of all tokens, by which people and secret scanners recognize them.
 const PREFIX: &str = "larder_";
-/// Random bytes in one.
-const SECRET: usize = 32;
-/// Hexadecimal digits at the end that follow from the rest.
-const CHECK: usize = 8;
+/// Random bytes in a token.
+const SECRET_BYTES: usize = 32;
+/// Hexadecimal digits of the checksum at the end.
+const CHECKSUM_DIGITS: usize = 8;
 
-/// A token that is accepted, without the token.
+/// An accepted token, stored as its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Of the token's text.
+    /// The digest of the token's text.
     pub digest: Digest,
-    /// Who asks with it.
+    /// The caller that it authenticates.
     pub caller: Caller,
-    /// When it ends.
+    /// When it expires.
     pub expires: Option<SystemTime>,
 }
 
-/// The system gives no random bytes.
+/// The operating system returned no random bytes.
 #[derive(Debug, thiserror::Error)]
-#[error("the system gives no random bytes: {0}")]
-pub struct NoRandom(getrandom::Error);
+#[error("the operating system returned no random bytes: {0}")]
+pub struct RandomError(getrandom::Error);
 
-/// Makes a token. Nobody has it but who asked for it.
-pub fn mint() -> Result<String, NoRandom> {
-    let mut bytes = [0; SECRET];
-    getrandom::fill(&mut bytes).map_err(NoRandom)?;
+/// Generates a token. Only the return value contains it.
+pub fn mint() -> Result<String, RandomError> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(RandomError)?;
     let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{PREFIX}{secret}{}", check(&secret)))
+    Ok(format!("{PREFIX}{secret}{}", checksum(&secret)))
 }
 
-/// Whether this is meant to be one of ours, but cannot be: somebody lost or mixed up a character.
-pub(super) fn is_mistyped(token: &str) -> bool {
+/// Whether this has the prefix of a generated token but not its length and checksum: it was copied
+/// incompletely or mistyped.
+pub(super) fn has_bad_checksum(token: &str) -> bool {
     let Some(rest) = token.strip_prefix(PREFIX) else { return false };
-    let split = rest.len().checked_sub(CHECK).and_then(|at| rest.split_at_checked(at));
-    split.is_none_or(|(secret, end)| secret.len() != SECRET * 2 || check(secret) != end)
+    let split = rest.len().checked_sub(CHECKSUM_DIGITS).and_then(|at| rest.split_at_checked(at));
+    split.is_none_or(|(secret, end)| secret.len() != SECRET_BYTES * 2 || checksum(secret) != end)
 }
 
-/// Finds typing errors. It is no secret: whoever has the rest can work it out.
-fn check(secret: &str) -> String {
-    Digest::of(secret.as_bytes()).to_string()[..CHECK].to_owned()
+/// Returns a checksum against typing errors. It is not secret: it can be computed from the rest of the token.
+fn checksum(secret: &str) -> String {
+    Digest::of(secret.as_bytes()).to_string()[..CHECKSUM_DIGITS].to_owned()
 }
 
 #[cfg(test)]
@@ -54,19 +56,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_token_is_another_and_all_are_in_order() {
+    fn mints_distinct_valid_tokens() {
         let (one, other) = (mint().unwrap(), mint().unwrap());
         assert_ne!(one, other);
         for token in [one, other] {
             assert!(
                 token.len() == 79 && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             );
-            assert!(!is_mistyped(&token), "{token}");
+            assert!(!has_bad_checksum(&token), "{token}");
         }
     }
 
     #[test]
-    fn a_slip_is_noticed() {
+    fn detects_typing_errors() {
         let token = mint().unwrap();
         let swapped = match token.as_bytes()[20] {
             b'0' => '1',
@@ -81,8 +83,8 @@ mod tests {
             "larder_ü",
             &token.to_uppercase().replace("LARDER", "larder"),
         ] {
-            assert!(is_mistyped(bad), "{bad}");
+            assert!(has_bad_checksum(bad), "{bad}");
         }
-        assert!(!is_mistyped("somebody's own kind of token"));
+        assert!(!has_bad_checksum("somebody's own kind of token"));
     }
 }

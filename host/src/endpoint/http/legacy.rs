@@ -1,5 +1,5 @@
-//! HTTP with a handshake: sessions, their stream, and batches. A request lives on when its connection breaks, and ends
-//! when its client cancels it.
+//! Legacy HTTP: sessions with a handshake, their notification stream, and batches. A request continues when
+//! its connection breaks, and ends when its client cancels it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,22 +11,23 @@ use futures_util::FutureExt as _;
 
 use super::{accepts, empty, json, not_acceptable};
 use crate::endpoint::Endpoint;
-use crate::endpoint::answer::{Peer, error};
-use crate::endpoint::auth::Who;
+use crate::endpoint::auth::Identity;
 use crate::endpoint::body::Response;
-use crate::endpoint::dialect::Ear;
-use crate::endpoint::era::{Legacy, check_legacy_header, claims, speaks_modern};
-use crate::endpoint::json::array;
+use crate::endpoint::dispatch::{Peer, error};
+use crate::endpoint::era::{LegacyVersion, check_legacy_header, declares_version, has_modern_version_header};
+use crate::endpoint::extension::Subscriptions;
+use crate::endpoint::json_writer::array;
 use crate::endpoint::message::{Id, Message, Notification, Request};
-use crate::endpoint::method::{Ask, Asking};
-use crate::endpoint::progress::{Exchange, Said};
-use crate::endpoint::refusal::{INTERNAL, REQUEST, Refusal};
-use crate::endpoint::replay::{From, Place, Strand};
+use crate::endpoint::method::{Operation, ParsedRequest};
+use crate::endpoint::progress::{CallStream, StreamItem};
+use crate::endpoint::replay::{LogPosition, RequestStream, ResumePoint};
+use crate::endpoint::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use crate::endpoint::session::Session;
-use crate::endpoint::stream;
+use crate::endpoint::sse;
 
-/// Requests of one session at the same time. They outlive their connections, so nothing else bounds them.
-const MOST: usize = 64;
+/// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
+/// bounds them.
+const MAX_REQUESTS: usize = 64;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -34,240 +35,268 @@ impl Endpoint {
     pub(super) fn initialize(
         &self,
         headers: &HeaderMap,
-        who: &Who,
+        identity: &Identity,
         request: &Request<'_>,
-    ) -> Result<Response, Refusal> {
-        let version = Legacy::requested(request)?;
-        let caller = who.caller.clone();
+    ) -> Result<Response, RpcError> {
+        let version = LegacyVersion::from_initialize(request)?;
+        let caller = identity.caller.clone();
         let watch = self.0.gateway.watch(&caller);
-        watch.list_changes(true);
+        watch.watch_list(true);
         let handshake = self.handshake(request, Some(headers), version, &caller);
-        let ear = Ear::new(watch, caller.clone());
-        let session = self.0.sessions.open(version, caller, ear)?;
+        let subscriptions = Subscriptions::new(watch, caller.clone());
+        let session = self.0.sessions.open(version, caller, subscriptions)?;
         let id = HeaderValue::from_str(&session.id)
-            .map_err(|_| Refusal::new(INTERNAL, "no session can be opened"))?;
+            .map_err(|_| RpcError::new(INTERNAL_ERROR, "no session can be opened"))?;
         let mut response = json(StatusCode::OK, handshake);
         response.headers_mut().insert(SESSION_HEADER, id);
         Ok(response)
     }
 
-    fn session(&self, headers: &HeaderMap, who: &Who) -> Result<Arc<Session>, Refusal> {
+    fn session(&self, headers: &HeaderMap, identity: &Identity) -> Result<Arc<Session>, RpcError> {
         let id = headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
-        self.0.sessions.find(id, &who.caller)
+        self.0.sessions.find(id, &identity.caller)
     }
 
     pub(super) async fn in_session(
         &self,
         headers: &HeaderMap,
-        who: &Arc<Who>,
+        identity: &Arc<Identity>,
         request: &Request<'_>,
-    ) -> Result<Response, Refusal> {
-        let session = self.session(headers, who)?;
+    ) -> Result<Response, RpcError> {
+        let session = self.session(headers, identity)?;
         check_legacy_header(headers)?;
-        let exchange = self.start(&session, who, request, headers)?;
-        Ok(self.legacy_exchange(session, who, request.id.clone(), exchange).await)
+        let call = self.start(&session, identity, request, headers)?;
+        Ok(self.respond_in_session(session, identity, request.id.clone(), call).await)
     }
 
-    /// JSON, unless a report comes before the answer: then a stream that the client may come back to.
-    async fn legacy_exchange(
+    /// Responds with JSON, or with a resumable event stream if a progress notification precedes the response.
+    async fn respond_in_session(
         &self,
         session: Arc<Session>,
-        who: &Arc<Who>,
+        identity: &Arc<Identity>,
         id: Id,
-        mut exchange: Exchange,
+        mut call: CallStream,
     ) -> Response {
-        let report = match exchange.next().await {
-            Some(Said::Answer(bytes)) => return json(StatusCode::OK, bytes),
-            Some(Said::Report(bytes)) => bytes,
-            // Cancelled: the client wants no answer, and a stream can end without one.
-            None => return stream::events(futures_util::stream::empty()),
+        let progress = match call.next().await {
+            Some(StreamItem::Response(bytes)) => return json(StatusCode::OK, bytes),
+            Some(StreamItem::Progress(bytes)) => bytes,
+            // The call was cancelled: the client expects no response, and an event stream can end early.
+            None => return sse::events(futures_util::stream::empty()),
         };
-        let strand = session.replay.open(id, who.caller.clone());
-        strand.say(report);
-        let heard = Strand::listen(&strand, 0);
+        let stream = session.replay.open(id, identity.caller.clone());
+        stream.push_progress(progress);
+        let reader = RequestStream::subscribe(&stream, 0);
         self.0.drain.spawn(async move {
-            while let Some(said) = exchange.next().await {
-                match said {
-                    Said::Report(bytes) => strand.say(bytes),
-                    Said::Answer(bytes) => strand.answer(bytes),
+            while let Some(item) = call.next().await {
+                match item {
+                    StreamItem::Progress(bytes) => stream.push_progress(bytes),
+                    StreamItem::Response(bytes) => stream.push_response(bytes),
                 }
             }
-            strand.end();
+            stream.end();
         });
-        match heard {
-            Some(heard) => stream::strand(self.clone(), heard, session, who.clone(), None),
-            None => stream::events(futures_util::stream::empty()),
+        match reader {
+            Some(reader) => sse::request_stream(self.clone(), reader, session, identity.clone(), None),
+            None => sse::events(futures_util::stream::empty()),
         }
     }
 
-    /// Sets a request going, in a task of its own.
+    /// Starts a request in its own task.
     fn start(
         &self,
         session: &Arc<Session>,
-        who: &Who,
+        identity: &Identity,
         request: &Request<'_>,
         headers: &HeaderMap,
-    ) -> Result<Exchange, Refusal> {
+    ) -> Result<CallStream, RpcError> {
         let method = self.legacy_method(request)?;
-        let asking = Asking::read(request, method, who.caller.clone())?;
-        let Asking { id, ask, call, reports } = asking.traced_by(headers);
-        if session.flights.len() >= MOST {
-            return Err(Refusal::new(INTERNAL, "too many requests are under way: wait for some to end"));
+        let parsed = ParsedRequest::read(request, method, identity.caller.clone())?;
+        let ParsedRequest { id, operation, call, progress } = parsed.with_trace_headers(headers);
+        if session.requests.len() >= MAX_REQUESTS {
+            return Err(RpcError::new(
+                INTERNAL_ERROR,
+                "too many requests are under way: wait for some to end",
+            ));
         }
-        let quick = matches!(ask, Ask::Ping);
-        // As long as the work, which goes on when the connection breaks.
-        let place = if quick { None } else { self.0.gateway.place(&who.caller).map_err(Refusal::used_up)? };
-        let flight = session.flights.depart(&id).ok_or_else(Refusal::id_taken)?;
-        let answer = self.clone().answer(id, ask, call, Peer::Legacy(session.watch.clone())).boxed();
-        if quick {
-            return Ok(Exchange::new(reports, answer.map(Some).boxed()));
+        let is_ping = matches!(operation, Operation::Ping);
+        // The permit is held as long as the work runs, which continues when the connection breaks.
+        let permit = if is_ping {
+            None
+        } else {
+            self.0.gateway.request_permit(&identity.caller).map_err(RpcError::quota_exceeded)?
+        };
+        let cancellable = session.requests.register(&id).ok_or_else(RpcError::duplicate_id)?;
+        let response =
+            self.clone().dispatch(id, operation, call, Peer::Legacy(session.subscriptions.clone())).boxed();
+        if is_ping {
+            return Ok(CallStream::new(progress, response.map(Some).boxed()));
         }
         let session = session.clone();
         let task = self.0.drain.spawn(async move {
-            let answer = flight.until_cancelled(pin!(answer)).await;
-            drop(place);
+            let response = cancellable.until_cancelled(pin!(response)).await;
+            drop(permit);
             session.touch();
-            answer
+            response
         });
-        Ok(Exchange::new(reports, task.map(|ended| ended.ok().flatten().flatten()).boxed()))
+        Ok(CallStream::new(progress, task.map(|ended| ended.ok().flatten().flatten()).boxed()))
     }
 
-    /// A notification or a response: nothing to say, unless it is for a session that is not there.
-    pub(super) fn heard(
+    /// Accepts a notification or a response. Returns an error only if its session does not exist.
+    pub(super) fn accept_notification(
         &self,
         headers: &HeaderMap,
-        who: &Who,
+        identity: &Identity,
         notification: Option<&Notification<'_>>,
     ) -> Response {
-        let modern = speaks_modern(headers) || notification.is_some_and(|n| claims(&n.params));
-        if modern || !headers.contains_key(SESSION_HEADER) {
+        let is_modern =
+            has_modern_version_header(headers) || notification.is_some_and(|n| declares_version(&n.params));
+        if is_modern || !headers.contains_key(SESSION_HEADER) {
             return empty(StatusCode::ACCEPTED);
         }
-        match self.session(headers, who).and_then(|session| check_legacy_header(headers).map(|()| session)) {
-            Err(refusal) => super::refused(None, &refusal),
+        match self
+            .session(headers, identity)
+            .and_then(|session| check_legacy_header(headers).map(|()| session))
+        {
+            Err(rpc_error) => super::error_response(None, &rpc_error),
             Ok(session) => {
-                note(&session, notification);
+                handle_notification(&session, notification);
                 empty(StatusCode::ACCEPTED)
             }
         }
     }
 
-    /// All messages of a batch, and their answers in one array.
+    /// Handles all messages of a batch and returns their responses in one array.
     pub(super) async fn batch(
         &self,
         headers: &HeaderMap,
-        who: &Who,
+        identity: &Identity,
         batch: Vec<Message<'_>>,
-    ) -> Result<Response, Refusal> {
-        let modern = batch.iter().any(|message| match message {
-            Message::Request(request) => claims(&request.params),
-            Message::Notification(notification) => claims(&notification.params),
+    ) -> Result<Response, RpcError> {
+        let is_modern = batch.iter().any(|message| match message {
+            Message::Request(request) => declares_version(&request.params),
+            Message::Notification(notification) => declares_version(&notification.params),
             Message::Response | Message::Malformed { .. } => false,
         });
-        if modern || speaks_modern(headers) {
-            return Err(Refusal::early(REQUEST, "this version of the protocol has no batches"));
+        if is_modern || has_modern_version_header(headers) {
+            return Err(RpcError::bad_request(
+                INVALID_REQUEST,
+                "this version of the protocol has no batches",
+            ));
         }
-        let session = self.session(headers, who)?;
+        let session = self.session(headers, identity)?;
         check_legacy_header(headers)?;
         if !session.version.has_batches() {
-            return Err(Refusal::early(REQUEST, "the session's version of the protocol has no batches"));
+            return Err(RpcError::bad_request(
+                INVALID_REQUEST,
+                "the session's version of the protocol has no batches",
+            ));
         }
-        let mut answers = vec![];
-        // The first one is let in with the batch.
-        let mut let_in = true;
+        let mut responses = vec![];
+        // The quota check of the HTTP request covers the first message.
+        let mut is_admitted = true;
         for message in batch {
-            answers.extend(self.of_batch(&session, who, (headers, let_in), message).await);
-            let_in = false;
+            responses.extend(
+                self.respond_to_batch_item(&session, identity, (headers, is_admitted), message).await,
+            );
+            is_admitted = false;
         }
-        Ok(match answers.is_empty() {
+        Ok(match responses.is_empty() {
             true => empty(StatusCode::ACCEPTED),
-            false => json(StatusCode::OK, array(&answers)),
+            false => json(StatusCode::OK, array(&responses)),
         })
     }
 
-    async fn of_batch(
+    async fn respond_to_batch_item(
         &self,
         session: &Arc<Session>,
-        who: &Who,
-        (headers, let_in): (&HeaderMap, bool),
+        identity: &Identity,
+        (headers, is_admitted): (&HeaderMap, bool),
         message: Message<'_>,
     ) -> Option<Vec<u8>> {
         let request = match message {
             Message::Request(request) => request,
-            Message::Malformed { id, refusal } => return Some(error(id.as_ref(), &refusal)),
+            Message::Malformed { id, rpc_error } => return Some(error(id.as_ref(), &rpc_error)),
             Message::Notification(notification) => {
-                note(session, Some(&notification));
+                handle_notification(session, Some(&notification));
                 return None;
             }
             Message::Response => return None,
         };
-        let admitted = if let_in { Ok(()) } else { self.0.gateway.admit(&who.caller) };
-        let started =
-            admitted.map_err(Refusal::used_up).and_then(|()| self.start(session, who, &request, headers));
-        let mut exchange = match started {
-            Ok(exchange) => exchange,
-            Err(refusal) => {
-                self.count_unknown(&request, &refusal);
-                return Some(error(Some(&request.id), &refusal));
+        let admitted = if is_admitted { Ok(()) } else { self.0.gateway.admit(&identity.caller) };
+        let started = admitted
+            .map_err(RpcError::quota_exceeded)
+            .and_then(|()| self.start(session, identity, &request, headers));
+        let mut call = match started {
+            Ok(call) => call,
+            Err(rpc_error) => {
+                self.count_unknown_method(&request, &rpc_error);
+                return Some(error(Some(&request.id), &rpc_error));
             }
         };
         loop {
-            // An array has no place for reports.
-            if let Said::Answer(bytes) = exchange.next().await? {
+            // A batch response has no place for progress notifications.
+            if let StreamItem::Response(bytes) = call.next().await? {
                 return Some(bytes);
             }
         }
     }
 
-    pub(super) fn open_stream(&self, headers: &HeaderMap, who: &Arc<Who>) -> Result<Response, Refusal> {
-        let session = self.session(headers, who)?;
+    pub(super) fn open_stream(
+        &self,
+        headers: &HeaderMap,
+        identity: &Arc<Identity>,
+    ) -> Result<Response, RpcError> {
+        let session = self.session(headers, identity)?;
         check_legacy_header(headers)?;
         if !accepts(headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
-        // First of all, so that nobody's stream ends for one that does not begin.
-        let seat = self.seat(who)?;
-        let from = match last_event(headers) {
-            Some(last) => session.replay.find(last, &who.caller)?,
-            None => From::Notifications(anew(&session)),
+        // The permit comes first, so that an older stream is not replaced by one that cannot start.
+        let permit = self.stream_permit(identity)?;
+        let resume_point = match last_event_id(headers) {
+            Some(last) => session.replay.find(last, &identity.caller)?,
+            None => ResumePoint::Notifications(start_position(&session)),
         };
-        Ok(match from {
-            From::Notifications(place) => {
-                stream::notifications(self.clone(), session, who.clone(), seat, place)
+        Ok(match resume_point {
+            ResumePoint::Notifications(position) => {
+                sse::notifications(self.clone(), session, identity.clone(), permit, position)
             }
-            // How servers of events tell a client to stop coming back.
-            From::Strand(heard) if heard.is_done() => empty(StatusCode::NO_CONTENT),
-            From::Strand(heard) => stream::strand(self.clone(), heard, session, who.clone(), Some(seat)),
+            // In the event-stream protocol, 204 tells the client to stop reconnecting.
+            ResumePoint::Request(reader) if reader.is_finished() => empty(StatusCode::NO_CONTENT),
+            ResumePoint::Request(reader) => {
+                sse::request_stream(self.clone(), reader, session, identity.clone(), Some(permit))
+            }
         })
     }
 
-    pub(super) fn end_session(&self, headers: &HeaderMap, who: &Who) -> Result<Response, Refusal> {
-        let session = self.session(headers, who)?;
+    pub(super) fn end_session(&self, headers: &HeaderMap, identity: &Identity) -> Result<Response, RpcError> {
+        let session = self.session(headers, identity)?;
         check_legacy_header(headers)?;
         self.0.sessions.end(&session);
         Ok(empty(StatusCode::NO_CONTENT))
     }
 }
 
-/// Where somebody begins who does not say what he got. Of what was told before, nobody knows whether it arrived.
-fn anew(session: &Session) -> Place {
-    let now = session.replay.told().now();
-    if now != Place::default() {
-        session.watch.watch.in_doubt();
+/// The start position of a client that sends no `Last-Event-ID`. Earlier notifications may not have arrived,
+/// so everything is marked as changed.
+fn start_position(session: &Session) -> LogPosition {
+    let current = session.replay.notifications().now();
+    if current != LogPosition::default() {
+        session.subscriptions.watch.mark_all_changed();
     }
-    now
+    current
 }
 
-/// The last event that the client got; an empty one is none, as for every reader of such streams.
-fn last_event(headers: &HeaderMap) -> Option<&str> {
+/// The last event that the client received. An empty id counts as none, as in the event-stream specification.
+fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     let last = headers.get("last-event-id")?.to_str().unwrap_or("?");
     (!last.is_empty()).then_some(last)
 }
 
-fn note(session: &Session, notification: Option<&Notification<'_>>) {
+fn handle_notification(session: &Session, notification: Option<&Notification<'_>>) {
     if let Some(notification) =
         notification.filter(|notification| notification.method == "notifications/cancelled")
     {
-        session.flights.cancel(&notification.params);
+        session.requests.cancel(&notification.params);
     }
 }

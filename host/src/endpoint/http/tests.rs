@@ -5,7 +5,7 @@ fn headers(name: header::HeaderName, values: &[&str]) -> HeaderMap {
 }
 
 #[test]
-fn accept_is_read_with_leniency() {
+fn accepts_media_ranges_leniently() {
     for (values, good) in [
         (&[][..], true),
         (&["application/json, text/event-stream"], true),
@@ -23,7 +23,7 @@ fn accept_is_read_with_leniency() {
 }
 
 #[test]
-fn only_json_is_read() {
+fn accepts_only_json_bodies() {
     for (value, good) in [
         ("application/json", true),
         ("application/json; charset=utf-8", true),
@@ -37,19 +37,21 @@ fn only_json_is_read() {
     assert!(check_content_type(&HeaderMap::new()).is_err());
 }
 
-/// A future that awaits what it was given by value holds it twice, and a few of those in a row are more than a stack
-/// has room for.
+/// A future that awaits another future by value holds it twice. A few such futures in a row would overflow
+/// the stack.
 #[test]
-fn what_waits_for_an_answer_is_small() {
+fn request_futures_are_small() {
     fn of<'e, F>(_: impl Fn(&'e Endpoint, Request<hyper::body::Incoming>) -> F) -> usize {
         size_of::<F>()
     }
-    fn of_answer<F>(_: impl Fn(Endpoint, Id, method::Ask, Arc<crate::resource::Call>, Peer) -> F) -> usize {
+    fn of_dispatch<F>(
+        _: impl Fn(Endpoint, Id, method::Operation, Arc<crate::resource::Call>, Peer) -> F,
+    ) -> usize {
         size_of::<F>()
     }
-    for (name, size, most) in
-        [("answer", of_answer(Endpoint::answer), 8 << 10), ("respond", of(Endpoint::respond), 16 << 10)]
+    for (name, size, max) in
+        [("dispatch", of_dispatch(Endpoint::dispatch), 8 << 10), ("respond", of(Endpoint::respond), 16 << 10)]
     {
-        assert!(size <= most, "the future of `{name}` has {size} bytes");
+        assert!(size <= max, "the future of `{name}` has {size} bytes");
     }
 }

@@ -6,29 +6,29 @@ use super::*;
 fn show(message: &Message<'_>) -> String {
     match message {
         Message::Request(Request { id, method, params }) => {
-            let fault = params.fault.as_ref().map(|fault| format!(", but {fault}")).unwrap_or_default();
-            format!("request {id} {method}{fault}")
+            let error = params.error.as_ref().map(|error| format!(", but {error}")).unwrap_or_default();
+            format!("request {id} {method}{error}")
         }
         Message::Notification(notification) => format!("notification {}", notification.method),
         Message::Response => "response".into(),
-        Message::Malformed { id, refusal } => {
+        Message::Malformed { id, rpc_error } => {
             let id = id.as_ref().map_or("no id", Id::json);
-            format!("{} {} ({id})", refusal.code, refusal.message)
+            format!("{} {} ({id})", rpc_error.code, rpc_error.message)
         }
     }
 }
 
 fn check(input: impl AsRef<[u8]>, expected: Expect) {
-    let seen = match read(input.as_ref()) {
+    let actual = match read(input.as_ref()) {
         Ok(Incoming::One(message)) => show(&message),
         Ok(Incoming::Batch(batch)) => batch.iter().map(show).collect::<Vec<_>>().join("; "),
-        Err(refusal) => format!("{} {}", refusal.code, refusal.message),
+        Err(rpc_error) => format!("{} {}", rpc_error.code, rpc_error.message),
     };
-    expected.assert_eq(&seen);
+    expected.assert_eq(&actual);
 }
 
 #[test]
-fn good_messages() {
+fn reads_valid_messages() {
     check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, expect!["request 1 ping"]);
     check(
         r#" { "id" : "\u0061" , "method":"a\/b","jsonrpc":"2.0","params":{}} "#,
@@ -44,7 +44,7 @@ fn good_messages() {
 }
 
 #[test]
-fn what_is_not_json() {
+fn rejects_invalid_json() {
     check("", expect!["-32700 the message is not JSON: line 1, column 0"]);
     check("hello", expect!["-32700 the message is not JSON: line 1, column 1"]);
     check(
@@ -67,7 +67,7 @@ fn what_is_not_json() {
 }
 
 #[test]
-fn what_is_json_and_no_message() {
+fn rejects_json_that_is_not_a_message() {
     for text in ["1", "null", "\"text\"", "true"] {
         check(text, expect!["-32600 a message is a JSON object (no id)"]);
     }
@@ -79,7 +79,7 @@ fn what_is_json_and_no_message() {
 }
 
 #[test]
-fn ids_are_strings_or_integers() {
+fn rejects_ids_that_are_not_strings_or_integers() {
     for id in [
         "null",
         "true",
@@ -97,7 +97,7 @@ fn ids_are_strings_or_integers() {
 }
 
 #[test]
-fn keys_appear_once() {
+fn rejects_duplicate_keys() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#,
         expect!["-32600 the key `id` appears twice (no id)"],
@@ -121,7 +121,7 @@ fn keys_appear_once() {
 }
 
 #[test]
-fn parameters_are_objects() {
+fn rejects_parameters_that_are_not_objects() {
     for params in ["null", "[]", "1", "\"x\""] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
         check(text, expect!["request 1 m, but `params` must be an object"]);
@@ -132,12 +132,12 @@ fn parameters_are_objects() {
     }
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"\ud800":1}}"#,
-        expect!["request 1 m, but a key has half of a character"],
+        expect!["request 1 m, but a key contains an unpaired surrogate"],
     );
 }
 
 #[test]
-fn batches() {
+fn reads_batches() {
     check("[]", expect!["-32600 the batch is empty"]);
     check(
         r#"[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","method":"n"},7]"#,
@@ -149,8 +149,8 @@ fn batches() {
 
 const VALID: &str = r#"{"jsonrpc":"2.0","id":"i\n1","method":"resources/read","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","k":[1,{"x":null}]},"uri":"x:1"}}"#;
 
-/// Whatever is accepted has an id that is in the input, byte for byte, and is JSON.
-fn echoes(input: &[u8]) {
+/// Checks that the id of an accepted message is in the input exactly as it is returned, and is JSON.
+fn check_id(input: &[u8]) {
     let Ok(incoming) = read(input) else { return };
     let messages = match incoming {
         Incoming::One(message) => vec![message],
@@ -161,11 +161,11 @@ fn echoes(input: &[u8]) {
             continue;
         };
         let id = id.json();
-        assert!(input.windows(id.len()).any(|window| window == id.as_bytes()), "{id} is not as it came");
+        assert!(input.windows(id.len()).any(|window| window == id.as_bytes()), "{id} differs from the input");
         assert!(
             serde_json::from_str::<serde_json::Value>(id).is_ok_and(|id| id.is_string() || id.is_number())
         );
-        assert!(!id.contains('\n'), "an id must not end a line");
+        assert!(!id.contains('\n'), "an id must not contain a line break");
     }
 }
 
@@ -185,22 +185,23 @@ const MEMBERS: [&str; 12] = [
 ];
 
 #[test]
-fn members_count_wherever_they_stand() {
+fn reads_members_in_any_order() {
     let many: Vec<_> = (0..125).map(|n| format!("\"e{n}\":0")).collect();
     let (many, rest) = (many.join(","), r#""jsonrpc":"2.0","id":1,"method":"m""#);
     for inner in
         [r#""params":{}"#.to_owned(), format!(r#""params":{{"_meta":{{}},{many},"a":1,"b":2,"c":3}}"#)]
     {
         for text in [format!("{{{inner},{rest},{many}}}"), format!("{{{rest},{many},{inner}}}")] {
-            assert!(plain_request(&text).is_none(), "{text}");
+            assert!(read_valid_request(&text).is_none(), "{text}");
         }
     }
     let fits = format!(r#"{{"params":{{"_meta":{{}},{many},"a":1,"b":2}},{rest}}}"#);
-    assert!(plain_request(&fits).is_some());
+    assert!(read_valid_request(&fits).is_some());
 }
 
-/// All that is read of a message but `_meta` among the parameters: where it was read, it is not there.
-fn parts(message: &Message<'_>) -> String {
+/// Returns everything that was read of a message, except for `_meta` among the parameters: the reader in one
+/// pass does not list it there.
+fn summary(message: &Message<'_>) -> String {
     let Message::Request(Request { params, .. }) = message else { return show(message) };
     let of = |fields: &Fields<'_>| {
         let all = fields.iter().filter(|(key, _)| *key != "_meta");
@@ -211,39 +212,39 @@ fn parts(message: &Message<'_>) -> String {
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        echoes(&bytes);
+    fn survives_arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        check_id(&bytes);
     }
 
     #[test]
-    fn json_like_text_does_no_harm(text in r#"[\[\]{}",:0-9a-z\\ ]{0,80}"#) {
-        echoes(text.as_bytes());
+    fn survives_json_like_text(text in r#"[\[\]{}",:0-9a-z\\ ]{0,80}"#) {
+        check_id(text.as_bytes());
     }
 
     #[test]
-    fn mutated_requests_do_no_harm(at in 0..VALID.len(), cut in 0..20usize, new in prop::collection::vec(any::<u8>(), 0..8)) {
+    fn survives_mutated_requests(at in 0..VALID.len(), cut in 0..20usize, new in prop::collection::vec(any::<u8>(), 0..8)) {
         let mut bytes = VALID.as_bytes().to_vec();
         bytes.splice(at..(at + cut).min(bytes.len()), new);
-        echoes(&bytes);
+        check_id(&bytes);
     }
 
     #[test]
-    fn what_is_read_in_one_go_is_read_as_with_care(pieces in prop::collection::vec(0..MEMBERS.len(), 1..9), at in 0..200usize, new in r#"[{}",:]?"#) {
+    fn both_readers_agree(pieces in prop::collection::vec(0..MEMBERS.len(), 1..9), at in 0..200usize, new in r#"[{}",:]?"#) {
         let mut text = format!("{{{}}}", pieces.iter().map(|n| MEMBERS[*n]).collect::<Vec<_>>().join(","));
         text.insert_str(at.min(text.len()), &new);
-        if let Some(request) = plain_request(&text) {
-            let same = any_message(&text).map(|message| parts(&message));
-            prop_assert_eq!(parts(&Message::Request(request)), same.unwrap());
+        if let Some(request) = read_valid_request(&text) {
+            let same = read_any_message(&text).map(|message| summary(&message));
+            prop_assert_eq!(summary(&Message::Request(request)), same.unwrap());
         }
     }
 
     #[test]
-    fn a_good_id_comes_back(id in prop_oneof![any::<i64>().prop_map(|n| n.to_string()), any::<String>().prop_map(|s| serde_json::to_string(&s).unwrap())]) {
+    fn returns_ids_unchanged(id in prop_oneof![any::<i64>().prop_map(|n| n.to_string()), any::<String>().prop_map(|s| serde_json::to_string(&s).unwrap())]) {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
         let Ok(Incoming::One(message)) = read(text.as_bytes()) else { panic!("{text}") };
         match message {
             Message::Request(request) => prop_assert_eq!(request.id.json(), id),
-            Message::Malformed { .. } => prop_assert!(id.len() > LONGEST_ID),
+            Message::Malformed { .. } => prop_assert!(id.len() > MAX_ID),
             other => panic!("{other:?}"),
         }
     }

@@ -7,15 +7,15 @@ use crate::name::Teams;
 fn check(method: Method, params: &str, expected: Expect) {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
     let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else { panic!("{text}") };
-    let caller = Caller { subject: None, issuer: None, teams: Teams::sole(), scopes: vec![] };
-    expected.assert_eq(&match Asking::read(&request, method, caller) {
-        Ok(asking) => format!("{:?} {:?}", asking.ask, asking.call.metadata),
-        Err(refusal) => format!("{} {}", refusal.code, refusal.message),
+    let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
+    expected.assert_eq(&match ParsedRequest::read(&request, method, caller) {
+        Ok(parsed) => format!("{:?} {:?}", parsed.operation, parsed.call.metadata),
+        Err(rpc_error) => format!("{} {}", rpc_error.code, rpc_error.message),
     });
 }
 
 #[test]
-fn lists_and_reads() {
+fn reads_list_and_read_parameters() {
     check(
         Method::List,
         "{}",
@@ -45,9 +45,11 @@ fn lists_and_reads() {
     check(
         Method::Read,
         r#"{"uri":"x:1","_meta":{"traceparent":"00-1","o":{"a": 1}}}"#,
-        expect![[r#"Read { uri: "x:1", held: None } [("traceparent", "\"00-1\""), ("o", "{\"a\": 1}")]"#]],
+        expect![[
+            r#"Read { uri: "x:1", known_version: None } [("traceparent", "\"00-1\""), ("o", "{\"a\": 1}")]"#
+        ]],
     );
-    let long = format!(r#"{{"uri":"x:1","_meta":{{"k":"{}"}}}}"#, "x".repeat(MOST_METADATA));
+    let long = format!(r#"{{"uri":"x:1","_meta":{{"k":"{}"}}}}"#, "x".repeat(MAX_METADATA));
     check(Method::Read, &long, expect!["-32602 `_meta` has more than 65536 bytes"]);
     check(
         Method::Read,
@@ -57,12 +59,12 @@ fn lists_and_reads() {
 }
 
 #[test]
-fn completions() {
+fn reads_completion_parameters() {
     check(
         Method::Complete,
         r#"{"ref":{"type":"ref/resource","uri":"x:{a}{b}"},"argument":{"name":"a","value":"v"},"context":{"arguments":{"b":"w"}}}"#,
         expect![[
-            r#"Complete(Some(Completing { template: "x:{a}{b}", variable: "a", prefix: "v", filled: [("b", "w")] })) []"#
+            r#"Complete(Some(CompletionRequest { template: "x:{a}{b}", variable: "a", prefix: "v", filled: [("b", "w")] })) []"#
         ]],
     );
     check(

@@ -1,31 +1,31 @@
-//! Lines of bounded length: a longer one is skipped, and told.
+//! Reads lines of bounded length. A longer line is skipped and reported.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-/// What came.
+/// One line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    Whole(Vec<u8>),
+    Complete(Vec<u8>),
     TooLong,
     End,
 }
 
-/// Reads lines.
+/// A line reader with a length limit.
 pub(super) struct Lines<R> {
     input: R,
-    most: usize,
-    held: Vec<u8>,
-    skipping: bool,
+    max_len: usize,
+    buffer: Vec<u8>,
+    is_skipping: bool,
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
-    pub(super) fn new(input: R, most: usize) -> Self {
-        Self { input, most, held: vec![], skipping: false }
+    pub(super) fn new(input: R, max_len: usize) -> Self {
+        Self { input, max_len, buffer: vec![], is_skipping: false }
     }
 
-    /// The next line, without its end. Dropping this future loses nothing.
+    /// Reads the next line, without the line feed. Cancel-safe.
     pub(super) async fn next(&mut self) -> io::Result<Line> {
         loop {
             let chunk = self.input.fill_buf().await?;
@@ -33,23 +33,23 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 Some(end) => (end + 1, true),
                 None => (chunk.len(), chunk.is_empty()),
             };
-            if chunk.is_empty() && self.held.is_empty() && !self.skipping {
+            if chunk.is_empty() && self.buffer.is_empty() && !self.is_skipping {
                 return Ok(Line::End);
             }
             let text = &chunk[..read - usize::from(ended && read > 0)];
-            if !self.skipping && self.held.len() + text.len() <= self.most {
-                self.held.extend_from_slice(text);
+            if !self.is_skipping && self.buffer.len() + text.len() <= self.max_len {
+                self.buffer.extend_from_slice(text);
             } else {
-                self.skipping = true;
-                self.held = vec![];
+                self.is_skipping = true;
+                self.buffer = vec![];
             }
             self.input.consume(read);
             if ended {
-                let line = std::mem::take(&mut self.held);
-                return Ok(if std::mem::take(&mut self.skipping) {
+                let line = std::mem::take(&mut self.buffer);
+                return Ok(if std::mem::take(&mut self.is_skipping) {
                     Line::TooLong
                 } else {
-                    Line::Whole(line)
+                    Line::Complete(line)
                 });
             }
         }
@@ -66,7 +66,7 @@ mod tests {
             let mut seen = vec![];
             loop {
                 match lines.next().await.unwrap() {
-                    Line::Whole(line) => seen.push(String::from_utf8(line).unwrap()),
+                    Line::Complete(line) => seen.push(String::from_utf8(line).unwrap()),
                     Line::TooLong => seen.push("too long".into()),
                     Line::End => break,
                 }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_line_costs_only_itself() {
+    async fn skips_only_the_long_line() {
         check("", &[]).await;
         check("a\n\nbcde\n", &["a", "", "bcde"]).await;
         check("abcde\nf\n", &["too long", "f"]).await;

@@ -1,54 +1,60 @@
-//! What a file holds: by its stamp, where it was seen before, or by reading it.
+//! Identifies the content of a component file: by its file fingerprint if that is in the cache, otherwise by
+//! reading it.
 
 use std::time::Duration;
 
-use super::{Errand, Load, Loaded, Outcome, Revision};
+use super::{LoadJob, LoadResult, Loader, Outcome, Revision};
 use crate::name::Digest;
 use crate::policy::Grant;
 use crate::provider::LoadError;
-use crate::sandbox::{Hashed, Recalled};
+use crate::sandbox::{CachedComponent, HashedComponent};
 use crate::source::{Fetched, File};
 
-/// How long what was known by its stamp serves before it is read: whoever starts wants to be served first.
-const CHECK: Duration = Duration::from_secs(2);
+/// A component that was identified by its fingerprint is read after this delay, so that reading does not slow
+/// the start.
+const RECHECK_DELAY: Duration = Duration::from_secs(2);
 
-/// What a file holds.
-pub(super) enum Component {
-    /// It was read before, and was not touched since.
-    Known(Recalled),
-    Read(Hashed),
+/// A component whose digest is known.
+pub(super) enum IdentifiedComponent {
+    /// The file was read before and has not changed since.
+    Cached(CachedComponent),
+    Read(HashedComponent),
 }
 
-impl Component {
+impl IdentifiedComponent {
     pub(super) fn digest(&self) -> Digest {
         match self {
-            Self::Known(recalled) => recalled.digest(),
+            Self::Cached(cached) => cached.digest(),
             Self::Read(hashed) => hashed.digest(),
         }
     }
 }
 
-impl Load {
-    /// By its stamp, where that is known and what it stands for was compiled; else by reading it.
-    pub(super) async fn identify(&self, file: &File, grant: &Grant) -> Result<Component, LoadError> {
-        if file.stamp().size() <= grant.limits.component
-            && let Some(recalled) = self.sandbox.recall(&self.team, file.stamp()).await
+impl Loader {
+    /// Uses the compiled component in the cache if the fingerprint is known; reads the file otherwise.
+    pub(super) async fn identify(
+        &self,
+        file: &File,
+        grant: &Grant,
+    ) -> Result<IdentifiedComponent, LoadError> {
+        if file.fingerprint().size() <= grant.limits.component_size
+            && let Some(cached) = self.sandbox.find_cached(&self.team, file.fingerprint()).await
         {
-            return Ok(Component::Known(recalled));
+            return Ok(IdentifiedComponent::Cached(cached));
         }
         let hashed = self.read(file, grant).await?;
-        if file.stamp().is_settled() && self.is_same(file).await {
-            self.sandbox.remember(file.stamp(), hashed.digest()).await;
+        if file.fingerprint().is_settled() && self.is_unchanged(file).await {
+            self.sandbox.record_digest(file.fingerprint(), hashed.digest()).await;
         }
-        Ok(Component::Read(hashed))
+        Ok(IdentifiedComponent::Read(hashed))
     }
 
-    async fn read(&self, file: &File, grant: &Grant) -> Result<Hashed, LoadError> {
-        let (file, limit) = (file.clone(), grant.limits.component);
+    async fn read(&self, file: &File, grant: &Grant) -> Result<HashedComponent, LoadError> {
+        let (file, limit) = (file.clone(), grant.limits.component_size);
         let work = self.drain.spawn_blocking(move || {
             let fetched = file.fetch(limit)?;
             Ok::<_, std::io::Error>(match fetched {
-                Fetched::Bytes(bytes) => Ok(Hashed::new(bytes)),
+                Fetched::Bytes(bytes) => Ok(HashedComponent::new(bytes)),
                 Fetched::TooLarge(size) => Err(size),
             })
         });
@@ -59,32 +65,39 @@ impl Load {
         }
     }
 
-    /// Reads a component that was known by its stamp, once there is time. On some file systems (an image that
-    /// is made the same way again) a file may have the stamp of another.
-    pub(super) async fn check(&self, file: &File, revision: Revision) {
+    /// Reads a component that was identified by its fingerprint, and starts a new load if the content
+    /// differs. On some file systems different content may have the same fingerprint, for example in an image
+    /// that is built reproducibly.
+    pub(super) async fn recheck(&self, file: &File, revision: Revision) {
         tokio::select! {
             () = self.drain.stopping() => return,
-            () = tokio::time::sleep(CHECK) => {}
+            () = tokio::time::sleep(RECHECK_DELAY) => {}
         }
-        let _turn = self.checks.acquire().await;
+        let _permit = self.recheck_permit.acquire().await;
         let read = file.clone();
         let digest = self.drain.spawn_blocking(move || read.digest().ok()).await.ok().flatten();
-        // What was touched meanwhile is looked at for that.
-        if digest == Some(revision.digest) || !self.is_same(file).await {
+        // If the file changed meanwhile, the next scan loads it anyway.
+        if digest == Some(revision.digest) || !self.is_unchanged(file).await {
             return;
         }
         tracing::warn!(
             component = file.name,
-            "it is not what it was at the last start, though the system says so"
+            "the component changed although its file fingerprint did not; loading it again"
         );
-        self.sandbox.disown(file.stamp()).await;
-        let (stem, errand, outcome) = (file.stem().to_owned(), Errand::Doubt, Outcome::Same(revision));
-        let _ = self.done.send(Loaded { stem, errand, outcome, covered: true, took: Duration::ZERO });
+        self.sandbox.forget_digest(file.fingerprint()).await;
+        let (stem, job, outcome) = (file.stem().to_owned(), LoadJob::Recheck, Outcome::Unchanged(revision));
+        let _ = self.load_results.send(LoadResult {
+            stem,
+            job,
+            outcome,
+            still_permitted: true,
+            duration: Duration::ZERO,
+        });
         self.wake.notify_one();
     }
 
-    async fn is_same(&self, file: &File) -> bool {
+    async fn is_unchanged(&self, file: &File) -> bool {
         let file = file.clone();
-        self.drain.spawn_blocking(move || file.is_same()).await.unwrap_or(false)
+        self.drain.spawn_blocking(move || file.is_unchanged()).await.unwrap_or(false)
     }
 }

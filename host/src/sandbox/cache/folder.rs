@@ -1,4 +1,5 @@
-//! The cache's folder: made by us, for us alone.
+//! Opens the folder of the cache. It must belong to the user of this process, and no other user may write to
+//! it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -6,26 +7,27 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{CacheError, Place};
+use super::{CacheError, CacheLocation};
 
-/// The folder, and what deletes it in the end if it is a temporary one.
-pub(super) fn open(place: &Place) -> Result<(PathBuf, Option<TempDir>), CacheError> {
-    match place {
-        Place::Named(path) => {
-            make(path).and_then(|()| check(path)).map_err(|what| error(path, what))?;
+/// Returns the folder, and the guard that deletes it if it is a temporary one.
+pub(super) fn open(location: &CacheLocation) -> Result<(PathBuf, Option<TempDir>), CacheError> {
+    match location {
+        CacheLocation::Configured(path) => {
+            create(path).and_then(|()| check(path)).map_err(|problem| error(path, problem))?;
             Ok((path.clone(), None))
         }
-        Place::Usual(path) => match make(path) {
-            // A folder that somebody else can write is no accident to step around.
-            Ok(()) => check(path).map(|()| (path.clone(), None)).map_err(|what| error(path, what)),
-            Err(what) => {
-                tracing::warn!(path = %path.display(), what, "no cache there; components are compiled at each start");
+        CacheLocation::Default(path) => match create(path) {
+            // A folder that others can write to is an error even here: it may be an attack, so there is no
+            // fallback.
+            Ok(()) => check(path).map(|()| (path.clone(), None)).map_err(|problem| error(path, problem)),
+            Err(problem) => {
+                tracing::warn!(path = %path.display(), problem, "cannot create the component cache, so components are compiled at each start");
                 temporary()
             }
         },
-        Place::Temporary => {
+        CacheLocation::Temporary => {
             tracing::warn!(
-                "no home, hence no cache: components are compiled at each start; `cache_dir` in [compiler] names a folder for them"
+                "no home directory for the component cache, so components are compiled at each start; set a folder with `cache_dir` in [compiler]"
             );
             temporary()
         }
@@ -33,38 +35,38 @@ pub(super) fn open(place: &Place) -> Result<(PathBuf, Option<TempDir>), CacheErr
 }
 
 fn temporary() -> Result<(PathBuf, Option<TempDir>), CacheError> {
-    // With 0700 on Unix, by the crate's word.
+    // The crate documents mode 0700 on Unix.
     let folder = tempfile::Builder::new().prefix("larder-").tempdir();
-    let folder =
-        folder.map_err(|failed| error(&std::env::temp_dir(), format!("takes no folder: {failed}")))?;
+    let folder = folder
+        .map_err(|failed| error(&std::env::temp_dir(), format!("does not allow a new folder: {failed}")))?;
     Ok((folder.path().to_owned(), Some(folder)))
 }
 
-fn make(path: &Path) -> Result<(), String> {
+fn create(path: &Path) -> Result<(), String> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(|error| format!("cannot be made: {error}"))
+        .map_err(|error| format!("cannot be created: {error}"))
 }
 
 fn check(path: &Path) -> Result<(), String> {
-    let found = std::fs::metadata(path).map_err(|error| format!("cannot be looked at: {error}"))?;
-    let us = rustix::process::geteuid().as_raw();
-    if found.uid() != us {
-        return Err(format!("belongs to another user ({}, while this process is {us})", found.uid()));
+    let metadata = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let own_uid = rustix::process::geteuid().as_raw();
+    if metadata.uid() != own_uid {
+        return Err(format!("belongs to another user ({}, while this process is {own_uid})", metadata.uid()));
     }
-    if found.mode() & 0o022 != 0 {
+    if metadata.mode() & 0o022 != 0 {
         return Err(format!(
             "can be written by others (its mode is {:o}; `chmod 700` it)",
-            found.mode() & 0o7777
+            metadata.mode() & 0o7777
         ));
     }
     Ok(())
 }
 
-fn error(path: &Path, what: String) -> CacheError {
-    CacheError { path: path.to_owned(), what }
+fn error(path: &Path, problem: String) -> CacheError {
+    CacheError { path: path.to_owned(), problem }
 }
 
 #[cfg(test)]
@@ -76,19 +78,19 @@ mod tests {
     fn with_mode(mode: u32) -> Result<(PathBuf, Option<TempDir>), CacheError> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
-        open(&Place::Named(folder.path().to_owned()))
+        open(&CacheLocation::Configured(folder.path().to_owned()))
     }
 
     #[test]
-    fn it_is_made_for_us_alone() {
+    fn creates_the_folder_for_its_user_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b");
-        open(&Place::Usual(path.clone())).unwrap();
+        open(&CacheLocation::Default(path.clone())).unwrap();
         assert_eq!(std::fs::metadata(path).unwrap().mode() & 0o777, 0o700);
     }
 
     #[test]
-    fn what_others_can_write_is_refused() {
+    fn rejects_a_folder_that_others_can_write() {
         assert!(with_mode(0o700).is_ok() && with_mode(0o755).is_ok());
         for mode in [0o770, 0o777, 0o1777, 0o702] {
             let error = with_mode(mode).unwrap_err().to_string();
@@ -97,19 +99,19 @@ mod tests {
     }
 
     #[test]
-    fn where_none_can_be_made_only_the_usual_place_steps_aside() {
+    fn only_the_default_folder_has_a_fallback() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let below = file.path().join("larder");
-        let named = open(&Place::Named(below.clone())).unwrap_err();
-        assert!(named.to_string().contains("cannot be made"), "{named}");
-        let (path, temporary) = open(&Place::Usual(below)).unwrap();
+        let configured = open(&CacheLocation::Configured(below.clone())).unwrap_err();
+        assert!(configured.to_string().contains("cannot be created"), "{configured}");
+        let (path, temporary) = open(&CacheLocation::Default(below)).unwrap();
         assert_eq!(temporary.unwrap().path(), path);
     }
 
     #[test]
-    fn what_is_no_folder_is_refused() {
+    fn rejects_a_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = open(&Place::Named(file.path().to_owned())).unwrap_err();
-        assert!(error.to_string().contains("cannot be made"), "{error}");
+        let error = open(&CacheLocation::Configured(file.path().to_owned())).unwrap_err();
+        assert!(error.to_string().contains("cannot be created"), "{error}");
     }
 }

@@ -1,54 +1,62 @@
-//! Makes room: what was not used for long goes, then the least recently used, but nothing that is in use.
+//! Removes entries that were not used for long, then the least recently used ones while the cache is too
+//! large. Entries that this process uses are kept.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::{Cache, DRAFT, delete, known};
+use super::{Cache, TEMP_PREFIX, delete, file_digests};
 
-/// Drafts and seals without code that are older were left behind: no compilation takes so long.
-const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
+/// Age after which temporary files, and seals without code, are orphans: no compilation takes that long.
+const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// An entry that nobody in this process uses.
-struct Idle {
+/// An entry that this process does not use.
+struct UnusedEntry {
     name: String,
-    used: SystemTime,
+    last_use: SystemTime,
     size: u64,
 }
 
 impl Cache {
-    /// Deletes what was not used for long, and what was left behind.
-    pub(in crate::sandbox) fn tidy(&self) {
+    /// Removes entries that were not used for long, and orphaned files.
+    pub(in crate::sandbox) fn remove_unused(&self) {
         self.sweep(u64::MAX);
     }
 
-    /// Brings the entries below `size` bytes if it can.
+    /// Also removes the least recently used entries until the total is at most `size` bytes.
     pub(super) fn sweep(&self, size: u64) {
         let now = SystemTime::now();
         let age = |then: SystemTime| now.duration_since(then).unwrap_or_default();
-        let (mut idle, mut total) = (Vec::new(), 0);
-        for (path, found) in self.files() {
-            let Ok(changed) = found.modified() else { continue };
+        let (mut unused, mut total) = (Vec::new(), 0);
+        for (path, metadata) in self.files() {
+            let Ok(modified) = metadata.modified() else { continue };
             let Some(name) = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned) else {
                 continue;
             };
             match path.extension().and_then(|ending| ending.to_str()) {
                 Some("cwasm") => {
-                    total += found.len();
-                    if !self.is_used(&name) {
-                        let used = std::fs::metadata(self.seal(&name)).and_then(|seal| seal.modified());
-                        idle.push(Idle { used: used.unwrap_or(changed), name, size: found.len() });
+                    total += metadata.len();
+                    if !self.is_pinned(&name) {
+                        let last_use =
+                            std::fs::metadata(self.seal_path(&name)).and_then(|seal| seal.modified());
+                        unused.push(UnusedEntry {
+                            last_use: last_use.unwrap_or(modified),
+                            name,
+                            size: metadata.len(),
+                        });
                     }
                 }
-                Some("seal") if !self.code(&name).exists() && age(changed) > LEFT_BEHIND => delete(&path),
-                Some(known::ENDING) if age(changed) > self.config.age => delete(&path),
-                None if name.starts_with(DRAFT) && age(changed) > LEFT_BEHIND => delete(&path),
+                Some("seal") if !self.code_path(&name).exists() && age(modified) > ORPHAN_AGE => {
+                    delete(&path)
+                }
+                Some(file_digests::EXTENSION) if age(modified) > self.config.age => delete(&path),
+                None if name.starts_with(TEMP_PREFIX) && age(modified) > ORPHAN_AGE => delete(&path),
                 _ => {}
             }
         }
-        idle.sort_by_key(|entry| entry.used);
-        for entry in idle {
-            if total > size || age(entry.used) > self.config.age {
-                tracing::debug!(entry = entry.name, "an old compiled component is deleted");
+        unused.sort_by_key(|entry| entry.last_use);
+        for entry in unused {
+            if total > size || age(entry.last_use) > self.config.age {
+                tracing::debug!(entry = entry.name, "removed a compiled component from the cache");
                 self.remove(&entry.name);
                 total = total.saturating_sub(entry.size);
             }

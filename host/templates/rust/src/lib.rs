@@ -1,11 +1,11 @@
-//! @NAME@: a provider of greetings. Put your own resources in their place.
+//! @NAME@: an example provider that serves greetings. Replace them with your own resources.
 
 use larder_provider::{
     Content, Description, Entry, EntryPage, Error, Provider, Query, Reading, Request, Result, Template,
     TemplatePage, paginate, setting,
 };
 
-// The URIs are yours to choose; clients see them as they are written here.
+// Choose any URIs. Clients see them unchanged.
 const HELLO: &str = "@NAME@://hello";
 const HELLO_WHO: &str = "@NAME@://hello/{who}";
 
@@ -15,29 +15,29 @@ struct Greetings {
 
 impl Provider for Greetings {
     fn new() -> Result<Self> {
-        // Settings stand in the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" }
+        // Settings come from the operator's larder.toml: [provider.@NAME@] settings = { greeting = "Hi" }
         Ok(Self { greeting: setting("greeting").unwrap_or_else(|| "Hello".into()) })
     }
 
     fn describe(&self) -> Description {
-        // What people read in lists, and what a model is told about when to use this.
+        // Shown to users in lists. The summary also tells a model when to use this provider.
         Description::new("Greetings").summary("Says hello.")
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
-        // What there is, sorted by URI.
+        // The resources, sorted by URI.
         Ok(paginate([Entry::new(HELLO, "hello").mime("text/plain")], query))
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
-        // Families of resources that are too many to list.
+        // URI templates, for resources that are too many to list.
         Ok(vec![Template::new(HELLO_WHO, "a greeting").mime("text/plain")].into())
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
         let who = match (request.uri.as_str(), request.template()) {
             (HELLO, _) => "world",
-            // The value of the variable, decoded.
+            // The decoded value of the variable.
             (_, Some(HELLO_WHO)) => request.var("who")?,
             _ => return Err(Error::NotFound),
         };

@@ -1,11 +1,11 @@
-//! Builds the component and asks it as its users will: through `larder read`.
+//! Builds the component and tests it with `larder read`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn plugins() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Wherever this machine would put it.
+    // An explicit target folder, because Cargo's configuration may set another one.
     let build = ["build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"];
     assert!(Command::new(env!("CARGO")).args(build).current_dir(root).status().unwrap().success());
     let plugins = root.join("target/plugins");
@@ -15,7 +15,7 @@ fn plugins() -> PathBuf {
     plugins
 }
 
-/// What a URI holds; None if nobody has it.
+/// Returns the content of a URI, or None if it does not exist.
 fn read(plugins: &Path, uri: &str) -> Option<String> {
     let larder = std::env::var("LARDER").unwrap_or_else(|_| "larder".into());
     let output = Command::new(larder).args(["read", uri, "--plugins"]).arg(plugins).output().unwrap();
@@ -23,7 +23,7 @@ fn read(plugins: &Path, uri: &str) -> Option<String> {
 }
 
 #[test]
-fn it_greets() {
+fn returns_greetings() {
     let plugins = plugins();
     assert_eq!(read(&plugins, "@NAME@://hello").as_deref(), Some("Hello, world!\n"));
     assert_eq!(read(&plugins, "@NAME@://hello/Ada").as_deref(), Some("Hello, Ada!\n"));

@@ -43,12 +43,12 @@ fn a_token_is_made_used_and_taken_back() {
     assert!(refused.contains("HTTP 401") && refused.contains("--token-file"), "{refused}");
     let mistyped = place.larder(&format!("{read} --token {}", &bob[..70])).no(1);
     assert!(mistyped.contains("mistyped") && !mistyped.contains(&bob[..20]), "{mistyped}");
-    assert!(place.larder(&format!("{read} --token-file empty")).no(64).contains("holds no token"));
+    assert!(place.larder(&format!("{read} --token-file empty")).no(64).contains("contains no token"));
 
     let mut watch = place.start(&format!("watch --list --url {url} --token {bob}"));
     watch.told("watching the lists");
     std::fs::write(place.path("larder.toml"), before).unwrap();
-    server.told("who may ask has changed");
+    server.told("credentials reloaded");
     is_refused(&place, &format!("{read} --token {bob}"));
     assert!(watch.end().no(1).contains("HTTP 401"), "who watched with it is told");
     place.larder(&format!("{read} --token-file token")).yes();

@@ -38,7 +38,7 @@ async fn a_token_that_is_taken_back_ends_what_it_opened_and_nothing_else() {
     let bob = listening(&wire, "b").await;
     let mut bob_legacy = Events::of(legacy_stream(&wire, "b2", &bobs)).await;
 
-    wire.gate.believe(Config { tokens: vec![listed("bob", "b2")], oauth: None });
+    wire.authenticator.reload(Config { tokens: vec![listed("bob", "b2")], oauth: None });
     assert_eq!(ask_with(&wire, "a").await.status, 401);
     assert_eq!(legacy(&wire, "a", Some(&anns), &ping()).await.status, 401);
     is_closed(ann).await;
@@ -48,9 +48,9 @@ async fn a_token_that_is_taken_back_ends_what_it_opened_and_nothing_else() {
     assert_eq!(legacy(&wire, "b2", Some(&bobs), &ping()).await.status, 200);
 
     // The same name with other rights is somebody else.
-    wire.gate.believe(Config { tokens: vec![listed("bob", "b2"), listed("ann", "a")], oauth: None });
+    wire.authenticator.reload(Config { tokens: vec![listed("bob", "b2"), listed("ann", "a")], oauth: None });
     assert_eq!(legacy(&wire, "a", Some(&anns), &ping()).await.status, 404);
-    wire.gate.believe(Config { tokens: vec![listed("ann", "a")], oauth: None });
+    wire.authenticator.reload(Config { tokens: vec![listed("ann", "a")], oauth: None });
     assert!(bob_legacy.next().await.is_none());
 }
 
@@ -71,18 +71,18 @@ async fn a_request_that_tells_how_far_it_is_ends_with_its_token() {
     }
     let mut events = Events::of(request).await;
     assert_eq!(events.next().await.unwrap()["method"], "notifications/progress");
-    wire.gate.believe(Config { tokens: vec![listed("bob", "b")], oauth: None });
+    wire.authenticator.reload(Config { tokens: vec![listed("bob", "b")], oauth: None });
     assert!(events.next().await.is_none());
 }
 
 #[tokio::test]
 async fn a_gate_that_was_shut_does_not_open_when_the_last_token_goes() {
     let wire = with_tokens(&[("ann", "a")]).await;
-    wire.gate.believe(Config::default());
+    wire.authenticator.reload(Config::default());
     for more in [&[][..], &[("authorization", "Bearer a")]] {
         assert_eq!(ask(&wire, more).await.status, 401);
     }
-    wire.gate.believe(Config { tokens: vec![listed("ann", "a2")], oauth: None });
+    wire.authenticator.reload(Config { tokens: vec![listed("ann", "a2")], oauth: None });
     assert_eq!(ask_with(&wire, "a2").await.status, 200);
 }
 
@@ -93,7 +93,7 @@ async fn a_gate_that_was_open_can_be_shut() {
     assert_eq!(ask_with(&wire, "anything").await.status, 200, "nobody looks at it");
     let anybodys = wire.session("2025-11-25").await;
     let stream = Events::of(listen(&wire, &json!({ "resourcesListChanged": true }))).await;
-    wire.gate.believe(Config { tokens: vec![listed("ann", "a")], oauth: None });
+    wire.authenticator.reload(Config { tokens: vec![listed("ann", "a")], oauth: None });
     assert_eq!(ask(&wire, &[]).await.status, 401);
     assert_eq!(legacy(&wire, "a", Some(&anybodys), &ping()).await.status, 404);
     let mut stream = stream;
@@ -108,7 +108,7 @@ async fn a_stream_ends_when_its_token_does() {
     for seconds in [2, 8, 25] {
         let mut token = listed("ann", "a");
         token.expires = Some(SystemTime::now() + Duration::from_secs(seconds));
-        wire.gate.believe(Config { tokens: vec![token], oauth: None });
+        wire.authenticator.reload(Config { tokens: vec![token], oauth: None });
         let asked = listen(&wire, &json!({ "resourcesListChanged": true })).bearer_auth("a");
         let response = asked.send().await.unwrap();
         if response.status().as_u16() == 401 {
@@ -151,7 +151,7 @@ async fn a_session_ends_when_its_issuer_is_believed_in_another_way() {
     assert_eq!(legacy(&wire, &token, Some(&anns), &ping()).await.status, 200);
     // Such as by what its groups stand for; what the token says is good as before.
     let oauth = Oauth { leeway: Duration::from_secs(1), ..issuer.believed() };
-    wire.gate.believe(Config { tokens: vec![], oauth: Some(oauth) });
+    wire.authenticator.reload(Config { tokens: vec![], oauth: Some(oauth) });
     let began = std::time::Instant::now();
     while legacy(&wire, &token, Some(&anns), &ping()).await.status != 404 {
         assert!(began.elapsed() < Duration::from_secs(30), "it never ends");
@@ -174,7 +174,7 @@ async fn another_issuer_is_another_world() {
     let wire = with_issuer(issuers[0].believed()).await;
     let anns = session(&wire, &tokens[0]).await;
     let stream = listening(&wire, &tokens[0]).await;
-    wire.gate.believe(Config { tokens: vec![], oauth: Some(issuers[1].believed()) });
+    wire.authenticator.reload(Config { tokens: vec![], oauth: Some(issuers[1].believed()) });
     is_closed(stream).await;
     assert_eq!(legacy(&wire, &tokens[0], Some(&anns), &ping()).await.status, 401);
     assert_eq!(legacy(&wire, &tokens[1], Some(&anns), &ping()).await.status, 404, "another issuer's ann");

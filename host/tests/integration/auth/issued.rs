@@ -62,7 +62,7 @@ async fn each_kind_of_signature_is_checked() {
         bytes[middle] = if bytes[middle] == b'A' { b'B' } else { b'A' };
         let broken = String::from_utf8(bytes).unwrap();
         let answer = ask_with(&wire, &broken).await;
-        assert!(answer.status == 401 && answer.body.contains("signature does not fit"), "{}", answer.body);
+        assert!(answer.status == 401 && answer.body.contains("signature is invalid"), "{}", answer.body);
     }
 }
 
@@ -164,38 +164,38 @@ async fn a_token_that_is_wrong_in_one_way_is_refused() {
         good, one audience of two: 200 ok
         good, expired within the leeway: 200 ok
         good, not yet valid within the leeway: 200 ok
-        another server's: 401 the token is made out to another server (aud)
-        with a slash more: 401 the token is made out to another server (aud)
-        nobody's: 401 the token has no claim `aud`, or a wrong one
-        for a list of nobody: 401 the token is made out to another server (aud)
-        another issuer's: 401 the token is of another issuer (iss)
-        no issuer's: 401 the token has no claim `iss`, or a wrong one
+        another server's: 401 the token is for another audience (aud)
+        with a slash more: 401 the token is for another audience (aud)
+        nobody's: 401 the claim `aud` of the token is missing or invalid
+        for a list of nobody: 401 the token is for another audience (aud)
+        another issuer's: 401 the token is from another issuer (iss)
+        no issuer's: 401 the claim `iss` of the token is missing or invalid
         expired: 401 the token has expired
-        without an end: 401 the token has no claim `exp`, or a wrong one
-        ends at a text: 401 the token has no claim `exp`, or a wrong one
+        without an end: 401 the claim `exp` of the token is missing or invalid
+        ends at a text: 401 the claim `exp` of the token is missing or invalid
         not yet valid: 401 the token is not valid yet
-        valid from a text: 401 the token's claim `nbf` cannot be read
-        without a subject: 401 the token has no claim `sub`, or a wrong one
-        with an empty subject: 401 the token does not say whose it is (sub)
-        subject is a number: 401 the token has no claim `sub`, or a wrong one
-        unknown key: 401 the token is signed with a key that its issuer does not have
-        key of another kind: 401 the token is signed with a key that its issuer does not have
-        key that is a secret: 401 the token is signed with a key that its issuer does not have
+        valid from a text: 401 the claim `nbf` of the token has an invalid format
+        without a subject: 401 the claim `sub` of the token is missing or invalid
+        with an empty subject: 401 the token's subject is empty or too long (sub)
+        subject is a number: 401 the claim `sub` of the token is missing or invalid
+        unknown key: 401 the token is signed with a key that the issuer does not have
+        key of another kind: 401 the token is signed with a key that the issuer does not have
+        key that is a secret: 401 the token is signed with a key that the issuer does not have
         for a proof: 401 the token is not an access token
-        with demands: 401 the token demands what this server does not know (crit)
-        signed by somebody else: 401 the token's signature does not fit
-        brings its own key: 401 the token's signature does not fit
-        alg: none: 401 the token is signed in a way that is not accepted
-        alg: None: 401 the token is signed in a way that is not accepted
-        alg: nOnE: 401 the token is signed in a way that is not accepted
-        without a signature: 401 the token's signature does not fit
-        HMAC with the public key: 401 the token is signed in a way that is not accepted
-        HMAC with the shown secret: 401 the token is signed in a way that is not accepted
-        an algorithm that is not among ours: 401 the token is signed in a way that is not accepted
-        four parts: 401 the token is not one of this server's, nor one of its issuer's
-        no parts: 401 the token is not one of this server's
-        empty parts: 401 the token is signed in a way that is not accepted
-        too long: 401 the token is longer than any that is accepted
+        with demands: 401 the token has critical header parameters (crit)
+        signed by somebody else: 401 the token's signature is invalid
+        brings its own key: 401 the token's signature is invalid
+        alg: none: 401 the token's signature algorithm is not accepted
+        alg: None: 401 the token's signature algorithm is not accepted
+        alg: nOnE: 401 the token's signature algorithm is not accepted
+        without a signature: 401 the token's signature is invalid
+        HMAC with the public key: 401 the token's signature algorithm is not accepted
+        HMAC with the shown secret: 401 the token's signature algorithm is not accepted
+        an algorithm that is not among ours: 401 the token's signature algorithm is not accepted
+        four parts: 401 the token is neither one of this server's tokens nor a JWT
+        no parts: 401 the token is unknown to this server
+        empty parts: 401 the token's signature algorithm is not accepted
+        too long: 401 the token is too long
     "#]]
     .assert_eq(&seen);
 }
@@ -210,7 +210,7 @@ async fn the_challenge_says_where_to_get_a_token_and_with_which_scopes() {
     expect![[r#"
         401
         Bearer resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
-        a token is needed: send it as `Authorization: Bearer …`"#]].assert_eq(&shown(&ask(&wire, &[]).await));
+        a token is required: send it as `Authorization: Bearer …`"#]].assert_eq(&shown(&ask(&wire, &[]).await));
     let head = json!({ "alg": "EdDSA", "kid": "k" });
     let expired = key.token(&head, &but(&issuer, json!({ "exp": from_now(-600) })));
     expect![[r#"
@@ -219,14 +219,14 @@ async fn the_challenge_says_where_to_get_a_token_and_with_which_scopes() {
         the token has expired"#]].assert_eq(&shown(&ask_with(&wire, &expired).await));
     expect![[r#"
         403
-        Bearer error="insufficient_scope", error_description="the token does not have the scopes that are needed", resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
-        the token does not have the scopes that are needed"#]].assert_eq(&shown(&ask_with(&wire, &key.token(&head, &issuer.claims())).await));
+        Bearer error="insufficient_scope", error_description="the token does not have the required scopes", resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
+        the token does not have the required scopes"#]].assert_eq(&shown(&ask_with(&wire, &key.token(&head, &issuer.claims())).await));
     let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {} });
     let token = key.token(&head, &issuer.claims());
     expect![[r#"
         403
-        Bearer error="insufficient_scope", error_description="the token does not have the scopes that are needed", resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
-        the token does not have the scopes that are needed"#]].assert_eq(&shown(&super::legacy(&wire, &token, None, &initialize).await));
+        Bearer error="insufficient_scope", error_description="the token does not have the required scopes", resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
+        the token does not have the required scopes"#]].assert_eq(&shown(&super::legacy(&wire, &token, None, &initialize).await));
     let enough = but(&issuer, json!({ "scope": "other docs:watch docs:read" }));
     assert_eq!(ask_with(&wire, &key.token(&head, &enough)).await.status, 200);
 }
@@ -268,7 +268,7 @@ async fn a_claim_names_the_teams() {
     let (drain, key) = (Drain::new(), Pair::ed25519());
     let issuer = Issuer::of(&drain, json!([key.public("k")])).await;
     let mut oauth = issuer.believed();
-    let teams = [("readers".to_owned(), TeamName::sole())].into();
+    let teams = [("readers".to_owned(), TeamName::default_team())].into();
     oauth.membership = Membership::Claim { claim: "groups".into(), teams };
     let wire = with_issuer(oauth).await;
     let head = json!({ "alg": "EdDSA", "kid": "k" });
@@ -281,7 +281,7 @@ async fn a_claim_names_the_teams() {
         expect![[r#"
             403
             -
-            the token names no team of this server"#]]
+            the token maps to no team of this server"#]]
         .assert_eq(&shown(&ask_with(&wire, &token).await));
     }
 }
@@ -311,7 +311,7 @@ async fn an_issuer_is_not_asked_again_and_again() {
     let (drain, key) = (Drain::new(), Pair::p256());
     let issuer = Issuer::of(&drain, json!([key.public("k")])).await;
     let mut oauth = issuer.believed();
-    oauth.pause = Duration::from_secs(3600);
+    oauth.min_fetch_interval = Duration::from_secs(3600);
     let wire = with_issuer(oauth).await;
     let good = key.token(&json!({ "alg": "ES256", "kid": "k" }), &issuer.claims());
     let all = futures_util::future::join_all((0..16).map(|_| ask_with(&wire, &good))).await;
@@ -334,7 +334,7 @@ async fn without_keys_nobody_is_told_that_his_token_is_wrong() {
     expect![[r#"
         503
         -
-        the issuer's keys cannot be had at the moment: try again later"#]]
+        the issuer's keys are not available: try again later"#]]
     .assert_eq(&shown(&answer));
     assert_eq!(answer.headers["retry-after"], "10");
     issuer.rotate(Some(json!([key.public("k")])));

@@ -153,11 +153,11 @@ impl Issuer {
             algorithms: ["RS256", "PS256", "ES256", "ES384", "EdDSA"]
                 .map(|name| Algorithm::parse(name).unwrap())
                 .into(),
-            membership: Membership::All(Teams::sole()),
+            membership: Membership::All(Teams::default_team()),
             scopes: vec![],
             leeway: Duration::from_secs(60),
             refresh: Duration::from_secs(3600),
-            pause: Duration::ZERO,
+            min_fetch_interval: Duration::ZERO,
         }
     }
 

@@ -34,7 +34,7 @@ async fn without_a_token_that_holds_nobody_gets_anything() {
         expect![[r#"
         401
         Bearer realm="larder"
-        a token is needed: send it as `Authorization: Bearer …`"#]],
+        a token is required: send it as `Authorization: Bearer …`"#]],
     )
     .await;
     check(
@@ -42,8 +42,8 @@ async fn without_a_token_that_holds_nobody_gets_anything() {
         &[("authorization", "Bearer b")],
         expect![[r#"
         401
-        Bearer error="invalid_token", error_description="the token is not one of this server's"
-        the token is not one of this server's"#]],
+        Bearer error="invalid_token", error_description="the token is unknown to this server"
+        the token is unknown to this server"#]],
     )
     .await;
     check(&wire, &[("authorization", "Bearer a, Bearer a")], expect![[r#"
@@ -72,7 +72,7 @@ async fn without_a_token_that_holds_nobody_gets_anything() {
     expect![[r#"
         401
         Bearer realm="larder"
-        a token is needed: send it as `Authorization: Bearer …`"#]]
+        a token is required: send it as `Authorization: Bearer …`"#]]
     .assert_eq(&shown(&wire.post(&[JSON, ACCEPT], body).await));
     let get = wire.send(wire.client.get(&wire.url).header("accept", "text/event-stream")).await;
     let delete = wire.send(wire.client.delete(&wire.url)).await;
@@ -101,8 +101,8 @@ async fn a_token_in_the_address_is_refused_whatever_else_there_is() {
     assert_eq!((alone.status, both.status), (400, 400));
     expect![[r#"
         400
-        Bearer error="invalid_request", error_description="a token belongs into the Authorization header: in an address everybody on the way can read it, so get another one"
-        a token belongs into the Authorization header: in an address everybody on the way can read it, so get another one"#]].assert_eq(&shown(&alone));
+        Bearer error="invalid_request", error_description="send the token in the Authorization header: a URL may be logged on the way, so replace this token"
+        send the token in the Authorization header: a URL may be logged on the way, so replace this token"#]].assert_eq(&shown(&alone));
     assert_eq!(wire.send(wire.client.post(format!("{}?x=1", wire.url)).bearer_auth("a")).await.status, 415);
 }
 

@@ -20,7 +20,7 @@ fn ask(place: &Place, url: &str, token: &str) -> Ran {
 fn is_taken_back(place: &Place, server: &mut Running, url: &str, text: &str) {
     place.larder(&format!("list --url {url} --token bob")).yes();
     fs::write(place.path("larder.toml"), text).unwrap();
-    server.told("who may ask has changed");
+    server.told("credentials reloaded");
     let refused = ask(place, url, "bob").no(1);
     assert!(refused.contains("HTTP 401"), "{refused}");
 }
@@ -36,13 +36,13 @@ fn with_a_fault_of_another_team() {
     let (mut server, url) = place.serve("");
     fs::remove_dir(place.path("docs")).unwrap();
     is_taken_back(&place, &mut server, &url, &format!("{ADMIN}{teams}{ann}"));
-    let told = server.has_told("the configuration: it stays as it was");
+    let told = server.has_told("reload failed section=\"configuration\"");
     assert!(told.contains("team.b.provider.x.dirs"), "{told}");
     ask(&place, &url, "ann").yes();
     // It is tried again, though the file is the same.
     fs::create_dir(place.path("docs")).unwrap();
     server.signal("HUP");
-    server.told("the configuration read again");
+    server.told("reloaded section=\"configuration\"");
 }
 
 #[test]
@@ -50,11 +50,11 @@ fn with_a_fault_that_leaves_nothing_of_the_file() {
     let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{}{}", token("ann"), token("bob")));
     let (mut server, url) = place.serve("");
     is_taken_back(&place, &mut server, &url, &format!("{ADMIN}{}[[[\n{}", token("ann"), token("new")));
-    server.told("the credentials: those that were taken out hold no more");
+    server.told("removed credentials are revoked");
     ask(&place, &url, "ann").yes();
     ask(&place, &url, "new").no(1);
     fs::write(place.path("larder.toml"), format!("{ADMIN}{}{}", token("ann"), token("new"))).unwrap();
-    server.told("who may ask has changed");
+    server.told("credentials reloaded");
     ask(&place, &url, "new").yes();
 }
 
@@ -68,13 +68,13 @@ fn of_a_team_that_comes_at_the_next_start_nothing_is_shown_and_that_is_said() {
     let bob = token("bob") + "teams = ['b']\n";
     fs::write(place.path("larder.toml"), format!("{ADMIN}{teams}{ann}[team.b]\nplugins = 'b'\n{bob}"))
         .unwrap();
-    server.told("who may ask has changed");
-    server.has_told("[team.b] is new: it comes at the next start");
+    server.told("credentials reloaded");
+    server.has_told("team added; it is served only after a restart");
     assert!(!ask(&place, &url, "bob").yes().contains("echo://"));
     assert!(ask(&place, &url, "ann").yes().contains("echo://hello"));
     // And gone is what is gone.
     fs::write(place.path("larder.toml"), format!("{ADMIN}[team.b]\nplugins = 'b'\n{bob}")).unwrap();
-    server.told("there is no [team.a] any more: it goes at the next start");
+    server.told("team removed; it is served until a restart");
     assert!(ask(&place, &url, "ann").no(1).contains("HTTP 401"));
 }
 
@@ -91,25 +91,25 @@ fn the_last_one_on_an_address_that_is_reached_from_elsewhere() {
     let url = format!("http://127.0.0.1:{port}/mcp");
     place.larder(&format!("list --url {url} --token bob")).yes();
     fs::write(place.path("larder.toml"), format!("{ADMIN}{hosts}")).unwrap();
-    server.told("no credentials are left");
+    server.told("no credentials are configured");
     ask(&place, &url, "bob").no(1);
     assert!(place.larder(&format!("list --url {url}")).no(1).contains("HTTP 401"));
-    server.has_told("the configuration read again");
+    server.has_told("reloaded section=\"configuration\"");
 }
 
 #[test]
 fn what_is_wrong_is_in_the_status() {
     let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
     let mut server = place.start("serve --listen 127.0.0.1:0");
-    let line = server.told("/status are at http://");
-    let admin = line.trim().rsplit(' ').next().unwrap().to_owned();
+    let line = server.told("serving /livez");
+    let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
     server.told("serves http://");
     fs::write(place.path("larder.toml"), format!("{ADMIN}color = 1\n{}", token("ann"))).unwrap();
-    server.told("the configuration: it stays as it was");
+    server.told("reload failed section=\"configuration\"");
     let status = place.larder(&format!("status --admin {admin}"));
     assert!(status.out.contains("color"), "{}{}", status.out, status.err);
     fs::write(place.path("larder.toml"), format!("{ADMIN}{}", token("ann"))).unwrap();
-    server.told("the configuration read again");
+    server.told("reloaded section=\"configuration\"");
     let status = place.larder(&format!("status --admin {admin}"));
     assert!(!status.out.contains("color"), "{}", status.out);
 }
@@ -120,11 +120,11 @@ fn on_a_pipe_nothing_of_the_server_has_changed() {
     let place = Place::of("echo").file("larder.toml", text);
     let mut server = place.start("serve --stdio");
     server.told("serves stdin and stdout");
-    fs::write(place.path("larder.toml"), format!("{text}limits.calls = 3\n")).unwrap();
-    server.told("the configuration read again");
+    fs::write(place.path("larder.toml"), format!("{text}limits.concurrency = 3\n")).unwrap();
+    server.told("reloaded section=\"configuration\"");
     server.stdin = None;
     let log = server.end().no(0);
-    assert!(!log.contains("it takes effect at the next start"), "{log}");
+    assert!(!log.contains("this takes effect after a restart"), "{log}");
 }
 
 #[test]

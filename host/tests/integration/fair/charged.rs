@@ -17,8 +17,8 @@ use crate::wire::{ACCEPT, JSON, Wire};
 fn narrow() -> Plan {
     let quota = Quota { calls: 1, ..Quota::default() };
     Plan::of("echo sleep").quota(quota).terms("sleep", |grant, _| {
-        grant.limits.queue = Duration::from_secs(60);
-        grant.limits.wall = Duration::from_secs(60);
+        grant.limits.queue_timeout = Duration::from_secs(60);
+        grant.limits.timeout = Duration::from_secs(60);
     })
 }
 
@@ -43,11 +43,11 @@ async fn work_that_outlives_its_connection_keeps_its_place() {
     }
     let full = async || {
         let answer = wire.read("echo://error/denied").await;
-        answer.status == 429 && answer.body.contains("places for requests")
+        answer.status == 429 && answer.body.contains("concurrent requests")
     };
     until(full).await;
     drop(connections);
-    until(async || wire.house.metrics.house().connections.get() <= 1).await;
+    until(async || wire.house.metrics.server().connections.get() <= 1).await;
     let refused = wire.read("echo://error/denied").await;
     assert_eq!(refused.verdict(), "429 -32603", "{}", refused.body);
     assert_eq!(refused.headers["retry-after"], "2");
@@ -151,17 +151,17 @@ async fn what_is_given_is_charged_to_who_gave_it() {
     let (alpha, beta) = (house("alpha", "full", small).await, house("beta", "echo", Quota::default()).await);
     let gateway = gateway(&[&alpha, &beta], 100);
     let both = member(&["alpha", "beta"]);
-    let read = async |uri: &str| gateway.read(&std::sync::Arc::new(Call::by(both.clone())), uri, None).await;
+    let read = async |uri: &str| gateway.read(&std::sync::Arc::new(Call::from_caller(both.clone())), uri, None).await;
     // Of beta as much as he likes: alpha pays nothing for it.
     for _ in 0..5 {
         gateway.admit(&both).unwrap();
         assert!(read("echo://hello").await.is_ok());
     }
-    alpha.ration.as_ref().unwrap().affords_bytes().unwrap();
+    alpha.ration.as_ref().unwrap().check_byte_quota().unwrap();
     // Of alpha what alpha has, whoever else would let him in.
     assert!(read("full://one").await.is_ok());
     let refused = read("full://one").await.unwrap_err();
-    assert!(matches!(&refused, Error::UsedUp(used_up) if used_up.what == "bytes of answers"), "{refused}");
+    assert!(matches!(&refused, Error::QuotaExceeded(used_up) if used_up.what == "response bytes"), "{refused}");
     assert!(read("echo://hello").await.is_ok());
     // He was let in each time: nobody was refused, but that one answer.
     let refusals = |house: &House| house.ration.as_ref().unwrap().refusals();
@@ -177,7 +177,7 @@ async fn who_is_of_no_team_that_is_served_has_a_bound_too() {
     let stranger = member(&["nowhere"]);
     let taken = (0..10_000).take_while(|_| gateway.admit(&stranger).is_ok()).count();
     assert!(taken < 10_000);
-    let seats: Vec<_> = (0..10_000).map_while(|_| gateway.seat(&stranger).ok()).collect();
+    let seats: Vec<_> = (0..10_000).map_while(|_| gateway.stream_permit(&stranger).ok()).collect();
     assert!(seats.len() < 10_000);
     assert!(gateway.admit(&member(&["alpha"])).is_ok(), "it is nobody else's");
 }

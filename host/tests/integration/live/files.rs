@@ -11,7 +11,7 @@ use crate::revision::{NOW, number, revision, text, until};
 #[tokio::test]
 async fn a_new_file_is_served() {
     let house = running(Plan::of("echo")).await;
-    assert_eq!(house.text(NOW).await, format!("error: nothing is at `{NOW}`"));
+    assert_eq!(house.text(NOW).await, format!("error: no resource at `{NOW}`"));
     fs::write(file(&house), revision(1)).unwrap();
     house.serves(1).await;
     assert!(house.uris().await.contains(&format!("revision://only/{}", text(1))));
@@ -92,7 +92,7 @@ async fn a_file_that_is_removed_is_gone() {
     let house = running(Plan::of("echo").file("revision.wasm", &revision(1))).await;
     assert_eq!(house.text(NOW).await, text(1));
     fs::remove_file(file(&house)).unwrap();
-    let gone = format!("error: nothing is at `{NOW}`");
+    let gone = format!("error: no resource at `{NOW}`");
     until("the end of it", async || house.text(NOW).await == gone).await;
     assert!(house.uris().await.iter().all(|uri| uri.starts_with("echo:")));
 }

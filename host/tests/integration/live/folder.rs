@@ -28,11 +28,11 @@ async fn a_folder_that_is_made_again_is_watched_again() {
     house.serves(1).await;
     fs::remove_dir_all(&place).unwrap();
     until("nothing is left", async || house.uris().await.is_empty()).await;
-    assert!(house.text(NOW).await.starts_with("error: nothing is at"));
+    assert!(house.text(NOW).await.starts_with("error: no resource at"));
     fs::create_dir(&place).unwrap();
     fs::write(file(&house), revision(2)).unwrap();
     house.serves(2).await;
-    assert!(house.text("echo://hello").await.starts_with("error: nothing is at"));
+    assert!(house.text("echo://hello").await.starts_with("error: no resource at"));
     fs::write(file(&house), revision(3)).unwrap();
     house.serves(3).await;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use larder::policy::{Access, Dir};
 use larder::provider::Provider;
-use larder::reconcile::Round;
+use larder::reconcile::ReconcilePass;
 
 use super::{file, first, running};
 use crate::house::{House, Plan, component, someone};
@@ -24,7 +24,7 @@ async fn the_same_bytes_again_are_not_a_change() {
     let house = first().await;
     let before = provider(&house, "revision");
     let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
-    watch.list_changes(true);
+    watch.watch_list(true);
     fs::write(file(&house), revision(1)).unwrap();
     fs::write(house.plugins.join("new"), revision(1)).unwrap();
     fs::rename(house.plugins.join("new"), file(&house)).unwrap();
@@ -80,8 +80,8 @@ async fn a_request_in_flight_ends_on_the_revision_it_began_with() {
     let gate = tempfile::TempDir::new().unwrap();
     let host = gate.path().canonicalize().unwrap();
     let plan = Plan::of("").file("revision.wasm", &revision(1)).terms("revision", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/gate".into(), access: Access::Write, is_real: false });
-        grant.limits.wall = Duration::from_secs(120);
+        grant.dirs.push(Dir { host, guest: "/gate".into(), access: Access::Write, is_canonical: false });
+        grant.limits.timeout = Duration::from_secs(120);
     });
     let house = running(plan).await;
     let waits = gate.path().join("waits");
@@ -102,7 +102,7 @@ async fn a_request_in_flight_ends_on_the_revision_it_began_with() {
 async fn an_old_revision_goes_with_its_last_request() {
     let mut house = first().await;
     // The round that loaded it tells of it, and so holds it.
-    house.round = Round::default();
+    house.round = ReconcilePass::default();
     let old = Arc::downgrade(&provider(&house, "revision"));
     fs::write(file(&house), revision(2)).unwrap();
     house.serves(2).await;

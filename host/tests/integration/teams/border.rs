@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use larder::catalog::Change;
-use larder::endpoint::auth::Gate;
+use larder::endpoint::auth::Authenticator;
 use larder::endpoint::{self, Endpoint};
 use larder::gateway::{Error, Filter};
-use larder::resource::{Completing, Scope};
+use larder::resource::{CompletionRequest, Scope};
 use larder::telemetry::Telemetry;
 use larder::uri::Uri;
 use serde_json::{Value, json};
@@ -48,10 +48,10 @@ async fn what_another_team_has_is_as_if_it_were_not() {
     assert!(two.uris("beta").await.is_empty() && two.uris("gamma").await.is_empty());
     // Listed, matched, claimed, and nowhere: nobody can tell them apart.
     for uri in ["echo://hello", "echo://say/x", "echo-claim:mine/x", "nowhere:x"] {
-        assert_eq!(two.text("beta", uri).await, format!("error: nothing is at `{uri}`"));
-        assert!(!two.gateway.owns(&by("beta"), uri).await, "{uri}");
+        assert_eq!(two.text("beta", uri).await, format!("error: no resource at `{uri}`"));
+        assert!(!two.gateway.is_readable(&by("beta"), uri).await, "{uri}");
     }
-    let ask = |template: &str| Completing {
+    let ask = |template: &str| CompletionRequest {
         template: template.into(),
         variable: "word".into(),
         prefix: String::new(),
@@ -62,8 +62,8 @@ async fn what_another_team_has_is_as_if_it_were_not() {
         assert!(matches!(told, Err(Error::UnknownTemplate { .. })), "{told:?}");
     }
     assert!(two.gateway.complete(&by("alpha"), ask("echo://say/{word}")).await.is_ok());
-    assert!(two.gateway.about(&caller("alpha")).instructions.is_some());
-    assert_eq!(two.gateway.about(&caller("beta")).instructions, None);
+    assert!(two.gateway.instructions(&caller("alpha")).instructions.is_some());
+    assert_eq!(two.gateway.instructions(&caller("beta")).instructions, None);
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn an_update_in_one_team_voids_and_tells_nothing_in_the_other() {
     let watch = |teams: &str| {
         let watch = two.gateway.watch(&caller(teams));
         assert!(watch.add(Uri::parse(KEPT).unwrap()));
-        watch.list_changes(true);
+        watch.watch_list(true);
         watch
     };
     let (alpha, beta, both) = (watch("alpha"), watch("beta"), watch("alpha beta"));
@@ -144,10 +144,10 @@ async fn no_answer_is_for_whoever_may_ask() {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let config = endpoint::Config { listen: address, caller: caller("alpha"), ..wire::config() };
-    let gate = Gate::new(config.auth.clone(), config.caller.clone(), two.alpha.drain.clone());
+    let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), two.alpha.drain.clone());
     let endpoint = Endpoint::new(
         config,
-        gate,
+        authenticator,
         two.gateway.clone(),
         two.alpha.drain.clone(),
         (two.alpha.metrics.clone(), Telemetry::default()),

@@ -54,7 +54,7 @@ fn a_command_asks_as_a_team() {
 #[test]
 fn what_one_team_brings_keeps_nobody_else_waiting() {
     let slow = "[server]\nteams = ['beta']\n[team.alpha.provider.wiki]\n\
-                settings = { in = 'describe' }\nlimits = { wall = '1h' }\n[team.alpha]\nplugins = 'alpha'\n\
+                settings = { in = 'describe' }\nlimits = { timeout = '1h' }\n[team.alpha]\nplugins = 'alpha'\n\
                 [team.beta]\nplugins = 'beta'\n";
     let place = place();
     fs::write(place.path("two.toml"), slow).unwrap();
@@ -117,26 +117,26 @@ fn check_shows_what_a_ceiling_cuts_off() {
     for line in [
         "alpha/wiki\n",
         "granted    secret token\n",
-        "held back  variable HOME\n",
-        "refused    secret other\n",
-        "refused    variable PATH\n",
+        "pending    variable HOME\n",
+        "denied     secret other\n",
+        "denied     variable PATH\n",
     ] {
         assert!(check.out.contains(line), "{line}: {}", check.out);
     }
-    assert!(check.err.contains("beyond [team.alpha.ceiling]"), "{}", check.err);
+    assert!(check.err.contains("exceeds [team.alpha.ceiling]"), "{}", check.err);
     assert!(check.err.contains("larder approve wiki --team alpha"), "{}", check.err);
     let inspect = place.larder("inspect alpha/wiki.wasm --config two.toml --team alpha").yes();
     for line in [
-        "asks for\n",
+        "requests\n",
         "  variable PATH\n",
-        "is given\n",
-        "  refused    variable PATH\n",
+        "grants\n",
+        "  denied     variable PATH\n",
         "  granted    secret token\n",
     ] {
         assert!(inspect.contains(line), "{line}: {inspect}");
     }
     let alone = place.larder("inspect alpha/wiki.wasm").yes();
-    assert!(alone.contains("  variable PATH\n") && !alone.contains("is given"), "{alone}");
+    assert!(alone.contains("  variable PATH\n") && !alone.contains("grants\n"), "{alone}");
     let beta = place.larder("check --config two.toml --team beta");
     assert_eq!((beta.code, beta.out.contains("alpha")), (Some(0), false), "{} {}", beta.out, beta.err);
 }

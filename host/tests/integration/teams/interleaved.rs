@@ -50,7 +50,7 @@ const KEPT: &str = "fresh://everyone/3600000/0/a";
 
 fn side(two: &Two, name: &'static str, revision: u32) -> Side {
     let watch = two.gateway.watch(&caller(name));
-    watch.list_changes(true);
+    watch.watch_list(true);
     assert!(watch.add(Uri::parse(HELLO).unwrap()));
     Side { name, revision, watch, acted: false, kept: None }
 }

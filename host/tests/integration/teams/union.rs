@@ -43,7 +43,7 @@ async fn the_one_that_is_shown_is_the_one_that_is_read() {
     let own = |number: u32| format!("revision://only/{}", text(number));
     assert_eq!(two.text("alpha beta", &own(2)).await, text(2));
     let templates = two.gateway.templates(&by("alpha beta"), None, &Filter::default()).await.unwrap();
-    let mut names: Vec<_> = templates.items.iter().map(|t| t.pattern.as_str().to_owned()).collect();
+    let mut names: Vec<_> = templates.items.iter().map(|t| t.uri_template.as_str().to_owned()).collect();
     let all = names.len();
     names.sort();
     names.dedup();
@@ -73,7 +73,7 @@ async fn what_is_listed_goes_before_what_is_matched_in_whichever_team() {
 async fn a_watch_is_over_all_teams() {
     let mut two = revisions(100).await;
     let watch = two.gateway.watch(&caller("alpha beta"));
-    watch.list_changes(true);
+    watch.watch_list(true);
     assert!(watch.add(Uri::parse(NOW).unwrap()));
     two.alpha.run();
     two.beta.run();

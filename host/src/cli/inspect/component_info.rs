@@ -1,0 +1,149 @@
+//! What a component imports and exports, read from the file without running it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use wasmparser::{Encoding, Parser, Payload};
+
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct ComponentInfo {
+    /// `component`, `core module` or `not WebAssembly`.
+    pub(super) kind: &'static str,
+    /// The version of `larder:provider` that it exports.
+    pub(super) contract: Option<String>,
+    /// The interfaces of the contract that it exports.
+    pub(super) exports: Vec<String>,
+    /// The imports, by group.
+    pub(super) imports: BTreeMap<ImportGroup, Vec<String>>,
+}
+
+/// The purpose of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ImportGroup {
+    /// An interface of the contract.
+    Host,
+    /// HTTP, which needs the grant `hosts`.
+    Http,
+    /// Files, which need the grant `dirs`.
+    Folders,
+    /// Environment variables, which need the grant `env`.
+    Environment,
+    /// Sockets, which are always refused.
+    Sockets,
+    /// Clocks, random numbers and streams, which the runtime of every language imports.
+    Runtime,
+    /// Not provided by the host.
+    Unknown,
+}
+
+impl ImportGroup {
+    fn of(import: &str) -> Self {
+        let interface = import.split('@').next().unwrap_or(import);
+        match interface.split_once('/') {
+            Some(("larder:provider", "http-client")) => Self::Http,
+            Some(("larder:provider", _)) => Self::Host,
+            Some(("wasi:http", _)) => Self::Http,
+            Some(("wasi:filesystem", _)) => Self::Folders,
+            Some(("wasi:cli", "environment")) => Self::Environment,
+            Some(("wasi:sockets", _)) => Self::Sockets,
+            Some(("wasi:io" | "wasi:clocks" | "wasi:random" | "wasi:cli", _)) => Self::Runtime,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl ComponentInfo {
+    /// Ignores what cannot be parsed: loading the component reports the error.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut info = Self { kind: "not WebAssembly", ..Self::default() };
+        let mut depth = 0;
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload {
+                Ok(Payload::Version { encoding, .. }) => {
+                    if depth == 0 {
+                        info.kind = if encoding == Encoding::Component { "component" } else { "core module" };
+                    }
+                    depth += 1;
+                }
+                Ok(Payload::End(_)) => depth -= 1,
+                // Nested components are parts that a toolchain has linked. Only the outermost one uses the
+                // host.
+                Ok(Payload::ComponentImportSection(imports)) if depth == 1 => {
+                    imports.into_iter().flatten().for_each(|import| info.import(import.name.name));
+                }
+                Ok(Payload::ComponentExportSection(exports)) if depth == 1 => {
+                    exports.into_iter().flatten().for_each(|export| info.export(export.name.name));
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        info.exports.sort();
+        info
+    }
+
+    fn import(&mut self, name: &str) {
+        self.imports.entry(ImportGroup::of(name)).or_default().push(name.to_owned());
+    }
+
+    fn export(&mut self, name: &str) {
+        let Some(interface) = name.strip_prefix("larder:provider/") else { return };
+        let (interface, version) = interface.split_once('@').unwrap_or((interface, ""));
+        if interface == "resource-provider" {
+            self.contract = Some(version.to_owned());
+        }
+        self.exports.push(interface.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detects_the_kind_of_a_file() {
+        assert_eq!(ComponentInfo::of(b"").kind, "not WebAssembly");
+        assert_eq!(ComponentInfo::of(b"#!/bin/sh").kind, "not WebAssembly");
+        assert_eq!(ComponentInfo::of(b"\0asm\x01\0\0\0").kind, "core module");
+        assert_eq!(ComponentInfo::of(b"\0asm\x0d\0\x01\0").kind, "component");
+    }
+
+    #[test]
+    fn ignores_imports_of_nested_components() {
+        // A component that imports the instance `wasi:http/types@0.2.0` and contains a component with another
+        // import.
+        let import = |name: &str| {
+            let mut section = vec![1, 0, name.len() as u8];
+            section.extend(name.bytes());
+            section.extend([5, 0]);
+            [vec![10, section.len() as u8], section].concat()
+        };
+        let head = b"\0asm\x0d\0\x01\0".to_vec();
+        let kind = vec![7, 3, 1, 0x42, 0];
+        let inner = [head.clone(), kind.clone(), import("odd:inner/x")].concat();
+        let nested = [vec![4, inner.len() as u8], inner].concat();
+        let outer = [head, kind, import("wasi:http/types@0.2.0"), nested, import("odd:outer/y")].concat();
+        let expected = [
+            (ImportGroup::Http, vec!["wasi:http/types@0.2.0".to_owned()]),
+            (ImportGroup::Unknown, vec!["odd:outer/y".to_owned()]),
+        ];
+        assert_eq!(ComponentInfo::of(&outer).imports, expected.into());
+    }
+
+    #[test]
+    fn groups_imports_by_purpose() {
+        for (import, group) in [
+            ("larder:provider/provider-host@0.1.0", ImportGroup::Host),
+            ("larder:provider/http-client@0.1.0", ImportGroup::Http),
+            ("wasi:filesystem/types@0.2.6", ImportGroup::Folders),
+            ("wasi:cli/environment@0.2.0", ImportGroup::Environment),
+            ("wasi:cli/stdout@0.2.0", ImportGroup::Runtime),
+            ("wasi:sockets/tcp@0.2.0", ImportGroup::Sockets),
+            ("wasi:keyvalue/store", ImportGroup::Unknown),
+            ("plain", ImportGroup::Unknown),
+        ] {
+            assert_eq!(ImportGroup::of(import), group, "{import}");
+        }
+    }
+}

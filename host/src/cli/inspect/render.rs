@@ -1,0 +1,196 @@
+//! Formats the findings for a terminal.
+
+use super::Findings;
+use super::component_info::ImportGroup;
+use crate::app::Provider;
+use crate::cli::sanitize;
+use crate::cli::table::bytes;
+
+/// The maximum number of lines per list.
+const MAX_ITEMS: usize = 10;
+
+pub(super) fn render(findings: &Findings, colour: bool) -> String {
+    let mut page = Page { text: String::new(), colour };
+    let info = &findings.info;
+    page.line("file", &findings.file);
+    page.line("is", &format!("a {}, {}", info.kind, bytes(findings.size)).replace("a not", "not"));
+    page.line("digest", &findings.digest);
+    match &info.contract {
+        Some(version) => {
+            page.line("contract", &format!("larder:provider {version}: {}", info.exports.join(", ")))
+        }
+        None => page.line("contract", "none: it does not export larder:provider/resource-provider"),
+    }
+    if let Some(reason) = &findings.rejected {
+        page.line("rejected", reason);
+    }
+    if !info.imports.is_empty() {
+        page.head("imports");
+    }
+    for (group, imports) in &info.imports {
+        page.item(&format!("{}: {}", meaning(*group), imports.join(", ")));
+    }
+    if let Some(grants) = &findings.grants {
+        page.head("requests");
+        grants.request_lines().for_each(|line| page.item(&line));
+        if findings.configured {
+            page.head("grants");
+            grants.show().lines().skip(1).for_each(|line| page.item(line.trim_start()));
+        }
+    }
+    if let Some(offers) = &findings.offers {
+        page.offers(offers);
+    }
+    page.text
+}
+
+fn meaning(group: ImportGroup) -> &'static str {
+    match group {
+        ImportGroup::Host => "the contract",
+        ImportGroup::Http => "HTTP (grant: `hosts`)",
+        ImportGroup::Folders => "folders (grant: `dirs`)",
+        ImportGroup::Environment => "environment variables (grant: `env`)",
+        ImportGroup::Sockets => "sockets, which are always refused",
+        ImportGroup::Runtime => "language runtime",
+        ImportGroup::Unknown => "not provided by the host",
+    }
+}
+
+struct Page {
+    text: String,
+    colour: bool,
+}
+
+impl Page {
+    fn line(&mut self, key: &str, value: &str) {
+        self.key(&format!("{key:<10}"));
+        self.text += &format!(" {}\n", sanitize::line(value));
+    }
+
+    fn head(&mut self, key: &str) {
+        self.key(key);
+        self.text.push('\n');
+    }
+
+    fn key(&mut self, key: &str) {
+        match self.colour {
+            true => self.text += &format!("\x1b[1m{key}\x1b[0m"),
+            false => self.text += key,
+        }
+    }
+
+    fn item(&mut self, item: &str) {
+        self.text += &format!("  {}\n", sanitize::line(item));
+    }
+
+    fn items(&mut self, items: &[String], more: bool) {
+        items.iter().take(MAX_ITEMS).for_each(|item| self.item(item));
+        match items.len().saturating_sub(MAX_ITEMS) {
+            0 if more => self.item("… and more"),
+            0 => {}
+            rest => self.item(&format!("… and {rest} more{}", if more { ", at least" } else { "" })),
+        }
+    }
+
+    fn offers(&mut self, offers: &Provider) {
+        self.head("offers, without any grant");
+        let texts = [("title", &offers.title), ("version", &offers.version), ("summary", &offers.summary)];
+        for (key, value) in texts.into_iter().chain([("for models", &offers.instructions)]) {
+            if let Some(value) = value {
+                self.item(&format!("{key}: {value}"));
+            }
+        }
+        if !offers.claims.is_empty() {
+            self.item(&format!("claims: {}", offers.claims.join(" ")));
+        }
+        self.head(&offers.counts());
+        self.items(&offers.templates, false);
+        self.items(&offers.resources, offers.has_more);
+        if !offers.omitted.is_empty() {
+            self.head("omitted or changed");
+            self.items(&offers.omitted, false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::super::component_info::ComponentInfo;
+    use super::*;
+
+    fn check(findings: &Findings, expected: Expect) {
+        expected.assert_eq(&render(findings, false));
+    }
+
+    #[test]
+    fn renders_findings() {
+        let imports = |group, name: &str| (group, vec![name.to_owned()]);
+        let findings = Findings {
+            file: "plugins/wiki.wasm".into(),
+            size: 50_000,
+            digest: "sha256:00".into(),
+            info: ComponentInfo {
+                kind: "component",
+                contract: Some("0.1.0".into()),
+                exports: vec!["resource-provider".into(), "completion-provider".into()],
+                imports: [
+                    imports(ImportGroup::Http, "wasi:http/types@0.2.6"),
+                    imports(ImportGroup::Host, "x"),
+                ]
+                .into(),
+            },
+            offers: Some(Provider {
+                title: Some("Wiki\x1b[2J".into()),
+                claims: vec!["wiki:".into()],
+                resources: (0..12).map(|n| format!("wiki:{n}")).collect(),
+                templates: vec!["wiki:{page}".into()],
+                ..Provider::default()
+            }),
+            rejected: None,
+            grants: None,
+            configured: false,
+        };
+        check(
+            &findings,
+            expect![[r#"
+            file       plugins/wiki.wasm
+            is         a component, 48.8 KiB
+            digest     sha256:00
+            contract   larder:provider 0.1.0: resource-provider, completion-provider
+            imports
+              the contract: x
+              HTTP (grant: `hosts`): wasi:http/types@0.2.6
+            offers, without any grant
+              title: Wiki\u001b[2J
+              claims: wiki:
+            12 resources, 1 template
+              wiki:{page}
+              wiki:0
+              wiki:1
+              wiki:2
+              wiki:3
+              wiki:4
+              wiki:5
+              wiki:6
+              wiki:7
+              wiki:8
+              wiki:9
+              … and 2 more
+        "#]],
+        );
+        let info = ComponentInfo { kind: "not WebAssembly", ..ComponentInfo::default() };
+        let rejected = Some("it is empty".to_owned());
+        check(
+            &Findings { info, offers: None, rejected, ..findings },
+            expect![[r#"
+                file       plugins/wiki.wasm
+                is         not WebAssembly, 48.8 KiB
+                digest     sha256:00
+                contract   none: it does not export larder:provider/resource-provider
+                rejected   it is empty
+            "#]],
+        );
+    }
+}

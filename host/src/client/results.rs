@@ -1,0 +1,139 @@
+//! Results of requests. Fields that have no name here are kept in `rest`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+/// One page of a list of resources or templates.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Page<T> {
+    /// The items. The protocol names this field after the list.
+    #[serde(alias = "resources", alias = "resourceTemplates")]
+    pub items: Vec<T>,
+    /// The cursor of the next page. None on the last page.
+    pub next_cursor: Option<String>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// An entry in the list of resources.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resource {
+    /// The URI.
+    pub uri: String,
+    /// The short name.
+    pub name: String,
+    /// A name for display.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The size in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Number>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// An entry in the list of templates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceTemplate {
+    /// The RFC 6570 template.
+    pub uri_template: String,
+    /// The short name.
+    pub name: String,
+    /// A name for display.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The media type of all resources of the template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// The result of a read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadResult {
+    /// One or several contents.
+    pub contents: Vec<Content>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// One content of a resource: text or a blob.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Content {
+    /// The URI.
+    pub uri: String,
+    /// The media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Binary content in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blob: Option<String>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A blob that cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the blob of {0} is not base64")]
+pub struct NotBase64(String);
+
+impl Content {
+    /// Returns the text as UTF-8, or the decoded blob.
+    pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
+        match (&self.text, &self.blob) {
+            (Some(text), _) => Ok(text.clone().into_bytes()),
+            (None, Some(blob)) => {
+                base64_simd::STANDARD.decode_to_vec(blob).map_err(|_| NotBase64(self.uri.clone()))
+            }
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// A progress report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The amount of work that is done. It only increases.
+    pub progress: f64,
+    /// The total amount of work, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// A message for display.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CompleteResult {
+    pub(super) completion: Completion,
+}
+
+/// The values that a variable may take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Completion {
+    /// The values, the best first.
+    pub values: Vec<String>,
+    /// The total number of values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<Number>,
+    /// Whether there are more values than these.
+    #[serde(default)]
+    pub has_more: bool,
+}

@@ -1,0 +1,174 @@
+//! An error-recovering TOML parser that finds all errors in one run: a value that cannot be deserialized is
+//! reported and removed, and the rest is deserialized again.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::substitute::substitute;
+use super::{Diagnostic, Env};
+
+/// The maximum number of reported errors. Each one costs another deserialization.
+const MAX_DIAGNOSTICS: usize = 100;
+
+/// The parsed text, used to find the line and key of a span.
+pub(super) struct Source<'a> {
+    text: &'a str,
+    root: DeTable<'a>,
+}
+
+impl Source<'_> {
+    /// Creates a diagnostic for a span of the text.
+    pub(super) fn diagnostic(&self, at: &Range<usize>, message: impl Into<String>) -> Diagnostic {
+        let line = self.text.get(..at.start).map(|before| before.matches('\n').count() + 1);
+        let key = key_path(&self.root, at).unwrap_or_default();
+        Diagnostic { line, key, message: message.into() }
+    }
+}
+
+/// Parses and deserializes the text. Returns the valid part together with an error for each invalid value. If
+/// the syntax is invalid or there are too many errors, it returns only the errors: any others would be
+/// consequences. Substitutes `${NAME}` if `env` is given.
+pub(super) fn parse<'a, T: DeserializeOwned + Default>(
+    text: &'a str,
+    env: Option<&Env>,
+) -> Result<(T, Source<'a>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (mut root, errors) = DeTable::parse_recoverable(text);
+    let source = Source { text, root: root.get_ref().clone() };
+    if !errors.is_empty() {
+        let diagnostic = |error: &toml::de::Error| Diagnostic {
+            key: String::new(),
+            ..source.diagnostic(&span(error), error.message())
+        };
+        return Err(errors.iter().map(diagnostic).collect());
+    }
+    let mut diagnostics = Vec::new();
+    if let Some(env) = env {
+        substitute_variables(root.get_mut(), env, &source, &mut diagnostics);
+    }
+    match deserialize_recovering(root, &source, &mut diagnostics) {
+        Some(raw) => Ok((raw, source, diagnostics)),
+        None => Err(diagnostics),
+    }
+}
+
+fn deserialize_recovering<'a, T: DeserializeOwned + Default>(
+    mut root: Spanned<DeTable<'a>>,
+    source: &Source<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<T> {
+    while diagnostics.len() < MAX_DIAGNOSTICS {
+        let error = match T::deserialize(root.clone().into_deserializer()) {
+            Ok(file) => return Some(file),
+            Err(error) => error,
+        };
+        let at = span(&error);
+        diagnostics.push(source.diagnostic(&at, redact_value(error.message())));
+        let mut found = false;
+        retain_in_table(root.get_mut(), &mut |key, value| {
+            let is_culprit = value.span() == at || key == Some(&at);
+            found |= is_culprit;
+            !is_culprit
+        });
+        if !found {
+            break;
+        }
+    }
+    None
+}
+
+/// Removes the value from an error message: it may be a secret that was entered under the wrong key.
+fn redact_value(message: &str) -> Cow<'_, str> {
+    let kinds = ["invalid type: ", "invalid value: "];
+    let Some(kind) = kinds.into_iter().find(|kind| message.starts_with(kind)) else {
+        return message.into();
+    };
+    // The value may contain this separator too, so only its last occurrence counts.
+    let (given, expected) = message[kind.len()..].rsplit_once(", expected ").unwrap_or_default();
+    let given = given.split(['`', '"']).next().unwrap_or_default().trim_end();
+    format!("{kind}{given}, expected {expected}").into()
+}
+
+fn span(error: &toml::de::Error) -> Range<usize> {
+    error.span().unwrap_or(0..0)
+}
+
+/// Substitutes variables in every string. A string with an unset variable is removed, so that it is not
+/// reported twice.
+fn substitute_variables(
+    table: &mut DeTable<'_>,
+    env: &Env,
+    source: &Source<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    retain_in_table(table, &mut |_, value| {
+        let at = value.span();
+        let DeValue::String(text) = value.get_mut() else { return true };
+        match substitute(text, env) {
+            Ok(filled) => *text = filled.into(),
+            Err(message) => {
+                diagnostics.push(source.diagnostic(&at, message));
+                return false;
+            }
+        }
+        true
+    });
+}
+
+/// Decides whether a value is kept. The first argument is the span of its key, if it has one.
+type Predicate<'k, 'i> = &'k mut dyn FnMut(Option<&Range<usize>>, &mut Spanned<DeValue<'i>>) -> bool;
+
+/// Visits every value, outermost first, and removes those that the predicate rejects.
+fn retain_in_table<'i>(table: &mut DeTable<'i>, keep: Predicate<'_, 'i>) {
+    for (key, mut value) in std::mem::take(table) {
+        if keep(Some(&key.span()), &mut value) {
+            retain_in_value(value.get_mut(), keep);
+            table.insert(key, value);
+        }
+    }
+}
+
+fn retain_in_value<'i>(value: &mut DeValue<'i>, keep: Predicate<'_, 'i>) {
+    match value {
+        DeValue::Table(table) => retain_in_table(table, keep),
+        DeValue::Array(items) => {
+            for mut item in std::mem::replace(items, DeArray::new()) {
+                if keep(None, &mut item) {
+                    retain_in_value(item.get_mut(), keep);
+                    items.push(item);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the path of the key or value with this span, such as `provider.wiki.dirs[0]`.
+fn key_path(table: &DeTable<'_>, at: &Range<usize>) -> Option<String> {
+    table.iter().find_map(|(key, value)| {
+        if key.span() == *at || value.span() == *at {
+            return Some(key.get_ref().to_string());
+        }
+        let below = key_path_in_value(value.get_ref(), at)?;
+        let dot = if below.starts_with('[') { "" } else { "." };
+        Some(format!("{}{dot}{below}", key.get_ref()))
+    })
+}
+
+fn key_path_in_value(value: &DeValue<'_>, at: &Range<usize>) -> Option<String> {
+    match value {
+        DeValue::Table(table) => key_path(table, at),
+        DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            if item.span() == *at {
+                return Some(format!("[{index}]"));
+            }
+            let below = key_path_in_value(item.get_ref(), at)?;
+            let dot = if below.starts_with('[') { "" } else { "." };
+            Some(format!("[{index}]{dot}{below}"))
+        }),
+        _ => None,
+    }
+}

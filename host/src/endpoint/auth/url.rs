@@ -1,0 +1,163 @@
+//! URLs of the issuer and of this server. What an issuer sends decides who has access, so it must be reached
+//! over HTTPS, unless it runs on this machine.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use http::Uri;
+
+/// An `https` URL, or an `http` URL of this machine, exactly as it is configured.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SecureUrl(String);
+
+/// The text is not a [`SecureUrl`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment"
+)]
+pub struct BadUrl(String);
+
+impl SecureUrl {
+    /// Parses a URL.
+    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+        let error = || BadUrl(text.escape_debug().take(200).collect());
+        let uri = absolute(text).filter(|uri| uri.query().is_none()).ok_or_else(error)?;
+        let is_secure = match uri.scheme_str() {
+            Some("https") => true,
+            _ => is_local(&uri),
+        };
+        if is_secure { Ok(Self(text.to_owned())) } else { Err(error()) }
+    }
+
+    /// Returns the URL as it is configured.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the host is this machine.
+    pub(super) fn is_local(&self) -> bool {
+        absolute(&self.0).is_some_and(|uri| is_local(&uri))
+    }
+
+    /// Returns the well-known URL of this name: it goes between host and path, as in RFC 8414 and RFC 9728.
+    pub(super) fn well_known(&self, name: &str) -> String {
+        well_known(&self.0, name)
+    }
+}
+
+impl fmt::Display for SecureUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The audience of tokens for this server: the URL of its endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Audience(String);
+
+/// The text is not an [`Audience`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not the URL of an endpoint: write the one that clients use, such as \"https://docs.example.com/mcp\""
+)]
+pub struct BadAudience(String);
+
+impl Audience {
+    /// Parses the URL of an endpoint.
+    pub fn parse(text: &str) -> Result<Self, BadAudience> {
+        match absolute(text) {
+            Some(_) => Ok(Self(text.to_owned())),
+            None => Err(BadAudience(text.escape_debug().take(200).collect())),
+        }
+    }
+
+    /// Returns the URL as it is configured.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the path, without a trailing slash, as it appears in the URL of the metadata.
+    pub(super) fn path(&self) -> String {
+        absolute(&self.0).map(|uri| uri.path().trim_end_matches('/').to_owned()).unwrap_or_default()
+    }
+
+    /// Returns the URL of the protected resource metadata.
+    pub(super) fn metadata(&self) -> String {
+        well_known(&self.0, super::metadata::NAME)
+    }
+}
+
+/// Parses an absolute HTTP URL that has no user, no fragment, and no character that would need quoting in a
+/// header.
+fn absolute(text: &str) -> Option<Uri> {
+    let is_plain = text.len() <= 2_000
+        && text.bytes().all(|byte| matches!(byte, 0x21..=0x7e) && !b"\"\\#".contains(&byte));
+    let uri: Uri = text.parse().ok().filter(|_| is_plain)?;
+    let http = matches!(uri.scheme_str(), Some("http" | "https"));
+    let host = uri
+        .authority()
+        .is_some_and(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
+    (http && host).then_some(uri)
+}
+
+fn is_local(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn well_known(url: &str, name: &str) -> String {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let end = url[start..].find('/').map_or(url.len(), |at| start + at);
+    let (origin, path) = url.split_at(end);
+    format!("{origin}/.well-known/{name}{}", path.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_only_https_or_local_urls() {
+        for good in [
+            "https://id.example.com",
+            "https://id.example.com/realms/x/",
+            "http://127.0.0.1:8080",
+            "http://[::1]:1/a",
+            "http://localhost/",
+        ] {
+            assert_eq!(SecureUrl::parse(good).map(|url| url.to_string()), Ok(good.to_owned()));
+        }
+        for bad in [
+            "",
+            "id.example.com",
+            "http://id.example.com",
+            "ftp://localhost",
+            "https://",
+            "https://u@id.example.com",
+            "https://x/#f",
+            "https://x/?q",
+            "https://x/ y",
+            "http://localhost.evil.example",
+            "https://x/\"",
+            "/realms",
+        ] {
+            assert!(SecureUrl::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn inserts_the_well_known_name_before_the_path() {
+        let at = |url: &str| SecureUrl::parse(url).unwrap().well_known("x");
+        assert_eq!(at("https://a.example"), "https://a.example/.well-known/x");
+        assert_eq!(at("https://a.example/"), "https://a.example/.well-known/x");
+        assert_eq!(at("https://a.example:8443/t/1"), "https://a.example:8443/.well-known/x/t/1");
+        let audience = Audience::parse("https://docs.example/mcp").unwrap();
+        assert_eq!(audience.metadata(), "https://docs.example/.well-known/oauth-protected-resource/mcp");
+        assert_eq!(audience.path(), "/mcp");
+        for (written, path) in [("https://docs.example/a/", "/a"), ("https://docs.example/", "")] {
+            let audience = Audience::parse(written).unwrap();
+            assert_eq!(audience.path(), path, "{written}");
+            assert!(audience.metadata().ends_with(&format!("-resource{path}")), "{}", audience.metadata());
+        }
+    }
+}

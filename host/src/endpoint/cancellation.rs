@@ -1,0 +1,103 @@
+//! Running requests that clients can cancel by id.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::message::{Id, Params};
+
+/// The running requests of one session.
+#[derive(Debug, Default)]
+pub(super) struct CancellableRequests(Mutex<HashMap<Id, CancellationToken>>);
+
+/// A running request. Its id is in use until this is dropped.
+#[derive(Debug)]
+pub(super) struct CancellableRequest {
+    requests: Arc<CancellableRequests>,
+    id: Id,
+    token: CancellationToken,
+}
+
+impl CancellableRequests {
+    /// Registers a request. Returns `None` if its id is in use.
+    pub(super) fn register(self: &Arc<Self>, id: &Id) -> Option<CancellableRequest> {
+        let mut requests = self.lock();
+        if requests.contains_key(id) {
+            return None;
+        }
+        let token = CancellationToken::new();
+        requests.insert(id.clone(), token.clone());
+        Some(CancellableRequest { requests: self.clone(), id: id.clone(), token })
+    }
+
+    /// Cancels the request that a `notifications/cancelled` names. An unknown id is no error.
+    pub(super) fn cancel(&self, params: &Params<'_>) {
+        let id = params.fields.get("requestId").and_then(Id::read);
+        if let Some(token) = id.and_then(|id| self.lock().get(&id).cloned()) {
+            token.cancel();
+        }
+    }
+
+    pub(super) fn cancel_all(&self) {
+        self.lock().values().for_each(CancellationToken::cancel);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CancellableRequest {
+    pub(super) async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// Runs `work` until it completes or the request is cancelled. Takes a pinned reference: passed by value,
+    /// `work` would take up its size three times in this future.
+    pub(super) async fn until_cancelled<F: Future>(&self, work: Pin<&mut F>) -> Option<F::Output> {
+        self.token.run_until_cancelled(work).await
+    }
+}
+
+impl Drop for CancellableRequest {
+    fn drop(&mut self) {
+        self.requests.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fields::Fields;
+    use super::super::json_scanner::RawJson;
+    use super::*;
+
+    fn id(text: &str) -> Id {
+        Id::read(RawJson::read(text).unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn cancels_only_the_named_request() {
+        let requests = Arc::new(CancellableRequests::default());
+        let (one, other) = (requests.register(&id("1")).unwrap(), requests.register(&id("\"1\"")).unwrap());
+        assert!(requests.register(&id("1")).is_none(), "the id is in use");
+        for text in [r#"{"requestId":1}"#, r#"{"requestId":2}"#, r#"{"requestId":{}}"#, "{}"] {
+            let params = Params { fields: Fields::parse(text).unwrap(), ..Params::default() };
+            requests.cancel(&params);
+        }
+        assert_eq!(one.until_cancelled(std::pin::pin!(std::future::pending::<()>())).await, None);
+        assert!(!other.is_cancelled());
+        drop((one, other));
+        assert_eq!(requests.len(), 0);
+        assert!(requests.register(&id("1")).is_some());
+    }
+}

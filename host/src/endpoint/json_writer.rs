@@ -1,0 +1,189 @@
+//! Writes JSON directly into a buffer, in one pass and without an intermediate tree.
+
+use serde_json::value::RawValue;
+
+use super::escape::write_text;
+
+/// A JSON object that is being written.
+pub(super) struct Object<'a> {
+    out: &'a mut Vec<u8>,
+    first: bool,
+}
+
+/// Returns a JSON object in a new buffer.
+pub(super) fn object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    write_object(&mut out, fill);
+    out
+}
+
+/// Joins JSON values into a JSON array.
+pub(super) fn array(items: &[Vec<u8>]) -> Vec<u8> {
+    [b"[".as_slice(), &items.join(&b','), b"]"].concat()
+}
+
+/// Appends a JSON object to a buffer.
+pub(super) fn write_object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+    out.push(b'{');
+    fill(&mut Object { out, first: true });
+    out.push(b'}');
+}
+
+/// Appends a JSON array of objects to a buffer.
+pub(super) fn write_objects<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    fill: impl Fn(&mut Object<'_>, T),
+) {
+    write_array(out, items, |out, item| write_object(out, |object| fill(object, item)));
+}
+
+fn write_array<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
+    out.push(b'[');
+    for (n, item) in items.into_iter().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+impl Object<'_> {
+    pub(super) fn text(&mut self, key: &'static str, value: &str) {
+        write_text(self.key(key), value);
+    }
+
+    pub(super) fn optional_text(&mut self, key: &'static str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    pub(super) fn integer(&mut self, key: &'static str, value: u64) {
+        let _ = serde_json::to_writer(self.key(key), &value);
+    }
+
+    pub(super) fn signed(&mut self, key: &'static str, value: i32) {
+        self.key(key).extend_from_slice(value.to_string().as_bytes());
+    }
+
+    /// Writes a number. NaN and infinity, which JSON cannot represent, are omitted.
+    pub(super) fn number(&mut self, key: &'static str, value: f64) {
+        if let Some(number) = serde_json::Number::from_f64(value) {
+            self.key(key).extend_from_slice(number.to_string().as_bytes());
+        }
+    }
+
+    pub(super) fn flag(&mut self, key: &'static str, value: bool) {
+        self.key(key).extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// Writes a member from JSON of another source, whose key may need escapes.
+    pub(super) fn raw(&mut self, key: &str, value: &RawValue) {
+        self.comma();
+        write_text(self.out, key);
+        self.out.push(b':');
+        write_single_line(self.out, value.get());
+    }
+
+    /// Writes JSON that this module produced.
+    pub(super) fn json(&mut self, key: &'static str, value: &str) {
+        self.key(key).extend_from_slice(value.as_bytes());
+    }
+
+    /// Like [`json`](Self::json), for bytes.
+    pub(super) fn json_bytes(&mut self, key: &'static str, value: &[u8]) {
+        self.key(key).extend_from_slice(value);
+    }
+
+    pub(super) fn base64(&mut self, key: &'static str, value: &[u8]) {
+        let out = self.key(key);
+        out.push(b'"');
+        base64_simd::STANDARD.encode_append(value, out);
+        out.push(b'"');
+    }
+
+    pub(super) fn object(&mut self, key: &'static str, fill: impl FnOnce(&mut Object<'_>)) {
+        write_object(self.key(key), fill);
+    }
+
+    pub(super) fn texts<'t>(&mut self, key: &'static str, values: impl IntoIterator<Item = &'t str>) {
+        self.array(key, values, write_text);
+    }
+
+    pub(super) fn objects<T>(
+        &mut self,
+        key: &'static str,
+        items: impl IntoIterator<Item = T>,
+        fill: impl Fn(&mut Object<'_>, T),
+    ) {
+        write_objects(self.key(key), items, fill);
+    }
+
+    /// Writes an array of values that are JSON already.
+    pub(super) fn json_array<'t>(&mut self, key: &'static str, items: impl IntoIterator<Item = &'t [u8]>) {
+        self.array(key, items, |out, item| out.extend_from_slice(item));
+    }
+
+    fn array<T>(
+        &mut self,
+        key: &'static str,
+        items: impl IntoIterator<Item = T>,
+        write: impl Fn(&mut Vec<u8>, T),
+    ) {
+        write_array(self.key(key), items, write);
+    }
+
+    /// Writes a key. The keys in this code need no escapes, so they are not searched for any.
+    fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
+        debug_assert!(is_plain(key), "`{key}` would have to be escaped");
+        self.out.reserve(key.len() + 4);
+        self.comma();
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    fn comma(&mut self) {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+    }
+}
+
+fn is_plain(key: &str) -> bool {
+    key.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
+}
+
+/// Appends JSON on a single line. A line break between tokens would end a message on stdio or a `data:` line
+/// of an SSE event; strings in JSON contain none.
+fn write_single_line(out: &mut Vec<u8>, json: &str) {
+    out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_every_kind_of_member() {
+        let raw: Box<RawValue> = serde_json::from_str("{\"a\":\r\n[1]}").unwrap();
+        let bytes = object(|o| {
+            o.text("t", "line\nbreak");
+            o.optional_text("none", None);
+            o.integer("i", u64::MAX);
+            o.number("n", 0.5);
+            o.number("nan", f64::NAN);
+            o.flag("f", true);
+            o.raw("r\"", &raw);
+            o.base64("b", b"\x00\xff\xfe");
+            o.object("o", |_| {});
+            o.texts("ts", ["x", "y"]);
+            o.objects("os", [1, 2], |o, n| o.integer("n", n));
+        });
+        let expected = r#"{"t":"line\nbreak","i":18446744073709551615,"n":0.5,"f":true,"r\"":{"a":  [1]},"b":"AP/+","o":{},"ts":["x","y"],"os":[{"n":1},{"n":2}]}"#;
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+}

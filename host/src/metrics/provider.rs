@@ -1,0 +1,137 @@
+//! Metrics of one provider.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
+
+use super::value::{Counter, Gauge, Histogram, seconds};
+use super::{Outcome, lock};
+
+/// Metrics of one provider.
+#[derive(Debug, Default)]
+pub struct ProviderMetrics {
+    outcomes: [Counter; Outcome::COUNT],
+    cache_results: [Counter; CacheResult::ALL.len()],
+    cpu_nanos: Counter,
+    /// Whether the last poll of a guest took long.
+    long_polls: AtomicBool,
+    memory: Gauge,
+    largest_memory: AtomicU64,
+    /// Duration of calls, from the opening of the guest.
+    pub durations: Histogram,
+    /// Time that calls spend queued.
+    pub waits: Histogram,
+    /// Open guests.
+    pub guests: Gauge,
+    last_error: Mutex<Option<LastError>>,
+}
+
+/// Where the response to a read came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheResult {
+    /// The cache, or a concurrent call for the same resource.
+    Hit,
+    /// A call into the provider.
+    Miss,
+}
+
+impl CacheResult {
+    pub(super) const ALL: [Self; 2] = [Self::Hit, Self::Miss];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+        }
+    }
+}
+
+/// The last call that failed because of the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastError {
+    /// Time of the failure.
+    pub at: SystemTime,
+    /// The operation that was called.
+    pub operation: &'static str,
+    /// How the call ended.
+    pub outcome: Outcome,
+    /// The error message.
+    pub message: String,
+}
+
+impl ProviderMetrics {
+    /// Counts a call that ended.
+    pub fn record_call(&self, outcome: Outcome) {
+        self.outcomes[outcome.index()].increment();
+    }
+
+    /// Number of calls with this outcome.
+    pub fn calls(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome.index()].get()
+    }
+
+    /// Counts a read that was served.
+    pub fn record_read(&self, result: CacheResult) {
+        self.cache_results[result as usize].increment();
+    }
+
+    /// Number of reads with this result.
+    pub fn reads(&self, result: CacheResult) -> u64 {
+        self.cache_results[result as usize].get()
+    }
+
+    /// Adds CPU time of a guest.
+    pub fn record_cpu_time(&self, time: Duration) {
+        self.cpu_nanos.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Whether the last poll of a guest took long, so that the next one should be measured by the thread's
+    /// CPU clock.
+    pub fn has_long_polls(&self) -> bool {
+        self.long_polls.load(Relaxed)
+    }
+
+    /// Records whether a poll took long. Writes only changes, so that the cache line stays shared between
+    /// threads.
+    pub fn set_long_polls(&self, long: bool) {
+        if self.has_long_polls() != long {
+            self.long_polls.store(long, Relaxed);
+        }
+    }
+
+    /// CPU time of all guests in seconds.
+    pub fn cpu_seconds(&self) -> f64 {
+        seconds(self.cpu_nanos.get())
+    }
+
+    /// Records that the memory of a guest grew by `by` bytes to `to` bytes.
+    pub fn memory_grew(&self, by: u64, to: u64) {
+        self.memory.add(by);
+        self.largest_memory.fetch_max(to, Relaxed);
+    }
+
+    /// Records that a guest with this much memory was dropped.
+    pub fn memory_freed(&self, memory: u64) {
+        self.memory.sub(memory);
+    }
+
+    /// Memory of all open guests in bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory.get()
+    }
+
+    /// Peak memory of a single guest in bytes.
+    pub fn largest_memory(&self) -> u64 {
+        self.largest_memory.load(Relaxed)
+    }
+
+    /// Stores the last error.
+    pub fn record_error(&self, error: LastError) {
+        *lock(&self.last_error) = Some(error);
+    }
+
+    /// The last error, if there was one.
+    pub fn last_error(&self) -> Option<LastError> {
+        lock(&self.last_error).clone()
+    }
+}

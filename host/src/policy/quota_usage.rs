@@ -1,0 +1,225 @@
+//! Current use of a team's quota. Every operation for a team is charged here first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Quota, TokenBucket};
+
+/// Requests of one team that may be in flight, for each call that the team may make at the same time: the
+/// others wait. More requests are rejected at once, so that the waiting requests of one team never exhaust
+/// the limits that all teams share.
+const REQUESTS_PER_CALL: usize = 4;
+
+/// The quota usage of one team. While nothing is exhausted, a request costs an atomic operation or two, and
+/// no lock.
+#[derive(Debug)]
+pub struct QuotaUsage {
+    quota: Quota,
+    requests: TokenBucket,
+    bytes: TokenBucket,
+    cpu: TokenBucket,
+    memory: AtomicU64,
+    in_flight: Arc<Semaphore>,
+    calls: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    refusals: AtomicU64,
+}
+
+/// A quota of the team is exhausted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the team has exhausted its quota of {what}: try again in {} ms", retry.as_millis())]
+pub struct QuotaExceeded {
+    /// The name of the quota.
+    pub what: &'static str,
+    /// The time until the client should try again.
+    pub retry: Duration,
+}
+
+/// Upper bound for the CPU time debt: several guests of a team can use much CPU time before they are stopped.
+const MAX_CPU_DEBT: Duration = Duration::from_secs(600);
+
+/// The retry delay where the actual one is not known.
+const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+
+/// Memory that a guest of the team reserved. It is released on drop.
+#[derive(Debug)]
+pub struct MemoryReservation {
+    usage: Arc<QuotaUsage>,
+    bytes: u64,
+}
+
+impl MemoryReservation {
+    /// Creates an empty reservation.
+    pub fn new(usage: Arc<QuotaUsage>) -> Self {
+        Self { usage, bytes: 0 }
+    }
+
+    /// Reserves more. Returns whether the quota allows it.
+    pub fn grow(&mut self, bytes: u64) -> bool {
+        let max = self.usage.quota.memory;
+        let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= max);
+        let fits = self.usage.memory.fetch_update(Relaxed, Relaxed, more).is_ok();
+        if fits {
+            self.bytes += bytes;
+        }
+        fits
+    }
+}
+
+impl Drop for MemoryReservation {
+    fn drop(&mut self) {
+        self.usage.memory.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+impl QuotaUsage {
+    /// Creates the usage of an unused quota.
+    pub fn new(quota: Quota) -> Self {
+        let calls = quota.calls as usize;
+        let in_flight = calls.saturating_mul(REQUESTS_PER_CALL).min(Semaphore::MAX_PERMITS);
+        Self {
+            requests: TokenBucket::new(quota.requests.into()),
+            bytes: TokenBucket::new(quota.bytes),
+            cpu: TokenBucket::new(u64::try_from(quota.cpu.as_nanos()).unwrap_or(u64::MAX))
+                .with_max_debt(MAX_CPU_DEBT),
+            memory: AtomicU64::new(0),
+            in_flight: Arc::new(Semaphore::new(in_flight)),
+            calls: Arc::new(Semaphore::new(calls)),
+            streams: Arc::new(Semaphore::new(quota.watchers as usize)),
+            refusals: AtomicU64::new(0),
+            quota,
+        }
+    }
+
+    /// The quota.
+    pub fn quota(&self) -> &Quota {
+        &self.quota
+    }
+
+    /// The number of rejected operations.
+    pub fn refusals(&self) -> u64 {
+        self.refusals.load(Relaxed)
+    }
+
+    /// Counts an operation that no team of the caller allowed.
+    pub fn count_refusal(&self) {
+        self.refusals.fetch_add(1, Relaxed);
+    }
+
+    /// Admits a request, or rejects it at once, before anything of it is parsed.
+    pub fn admit_request(&self) -> Result<(), QuotaExceeded> {
+        self.check_byte_quota()?;
+        self.requests.take(1).map_err(|retry| QuotaExceeded { what: "requests", retry })
+    }
+
+    /// Acquires a permit for a request in flight, after it was parsed.
+    pub fn request_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
+        let exceeded = |_| QuotaExceeded { what: "concurrent requests", retry: DEFAULT_RETRY };
+        self.in_flight.clone().try_acquire_owned().map_err(exceeded)
+    }
+
+    /// Acquires a permit for a notification stream.
+    pub fn stream_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
+        let exceeded = |_| QuotaExceeded { what: "notification streams", retry: DEFAULT_RETRY };
+        self.streams.clone().try_acquire_owned().map_err(exceeded)
+    }
+
+    /// Whether the team's providers may return more bytes.
+    pub fn check_byte_quota(&self) -> Result<(), QuotaExceeded> {
+        self.bytes.empty_for().map_or(Ok(()), |retry| Err(QuotaExceeded { what: "response bytes", retry }))
+    }
+
+    /// Charges the bytes of a response.
+    pub fn charge_bytes(&self, bytes: u64) {
+        self.bytes.charge(bytes);
+    }
+
+    /// Waits, for `timeout` at most, until the team may make one more call and has CPU time left.
+    pub async fn call_permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
+        let timed_out = QuotaExceeded { what: "concurrent calls", retry: DEFAULT_RETRY };
+        let permit = async {
+            let permit = self.calls.clone().acquire_owned().await.map_err(|_| timed_out)?;
+            while let Some(wait) = self.cpu.empty_for() {
+                if wait > timeout {
+                    return Err(QuotaExceeded { what: "CPU time", retry: wait });
+                }
+                tokio::time::sleep(wait).await;
+            }
+            Ok(permit)
+        };
+        let result = tokio::time::timeout(timeout, permit).await.unwrap_or(Err(timed_out));
+        result.inspect_err(|_| self.count_refusal())
+    }
+
+    /// Charges CPU time.
+    pub fn charge_cpu(&self, time: Duration) {
+        self.cpu.charge(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// How long the team has to wait for CPU time; none if it has some left.
+    pub fn cpu_wait(&self) -> Option<Duration> {
+        self.cpu.empty_for()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(quota: Quota) -> Arc<QuotaUsage> {
+        Arc::new(QuotaUsage::new(quota))
+    }
+
+    #[test]
+    fn a_request_permit_is_released_on_drop() {
+        let usage = usage(Quota { calls: 1, ..Quota::default() });
+        let mut permits: Vec<_> = (0..REQUESTS_PER_CALL).map(|_| usage.request_permit().unwrap()).collect();
+        assert_eq!(usage.request_permit().unwrap_err().what, "concurrent requests");
+        permits.pop();
+        assert!(usage.request_permit().is_ok());
+    }
+
+    #[test]
+    fn requests_and_bytes_are_limited_independently() {
+        let few = usage(Quota { requests: 2, ..Quota::default() });
+        let refused = (0..10).find_map(|_| few.admit_request().err()).unwrap();
+        assert_eq!(refused.what, "requests");
+        assert!(refused.retry > Duration::ZERO && refused.retry < Duration::from_secs(2), "{refused}");
+        let small = usage(Quota { bytes: 1_000, ..Quota::default() });
+        small.charge_bytes(5_000);
+        assert_eq!(small.admit_request().unwrap_err().what, "response bytes");
+        assert_eq!(small.check_byte_quota().unwrap_err().what, "response bytes");
+    }
+
+    #[test]
+    fn memory_is_shared_by_all_guests_and_released() {
+        let usage = usage(Quota { memory: 100, ..Quota::default() });
+        let [mut one, mut other] = [(); 2].map(|()| MemoryReservation::new(usage.clone()));
+        assert!(one.grow(60) && other.grow(40));
+        assert!(!other.grow(1) && !other.grow(u64::MAX));
+        drop(one);
+        assert!(other.grow(60) && !other.grow(1));
+    }
+
+    #[tokio::test]
+    async fn cpu_debt_delays_or_rejects_calls() {
+        let usage = usage(Quota { cpu: Duration::from_millis(100), ..Quota::default() });
+        assert!(usage.call_permit(Duration::ZERO).await.is_ok());
+        usage.charge_cpu(Duration::from_secs(1));
+        let refused = usage.call_permit(Duration::from_millis(10)).await.unwrap_err();
+        assert_eq!(refused.what, "CPU time");
+        assert!(usage.cpu_wait().is_some());
+    }
+
+    #[tokio::test]
+    async fn limits_concurrent_calls() {
+        let usage = usage(Quota { calls: 1, ..Quota::default() });
+        let permit = usage.call_permit(Duration::from_secs(60)).await.unwrap();
+        assert_eq!(usage.call_permit(Duration::from_millis(5)).await.unwrap_err().what, "concurrent calls");
+        drop(permit);
+        assert!(usage.call_permit(Duration::from_secs(60)).await.is_ok());
+    }
+}

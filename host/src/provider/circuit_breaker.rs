@@ -1,0 +1,236 @@
+//! A circuit breaker: a provider whose calls all end in faults is not called for a growing time, so that its
+//! callers get an error at once and no work is wasted. Its entries stay in the catalog.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Number of consecutive faults that open the circuit. They must be about different subjects: one broken
+/// resource is no reason to reject all the others.
+const FAULT_THRESHOLD: u32 = 5;
+/// How long the circuit stays open the first time. The time doubles with each trial that faults.
+const INITIAL_OPEN_TIME: Duration = Duration::from_secs(1);
+/// Maximum time that the circuit stays open.
+const MAX_OPEN_TIME: Duration = Duration::from_secs(60);
+
+/// The circuit breaker of one revision of a provider.
+#[derive(Debug, Default)]
+pub(super) struct CircuitBreaker {
+    /// Number of consecutive faults.
+    faults: AtomicU32,
+    is_open: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Hash of the subject of the last fault.
+    last_subject: Option<u64>,
+    /// Whether the consecutive faults have different subjects.
+    subjects_differ: bool,
+    /// The circuit is open until then; after it, trials are allowed.
+    open_until: Option<Instant>,
+    /// Whether a trial call is in progress.
+    is_trial_running: bool,
+    /// How long the circuit was open the last time.
+    last_open_time: Duration,
+    /// When a trial succeeded and closed the circuit.
+    closed_at: Option<Instant>,
+}
+
+/// A call that is allowed. Its result must be reported with [`Attempt::answered`] or [`Attempt::faulted`]; if
+/// it is dropped without, the call does not count.
+#[derive(Debug)]
+pub(super) struct Attempt<'a> {
+    breaker: &'a CircuitBreaker,
+    is_trial: bool,
+}
+
+/// The circuit was opened just now, for this long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CircuitOpened(pub(super) Duration);
+
+impl CircuitBreaker {
+    /// Allows a call, or returns how long the circuit is still open. When that time is over, one trial call
+    /// at a time is allowed.
+    pub(super) fn attempt(&self) -> Result<Attempt<'_>, Duration> {
+        // The usual case, in which the clock is not read.
+        if !self.is_open.load(Relaxed) {
+            return Ok(Attempt { breaker: self, is_trial: false });
+        }
+        self.attempt_at(Instant::now())
+    }
+
+    /// Returns how long the circuit is still open; none if it is closed or may be tried.
+    pub(super) fn circuit_open_for(&self) -> Option<Duration> {
+        self.open_for_at(Instant::now())
+    }
+
+    fn open_for_at(&self, now: Instant) -> Option<Duration> {
+        if !self.is_open.load(Relaxed) {
+            return None;
+        }
+        // The state may be outdated: after the time is over, it changes only with the next call.
+        self.state().open_until?.checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
+    fn attempt_at(&self, now: Instant) -> Result<Attempt<'_>, Duration> {
+        if !self.is_open.load(Relaxed) {
+            return Ok(Attempt { breaker: self, is_trial: false });
+        }
+        let mut state = self.state();
+        match state.open_until {
+            None => Ok(Attempt { breaker: self, is_trial: false }),
+            Some(until) if now < until => Err(until - now),
+            Some(_) if state.is_trial_running => Err(INITIAL_OPEN_TIME),
+            Some(_) => {
+                state.is_trial_running = true;
+                Ok(Attempt { breaker: self, is_trial: true })
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attempt<'_> {
+    /// Reports that the guest answered, even if the answer was an error.
+    pub(super) fn answered(self) {
+        self.answered_at(Instant::now);
+    }
+
+    /// Reports a fault of a call about this subject. Returns whether that opened the circuit.
+    pub(super) fn faulted(self, subject: &str) -> Option<CircuitOpened> {
+        self.faulted_at(Instant::now(), subject)
+    }
+
+    fn answered_at(self, now: impl FnOnce() -> Instant) {
+        let breaker = self.breaker;
+        if breaker.faults.load(Relaxed) != 0 {
+            breaker.faults.store(0, Relaxed);
+        }
+        // Calls that began before the circuit was opened do not close it.
+        if self.is_trial {
+            let mut state = breaker.state();
+            (state.open_until, state.last_subject, state.subjects_differ, state.closed_at) =
+                (None, None, false, Some(now()));
+            breaker.is_open.store(false, Relaxed);
+        }
+    }
+
+    fn faulted_at(self, now: Instant, subject: &str) -> Option<CircuitOpened> {
+        let breaker = self.breaker;
+        let faults = breaker.faults.fetch_add(1, Relaxed) + 1;
+        let mut state = breaker.state();
+        let subject = hash(subject);
+        state.subjects_differ =
+            faults > 1 && (state.subjects_differ || state.last_subject.is_some_and(|last| last != subject));
+        state.last_subject = Some(subject);
+        let is_enough = faults >= FAULT_THRESHOLD && state.subjects_differ;
+        if !self.is_trial && (state.open_until.is_some() || !is_enough) {
+            return None;
+        }
+        // A circuit that was closed only recently continues with the doubled time.
+        let relapsed = self.is_trial
+            || state.closed_at.is_some_and(|closed_at| {
+                now.saturating_duration_since(closed_at) < state.last_open_time * 10
+            });
+        let time = if relapsed { (state.last_open_time * 2).min(MAX_OPEN_TIME) } else { INITIAL_OPEN_TIME };
+        state.last_open_time = time;
+        state.open_until = Some(now + jittered(time));
+        breaker.is_open.store(true, Relaxed);
+        Some(CircuitOpened(time))
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.is_trial {
+            self.breaker.state().is_trial_running = false;
+        }
+    }
+}
+
+/// Adds up to a quarter at random, so that providers that failed together are not tried together.
+fn jittered(time: Duration) -> Duration {
+    // The standard library has no other source of randomness.
+    let random = RandomState::new().hash_one(0) % 256;
+    time + time / 4 * u32::try_from(random).unwrap_or(0) / 256
+}
+
+fn hash(text: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports faults with different subjects until the circuit opens.
+    fn trip(breaker: &CircuitBreaker, now: Instant) -> Option<CircuitOpened> {
+        (0..100).find_map(|n| breaker.attempt_at(now).ok()?.faulted_at(now, &n.to_string()))
+    }
+
+    #[test]
+    fn opens_after_consecutive_faults_only() {
+        let (breaker, now) = (CircuitBreaker::default(), Instant::now());
+        for n in 0..50 {
+            assert_eq!(breaker.attempt_at(now).unwrap().faulted_at(now, &n.to_string()), None);
+            if n % 4 == 3 {
+                breaker.attempt_at(now).unwrap().answered_at(|| now);
+            }
+        }
+        breaker.attempt_at(now).unwrap().answered_at(|| now);
+        assert_eq!(trip(&breaker, now), Some(CircuitOpened(INITIAL_OPEN_TIME)));
+        let wait = breaker.attempt_at(now).unwrap_err();
+        assert!(wait >= INITIAL_OPEN_TIME && wait < INITIAL_OPEN_TIME * 5 / 4, "{wait:?}");
+    }
+
+    #[test]
+    fn one_broken_resource_does_not_open_the_circuit() {
+        let (breaker, now) = (CircuitBreaker::default(), Instant::now());
+        for _ in 0..100 {
+            assert_eq!(breaker.attempt_at(now).unwrap().faulted_at(now, "x:broken"), None);
+        }
+        assert!(breaker.attempt_at(now).unwrap().faulted_at(now, "x:other").is_some());
+    }
+
+    #[test]
+    fn allows_one_trial_at_a_time() {
+        let (breaker, now) = (CircuitBreaker::default(), Instant::now());
+        trip(&breaker, now);
+        let later = now + INITIAL_OPEN_TIME * 2;
+        assert!(breaker.open_for_at(now).is_some_and(|left| left >= INITIAL_OPEN_TIME));
+        assert_eq!(breaker.open_for_at(later), None, "a trial is allowed, but nobody has called");
+        let trial = breaker.attempt_at(later).unwrap();
+        assert!(breaker.attempt_at(later).is_err());
+        // The trial was cancelled, so the next call is a trial.
+        drop(trial);
+        breaker.attempt_at(later).unwrap().answered_at(|| later);
+        assert!(breaker.attempt_at(later).is_ok() && breaker.circuit_open_for().is_none());
+    }
+
+    #[test]
+    fn open_time_doubles_until_the_provider_recovers() {
+        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        let mut times = vec![trip(&breaker, now).unwrap().0.as_secs()];
+        for _ in 0..7 {
+            now += MAX_OPEN_TIME * 2;
+            times.push(breaker.attempt_at(now).unwrap().faulted_at(now, "x").unwrap().0.as_secs());
+        }
+        assert_eq!(times, [1, 2, 4, 8, 16, 32, 60, 60]);
+        now += MAX_OPEN_TIME * 2;
+        breaker.attempt_at(now).unwrap().answered_at(|| now);
+        assert_eq!(trip(&breaker, now + MAX_OPEN_TIME), Some(CircuitOpened(MAX_OPEN_TIME)));
+        now += MAX_OPEN_TIME * 3;
+        breaker.attempt_at(now).unwrap().answered_at(|| now);
+        assert_eq!(trip(&breaker, now + MAX_OPEN_TIME * 11), Some(CircuitOpened(INITIAL_OPEN_TIME)));
+    }
+}

@@ -1,0 +1,35 @@
+//! A cached rendering.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+
+/// The rendering of a value, made when it is first needed and then reused. All users of a value have to
+/// render it in the same way. A clone starts without a rendering.
+#[derive(Default)]
+pub struct Rendered(OnceLock<Bytes>);
+
+impl Rendered {
+    /// Returns the rendering, and makes it first if there is none yet.
+    pub fn get_or_render(&self, render: impl FnOnce() -> Vec<u8>) -> &Bytes {
+        self.0.get_or_init(|| {
+            let mut rendered = render();
+            // The rendering is kept for a long time.
+            rendered.shrink_to_fit();
+            rendered.into()
+        })
+    }
+}
+
+impl Clone for Rendered {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rendered")
+    }
+}

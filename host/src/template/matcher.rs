@@ -1,0 +1,204 @@
+//! Runs the program of a template on a URI, with backtracking. A state (an instruction and a position) is
+//! visited at most once, unless a variable repeats. The number of steps is limited in any case.
+
+use super::MatchBudget;
+use super::captures::{CaptureSpan, Captures};
+use super::program::{CharClass, Instruction, Program};
+
+/// Step limit for templates with repeated variables, which may visit a state many times. Without repeated
+/// variables, each instruction runs at most once at each byte.
+const MAX_STEPS_WITH_REPEATS: usize = 1 << 13;
+/// Bytes of text whose comparison counts as one step.
+const BYTES_PER_STEP: usize = 64;
+/// Words of memory whose clearing counts as one step.
+const WORDS_PER_STEP: usize = 16;
+
+/// A state to return to when the current path fails.
+struct Backtrack {
+    instruction: u32,
+    at: u32,
+    /// Number of capture spans to keep.
+    spans: u32,
+}
+
+/// The visited states: one bit for each instruction at each byte.
+struct VisitedStates {
+    bits: Vec<u64>,
+    width: usize,
+}
+
+impl VisitedStates {
+    fn new(instructions: usize, width: usize) -> Self {
+        Self { bits: vec![0; (instructions * width).div_ceil(64)], width }
+    }
+
+    /// Marks a state as visited. Returns whether it was visited before.
+    fn test_and_set(&mut self, instruction: usize, at: usize) -> bool {
+        let index = instruction * self.width + at;
+        let (word, bit) = (&mut self.bits[index / 64], 1 << (index % 64));
+        let visited = *word & bit != 0;
+        *word |= bit;
+        visited
+    }
+}
+
+/// Matches the URI and takes the steps from the budget. Normal templates take two to four steps per byte of
+/// the URI.
+pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Option<Captures> {
+    let most = budget.steps(if program.repeats { MAX_STEPS_WITH_REPEATS } else { usize::MAX });
+    let spans = Vec::with_capacity(program.groups.len());
+    let mut matcher = Matcher { program, uri, backtracks: vec![], visited: None, spans, steps_left: most };
+    let found = matcher.run();
+    budget.spend(most - matcher.steps_left);
+    found
+}
+
+struct Matcher<'a> {
+    program: &'a Program,
+    uri: &'a str,
+    backtracks: Vec<Backtrack>,
+    /// `None` until the first backtrack point: no state can be visited twice before.
+    visited: Option<VisitedStates>,
+    spans: Vec<CaptureSpan>,
+    steps_left: usize,
+}
+
+impl Matcher<'_> {
+    fn run(&mut self) -> Option<Captures> {
+        let (program, uri) = (self.program, self.uri);
+        let mut here = Some((0, 0));
+        loop {
+            while let Some((instruction, at)) = here {
+                if self.visited.as_mut().is_some_and(|visited| visited.test_and_set(instruction, at)) {
+                    break;
+                }
+                self.spend(1)?;
+                if program.instructions[instruction] == Instruction::Match && at == uri.len() {
+                    self.spend(uri.len() + program.groups.len())?;
+                    match Captures::from_spans(&program.groups, &self.spans, uri) {
+                        None if program.repeats => break,
+                        answer => return answer,
+                    }
+                }
+                here = self.advance(instruction, at)?;
+            }
+            let Backtrack { instruction, at, spans } = self.backtracks.pop()?;
+            self.spans.truncate(spans as usize);
+            here = Some((instruction as usize, at as usize));
+        }
+    }
+
+    /// Runs one instruction. Returns the next state, `Some(None)` if this path fails, or `None` if the step
+    /// limit is exceeded.
+    fn advance(&mut self, instruction: usize, at: usize) -> Option<Option<(usize, usize)>> {
+        let next = match &self.program.instructions[instruction] {
+            Instruction::Text(text) => {
+                self.spend(text.len() / BYTES_PER_STEP)?;
+                self.uri[at..].starts_with(&**text).then(|| (instruction + 1, at + text.len()))
+            }
+            Instruction::One(class) => match_char(self.uri, at, *class).map(|end| (instruction + 1, end)),
+            Instruction::Greedy(class) => match match_char(self.uri, at, *class) {
+                Some(end) => {
+                    self.push_backtrack(instruction + 1, at)?;
+                    Some((instruction, end))
+                }
+                None => Some((instruction + 1, at)),
+            },
+            Instruction::Possessive(class) => {
+                let end = skip_chars(self.uri, at, *class);
+                self.spend((end - at) / BYTES_PER_STEP)?;
+                Some((instruction + 1, end))
+            }
+            Instruction::Lazy(class) => {
+                if let Some(end) = match_char(self.uri, at, *class) {
+                    self.push_backtrack(instruction, end)?;
+                }
+                Some((instruction + 1, at))
+            }
+            Instruction::AtMost(class, most) => {
+                let mut end = at;
+                for _ in 0..*most {
+                    let Some(longer) = match_char(self.uri, end, *class) else { break };
+                    self.push_backtrack(instruction + 1, end)?;
+                    end = longer;
+                }
+                Some((instruction + 1, end))
+            }
+            Instruction::Split(one, other) => {
+                self.push_backtrack(*other, at)?;
+                Some((*one, at))
+            }
+            Instruction::Jump(to) => Some((*to, at)),
+            Instruction::StartCapture(group) => {
+                self.spans.push(CaptureSpan { group: *group, start: at, end: at });
+                Some((instruction + 1, at))
+            }
+            Instruction::EndCapture => {
+                if let Some(span) = self.spans.last_mut() {
+                    span.end = at;
+                }
+                Some((instruction + 1, at))
+            }
+            Instruction::Match => None,
+        };
+        Some(next)
+    }
+
+    fn push_backtrack(&mut self, instruction: usize, at: usize) -> Option<()> {
+        self.spend(1)?;
+        // With repeated variables, the rest of a match depends on earlier values, so visited states cannot be
+        // skipped.
+        if self.visited.is_none() && !self.program.repeats {
+            let (instructions, width) = (self.program.instructions.len(), self.uri.len() + 1);
+            self.spend(instructions * width / 64 / WORDS_PER_STEP)?;
+            self.visited = Some(VisitedStates::new(instructions, width));
+        }
+        self.backtracks.push(Backtrack {
+            instruction: u32::try_from(instruction).ok()?,
+            at: u32::try_from(at).ok()?,
+            spans: u32::try_from(self.spans.len()).ok()?,
+        });
+        Some(())
+    }
+
+    /// Subtracts steps from the limit. `None` if too few are left; then the limit becomes 0.
+    fn spend(&mut self, steps: usize) -> Option<()> {
+        let steps_left = self.steps_left.checked_sub(steps);
+        self.steps_left = steps_left.unwrap_or(0);
+        steps_left.map(drop)
+    }
+}
+
+/// Returns the end of the character at this byte if it matches: an ASCII character of this class, or any
+/// character as percent-encoded UTF-8. Invalid UTF-8 does not match.
+fn match_char(uri: &str, at: usize, class: CharClass) -> Option<usize> {
+    let rest = &uri.as_bytes()[at..];
+    match *rest.first()? {
+        b'%' => {}
+        byte => return class.has(byte).then_some(at + 1),
+    }
+    let byte = |triplet: &[u8]| match triplet {
+        [b'%', high, low] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),
+        _ => None,
+    };
+    let length = match byte(rest.get(..3)?)? {
+        0..0x80 => 1,
+        0x80..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    };
+    let bytes: Option<Vec<u8>> = rest.get(..3 * length)?.chunks(3).map(byte).collect();
+    std::str::from_utf8(&bytes?).ok().map(|_| at + 3 * length)
+}
+
+/// Returns the end of the longest run of matching characters that begins at this byte.
+fn skip_chars(uri: &str, mut at: usize, class: CharClass) -> usize {
+    while let Some(end) = match_char(uri, at, class) {
+        at = end;
+    }
+    at
+}
+
+fn digit(hex: u8) -> Option<u32> {
+    char::from(hex).to_digit(16)
+}
