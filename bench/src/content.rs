@@ -1,9 +1,9 @@
-//! What every contestant answers with. The guest `sized` writes the same.
+//! The documents that every server variant returns. The guest `sized` generates the same bytes.
 
-/// A line with what JSON has to escape.
+/// A line with characters that JSON has to escape.
 const LINE: &str = "A line of a document, \"quoted\", that is sixty-four bytes long. \n";
 
-/// A document.
+/// A document: its kind and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Document {
     pub(crate) kind: Kind,
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Blob,
 }
 
-/// What is measured, smallest first.
+/// The documents that are measured, smallest first.
 pub(crate) const DOCUMENTS: [Document; 4] = [
     Document { kind: Kind::Text, bytes: 1 << 10 },
     Document { kind: Kind::Text, bytes: 64 << 10 },
@@ -25,9 +25,9 @@ pub(crate) const DOCUMENTS: [Document; 4] = [
 ];
 
 impl Document {
-    /// Below an authority, since each provider has its own.
+    /// The document's URI. Each provider has its own authority.
     pub(crate) fn uri(self, authority: &str) -> String {
-        format!("sized://{authority}/{}/{}", self.kind.word(), self.bytes)
+        format!("sized://{authority}/{}/{}", self.kind.name(), self.bytes)
     }
 
     pub(crate) fn text(self) -> String {
@@ -38,8 +38,8 @@ impl Document {
         (0..self.bytes).map(|n| (n % 251) as u8).collect()
     }
 
-    /// As it stands in an answer, between its quotes.
-    pub(crate) fn on_the_wire(self) -> String {
+    /// The document as it appears in a response, between the quotes of its JSON string.
+    pub(crate) fn json_escaped(self) -> String {
         match self.kind {
             Kind::Text => {
                 let quoted = serde_json::Value::String(self.text()).to_string();
@@ -49,16 +49,16 @@ impl Document {
         }
     }
 
-    pub(crate) fn named(uri: &str) -> Option<Self> {
+    pub(crate) fn from_uri(uri: &str) -> Option<Self> {
         let (rest, bytes) = uri.strip_prefix("sized://")?.rsplit_once('/')?;
         let (_, kind) = rest.rsplit_once('/')?;
-        let kind = [Kind::Text, Kind::Blob].into_iter().find(|known| known.word() == kind)?;
+        let kind = [Kind::Text, Kind::Blob].into_iter().find(|known| known.name() == kind)?;
         Some(Self { kind, bytes: bytes.parse().ok()? })
     }
 }
 
 impl Kind {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Blob => "blob",
@@ -69,8 +69,8 @@ impl Kind {
 impl std::fmt::Display for Document {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.bytes {
-            small if small < 1 << 20 => write!(f, "{} KiB {}", small >> 10, self.kind.word()),
-            large => write!(f, "{} MiB {}", large >> 20, self.kind.word()),
+            small if small < 1 << 20 => write!(f, "{} KiB {}", small >> 10, self.kind.name()),
+            large => write!(f, "{} MiB {}", large >> 20, self.kind.name()),
         }
     }
 }

@@ -1,16 +1,17 @@
-//! How fast Larder is, beside others that answer the same: `cargo xtask bench` builds and runs this.
+//! Benchmark: compares Larder with other servers that return the same responses. `cargo xtask bench` builds and runs
+//! it.
 
+mod baseline;
 mod content;
-mod floor;
-mod life;
+mod lifecycle;
 mod load;
+mod micro;
 mod overload;
 mod process;
 mod reads;
-mod rooms;
-mod scene;
+mod report;
 mod sdk;
-mod table;
+mod setup;
 mod wire;
 
 use std::path::PathBuf;
@@ -19,47 +20,49 @@ use anyhow::{Context as _, Result, bail};
 use axum::Router;
 use axum::serve::ListenerExt as _;
 
-use crate::reads::{ALL, Contestant, Plan};
-use crate::rooms::Rooms;
-use crate::scene::Places;
-use crate::table::Results;
+use crate::micro::MicroResults;
+use crate::reads::{ALL, Plan, Variant};
+use crate::report::Results;
+use crate::setup::Setup;
 
 #[global_allocator]
-static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const HELP: &str = "\
 usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --scratch FOLDER [OPTION...]
 
   --quick            fewer rounds and cases: under five minutes
   --json             print JSON
-  --only NAME        only these contestants (and the floor): may be repeated
-  --reads            only the reads
-  --against FILE     another build of larder, measured in the same rounds
-  --overload         only what is accepted while there is too much
-  --large FILE       the component that is changed, with `revision-00000000` in it
-  --rooms FOLDER     where Criterion left what it measured
-  --bare FILE        the program of the inner rooms, which serves without Larder around the guest
+    --only NAME        only this server variant (and the baseline); may be repeated
+    --reads            only the reads
+    --against FILE     another build of larder, measured in the same rounds
+    --overload         only the latency of accepted requests under overload
+    --large FILE       the component for the reload measurement; it must contain `revision-00000000`
+    --micro FOLDER     where Criterion stored the results of the microbenchmarks
+    --bare FILE        the program of the microbenchmarks, which can also serve a guest without the rest of Larder
 
-usage: larder-bench floor FILE...
+usage: larder-bench baseline FILE...
        larder-bench sdk";
 
 fn main() -> Result<()> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["floor", files @ ..] => serve(floor::router(&files.iter().map(PathBuf::from).collect::<Vec<_>>())?),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["baseline", files @ ..] => {
+            serve(baseline::router(&files.iter().map(PathBuf::from).collect::<Vec<_>>())?)
+        }
         ["sdk"] => serve(sdk::router()),
         ["run", options @ ..] => run(options),
         _ => bail!("{HELP}"),
     }
 }
 
-/// On a free port, which it says, until it is killed.
+/// Serves on a free port until the process is killed, and prints its URL on stderr.
 fn serve(router: Router) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         eprintln!("http://{}/", listener.local_addr()?);
-        // Without it each answer waits for the acknowledgement of the one before.
+        // With Nagle's algorithm, each response would wait for the acknowledgement of the previous one.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
@@ -73,9 +76,9 @@ struct Options {
     json: bool,
     reads: bool,
     overload: bool,
-    only: Vec<Contestant>,
+    only: Vec<Variant>,
     large: Option<PathBuf>,
-    rooms: Option<PathBuf>,
+    micro: Option<PathBuf>,
     bare: Option<PathBuf>,
     larder: Option<PathBuf>,
     against: Option<PathBuf>,
@@ -85,73 +88,73 @@ struct Options {
 }
 
 impl Options {
-    fn read(words: &[&str]) -> Result<Self> {
+    fn parse(args: &[&str]) -> Result<Self> {
         let mut options = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
             let mut value =
-                || words.next().map(PathBuf::from).with_context(|| format!("{word} what?\n\n{HELP}"));
-            match *word {
+                || args.next().map(PathBuf::from).with_context(|| format!("{arg} needs a value\n\n{HELP}"));
+            match *arg {
                 "--quick" => options.quick = true,
                 "--json" => options.json = true,
                 "--reads" => options.reads = true,
                 "--overload" => options.overload = true,
                 "--only" => {
                     let name = value()?.display().to_string();
-                    let found = ALL.into_iter().find(|contestant| contestant.word() == name);
-                    options.only.push(found.with_context(|| format!("no contestant is called `{name}`"))?);
+                    let found = ALL.into_iter().find(|variant| variant.name() == name);
+                    options.only.push(found.with_context(|| format!("unknown server variant `{name}`"))?);
                 }
                 "--large" => options.large = Some(value()?),
-                "--rooms" => options.rooms = Some(value()?),
+                "--micro" => options.micro = Some(value()?),
                 "--bare" => options.bare = Some(value()?),
                 "--larder" => options.larder = Some(value()?),
                 "--against" => options.against = Some(value()?),
                 "--guests" => options.guests = Some(value()?),
                 "--fixtures" => options.fixtures = Some(value()?),
                 "--scratch" => options.scratch = Some(value()?),
-                _ => bail!("unknown: {word}\n\n{HELP}"),
+                _ => bail!("unknown option {arg}\n\n{HELP}"),
             }
         }
         if !options.only.is_empty() {
-            options.only.push(Contestant::Floor);
+            options.only.push(Variant::Baseline);
         }
         Ok(options)
     }
 
-    fn places(&self) -> Result<Places> {
-        let needed = |path: &Option<PathBuf>, name: &str| {
-            path.clone().with_context(|| format!("{name} is needed\n\n{HELP}"))
+    fn setup(&self) -> Result<Setup> {
+        let required = |path: &Option<PathBuf>, name: &str| {
+            path.clone().with_context(|| format!("{name} is required\n\n{HELP}"))
         };
-        let places = Places {
-            larder: needed(&self.larder, "--larder")?,
+        let setup = Setup {
+            larder: required(&self.larder, "--larder")?,
             against: self.against.clone(),
-            guests: needed(&self.guests, "--guests")?,
-            fixtures: needed(&self.fixtures, "--fixtures")?,
+            guests: required(&self.guests, "--guests")?,
+            fixtures: required(&self.fixtures, "--fixtures")?,
             bare: self.bare.clone(),
-            scratch: needed(&self.scratch, "--scratch")?,
+            scratch: required(&self.scratch, "--scratch")?,
         };
-        std::fs::create_dir_all(&places.scratch)?;
-        Ok(places)
+        std::fs::create_dir_all(&setup.scratch)?;
+        Ok(setup)
     }
 }
 
-fn run(words: &[&str]) -> Result<()> {
-    let options = Options::read(words)?;
-    let places = options.places()?;
-    places.forget()?;
-    let about = about(&places, &options);
-    process::stay_on(1)?;
+fn run(args: &[&str]) -> Result<()> {
+    let options = Options::parse(args)?;
+    let setup = options.setup()?;
+    setup.clear_cache()?;
+    let environment = environment(&setup, &options);
+    process::pin_to_core(1)?;
     let reads = match options.overload {
         true => vec![],
-        false => reads::measure(&places, Plan::new(options.quick), &options.only)?,
+        false => reads::measure(&setup, Plan::new(options.quick), &options.only)?,
     };
-    let life = match options.reads || options.overload {
+    let lifecycle = match options.reads || options.overload {
         true => None,
-        false => Some(life::measure(&places, options.large.as_deref(), options.quick)?),
+        false => Some(lifecycle::measure(&setup, options.large.as_deref(), options.quick)?),
     };
-    let overload = if options.reads { vec![] } else { overload::measure(&places, options.quick)? };
-    let rooms = options.rooms.as_deref().map(Rooms::read).unwrap_or_default();
-    let results = Results { about, reads, life, overload, rooms };
+    let overload = if options.reads { vec![] } else { overload::measure(&setup, options.quick)? };
+    let micro = options.micro.as_deref().map(MicroResults::load).unwrap_or_default();
+    let results = Results { environment, reads, lifecycle, overload, micro };
     match options.json {
         true => println!("{:#}", results.json()),
         false => results.print(),
@@ -159,7 +162,7 @@ fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn about(places: &Places, options: &Options) -> Vec<(&'static str, String)> {
+fn environment(setup: &Setup, options: &Options) -> Vec<(&'static str, String)> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
         cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, name)| name);
@@ -172,21 +175,21 @@ fn about(places: &Places, options: &Options) -> Vec<(&'static str, String)> {
             "cores",
             format!(
                 "{cores} of {}; servers on the first, load on the second",
-                model.unwrap_or("an unknown kind")
+                model.unwrap_or("an unknown model")
             ),
         ),
         ("kernel", kernel.trim().to_owned()),
         ("load before", load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")),
         (
             "larder",
-            format!("{}, release build, its defaults: every limit on", process::version(&places.larder)),
+            format!("{}, release build, defaults (all limits on)", process::version(&setup.larder)),
         ),
-        ("beside", "rmcp 3.9, axum 0.8, both with mimalloc".to_owned()),
+        ("compared with", "rmcp 3.9, axum 0.8, both with mimalloc".to_owned()),
         (
             "rounds",
             format!(
-                "{} of {:?} after {:?}, and {} where there is a target",
-                plan.rounds, plan.times.counted, plan.times.warm, plan.promised
+                "{} of {:?} after {:?}; {} for cases with a target",
+                plan.rounds, plan.times.measured, plan.times.warmup, plan.target_rounds
             ),
         ),
     ]

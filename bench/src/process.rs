@@ -1,4 +1,4 @@
-//! Servers under measurement: each in a process of its own, on the first core, and gone when it is dropped.
+//! Server processes under measurement. Each runs on the first core and is killed when its handle is dropped.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -16,42 +16,42 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it, and waits until it says where it listens: `http://127.0.0.1:PORT` on a line of stderr.
+    /// Starts the server and waits until it prints its address on stderr: `http://127.0.0.1:PORT`.
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let mut child =
-            on_first_core(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()))?;
+            spawn_on_first_core(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()))?;
         let mut lines = BufReader::new(child.stderr.take().context("stderr is a pipe")?);
-        let mut said = String::new();
+        let mut output = String::new();
         let address = loop {
             let mut line = String::new();
             if lines.read_line(&mut line)? == 0 {
                 let status = child.wait()?;
-                bail!("{command:?} ended with {status}:\n{said}");
+                bail!("{command:?} ended with {status}:\n{output}");
             }
             if let Some(address) = address(&line) {
                 break address;
             }
-            said.push_str(&line);
+            output.push_str(&line);
         };
-        // What it says later must go somewhere, or it would wait for us.
+        // Later output has to be read, or the server would block on a full pipe.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Ok(Self { child, address })
     }
 
-    /// Time on processors, of all its threads.
-    pub(crate) fn cpu(&self) -> Result<Duration> {
+    /// CPU time of all threads of the server.
+    pub(crate) fn cpu_time(&self) -> Result<Duration> {
         let mut nanoseconds = 0;
         for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            // A thread may end between two looks.
+            // The thread may have ended since the directory was listed.
             let Ok(stat) = std::fs::read_to_string(task?.path().join("schedstat")) else { continue };
-            let ran = stat.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
-            nanoseconds += ran.context("schedstat begins with a number")?;
+            let run_time = stat.split_whitespace().next().and_then(|field| field.parse::<u64>().ok());
+            nanoseconds += run_time.context("schedstat does not begin with a number")?;
         }
         Ok(Duration::from_nanos(nanoseconds))
     }
 
-    /// Bytes of memory that are in no file.
-    pub(crate) fn anonymous(&self) -> Result<u64> {
+    /// Resident anonymous memory in bytes.
+    pub(crate) fn anonymous_memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon")?;
         let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
@@ -61,32 +61,33 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail if it has ended, which is what is wanted.
+        // Both fail if the process has already ended, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Children are born where their parent runs.
-fn on_first_core(command: &mut Command) -> Result<Child> {
-    stay_on(0)?;
+/// A child process inherits the CPU affinity of its parent.
+fn spawn_on_first_core(command: &mut Command) -> Result<Child> {
+    pin_to_core(0)?;
     let child = command.spawn().with_context(|| format!("cannot start {command:?}"));
-    stay_on(1)?;
+    pin_to_core(1)?;
     child
 }
 
-/// This thread, and what it starts, stays on one core. On a machine with one core all share it.
-pub(crate) fn stay_on(core: usize) -> Result<()> {
+/// Pins this thread, and the threads and processes that it starts, to one core. With a single core, everything
+/// shares it.
+pub(crate) fn pin_to_core(core: usize) -> Result<()> {
     let cores =
-        std::thread::available_parallelism().map_or(1, usize::from).max(MOST.get().copied().unwrap_or(1));
-    let _ = MOST.set(cores);
+        std::thread::available_parallelism().map_or(1, usize::from).max(CORES.get().copied().unwrap_or(1));
+        let _ = CORES.set(cores);
     let mut set = CpuSet::new();
     set.set(core.min(cores - 1));
-    sched_setaffinity(None::<Pid>, &set).context("cannot stay on one core")
+    sched_setaffinity(None::<Pid>, &set).context("cannot set the CPU affinity")
 }
 
-/// Cores of the machine: once this process stays on one of them, it sees no other.
-static MOST: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+/// Number of cores of the machine. It has to be stored, because a pinned process sees only its own core.
+static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
 
 fn address(line: &str) -> Option<SocketAddr> {
     let (_, rest) = line.split_once("http://")?;
@@ -94,7 +95,7 @@ fn address(line: &str) -> Option<SocketAddr> {
     rest[..end].parse().ok()
 }
 
-/// The version of what a command is, in its own words.
+/// The output of `PROGRAM --version`.
 pub(crate) fn version(program: &Path) -> String {
     let output = Command::new(program).arg("--version").output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The official SDK for Rust with a handler of its own, in the mode in which it is fastest: no sessions, JSON answers.
+//! A server with the official Rust SDK (rmcp) in its fastest mode: no sessions, JSON responses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use rmcp::{ErrorData, RoleServer};
 use crate::content::{DOCUMENTS, Kind};
 
 #[derive(Clone)]
-struct Native(Arc<HashMap<String, String>>);
+struct SdkServer(Arc<HashMap<String, String>>);
 
-impl ServerHandler for Native {
+impl ServerHandler for SdkServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_resources().build())
     }
@@ -30,30 +30,30 @@ impl ServerHandler for Native {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let missing = || ErrorData::resource_not_found("there is no such document", None);
-        let held = self.0.get(&request.uri).ok_or_else(missing)?.clone();
-        let contents = match crate::content::Document::named(&request.uri).map(|document| document.kind) {
+        let body = self.0.get(&request.uri).ok_or_else(missing)?.clone();
+        let contents = match crate::content::Document::from_uri(&request.uri).map(|document| document.kind) {
             Some(Kind::Blob) => {
-                ResourceContents::blob(held, request.uri).with_mime_type("application/octet-stream")
+                ResourceContents::blob(body, request.uri).with_mime_type("application/octet-stream")
             }
-            _ => ResourceContents::text(held, request.uri),
+            _ => ResourceContents::text(body, request.uri),
         };
         Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).into())
     }
 }
 
 pub(crate) fn router() -> Router {
-    // Blobs are kept as they go out: a handler that is written for speed would do so.
-    let held = DOCUMENTS.map(|document| {
-        let text = if document.kind == Kind::Text { document.text() } else { document.on_the_wire() };
+    // Blobs are stored in base64, as a handler that is written for speed would do.
+    let documents = DOCUMENTS.map(|document| {
+        let text = if document.kind == Kind::Text { document.text() } else { document.json_escaped() };
         (document.uri("sdk"), text)
     });
-    let native = Native(Arc::new(HashMap::from(held)));
+    let server = SdkServer(Arc::new(HashMap::from(documents)));
     let mut config = StreamableHttpServerConfig::default();
     config.legacy_session_mode = false;
     config.json_response = true;
     config.sse_keep_alive = None;
     let service = StreamableHttpService::new(
-        move || Ok(native.clone()),
+        move || Ok(server.clone()),
         Arc::new(LocalSessionManager::default()),
         config,
     );

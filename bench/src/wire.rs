@@ -1,4 +1,4 @@
-//! What clients of both eras send.
+//! HTTP requests as clients of both protocol eras send them.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ pub(crate) enum Era {
 }
 
 impl Era {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Modern => "modern",
             Self::Legacy => "legacy session",
@@ -25,11 +25,11 @@ impl Era {
     }
 }
 
-/// A request with these headers beside those that every client sends.
-pub(crate) fn post(to: SocketAddr, path: &str, headers: &[(&str, &str)], body: &Value) -> Vec<u8> {
+/// Formats a request with these headers in addition address those that every client sends.
+pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &Value) -> Vec<u8> {
     let body = body.to_string();
     let mut head = format!(
-        "POST {path} HTTP/1.1\r\nhost: {to}\r\ncontent-type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
         body.len()
     );
@@ -39,8 +39,8 @@ pub(crate) fn post(to: SocketAddr, path: &str, headers: &[(&str, &str)], body: &
     (head + "\r\n" + &body).into_bytes()
 }
 
-/// A request of the modern era, for one URI if the method has one.
-pub(crate) fn modern(to: SocketAddr, method: &str, uri: Option<&str>) -> Vec<u8> {
+/// Formats a request of the modern era, with a URI if the method has one.
+pub(crate) fn modern(address: SocketAddr, method: &str, uri: Option<&str>) -> Vec<u8> {
     let mut params = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": {"name": "larder-bench", "version": "0.1.0"},
@@ -52,36 +52,36 @@ pub(crate) fn modern(to: SocketAddr, method: &str, uri: Option<&str>) -> Vec<u8>
         headers.push(("mcp-name", uri));
     }
     post(
-        to,
+        address,
         "/mcp",
         &headers,
         &json!({"jsonrpc": "2.0", "id": load::FIRST_ID, "method": method, "params": params}),
     )
 }
 
-/// A read within a session, which is opened for it; of a server without sessions, a read alone.
-pub(crate) fn legacy(to: SocketAddr, uri: &str) -> Result<Vec<u8>> {
-    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+/// Opens a session and formats a read within it. For a server without sessions, the read has no session ID.
+pub(crate) fn legacy(address: SocketAddr, uri: &str) -> Result<Vec<u8>> {
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "larder-bench", "version": "0.1.0"},
     }});
-    let (status, head, body) = load::once(to, &post(to, "/mcp", &[], &hello))?;
+    let (status, head, body) = load::once(address, &post(address, "/mcp", &[], &initialize))?;
     ensure!(status == 200, "initialize: {status} {}", String::from_utf8_lossy(&body));
     let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
     let mut headers = vec![("mcp-protocol-version", LEGACY)];
     headers.extend(session.map(|session| ("mcp-session-id", session)));
     let read =
         json!({"jsonrpc": "2.0", "id": load::FIRST_ID, "method": "resources/read", "params": {"uri": uri}});
-    Ok(post(to, "/mcp", &headers, &read))
+    Ok(post(address, "/mcp", &headers, &read))
 }
 
-/// What stands in the first content of an answer, as it is on the wire.
-pub(crate) fn content(body: &[u8]) -> Result<String> {
-    let shown = || String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
-    let answer: Value = serde_json::from_slice(body).with_context(shown)?;
-    let content = &answer["result"]["contents"][0];
+/// The first content of a response, JSON-escaped as on the wire.
+pub(crate) fn first_content(body: &[u8]) -> Result<String> {
+    let excerpt = || String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
+    let response: Value = serde_json::from_slice(body).with_context(excerpt)?;
+    let content = &response["result"]["contents"][0];
     if let Some(text) = content["text"].as_str() {
         let quoted = Value::from(text).to_string();
         return Ok(quoted[1..quoted.len() - 1].to_owned());
     }
-    content["blob"].as_str().map(ToOwned::to_owned).with_context(shown)
+    content["blob"].as_str().map(ToOwned::to_owned).with_context(excerpt)
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The dialect `resources-get` in a session: a resource with what it holds, and updates that carry it, for clients of
-# servers that had it. The operator turns it on: `dialects = ["resources-get"]`.
+# servers that had it. The operator turns it on: `extensions = ["resources-get"]`.
 #   run: file:///docs/news.md
 #   prints: "contents":{"contentType":"text/markdown","content":"
 #   prints: "code":-31001

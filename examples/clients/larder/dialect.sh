@@ -1,6 +1,6 @@
 #!/bin/sh
 # The dialect `resources-get`: a resource with what it holds, and updates that carry it. `larder request` asks by the
-# name of any method. The operator turns it on: `dialects = ["resources-get"]`.
+# name of any method. The operator turns it on: `extensions = ["resources-get"]`.
 #   run: file:///docs/news.md
 #   prints: "contents":{"contentType":"text/markdown","content":"
 #   prints: "code":-31001

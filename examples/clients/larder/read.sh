@@ -2,7 +2,7 @@
 # Reads text and bytes. What is not there is exit code 1, and a reason on stderr.
 #   prints: This is the content of the static text resource.
 #   prints: PNG
-#   prints: the server says: Resource not found (-32602)
+#   prints: the server returned an error: Resource not found (-32602)
 #   prints: the provider `echo` denied the request
 URL=${1:-http://127.0.0.1:7878/mcp}
 

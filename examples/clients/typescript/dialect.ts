@@ -1,5 +1,5 @@
 // The dialect `resources-get` in a session: a resource with what it holds, and updates that carry it. The SDK does not
-// know it, but sends any method and hears any notification. The operator turns it on: `dialects = ["resources-get"]`.
+// know it, but sends any method and hears any notification. The operator turns it on: `extensions = ["resources-get"]`.
 //   run: file:///docs/news.md
 //   prints: news.md is text/markdown
 //   prints: not modified

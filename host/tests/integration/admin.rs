@@ -159,7 +159,8 @@ async fn who_may_look_is_checked() {
 
 #[tokio::test]
 async fn ready_from_the_first_round_until_the_end() {
-    let slow = "[provider.sleep]\nsettings.in = \"list\"\nlimits.timeout = \"2s\"\n[limits]\ntimeout = \"30s\"\n";
+    let slow =
+        "[provider.sleep]\nsettings.in = \"list\"\nlimits.timeout = \"2s\"\n[limits]\ntimeout = \"30s\"\n";
     let place = Place::of("echo sleep x@sleep").file("larder.toml", &format!("{CONFIG}{slow}"));
     let mut seen = Seen::begin(&place);
     let (status, why) = seen.get("/readyz").await;
@@ -175,7 +176,8 @@ async fn ready_from_the_first_round_until_the_end() {
     .await;
     seen.running.signal("TERM");
     until("the server is stopping", async || {
-        seen.get("/readyz").await == (503, "{\"ready\":false,\"reasons\":[\"the server is stopping\"]}\n".into())
+        seen.get("/readyz").await
+            == (503, "{\"ready\":false,\"reasons\":[\"the server is stopping\"]}\n".into())
     })
     .await;
     assert_eq!(long.end().out, "slept");

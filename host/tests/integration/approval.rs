@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use larder::name::{ProviderName, TeamName};
-use larder::policy::ApprovalMode;
-use larder::reconcile::{Approvals, PendingApprovalRecord};
+use larder_core::reconcile::{Approvals, PendingApprovalRecord};
+use larder_model::name::{ProviderName, TeamName};
+use larder_model::policy::ApprovalMode;
 
 use crate::house::{House, Plan, component};
 use crate::revision::until;
@@ -147,9 +147,11 @@ async fn what_is_approved_for_one_is_not_for_another() {
     let house = Plan::of("a@echo").open().await;
     let approvals = Approvals::new(&house.folder.path().join(".state"), &house.plugins);
     let (team, name) = (TeamName::default_team(), |name| ProviderName::parse(name).unwrap());
-    let digest = larder::name::Digest::of(b"");
+    let digest = larder_model::name::Digest::of(b"");
     let lines: BTreeSet<_> = ["import wasi:http".to_owned()].into();
-    approvals.approve(&PendingApprovalRecord::new(&team, &name("a"), digest, lines.clone()), "somebody").unwrap();
+    approvals
+        .approve(&PendingApprovalRecord::new(&team, &name("a"), digest, lines.clone()), "somebody")
+        .unwrap();
     assert!(approvals.unapproved(&team, &name("a"), &lines).unwrap().is_empty());
     assert_eq!(approvals.unapproved(&team, &name("b"), &lines).unwrap(), lines);
     assert_eq!(approvals.unapproved(&TeamName::parse("other").unwrap(), &name("a"), &lines).unwrap(), lines);

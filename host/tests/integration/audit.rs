@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use larder::audit::{self, AuditLog, OnFull, Target};
-use larder::drain::Drain;
-use larder::gateway::Error;
-use larder::health::Health;
-use larder::metrics::{Metrics, PrometheusText};
+use larder_core::audit::{self, AuditLog, OnFull, Target};
+use larder_core::gateway::Error;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
+use larder_runtime::metrics::{Metrics, PrometheusText};
 use serde_json::Value;
 
 use crate::admin::Seen;
@@ -165,8 +165,10 @@ async fn a_full_disk_stops_reads_or_loses_lines_as_its_operator_wants() {
         let mut before = u64::MAX;
         loop {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            let calls =
-                house.reader.snapshot().offers()[0].provider.metrics().calls(larder::metrics::Outcome::Ok);
+            let calls = house.reader.snapshot().offers()[0]
+                .provider
+                .metrics()
+                .calls(larder_runtime::metrics::Outcome::Ok);
             if calls == before {
                 return calls;
             }
@@ -291,7 +293,7 @@ async fn what_can_not_be_written_down_any_more_is_not_read_where_reads_wait() {
         assert!(last.finish(Duration::from_secs(60)).await);
         let calls = || {
             let catalog = house.reader.snapshot();
-            catalog.offers()[0].provider.metrics().calls(larder::metrics::Outcome::Ok)
+            catalog.offers()[0].provider.metrics().calls(larder_runtime::metrics::Outcome::Ok)
         };
         let before = calls();
         let answer = house.gateway.read(&someone(), "echo://hello", None).await;

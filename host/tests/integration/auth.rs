@@ -9,9 +9,9 @@ mod listed;
 mod shares;
 mod withdrawn;
 
-use larder::endpoint::auth::{Config, Oauth, Token};
-use larder::name::{Digest, Teams};
-use larder::resource::Caller;
+use larder_mcp::auth::{Config, Oauth, Token};
+use larder_model::name::{Digest, Teams};
+use larder_model::resource::Caller;
 use serde_json::{Value, json};
 
 use crate::house::Plan;
@@ -19,7 +19,8 @@ use crate::wire::{self, ACCEPT, Answer, JSON, MODERN, Wire, meta};
 
 /// A token under this name.
 pub(crate) fn listed(name: &str, token: &str) -> Token {
-    let caller = Caller { subject: Some(name.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] };
+    let caller =
+        Caller { subject: Some(name.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] };
     Token { digest: Digest::of(token.as_bytes()), caller, expires: None }
 }
 

@@ -65,7 +65,7 @@ fn bindings_are_written_and_nothing_else_is_touched() {
         );
     }
     place.larder("bindings wit -o wit").yes();
-    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit")).unwrap() {
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit")).unwrap() {
         let file = file.unwrap();
         if file.file_name().to_str().is_some_and(|name| name.ends_with(".wit")) {
             let copy = place.path("wit").join(file.file_name());

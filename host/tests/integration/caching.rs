@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use larder::catalog::Change;
-use larder::gateway::{Error, Filter};
-use larder::name::{TeamName, Teams};
-use larder::resource::{Body, Call, Caller, PackedPairs, ReadResult, Scope};
-use larder::uri::Uri;
+use larder_core::catalog::Change;
+use larder_core::gateway::{Error, Filter};
+use larder_model::name::{TeamName, Teams};
+use larder_model::resource::{Body, Call, Caller, PackedPairs, ReadResult, Scope};
+use larder_model::uri::Uri;
 use serde_json::json;
 
 use crate::house::{House, Plan, someone};

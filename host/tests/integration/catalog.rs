@@ -1,7 +1,7 @@
 //! Who owns a URI, what happens to two that want the same, and pages over many providers.
 
-use larder::gateway::{Error, Filter};
-use larder::resource::{Call, Caller, CompletionRequest};
+use larder_core::gateway::{Error, Filter};
+use larder_model::resource::{Call, Caller, CompletionRequest};
 
 use crate::house::{Plan, component, someone};
 
@@ -149,7 +149,7 @@ async fn a_bad_cursor_is_refused() {
 #[tokio::test]
 async fn another_team_sees_nothing() {
     let house = Plan::of("echo many").open().await;
-    let teams = larder::name::TeamName::parse("other").unwrap().into();
+    let teams = larder_model::name::TeamName::parse("other").unwrap().into();
     let stranger =
         std::sync::Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
     assert!(house.gateway.list(&stranger, None, &Filter::default()).await.unwrap().items.is_empty());
@@ -178,10 +178,10 @@ async fn completion_goes_to_the_keeper_of_the_template() {
 
 #[tokio::test]
 async fn what_a_provider_says_during_a_call_reaches_those_who_watch() {
-    use larder::catalog::Change;
+    use larder_core::catalog::Change;
     let mut house = Plan::of("echo").open().await;
     let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
-    let uri = larder::uri::Uri::parse("echo://hello").unwrap();
+    let uri = larder_model::uri::Uri::parse("echo://hello").unwrap();
     assert!(watch.add(uri.clone()));
     house.run();
     let touched = house.gateway.read(&someone(), "echo://touch/echo://hello", None).await;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use larder::catalog::{Change, Watch};
-use larder::change_detector::Config;
-use larder::policy::{Access, Dir};
-use larder::uri::Uri;
+use larder_core::catalog::{Change, Watch};
+use larder_core::change_detector::Config;
+use larder_model::policy::{Access, Dir};
+use larder_model::uri::Uri;
 use tempfile::TempDir;
 
 use crate::house::{House, Plan, component, someone};

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use larder::client::{
+use larder_client::{
     Client, ClientBuilder, ClientError, Filter, ListenTargets, Progress, ResourceChange, Revision,
 };
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn touch(wire: &Wire, uri: &str) {
     assert_eq!(wire.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
 }
 
-async fn next(listening: &mut larder::client::ListeningClient) -> Option<ResourceChange> {
+async fn next(listening: &mut larder_client::ListeningClient) -> Option<ResourceChange> {
     let next = tokio::time::timeout(Duration::from_secs(60), listening.next_change()).await;
     next.expect("nothing within a minute").unwrap()
 }

@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use larder::name::{Digest, ProviderName, TeamName};
-use larder::reconcile::{Approvals, PendingApprovalRecord};
+use larder_core::reconcile::{Approvals, PendingApprovalRecord};
+use larder_model::name::{Digest, ProviderName, TeamName};
 use serde_json::{Value, json};
 
 use crate::house::component;
@@ -155,7 +155,8 @@ fn sigterm_lets_what_is_in_flight_finish() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
-    let place = Place::of("sleep").file("larder.toml", "server.shutdown_grace = '1h'\nlimits.timeout = '1h'\n");
+    let place =
+        Place::of("sleep").file("larder.toml", "server.shutdown_grace = '1h'\nlimits.timeout = '1h'\n");
     let (mut server, url) = place.serve("");
     let _client = place.start(&format!("read sleep://hour --url {url}"));
     server.told("sleeping");

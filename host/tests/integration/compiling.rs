@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use larder::app::App;
 use larder::config::Overrides;
-use larder::drain::Drain;
-use larder::name::TeamName;
-use larder::sandbox::{CompilerConfig, CacheLocation, Rejection, Sandbox, SetUpError};
+use larder_model::name::TeamName;
+use larder_runtime::drain::Drain;
+use larder_sandbox::{CacheLocation, CompilerConfig, Rejection, Sandbox, SetUpError};
 use tempfile::TempDir;
 
 use crate::house::{Plan, component, sandbox};
@@ -43,7 +43,7 @@ impl Bench {
             let _ = std::os::unix::fs::symlink(from, self.folder.path().join(to));
         };
         link(Path::new(env!("CARGO_BIN_EXE_larder")), "larder");
-        link(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compilers").join(name), name);
+        link(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/compilers").join(name), name);
         self.folder.path().join(name)
     }
 
@@ -94,8 +94,12 @@ async fn what_was_compiled_once_is_only_loaded() {
     let again = second.compile(&TeamName::default_team(), echo()).await.unwrap();
     assert_eq!((again.digest, &again.exports), (compiled.digest, &compiled.exports));
     let other = std::fs::read(component("many")).unwrap().into();
-    let why =
-        second.compile(&TeamName::default_team(), other).await.err().map(|why| why.to_string()).unwrap_or_default();
+    let why = second
+        .compile(&TeamName::default_team(), other)
+        .await
+        .err()
+        .map(|why| why.to_string())
+        .unwrap_or_default();
     assert!(why.contains("cannot start /nowhere/larder"), "{why}");
 }
 
@@ -198,7 +202,8 @@ async fn a_compiler_that_nobody_waits_for_is_ended() {
     let bench = Bench::new();
     let hangs = Arc::new(bench.sandbox(|config| config.program = bench.compiler("hangs")));
     let waiting = hangs.clone();
-    let asked = bench.drain.spawn(async move { waiting.compile(&TeamName::default_team(), echo()).await.is_ok() });
+    let asked =
+        bench.drain.spawn(async move { waiting.compile(&TeamName::default_team(), echo()).await.is_ok() });
     let pid = pid(&bench).await;
     // As it is when the house stops while something is compiled.
     assert!(!bench.drain.finish(Duration::from_millis(10)).await);
@@ -289,8 +294,12 @@ fn long() -> Bytes {
 async fn a_component_that_takes_too_long_is_a_rejection() {
     let bench = Bench::new();
     let brief = bench.sandbox(|config| config.cpu_time = Duration::from_secs(1));
-    let why =
-        brief.compile(&TeamName::default_team(), long()).await.err().map(|why| why.to_string()).unwrap_or_default();
+    let why = brief
+        .compile(&TeamName::default_team(), long())
+        .await
+        .err()
+        .map(|why| why.to_string())
+        .unwrap_or_default();
     assert!(why.contains("compiling takes more than 1s of CPU time"), "{why}");
     bench.is_clean();
 }

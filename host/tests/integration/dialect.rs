@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use larder::endpoint::{self, Extension};
+use larder_mcp::{self as endpoint, Extension};
 use serde_json::{Value, json};
 
 use crate::house::Plan;

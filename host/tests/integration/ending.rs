@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use larder::client::Client;
+use larder_client::Client;
 use serde_json::json;
 
 use crate::house::Plan;

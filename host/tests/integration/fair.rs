@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use larder::drain::Drain;
-use larder::gateway::Error;
-use larder::name::ProviderName;
-use larder::policy::{Access, Dir, Quota};
-use larder::sandbox::Signal;
+use larder_core::gateway::Error;
+use larder_model::name::ProviderName;
+use larder_model::policy::{Access, Dir, Quota};
+use larder_runtime::drain::Drain;
+use larder_sandbox::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -56,7 +56,8 @@ async fn who_computed_for_all_his_team_waits() {
     let plan = Plan::of("echo spin").quota(quota).terms("spin", |grant, _| {
         grant.limits.timeout = Duration::from_millis(500);
     });
-    let house = plan.terms("echo", |grant, _| grant.limits.queue_timeout = Duration::from_millis(1)).open().await;
+    let house =
+        plan.terms("echo", |grant, _| grant.limits.queue_timeout = Duration::from_millis(1)).open().await;
     // What was spent on loading is paid off first.
     while house.read("echo://hello").await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -130,7 +131,10 @@ async fn too_many_requests_are_told_when_to_come_back() {
     let error = &refused.json()["error"];
     assert_eq!(error["data"]["kind"], "quota");
     assert!(error["data"]["retryAfterMs"].as_u64().unwrap() <= 1_000, "{error}");
-    assert!(error["message"].as_str().unwrap().starts_with("the team has exhausted its quota of requests"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().starts_with("the team has exhausted its quota of requests"),
+        "{error}"
+    );
     // Refused without a look at what it was.
     assert_eq!(wire.post(&[JSON], "no json").await.status, 429);
 }

@@ -9,7 +9,7 @@ use crate::house::{Plan, someone};
 const LANGUAGES: [&str; 5] = ["c", "go", "javascript", "python", "rust"];
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
 }
 
 /// The released versions of the contract, which are folders.
@@ -45,7 +45,7 @@ async fn check(language: &str) {
         assert_eq!(missing, "error: no resource at `changelog://releases/7`", "{about}");
         let call = someone();
         let known = house.gateway.read(&call, "changelog://releases/0.2.0", Some("c0713b0e")).await;
-        assert!(matches!(known, Err(larder::gateway::Error::NotModified { .. })), "{about}: {known:?}");
+        assert!(matches!(known, Err(larder_core::gateway::Error::NotModified { .. })), "{about}: {known:?}");
     }
 }
 

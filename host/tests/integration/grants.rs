@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use larder::policy::{Access, ApprovalMode, Bounds, Dir, HostRule};
+use larder_model::policy::{Access, ApprovalMode, Bounds, Dir, HostRule};
 use tempfile::TempDir;
 
 use crate::house::{House, Plan, component};
@@ -195,7 +195,8 @@ async fn who_waits_for_ever_in_his_folder_waits_alone() {
     let root = folder();
     let inside = root.path().join("inside");
     let _pipe = Pipe::at(inside.join("pipe"));
-    let dir = || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_canonical: false };
+    let dir =
+        || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_canonical: false };
     let plan = Plan::of("dirs").terms("dirs", |grant, _| {
         grant.dirs.push(dir());
         grant.limits.timeout = Duration::from_millis(100);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use larder::catalog::Change;
-use larder::gateway::Error;
-use larder::change_detector::Config;
-use larder::resource::CompletionRequest;
-use larder::uri::Uri;
+use larder_core::catalog::Change;
+use larder_core::change_detector::Config;
+use larder_core::gateway::Error;
+use larder_model::resource::CompletionRequest;
+use larder_model::uri::Uri;
 use serde_json::json;
 
 use crate::house::{Plan, someone};
@@ -35,7 +35,10 @@ async fn its_values_are_screened_like_any_other() {
     ] {
         let refused = house.read(uri).await;
         assert!(matches!(refused, Err(Error::Refused { .. })), "{uri}: {refused:?}");
-        assert!(!house.gateway.is_readable(&someone(), uri).await, "what cannot be read cannot be watched: {uri}");
+        assert!(
+            !house.gateway.is_readable(&someone(), uri).await,
+            "what cannot be read cannot be watched: {uri}"
+        );
     }
     let raw = Plan::of("greedy").terms("greedy", |grant, _| grant.raw_values = true).open().await;
     assert_eq!(raw.text("greedy:///a/%2e%2e/b").await, "greedy:///{path}: a/../b");

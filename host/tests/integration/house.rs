@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder::catalog::{self, Notifier, Reader};
-use larder::drain::Drain;
-use larder::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
-use larder::change_detector::{self, ChangeDetector};
-use larder::metrics::Metrics;
-use larder::name::{ProviderName, TeamName, Teams};
-use larder::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
-use larder::reconcile::{self, Approvals, Reconciler, ReconcilePass, ProviderConfig};
-use larder::resource::{Body, Call, Caller, ReadResult};
-use larder::sandbox::{self, CompilerConfig, Sandbox};
+use larder_core::catalog::{self, Notifier, Reader};
+use larder_core::change_detector::{self, ChangeDetector};
+use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
+use larder_core::reconcile::{self, Approvals, ProviderConfig, ReconcilePass, Reconciler};
+use larder_model::name::{ProviderName, TeamName, Teams};
+use larder_model::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
+use larder_model::resource::{Body, Call, Caller, ReadResult};
+use larder_runtime::drain::Drain;
+use larder_runtime::metrics::Metrics;
+use larder_sandbox::{self as sandbox, CompilerConfig, Sandbox};
 use tempfile::TempDir;
 
 /// A component that `cargo xtask` built: a guest of the tests, or a provider that we ship.
 pub(crate) fn component(name: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let guest = target.join("guests").join(format!("{name}.wasm"));
     let plugin = target.join("plugins").join(format!("{name}.wasm"));
     let found = [guest, plugin].into_iter().find(|path| path.is_file());
@@ -200,7 +200,19 @@ impl Plan {
         let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(rations);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconcile = Some(reconcile);
-        House { gateway, reader, round, metrics, reconcile, notifier, signals, ration, folder, plugins, drain }
+        House {
+            gateway,
+            reader,
+            round,
+            metrics,
+            reconcile,
+            notifier,
+            signals,
+            ration,
+            folder,
+            plugins,
+            drain,
+        }
     }
 }
 
@@ -234,7 +246,12 @@ pub(crate) fn gateway(houses: &[&House], page_size: u32) -> Gateway {
 
 /// Somebody of the only team.
 pub(crate) fn someone() -> Arc<Call> {
-    Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] }))
+    Arc::new(Call::from_caller(Caller {
+        subject: None,
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes: vec![],
+    }))
 }
 
 impl House {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use larder::drain::Drain;
-use larder::name::TeamName;
-use larder::sandbox::{HashedComponent, Sandbox};
-use larder::file_fingerprint::FileFingerprint;
+use larder_model::name::TeamName;
+use larder_runtime::drain::Drain;
+use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_sandbox::{HashedComponent, Sandbox};
 
 use crate::house::{Plan, component, sandbox};
 use crate::process::Place;

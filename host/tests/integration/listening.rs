@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::house::Plan;
 use crate::change_detector::by_events;
+use crate::house::Plan;
 use crate::revision::{NOW, revision, text};
 use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use larder::catalog::{Change, Watch};
-use larder::policy::{Access, Dir};
+use larder_core::catalog::{Change, Watch};
+use larder_model::policy::{Access, Dir};
 use tempfile::TempDir;
 
-use crate::house::{House, Plan, component, someone};
 use crate::change_detector::by_events;
+use crate::house::{House, Plan, component, someone};
 
 /// What the guest `rota` reads and writes.
 struct Desk {
@@ -148,8 +148,12 @@ async fn what_cannot_be_listed_for_a_while_is_asked_for_again() {
 async fn who_comes_to_a_folder_that_is_watched_is_asked_what_it_holds_now() {
     let desk = Desk::with("a\n");
     let plan = desk.granted(Plan::of("files"));
-    let dir =
-        Dir { host: desk.names.path().into(), guest: "/data".into(), access: Access::Read, is_canonical: false };
+    let dir = Dir {
+        host: desk.names.path().into(),
+        guest: "/data".into(),
+        access: Access::Read,
+        is_canonical: false,
+    };
     let mut house = plan.terms("files", |grant, _| grant.dirs.push(dir)).open().await;
     house.look_out(by_events());
     let watch = watching(&house);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use larder::gateway::{Error, Filter};
-use larder::policy::Limits;
+use larder_core::gateway::{Error, Filter};
+use larder_model::policy::Limits;
 
 use crate::house::{House, Plan, someone};
 
@@ -35,7 +35,8 @@ async fn it_loops_for_ever() {
 
 #[tokio::test]
 async fn it_sleeps() {
-    check("sleep", "sleep://hour", "error: the provider `sleep` failed: it did not respond within 1.5s").await;
+    check("sleep", "sleep://hour", "error: the provider `sleep` failed: it did not respond within 1.5s")
+        .await;
 }
 
 #[tokio::test]
@@ -185,9 +186,6 @@ async fn a_probe_that_fails_says_at_which_question() {
             .setting("spin", "in", setting)
             .terms("spin", |grant, _| tight(&mut grant.limits));
         let reason = plan.open().await.rejected("spin.wasm");
-        assert_eq!(
-            reason,
-            format!("cannot get {asked}: it exceeded its CPU time of 100ms")
-        );
+        assert_eq!(reason, format!("cannot get {asked}: it exceeded its CPU time of 100ms"));
     }
 }

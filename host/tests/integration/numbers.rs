@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use larder::metrics::{Outcome, PrometheusText};
-use larder::policy::Quota;
+use larder_model::policy::Quota;
+use larder_runtime::metrics::{Outcome, PrometheusText};
 
 use crate::house::{House, Plan, component, someone};
 use crate::revision::until;
@@ -56,7 +56,7 @@ fn calls(house: &House, provider: &str, outcome: &str) -> f64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_end_of_a_call_has_its_number() {
-    let tight = |grant: &mut larder::policy::Grant| {
+    let tight = |grant: &mut larder_model::policy::Grant| {
         grant.limits.cpu_time = Duration::from_millis(100);
         grant.limits.timeout = Duration::from_millis(500);
         grant.limits.memory = 16 << 20;
@@ -142,7 +142,8 @@ async fn a_call_that_gets_no_turn_in_time_is_busy() {
 #[tokio::test]
 async fn whatever_a_call_waits_for_is_one_wait() {
     let house = Plan::of("sleep").quota(Quota { calls: 1, ..Quota::default() });
-    let house = house.terms("sleep", |grant, _| grant.limits.queue_timeout = Duration::from_secs(60)).open().await;
+    let house =
+        house.terms("sleep", |grant, _| grant.limits.queue_timeout = Duration::from_secs(60)).open().await;
     let waited = || number(&shown(&house), r#"larder_queue_seconds_sum{team="default",provider="sleep"}"#);
     let before = waited();
     tokio::join!(house.text("sleep://ms/1000"), house.text("sleep://ms/1001"));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use larder::endpoint::Config;
-use larder::metrics::Outcome;
+use larder_mcp::Config;
+use larder_runtime::metrics::Outcome;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;

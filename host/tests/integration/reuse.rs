@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use larder::name::Teams;
-use larder::policy::GuestLifetime;
-use larder::resource::{Body, Call, Caller};
+use larder_model::name::Teams;
+use larder_model::policy::GuestLifetime;
+use larder_model::resource::{Body, Call, Caller};
 
 use crate::house::{House, Plan, component};
 
@@ -15,7 +15,12 @@ fn plan() -> Plan {
 
 fn of(subject: &str, scopes: &[&str]) -> Arc<Call> {
     let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-    Arc::new(Call::from_caller(Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes }))
+    Arc::new(Call::from_caller(Caller {
+        subject: Some(subject.into()),
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes,
+    }))
 }
 
 async fn read(house: &House, call: &Arc<Call>, what: &str) -> String {

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use larder::endpoint::Config;
-use larder::change_detector;
-use larder::policy::{Access, Dir};
+use larder_core::change_detector;
+use larder_mcp::Config;
+use larder_model::policy::{Access, Dir};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -34,12 +34,14 @@ fn uris() -> Vec<String> {
 
 /// A house whose URIs all change when the file does, and which has places for two who listen.
 async fn open(folder: &Path, stall: Duration) -> Wire {
-    let dir = Dir { host: folder.to_owned(), guest: "/data".into(), access: Access::Write, is_canonical: false };
+    let dir =
+        Dir { host: folder.to_owned(), guest: "/data".into(), access: Access::Write, is_canonical: false };
     std::fs::write(folder.join("wave"), "0").unwrap();
     let plan = Plan::of("wave").terms("wave", |grant, _| grant.dirs.push(dir));
     // Nothing but news on the streams: signs of life would fill them as well.
     let keep_alive = Duration::from_secs(3_600);
-    let mut wire = Wire::with(plan, Config { streams: 2, stall_timeout: stall, keep_alive, ..config() }).await;
+    let mut wire =
+        Wire::with(plan, Config { streams: 2, stall_timeout: stall, keep_alive, ..config() }).await;
     wire.run();
     wire
 }
@@ -97,7 +99,10 @@ async fn waves(wire: &Wire, folder: &Path, healthy: &mut Events) {
 }
 
 async fn healthy(wire: &Wire) -> Events {
-    let known = wire.house.look_out(change_detector::Config { version_interval: Duration::from_millis(5), read_interval: None });
+    let known = wire.house.look_out(change_detector::Config {
+        version_interval: Duration::from_millis(5),
+        read_interval: None,
+    });
     let mut events = Events::of(listen(wire, &json!({ "resourceSubscriptions": [uris()[0]] }))).await;
     acknowledged(&events.next().await.unwrap());
     until("all that is watched is known", async || *known.borrow() == URIS).await;

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use larder::endpoint::auth::Authenticator;
-use larder::endpoint::{self, Endpoint};
-use larder::telemetry::Telemetry;
+use larder_core::telemetry::Telemetry;
+use larder_mcp::auth::Authenticator;
+use larder_mcp::{self as endpoint, Endpoint};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
-use crate::house::{House, Plan};
 use crate::change_detector::by_events;
+use crate::house::{House, Plan};
 use crate::revision::{NOW, revision, text};
 use crate::wire::{config, meta};
 
@@ -28,7 +28,8 @@ impl Pipes {
     /// With an endpoint that is set up in another way.
     pub(crate) async fn with(plan: Plan, config: endpoint::Config) -> Self {
         let house = plan.open().await;
-        let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+        let authenticator =
+            Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
         let endpoint = Endpoint::new(config, authenticator, gateway, drain, (metrics, Telemetry::default()));
         let (ours, theirs) = tokio::io::duplex(64 * 1024);

@@ -7,9 +7,9 @@ mod union;
 
 use std::sync::Arc;
 
-use larder::gateway::{Filter, Gateway};
-use larder::name::{TeamName, Teams};
-use larder::resource::{Body, Call, Caller, ReadResult};
+use larder_core::gateway::{Filter, Gateway};
+use larder_model::name::{TeamName, Teams};
+use larder_model::resource::{Body, Call, Caller, ReadResult};
 
 use crate::house::{House, Plan, gateway};
 

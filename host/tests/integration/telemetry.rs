@@ -6,12 +6,12 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use larder::drain::Drain;
-use larder::metrics::{Metrics, PrometheusText};
-use larder::name::{TeamName, Teams};
-use larder::policy::Secret;
-use larder::resource::{Call, Caller};
-use larder::telemetry::{Collector, Telemetry};
+use larder_core::telemetry::{Collector, Telemetry};
+use larder_model::name::{TeamName, Teams};
+use larder_model::policy::Secret;
+use larder_model::resource::{Call, Caller};
+use larder_runtime::drain::Drain;
+use larder_runtime::metrics::{Metrics, PrometheusText};
 use serde_json::{Value, json};
 
 use crate::house::someone;

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 
-use larder::policy::HostRule;
+use larder_model::policy::HostRule;
 use serde_json::json;
 
 use crate::house::Plan;

@@ -3,11 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use larder::endpoint::auth::{self, Authenticator};
-use larder::endpoint::{self, Endpoint};
-use larder::name::Teams;
-use larder::resource::Caller;
-use larder::telemetry::Telemetry;
+use larder_core::telemetry::Telemetry;
+use larder_mcp::auth::{self, Authenticator};
+use larder_mcp::{self as endpoint, Endpoint};
+use larder_model::name::Teams;
+use larder_model::resource::Caller;
 use serde_json::{Value, json};
 
 use crate::house::{House, Plan};
@@ -87,9 +87,11 @@ impl Wire {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let config = endpoint::Config { listen: address, ..config };
-        let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
+        let authenticator =
+            Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
         let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
-        let endpoint = Endpoint::new(config, authenticator.clone(), gateway, drain, (metrics, Telemetry::default()));
+        let endpoint =
+            Endpoint::new(config, authenticator.clone(), gateway, drain, (metrics, Telemetry::default()));
         house.drain.spawn(async move { endpoint.serve_http(listener).await });
         let client = http_client();
         Self { house, url: format!("http://{address}/mcp"), address, client, authenticator }

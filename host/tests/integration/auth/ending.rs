@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use larder::endpoint::auth::{Config, Oauth};
+use larder_mcp::auth::{Config, Oauth};
 use serde_json::json;
 
 use super::issuer::{Issuer, Pair};
@@ -125,7 +125,7 @@ async fn a_stream_ends_when_its_token_does() {
 
 #[tokio::test]
 async fn a_stream_ends_when_its_key_does() {
-    let drain = larder::drain::Drain::new();
+    let drain = larder_runtime::drain::Drain::new();
     let (old, new) = (Pair::p256(), Pair::p256());
     let issuer = Issuer::of(&drain, json!([old.public("old")])).await;
     let mut oauth = issuer.believed();
@@ -142,7 +142,7 @@ async fn a_stream_ends_when_its_key_does() {
 
 #[tokio::test]
 async fn a_session_ends_when_its_issuer_is_believed_in_another_way() {
-    let drain = larder::drain::Drain::new();
+    let drain = larder_runtime::drain::Drain::new();
     let key = Pair::p256();
     let issuer = Issuer::of(&drain, json!([key.public("k")])).await;
     let wire = with_issuer(issuer.believed()).await;
@@ -163,7 +163,7 @@ async fn a_session_ends_when_its_issuer_is_believed_in_another_way() {
 
 #[tokio::test]
 async fn another_issuer_is_another_world() {
-    let drain = larder::drain::Drain::new();
+    let drain = larder_runtime::drain::Drain::new();
     let key = Pair::p256();
     let issuers = [
         Issuer::of(&drain, json!([key.public("k")])).await,
@@ -182,7 +182,7 @@ async fn another_issuer_is_another_world() {
 
 #[tokio::test]
 async fn a_stream_ends_when_somebody_elses_token_shows_that_its_key_is_gone() {
-    let drain = larder::drain::Drain::new();
+    let drain = larder_runtime::drain::Drain::new();
     let (old, new) = (Pair::p256(), Pair::p256());
     let issuer = Issuer::of(&drain, json!([old.public("old")])).await;
     let wire = with_issuer(issuer.believed()).await;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use expect_test::expect;
-use larder::drain::Drain;
-use larder::endpoint::auth::{Membership, SecureUrl};
-use larder::name::TeamName;
+use larder_mcp::auth::{Membership, SecureUrl};
+use larder_model::name::TeamName;
+use larder_runtime::drain::Drain;
 use serde_json::{Value, json};
 
 use super::issuer::{Issuer, Pair, base64, from_now, unsigned};

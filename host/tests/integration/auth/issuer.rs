@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use larder::drain::Drain;
-use larder::endpoint::auth::{Algorithm, Audience, Membership, Oauth, SecureUrl};
-use larder::name::Teams;
+use larder_mcp::auth::{Algorithm, Audience, Membership, Oauth, SecureUrl};
+use larder_model::name::Teams;
+use larder_runtime::drain::Drain;
 use ring::rand::SystemRandom;
 use ring::signature::{self, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RsaKeyPair};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use expect_test::{Expect, expect};
-use larder::endpoint::auth::{Config, mint};
+use larder_mcp::auth::{Config, mint};
 use serde_json::json;
 
 use super::{ask, ask_with, guarded, legacy, listed, ping, session, shown, with_tokens};

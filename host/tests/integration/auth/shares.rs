@@ -1,7 +1,7 @@
 //! What one caller takes of what all share.
 
-use larder::endpoint::auth::{Config, Token};
-use larder::name::TeamName;
+use larder_mcp::auth::{Config, Token};
+use larder_model::name::TeamName;
 use serde_json::json;
 
 use super::{guarded, legacy, listed, ping, session};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use larder::name::Digest;
+use larder_model::name::Digest;
 
 use crate::process::{Place, Ran, Running};
 

@@ -4,10 +4,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use larder::gateway::Error;
-use larder::name::{TeamName, Teams};
-use larder::policy::Quota;
-use larder::resource::{Call, Caller};
+use larder_core::gateway::Error;
+use larder_model::name::{TeamName, Teams};
+use larder_model::policy::Quota;
+use larder_model::resource::{Call, Caller};
 use serde_json::json;
 
 use crate::house::{House, Plan, gateway};
@@ -151,7 +151,9 @@ async fn what_is_given_is_charged_to_who_gave_it() {
     let (alpha, beta) = (house("alpha", "full", small).await, house("beta", "echo", Quota::default()).await);
     let gateway = gateway(&[&alpha, &beta], 100);
     let both = member(&["alpha", "beta"]);
-    let read = async |uri: &str| gateway.read(&std::sync::Arc::new(Call::from_caller(both.clone())), uri, None).await;
+    let read = async |uri: &str| {
+        gateway.read(&std::sync::Arc::new(Call::from_caller(both.clone())), uri, None).await
+    };
     // Of beta as much as he likes: alpha pays nothing for it.
     for _ in 0..5 {
         gateway.admit(&both).unwrap();
@@ -161,7 +163,10 @@ async fn what_is_given_is_charged_to_who_gave_it() {
     // Of alpha what alpha has, whoever else would let him in.
     assert!(read("full://one").await.is_ok());
     let refused = read("full://one").await.unwrap_err();
-    assert!(matches!(&refused, Error::QuotaExceeded(used_up) if used_up.what == "response bytes"), "{refused}");
+    assert!(
+        matches!(&refused, Error::QuotaExceeded(used_up) if used_up.what == "response bytes"),
+        "{refused}"
+    );
     assert!(read("echo://hello").await.is_ok());
     // He was let in each time: nobody was refused, but that one answer.
     let refusals = |house: &House| house.ration.as_ref().unwrap().refusals();

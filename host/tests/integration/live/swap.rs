@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use larder::policy::{Access, Dir};
-use larder::provider::Provider;
-use larder::reconcile::ReconcilePass;
+use larder_core::reconcile::ReconcilePass;
+use larder_model::policy::{Access, Dir};
+use larder_sandbox::provider::Provider;
 
 use super::{file, first, running};
 use crate::house::{House, Plan, component, someone};

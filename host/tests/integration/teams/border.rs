@@ -3,13 +3,13 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use larder::catalog::Change;
-use larder::endpoint::auth::Authenticator;
-use larder::endpoint::{self, Endpoint};
-use larder::gateway::{Error, Filter};
-use larder::resource::{CompletionRequest, Scope};
-use larder::telemetry::Telemetry;
-use larder::uri::Uri;
+use larder_core::catalog::Change;
+use larder_core::gateway::{Error, Filter};
+use larder_core::telemetry::Telemetry;
+use larder_mcp::auth::Authenticator;
+use larder_mcp::{self as endpoint, Endpoint};
+use larder_model::resource::{CompletionRequest, Scope};
+use larder_model::uri::Uri;
 use serde_json::{Value, json};
 
 use super::{Two, by, caller, text};
@@ -144,7 +144,8 @@ async fn no_answer_is_for_whoever_may_ask() {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let config = endpoint::Config { listen: address, caller: caller("alpha"), ..wire::config() };
-    let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), two.alpha.drain.clone());
+    let authenticator =
+        Authenticator::new(config.auth.clone(), config.caller.clone(), two.alpha.drain.clone());
     let endpoint = Endpoint::new(
         config,
         authenticator,

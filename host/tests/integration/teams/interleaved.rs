@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use larder::catalog::{Change, Watch};
-use larder::gateway::{Error, Filter};
-use larder::uri::Uri;
+use larder_core::catalog::{Change, Watch};
+use larder_core::gateway::{Error, Filter};
+use larder_model::uri::Uri;
 use proptest::prelude::*;
 
 use super::{Two, by, caller};

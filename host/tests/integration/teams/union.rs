@@ -1,8 +1,8 @@
 //! Who belongs to several teams sees what all of them have: in order, each URI once, and what is shown is read.
 
-use larder::catalog::Change;
-use larder::gateway::Filter;
-use larder::uri::Uri;
+use larder_core::catalog::Change;
+use larder_core::gateway::Filter;
+use larder_model::uri::Uri;
 
 use super::{Two, by, caller};
 use crate::revision::{NOW, revision, text};

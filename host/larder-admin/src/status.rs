@@ -1,0 +1,266 @@
+//! The status of the server as plain data. It contains the names of settings and variables, but never their
+//! values.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::TeamView;
+use larder_core::catalog::{self, Offer};
+use larder_model::policy::{Access, Dir, Grant, HostRule};
+use larder_runtime::metrics::{self, Metrics, Outcome};
+
+/// The status of the server.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Status {
+    /// The version of Larder.
+    pub version: String,
+    /// When the server started.
+    pub started: String,
+    /// Whether the server should receive requests.
+    pub ready: bool,
+    /// Why the server is not ready; empty if it is.
+    pub reasons: Vec<String>,
+    /// Other problems.
+    pub problems: Vec<String>,
+    /// The teams, by name.
+    pub teams: Vec<Team>,
+}
+
+/// The status of a team.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Team {
+    /// Its name.
+    pub team: String,
+    /// The folder with its components.
+    pub plugins: String,
+    /// The providers that are served.
+    pub providers: Vec<Provider>,
+    /// Components that could not be loaded.
+    pub rejected: Vec<Rejected>,
+    /// Revisions that wait for `larder approve`.
+    pub pending_approval: Vec<PendingApproval>,
+    /// URIs and templates that several providers offer; one of the providers has each.
+    pub collisions: Vec<String>,
+}
+
+/// The status of a provider.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// The digest of its component.
+    pub digest: String,
+    /// The number of this load of a component, counted over all providers.
+    pub revision: u64,
+    /// When it was loaded.
+    pub since: String,
+    /// The version that the component reports.
+    pub version: Option<String>,
+    /// The number of resources in the catalog.
+    pub resources: usize,
+    /// Whether it has more resources than the catalog holds.
+    pub has_more: bool,
+    /// The number of templates.
+    pub templates: usize,
+    /// URI prefixes that it claims.
+    pub claims: Vec<String>,
+    /// What was omitted from its lists, and why.
+    pub omitted: Vec<String>,
+    /// The grants that its author requests, from `NAME.toml`.
+    pub requested: Vec<String>,
+    /// The grants from the operator's configuration.
+    pub allowed: Vec<String>,
+    /// The grants in effect: those of the operator, and the requested ones that were approved.
+    pub grants: Grants,
+    /// The number of calls by outcome; outcomes that did not occur are omitted.
+    pub calls: BTreeMap<String, u64>,
+    /// What went wrong last.
+    pub last_error: Option<LastError>,
+    /// How long its circuit breaker stays open because calls faulted, in milliseconds; `None` if it is
+    /// closed.
+    pub circuit_open_ms: Option<u64>,
+}
+
+/// The grants of a provider, without values that may be secret.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Grants {
+    /// Names of settings.
+    pub settings: Vec<String>,
+    /// Names of secrets.
+    pub secrets: Vec<String>,
+    /// Names of variables.
+    pub env: Vec<String>,
+    /// Folders: `/srv/docs as /docs (read)`.
+    pub dirs: Vec<String>,
+    /// Hosts to which it may send HTTP requests: `https://api.example.com GET,HEAD`.
+    pub hosts: Vec<String>,
+}
+
+/// What went wrong last.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LastError {
+    /// When it happened.
+    pub at: String,
+    /// The operation that failed.
+    pub operation: String,
+    /// The outcome.
+    pub outcome: String,
+    /// The error message.
+    pub message: String,
+}
+
+/// A component that is not served.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Rejected {
+    /// The file name.
+    pub file: String,
+    /// The digest of the file, if the file could be read.
+    pub digest: Option<String>,
+    /// Why it is rejected.
+    pub reason: String,
+    /// Since when.
+    pub since: String,
+}
+
+/// A revision that waits for the operator's approval.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PendingApproval {
+    /// The name of the provider.
+    pub provider: String,
+    /// The digest of its component.
+    pub digest: String,
+    /// The requested grants that are not approved.
+    pub requested: Vec<String>,
+    /// Since when.
+    pub since: String,
+}
+
+impl Status {
+    pub(super) fn of(
+        teams: &[TeamView],
+        metrics: &Metrics,
+        (reasons, problems): (Vec<String>, Vec<String>),
+    ) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            started: time(metrics.started()),
+            ready: reasons.is_empty(),
+            reasons,
+            problems,
+            teams: teams.iter().map(Team::of).collect(),
+        }
+    }
+}
+
+impl Team {
+    fn of(team: &TeamView) -> Self {
+        let catalog = team.catalog.snapshot();
+        Self {
+            team: team.catalog.team().to_string(),
+            plugins: team.plugins.display().to_string(),
+            providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
+            rejected: catalog.rejected().iter().map(Rejected::of).collect(),
+            pending_approval: catalog.pending_approvals().iter().map(PendingApproval::of).collect(),
+            collisions: catalog.collisions().iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Provider {
+    fn of(offer: &Offer) -> Self {
+        let provider = &offer.provider;
+        let calls = Outcome::ALL
+            .iter()
+            .map(|outcome| (outcome.word().to_owned(), provider.metrics().calls(*outcome)));
+        Self {
+            name: offer.name().to_string(),
+            digest: provider.digest().to_string(),
+            revision: provider.revision(),
+            since: time(provider.since()),
+            version: offer.version.clone(),
+            resources: offer.entries.len(),
+            has_more: offer.next_cursor.is_some(),
+            templates: offer.templates.len(),
+            claims: offer.claims.clone(),
+            omitted: offer.omitted.clone(),
+            requested: provider.grant_sources().requested.iter().cloned().collect(),
+            allowed: provider.grant_sources().allowed.iter().cloned().collect(),
+            grants: Grants::of(provider.grant()),
+            calls: calls.filter(|(_, count)| *count > 0).collect(),
+            last_error: provider.metrics().last_error().map(|error| LastError::of(&error)),
+            circuit_open_ms: provider
+                .circuit_open_for()
+                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+impl Grants {
+    fn of(grant: &Grant) -> Self {
+        Self {
+            settings: grant.settings.keys().cloned().collect(),
+            secrets: grant.secrets.iter().map(|(name, _)| name.clone()).collect(),
+            env: grant.env.keys().cloned().collect(),
+            dirs: grant.dirs.iter().map(dir).collect(),
+            hosts: grant.hosts.iter().map(host).collect(),
+        }
+    }
+}
+
+fn dir(dir: &Dir) -> String {
+    let access = match dir.access {
+        Access::Read => "read",
+        Access::Write => "write",
+    };
+    format!("{} as {} ({access})", dir.host.display(), dir.guest)
+}
+
+fn host(rule: &HostRule) -> String {
+    let port = rule.port.map(|port| format!(":{port}")).unwrap_or_default();
+    let methods = match &rule.methods {
+        None => "GET,HEAD".to_owned(),
+        Some(all) if all.is_empty() => "*".to_owned(),
+        Some(some) => some.join(","),
+    };
+    let private = if rule.private { " (private)" } else { "" };
+    format!("{}://{}{port} {methods}{private}", rule.scheme.as_deref().unwrap_or("https"), rule.host)
+}
+
+impl LastError {
+    fn of(error: &metrics::LastError) -> Self {
+        Self {
+            at: time(error.at),
+            operation: error.operation.into(),
+            outcome: error.outcome.word().into(),
+            message: error.message.clone(),
+        }
+    }
+}
+
+impl Rejected {
+    fn of(rejected: &catalog::RejectedComponent) -> Self {
+        Self {
+            file: rejected.file.clone(),
+            digest: rejected.digest.map(|digest| digest.to_string()),
+            reason: rejected.reason.clone(),
+            since: time(rejected.since),
+        }
+    }
+}
+
+impl PendingApproval {
+    fn of(pending: &catalog::PendingApproval) -> Self {
+        Self {
+            provider: pending.provider.to_string(),
+            digest: pending.digest.to_string(),
+            requested: pending.lines.iter().cloned().collect(),
+            since: time(pending.since),
+        }
+    }
+}
+
+fn time(at: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(at).to_string()
+}

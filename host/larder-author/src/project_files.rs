@@ -1,0 +1,258 @@
+//! The files of a new project: the template in `host/templates`, and the SDK of the language, so that no
+//! package of Larder has to be downloaded.
+
+use super::contract;
+
+/// The language of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectLanguage {
+    /// Rust.
+    Rust,
+    /// Python, compiled with componentize-py.
+    Python,
+    /// JavaScript, in QuickJS.
+    JavaScript,
+    /// Go, with the official compiler.
+    Go,
+    /// C, with zig or clang.
+    C,
+}
+
+/// Paths in a project, and the texts of the files.
+pub(super) type TextFiles = &'static [(&'static str, &'static str)];
+
+/// Includes files under new names.
+macro_rules! texts {
+    ($root:literal: $($to:literal <- $from:literal),* $(,)?) => {
+        &[$(($to, include_str!(concat!("../", $root, $from)))),*]
+    };
+}
+
+/// Includes files under their own names.
+macro_rules! copies {
+    ($root:literal: $($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../", $root, $name)))),*]
+    };
+}
+
+/// Returns the files of the template, which the author edits.
+pub(super) fn template(language: ProjectLanguage) -> TextFiles {
+    match language {
+        ProjectLanguage::Rust => RUST,
+        ProjectLanguage::Python => PYTHON,
+        ProjectLanguage::JavaScript => JAVASCRIPT,
+        ProjectLanguage::Go => GO,
+        ProjectLanguage::C => C,
+    }
+}
+
+/// Returns the folders of the SDK and their files.
+pub(super) fn sdk(language: ProjectLanguage) -> Vec<(&'static str, TextFiles)> {
+    match language {
+        ProjectLanguage::Rust => {
+            vec![("larder-provider", RUST_SDK), ("larder-provider/wit", contract::wit())]
+        }
+        ProjectLanguage::Python => {
+            vec![("larder_provider", PYTHON_SDK), ("larder_provider/wit", contract::wit())]
+        }
+        ProjectLanguage::JavaScript => vec![
+            ("larder-provider", JAVASCRIPT_SDK),
+            ("larder-provider/wit/deps/larder-provider", contract::wit()),
+        ],
+        ProjectLanguage::Go => vec![("larder-provider", GO_SDK)],
+        ProjectLanguage::C => vec![("larder-provider", C_SDK)],
+    }
+}
+
+const RUST: TextFiles = texts! { "templates/rust/":
+    "Cargo.toml" <- "Cargo.toml.in",
+    "src/lib.rs" <- "src/lib.rs",
+    "tests/provider.rs" <- "tests/provider.rs",
+    ".cargo/config.toml" <- "cargo-config.toml",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+    "larder-provider/Cargo.toml" <- "sdk/Cargo.toml.in",
+};
+
+const PYTHON: TextFiles = texts! { "templates/python/":
+    "app.py" <- "app.py",
+    "test_provider.py" <- "test_provider.py",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+const JAVASCRIPT: TextFiles = texts! { "templates/javascript/":
+    "provider.js" <- "provider.js",
+    "package.json" <- "package.json",
+    "test.js" <- "test.js",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+const GO: TextFiles = texts! { "templates/go/":
+    "go.mod" <- "go.mod.in",
+    "main.go" <- "main.go",
+    "test/provider_test.go" <- "provider_test.go",
+    "Makefile" <- "Makefile",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+const C: TextFiles = texts! { "templates/c/":
+    "app.c" <- "app.c",
+    "Makefile" <- "Makefile",
+    "test.sh" <- "test.sh",
+    "README.md" <- "README.md",
+    ".gitignore" <- "gitignore",
+    "larder-dev.toml" <- "larder-dev.toml",
+};
+
+const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
+    "README.md",
+    "src/bindings.rs",
+    "src/content.rs",
+    "src/entry.rs",
+    "src/error.rs",
+    "src/export.rs",
+    "src/greedy.rs",
+    "src/host.rs",
+    "src/host/guest.rs",
+    "src/host/native.rs",
+    "src/http.rs",
+    "src/lib.rs",
+    "src/page.rs",
+    "src/provider.rs",
+    "src/request.rs",
+};
+
+const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
+    "__init__.py",
+    "componentize-py.toml",
+    "errors.py",
+    "export.py",
+    "guest.py",
+    "host.py",
+    "http.py",
+    "provider.py",
+    "py.typed",
+    "values.py",
+};
+
+const JAVASCRIPT_SDK: TextFiles = copies! { "../../sdk/javascript/":
+    "README.md",
+    "package.json",
+    "src/define.js",
+    "src/errors.js",
+    "src/files.js",
+    "src/greedy.js",
+    "src/host.js",
+    "src/http.js",
+    "src/index.d.ts",
+    "src/index.js",
+    "src/page.js",
+    "src/request.js",
+    "src/response.js",
+    "src/utf8.js",
+    "src/values.js",
+    "wit/deps/wasi-filesystem/filesystem.wit",
+    "wit/javascript.wit",
+};
+
+const GO_SDK: TextFiles = copies! { "../../sdk/go/":
+    "README.md",
+    "convert_guest.go",
+    "errors.go",
+    "go.mod",
+    "host.go",
+    "host_guest.go",
+    "host_native.go",
+    "http.go",
+    "internal/asked/asked.go",
+    "internal/bindings/export_larder_provider_completion_provider/provider.go",
+    "internal/bindings/export_larder_provider_resource_provider/provider.go",
+    "internal/bindings/export_larder_provider_version_provider/provider.go",
+    "internal/bindings/larder_provider_completion_provider/empty.s",
+    "internal/bindings/larder_provider_completion_provider/wit_bindings.go",
+    "internal/bindings/larder_provider_http_client/empty.s",
+    "internal/bindings/larder_provider_http_client/wit_bindings.go",
+    "internal/bindings/larder_provider_provider_host/empty.s",
+    "internal/bindings/larder_provider_provider_host/wit_bindings.go",
+    "internal/bindings/larder_provider_provider_types/empty.s",
+    "internal/bindings/larder_provider_provider_types/wit_bindings.go",
+    "internal/bindings/larder_provider_resource_provider/empty.s",
+    "internal/bindings/larder_provider_resource_provider/wit_bindings.go",
+    "internal/bindings/larder_provider_version_provider/empty.s",
+    "internal/bindings/larder_provider_version_provider/wit_bindings.go",
+    "internal/bindings/wit_exports/wit_exports.go",
+    "internal/wit/LICENSE",
+    "internal/wit/runtime/empty.s",
+    "internal/wit/runtime/runtime.go",
+    "internal/wit/types/option.go",
+    "internal/wit/types/result.go",
+    "internal/wit/types/tuple.go",
+    "internal/wit/types/unit.go",
+    "provider.go",
+    "register_guest.go",
+    "text.go",
+    "values.go",
+};
+
+const C_SDK: TextFiles = copies! { "../../sdk/c/":
+    "README.md",
+    "larder.c",
+    "larder.h",
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Lists the files below a folder, without tests, the contract and build output.
+    fn list_files(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) {
+        for item in fs::read_dir(folder).unwrap() {
+            let item = item.unwrap();
+            let name = item.file_name().into_string().unwrap();
+            let path = format!("{prefix}{name}");
+            let excluded = ["test", "tests", "target", "node_modules", "__pycache__"].contains(&&*name);
+            let is_contract = contract::wit().iter().any(|(file, _)| *file == name);
+            let included = !excluded && !is_contract && !name.ends_with("_test.go");
+            match item.file_type().unwrap().is_dir() {
+                _ if !included => {}
+                true => list_files(&item.path(), &format!("{path}/"), found),
+                false => drop(found.insert(path)),
+            }
+        }
+    }
+
+    fn check(language: ProjectLanguage, folder: &str) {
+        let mut found = BTreeSet::new();
+        list_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder), "", &mut found);
+        // The template has its own Cargo.toml, without a workspace.
+        found.retain(|name| language != ProjectLanguage::Rust || name != "Cargo.toml");
+        let included: BTreeSet<String> =
+            sdk(language)[0].1.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(included, found, "{folder}");
+    }
+
+    #[test]
+    fn includes_the_whole_sdk() {
+        check(ProjectLanguage::Rust, "plugins/sdk");
+        check(ProjectLanguage::Python, "sdk/python/larder_provider");
+        check(ProjectLanguage::JavaScript, "sdk/javascript");
+        check(ProjectLanguage::Go, "sdk/go");
+        check(ProjectLanguage::C, "sdk/c");
+        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/sdk");
+        let manifest = fs::read_to_string(sdk.join("Cargo.toml")).unwrap();
+        let dependency = manifest.lines().find(|line| line.starts_with("wit-bindgen")).unwrap();
+        let copied = RUST.iter().find(|(name, _)| *name == "larder-provider/Cargo.toml").unwrap().1;
+        assert!(copied.contains(dependency), "{dependency}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Errors of HTTP requests.
+
+use std::error::Error as _;
+
+use reqwest::{StatusCode, Url};
+
+use crate::error::ClientError;
+
+pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
+    if error.is_timeout() && !error.is_connect() {
+        return ClientError::TimedOut(url.to_string());
+    }
+    // The innermost cause is the one that a user understands.
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let why = match (error.source(), cause.downcast_ref::<std::io::Error>()) {
+        (_, Some(io)) if io.kind() == std::io::ErrorKind::ConnectionRefused => "connection refused".into(),
+        _ if error.is_timeout() => "no answer in time".into(),
+        _ => cause.to_string(),
+    };
+    match error.is_connect() || error.is_builder() || error.is_request() {
+        true => ClientError::Unreachable { url: url.to_string(), why },
+        false => ClientError::Closed,
+    }
+}
+
+/// The probable cause of an HTTP status without a JSON-RPC message.
+pub(super) fn status_hint(status: StatusCode, location: Option<&str>) -> String {
+    match (status, location) {
+        (_, Some(to)) if status.is_redirection() => {
+            format!("it has moved; try --url {}", to.escape_debug())
+        }
+        (StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, _) => {
+            "there is no MCP endpoint at this path; the path of a Larder server is /mcp".into()
+        }
+        (StatusCode::FORBIDDEN, _) => {
+            "it refuses this client; is the host name in the server's `hosts`?".into()
+        }
+        (status, _) if status.is_server_error() => "the server failed; see its log".into(),
+        _ => "there is no MCP endpoint at this URL; is the URL right?".into(),
+    }
+}

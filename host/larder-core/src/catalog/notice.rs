@@ -1,0 +1,92 @@
+//! Reports for operators: what is not served, or not from the provider that offers it, and why.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::SystemTime;
+
+use larder_model::name::{Digest, ProviderName, TeamName};
+
+/// A revision that waits for approval, because it requests more than it may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingApproval {
+    /// The team.
+    pub team: TeamName,
+    /// The provider.
+    pub provider: ProviderName,
+    /// The digest of the component.
+    pub digest: Digest,
+    /// The requested lines that are not approved.
+    pub lines: BTreeSet<String>,
+    /// Since when the revision waits.
+    pub since: SystemTime,
+}
+
+/// A component that is not served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedComponent {
+    /// The file name.
+    pub file: String,
+    /// The digest of the content, if it could be read.
+    pub digest: Option<Digest>,
+    /// The cause, as a sentence.
+    pub reason: String,
+    /// Since when the component is rejected.
+    pub since: SystemTime,
+}
+
+/// Two providers offer the same URI or template. It is served from one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collision {
+    /// The URI, or the text of the template.
+    pub what: String,
+    /// The provider that it is served from.
+    pub owner: ProviderName,
+    /// The other provider.
+    pub loser: ProviderName,
+}
+
+impl fmt::Display for PendingApproval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { team, provider, digest, lines, .. } = self;
+        let requests: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (digest, requests) = (digest.short(), requests.join("`, `"));
+        let team = if *team == TeamName::default_team() { String::new() } else { format!(" --team {team}") };
+        write!(
+            f,
+            "pending approval: {provider} {digest} requests `{requests}`; \
+             run `larder approve {provider}{team}`"
+        )
+    }
+}
+
+impl fmt::Display for Collision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, owner, loser } = self;
+        if owner == loser {
+            return write!(f, "`{owner}` lists `{what}` twice; the first one is served");
+        }
+        write!(f, "`{what}` is offered by both `{owner}` and `{loser}`; it is served from `{owner}`")
+    }
+}
+
+impl RejectedComponent {
+    /// Keeps the time of the previous rejection if the reason is the same.
+    pub fn keep_since(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) =
+            before.filter(|b| (&b.file, b.digest, &b.reason) == (&self.file, self.digest, &self.reason))
+        {
+            self.since = before.since;
+        }
+        self
+    }
+}
+
+impl PendingApproval {
+    /// Keeps the time of the previous entry if the digest and the lines are the same.
+    pub fn keep_since(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) = before.filter(|b| (b.digest, &b.lines) == (self.digest, &self.lines)) {
+            self.since = before.since;
+        }
+        self
+    }
+}

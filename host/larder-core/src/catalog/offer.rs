@@ -1,0 +1,142 @@
+//! What one provider offers, as its last probe returned it, in the order of the lists.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::index::PrefixMap;
+use super::list_digest::list_digest;
+use super::list_expiry::Expiry;
+use larder_model::name::{Digest, ProviderName};
+use larder_model::resource::{Entry, Freshness, Scope, Template};
+use larder_sandbox::provider::{ProbeResult, Provider};
+
+/// The shortest time between two refreshes of a list, however short its time to live is.
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// After this time without a new list, a refresh is requested again. It is longer than a refresh takes under
+/// the usual limits.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One provider's part of the catalog.
+#[derive(Debug)]
+pub struct Offer {
+    /// The provider to call.
+    pub provider: Arc<Provider>,
+    /// The provider's display name.
+    pub title: Option<String>,
+    /// The provider's own version.
+    pub version: Option<String>,
+    /// A description for people.
+    pub summary: Option<String>,
+    /// Instructions for the model.
+    pub instructions: Option<String>,
+    /// URI prefixes that the provider claims in addition to what it lists.
+    pub claims: Vec<String>,
+    /// The first entries, sorted by URI.
+    pub entries: Vec<Arc<Entry>>,
+    /// The cursor after those entries, if there are more.
+    pub next_cursor: Option<String>,
+    /// The templates, sorted by text.
+    pub templates: Vec<Arc<Template>>,
+    /// What was omitted from the lists, and why.
+    pub omitted: Vec<String>,
+    /// The generation in which the provider was first served.
+    pub generation: u64,
+    /// The operator's priority, for two providers of the same generation.
+    pub priority: i32,
+    /// The digest of everything that lists show of this offer.
+    pub(super) list_digest: Digest,
+    freshness: Freshness,
+    probed_at: Instant,
+    /// When a refresh was last requested. A newer list becomes an offer of its own.
+    refresh_requested: Mutex<Option<Instant>>,
+    schemes: BTreeSet<String>,
+    /// The templates, by their literal prefix.
+    pub(super) templates_by_prefix: PrefixMap<usize>,
+}
+
+impl Offer {
+    /// Creates the offer of a probed provider.
+    pub fn new(provider: Arc<Provider>, probed: ProbeResult, generation: u64, priority: i32) -> Self {
+        let mut entries: Vec<_> = probed.entries.into_iter().map(Arc::new).collect();
+        // A stable sort: of two entries with the same URI, the provider's first one stays first.
+        entries.sort_by(|a, b| a.uri.cmp(&b.uri));
+        let mut templates: Vec<_> = probed.templates.into_iter().map(Arc::new).collect();
+        templates.sort_by(|a, b| a.uri_template.as_str().cmp(b.uri_template.as_str()));
+        let is_partial = probed.next_cursor.is_some();
+        let list_digest = list_digest(&entries, &templates, is_partial, probed.freshness.scope);
+        let mut prefixes = PrefixMap::default();
+        for (at, template) in templates.iter().enumerate() {
+            prefixes.add(template.uri_template.literal_prefix(), at);
+        }
+        prefixes.finish();
+        Self {
+            templates_by_prefix: prefixes,
+            schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
+            list_digest,
+            provider,
+            title: probed.title,
+            version: probed.version,
+            summary: probed.summary,
+            instructions: probed.instructions,
+            claims: probed.claims,
+            entries,
+            next_cursor: probed.next_cursor,
+            templates,
+            omitted: probed.omitted,
+            generation,
+            priority,
+            freshness: probed.freshness,
+            probed_at: probed.probed_at,
+            refresh_requested: Mutex::default(),
+        }
+    }
+
+    /// Returns the provider's name.
+    pub fn name(&self) -> &ProviderName {
+        self.provider.name()
+    }
+
+    /// Returns when the provider's lists expire.
+    pub(super) fn expiry(&self) -> Expiry {
+        Expiry::of(self.freshness, self.probed_at)
+    }
+
+    /// Returns when its part of the list of entries expires. A personal list does not count: its freshness is
+    /// that of the answer to the caller.
+    pub(super) fn entries_expiry(&self) -> Expiry {
+        if self.is_personal() { self.expiry().without_time_limit() } else { self.expiry() }
+    }
+
+    /// Returns when to refresh the lists, or `None` for never.
+    pub(super) fn refresh_at(&self) -> Option<Instant> {
+        let Freshness { ttl, .. } = self.freshness;
+        (!ttl.is_zero()).then(|| self.probed_at.checked_add(ttl.max(MIN_REFRESH_INTERVAL))).flatten()
+    }
+
+    /// Returns whether the list depends on the caller. The catalog then holds the entries that the host sees.
+    pub fn is_personal(&self) -> bool {
+        self.freshness.scope == Scope::Caller
+    }
+
+    /// Returns whether the lists have expired and the caller should request a refresh. Returns true once, and
+    /// again only if no new list arrived for a long time.
+    pub fn claim_refresh(&self) -> bool {
+        if self.refresh_at().is_none_or(|stale| Instant::now() <= stale) {
+            return false;
+        }
+        let mut requested = self.refresh_requested.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = requested.is_none_or(|last| last.elapsed() > REFRESH_TIMEOUT);
+        if is_due {
+            *requested = Some(Instant::now());
+        }
+        is_due
+    }
+
+    /// Returns whether the provider may have URIs of this scheme. A personal list without entries for the
+    /// host may have URIs of any scheme.
+    pub(super) fn knows_scheme(&self, scheme: &str) -> bool {
+        let unknown = self.is_personal() && self.schemes.is_empty();
+        unknown || self.schemes.contains(&scheme.to_ascii_lowercase())
+    }
+}

@@ -1,0 +1,117 @@
+//! The routes of a URI: the exact entry first, then templates, then claims, then lists that the catalog holds
+//! in part.
+
+use std::sync::Arc;
+
+use super::{Catalog, Offer};
+use larder_model::resource::Match;
+use larder_model::uri::Uri;
+use larder_sandbox::provider::CallError;
+use larder_uri_template::{Captures, MatchBudget};
+
+/// A way to ask for a URI.
+#[derive(Debug)]
+pub enum Route<'a> {
+    /// The provider lists the URI.
+    Listed(&'a Arc<Offer>),
+    /// A template matches, with the values that the host extracted; or, with `None`, the provider may list
+    /// the URI.
+    Matched(&'a Arc<Offer>, Option<Match>),
+    /// The URI starts with a prefix that the provider claims. The provider decides whether it has the URI.
+    Claimed(&'a Arc<Offer>),
+    /// The extracted values are not safe to pass to a guest.
+    Refused(String),
+}
+
+/// The order of routes other than the exact one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RouteRank {
+    /// A template matches the URI.
+    Template,
+    /// A claimed prefix covers the URI.
+    Claim,
+    /// A list that the catalog holds in part may contain the URI.
+    PartialList,
+}
+
+impl Catalog {
+    /// Returns all routes of a URI, the best first. Each provider has one route only.
+    pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
+        // Most reads are of listed URIs. The other routes are computed only if the first one does not
+        // suffice.
+        let others = std::iter::once_with(move || self.other_routes(uri)).flatten().map(|(_, route)| route);
+        self.exact_route(uri).into_iter().chain(others)
+    }
+
+    /// Returns the route to the provider that lists the URI.
+    pub fn exact_route<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
+        self.by_uri(uri.as_str()).map(Route::Listed)
+    }
+
+    /// Returns all other routes, the best first.
+    pub fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<(RouteRank, Route<'a>)> {
+        let exact = self.by_uri(uri.as_str());
+        let mut seen: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();
+        let mut routes = Vec::new();
+        for (offer, template, captures) in self.by_template(uri) {
+            if !seen.contains(&offer.name()) {
+                seen.push(offer.name());
+                routes.push((RouteRank::Template, checked_route(offer, template, captures)));
+            }
+        }
+        let claimed = self.by_claim(uri.as_str()).map(|offer| (offer, true));
+        let listed = self.with_unlisted_entries(uri).map(|offer| (offer, false));
+        for (offer, by_claim) in claimed.chain(listed) {
+            if !seen.contains(&offer.name()) {
+                seen.push(offer.name());
+                routes.push(match by_claim {
+                    true => (RouteRank::Claim, Route::Claimed(offer)),
+                    false => (RouteRank::PartialList, Route::Matched(offer, None)),
+                });
+            }
+        }
+        routes
+    }
+}
+
+impl Offer {
+    /// Matches a URI that the provider lists against its own templates. The provider listed the URI itself,
+    /// so unsafe values do not refuse it; they are only not passed on.
+    pub fn own_match(&self, uri: &Uri) -> Option<Match> {
+        let uri_templates =
+            self.templates_by_prefix.matches(uri.as_str()).map(|at| &self.templates[at].uri_template);
+        let mut budget = MatchBudget::default();
+        let best = uri_templates
+            .filter_map(|uri_template| {
+                Some((uri_template, uri_template.matches_within(uri.as_str(), &mut budget)?))
+            })
+            .max_by_key(|(uri_template, _)| uri_template.specificity());
+        let (uri_template, captures) = best.filter(|(_, captures)| captures.check_safety().is_ok())?;
+        Some(Match { template: uri_template.as_str().to_owned(), values: captures.values })
+    }
+
+    /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed
+    /// templates, the last variable may contain slashes; the values are then extracted by the host and
+    /// checked as for any other template. Other matches are passed on unchanged.
+    pub fn claimed_match(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
+        let found = found.ok_or(CallError::NotFound)?;
+        let mut uri_templates = self.templates.iter().map(|template| &template.uri_template);
+        let listed = uri_templates.find(|uri_template| uri_template.as_str() == found.template);
+        let Some(captures) =
+            listed.and_then(|uri_template| uri_template.matches_across_slashes(uri.as_str()))
+        else {
+            return Ok(found);
+        };
+        match captures.check_safety() {
+            Err(fault) if !self.provider.grant().raw_values => Err(CallError::Refused(fault.to_string())),
+            _ => Ok(Match { values: captures.values, ..found }),
+        }
+    }
+}
+
+fn checked_route<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
+    match captures.check_safety() {
+        Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
+        _ => Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values })),
+    }
+}

@@ -1,0 +1,286 @@
+//! Listeners for changes. They receive states, not events: a change that is already pending is not added
+//! again, so a slow listener costs bounded memory and does not block others.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use larder_model::uri::Uri;
+
+/// A change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A list changed.
+    List,
+    /// The content of this URI changed.
+    Updated(Uri),
+}
+
+/// Events for the change detector.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct WatchEvents {
+    /// URIs that were not watched before.
+    pub added: HashSet<Uri>,
+    /// URIs whose update a provider reported. Their watchers have been notified.
+    pub provider_updates: HashSet<Uri>,
+}
+
+/// The number of listeners at their own limit that a catalog allows. It determines the limit of URIs for all
+/// listeners together.
+const LISTENERS_AT_LIMIT: usize = 100;
+/// Limit of the watched URIs of one catalog, in bytes.
+const MAX_URI_BYTES: usize = 32 << 20;
+
+#[derive(Debug)]
+pub(super) struct WatchHub {
+    max_uris: usize,
+    state: Arc<Mutex<HubState>>,
+}
+
+#[derive(Debug, Default)]
+struct HubState {
+    next_id: u64,
+    listeners: HashMap<u64, Arc<Listener>>,
+    by_uri: HashMap<Uri, BTreeSet<u64>>,
+    /// The URIs of all listeners and their bytes. A URI counts once for each listener.
+    usage: UriUsage,
+    limit: UriUsage,
+    /// Holds only watched URIs, so that it is bounded even without a consumer.
+    events: WatchEvents,
+    wake: Arc<Notify>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct UriUsage {
+    uris: usize,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Listener {
+    pending: Mutex<PendingChanges>,
+    wake: Notify,
+}
+
+#[derive(Debug, Default)]
+struct PendingChanges {
+    list_wanted: bool,
+    list_changed: bool,
+    uris: BTreeSet<Uri>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl WatchHub {
+    pub(super) fn new(max_uris: usize) -> Self {
+        let limit = UriUsage { uris: max_uris.saturating_mul(LISTENERS_AT_LIMIT), bytes: MAX_URI_BYTES };
+        Self { max_uris, state: Arc::new(Mutex::new(HubState { limit, ..HubState::default() })) }
+    }
+
+    fn register(&self, listener: &Arc<Listener>) -> Registration {
+        let mut state = lock(&self.state);
+        let id = state.next_id;
+        state.next_id += 1;
+        state.listeners.insert(id, listener.clone());
+        Registration { id, state: self.state.clone() }
+    }
+
+    pub(super) fn list_changed(&self) {
+        for listener in lock(&self.state).listeners.values() {
+            let mut pending = lock(&listener.pending);
+            pending.list_changed = pending.list_wanted;
+            listener.wake.notify_one();
+        }
+    }
+
+    pub(super) fn updated(&self, uri: &Uri) {
+        lock(&self.state).mark_updated(uri);
+    }
+
+    pub(super) fn provider_updated(&self, uri: &Uri) {
+        let mut state = lock(&self.state);
+        state.mark_updated(uri);
+        if state.by_uri.contains_key(uri) {
+            state.events.provider_updates.insert(uri.clone());
+            state.wake.notify_one();
+        }
+    }
+
+    pub(super) fn watched(&self) -> Vec<Uri> {
+        lock(&self.state).by_uri.keys().cloned().collect()
+    }
+
+    /// Returns the number of watches and of watched URIs.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let state = lock(&self.state);
+        (state.listeners.len(), state.by_uri.len())
+    }
+
+    pub(super) async fn next_events(&self) -> WatchEvents {
+        let wake = lock(&self.state).wake.clone();
+        loop {
+            let events = std::mem::take(&mut lock(&self.state).events);
+            if events != WatchEvents::default() {
+                return events;
+            }
+            wake.notified().await;
+        }
+    }
+}
+
+/// A listener on one or several catalogs. A change that appears in several is reported once. Dropping it ends
+/// the watch.
+#[derive(Debug)]
+pub struct Watch {
+    listener: Arc<Listener>,
+    max_uris: usize,
+    /// Locked during changes, so that all hubs have the same set.
+    uris: Mutex<BTreeSet<Uri>>,
+    registrations: Vec<Registration>,
+}
+
+/// The registration of a listener in one hub.
+#[derive(Debug)]
+struct Registration {
+    id: u64,
+    state: Arc<Mutex<HubState>>,
+}
+
+impl Watch {
+    pub(super) fn new<'a>(hubs: impl Iterator<Item = &'a WatchHub>) -> Self {
+        let listener = Arc::new(Listener::default());
+        let mut watch = Self { listener, max_uris: 0, uris: Mutex::default(), registrations: Vec::new() };
+        for hub in hubs {
+            watch.max_uris = watch.max_uris.max(hub.max_uris);
+            watch.registrations.push(hub.register(&watch.listener));
+        }
+        watch
+    }
+
+    /// Sets whether list changes are reported.
+    pub fn watch_list(&self, on: bool) {
+        let mut pending = lock(&self.listener.pending);
+        pending.list_wanted = on;
+        pending.list_changed &= on;
+    }
+
+    /// Adds a URI. Returns false if that would exceed the limit of this listener or of all listeners
+    /// together.
+    pub fn add(&self, uri: Uri) -> bool {
+        let mut uris = lock(&self.uris);
+        if uris.contains(&uri) {
+            return true;
+        }
+        if uris.len() >= self.max_uris {
+            return false;
+        }
+        for (at, registration) in self.registrations.iter().enumerate() {
+            if !lock(&registration.state).add(registration.id, &uri) {
+                self.registrations[..at]
+                    .iter()
+                    .for_each(|registration| lock(&registration.state).remove(registration.id, &uri));
+                return false;
+            }
+        }
+        uris.insert(uri);
+        true
+    }
+
+    /// Returns whether this URI is watched.
+    pub fn contains(&self, uri: &Uri) -> bool {
+        lock(&self.uris).contains(uri)
+    }
+
+    /// Removes a URI.
+    pub fn remove(&self, uri: &str) {
+        let mut uris = lock(&self.uris);
+        let Some(uri) = uris.take(uri) else { return };
+        for registration in &self.registrations {
+            lock(&registration.state).remove(registration.id, &uri);
+        }
+        lock(&self.listener.pending).uris.remove(&uri);
+    }
+
+    /// Marks everything watched as changed, for a client that may have missed changes.
+    pub fn mark_all_changed(&self) {
+        let uris = lock(&self.uris);
+        let mut pending = lock(&self.listener.pending);
+        pending.list_changed = pending.list_wanted;
+        pending.uris = uris.clone();
+        self.listener.wake.notify_one();
+    }
+
+    /// Waits until there is a change, and returns all pending ones. Cancel safe.
+    pub async fn next(&self) -> Vec<Change> {
+        loop {
+            let changes = self.take();
+            if !changes.is_empty() {
+                return changes;
+            }
+            self.listener.wake.notified().await;
+        }
+    }
+
+    fn take(&self) -> Vec<Change> {
+        let mut pending = lock(&self.listener.pending);
+        let list = std::mem::take(&mut pending.list_changed).then_some(Change::List);
+        let uris = std::mem::take(&mut pending.uris).into_iter().map(Change::Updated);
+        list.into_iter().chain(uris).collect()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let uris = lock(&self.uris);
+        for registration in &self.registrations {
+            let mut state = lock(&registration.state);
+            state.listeners.remove(&registration.id);
+            uris.iter().for_each(|uri| state.remove(registration.id, uri));
+        }
+    }
+}
+
+impl HubState {
+    fn mark_updated(&self, uri: &Uri) {
+        let ids = self.by_uri.get(uri).into_iter().flatten();
+        for listener in ids.filter_map(|id| self.listeners.get(id)) {
+            lock(&listener.pending).uris.insert(uri.clone());
+            listener.wake.notify_one();
+        }
+    }
+
+    /// Adds a URI. Returns false if that would exceed the limit.
+    fn add(&mut self, id: u64, uri: &Uri) -> bool {
+        let usage = UriUsage { uris: self.usage.uris + 1, bytes: self.usage.bytes + uri.as_str().len() };
+        if usage.uris > self.limit.uris || usage.bytes > self.limit.bytes {
+            return false;
+        }
+        let ids = self.by_uri.entry(uri.clone()).or_default();
+        if ids.insert(id) {
+            self.usage = usage;
+        }
+        if ids.len() == 1 && self.events.added.insert(uri.clone()) {
+            self.wake.notify_one();
+        }
+        true
+    }
+
+    fn remove(&mut self, id: u64, uri: &Uri) {
+        let Some(ids) = self.by_uri.get_mut(uri) else { return };
+        if ids.remove(&id) {
+            self.usage.uris -= 1;
+            self.usage.bytes -= uri.as_str().len();
+        }
+        if ids.is_empty() {
+            self.by_uri.remove(uri);
+            self.events.added.remove(uri);
+            self.events.provider_updates.remove(uri);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Detects that the content of a watched URI changed, and notifies the watchers.
+//!
+//! A change is found by comparing versions, by reading again, after events in granted folders, and after a
+//! new catalog. URIs that nobody watches cost nothing.
+
+mod checks;
+mod folders;
+mod known_content;
+mod watch_table;
+
+use std::collections::HashSet;
+use std::panic::resume_unwind;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use self::checks::{CheckResult, check_batch};
+use self::folders::GrantedFolderMonitor;
+use self::watch_table::{Batch, CheckMethod, WatchTable};
+use crate::catalog::{Notifier, Reader, WatchEvents};
+use larder_model::name::ProviderName;
+use larder_model::uri::Uri;
+use larder_runtime::drain::Drain;
+use larder_sandbox::SignalSender;
+
+/// Capacity of the channels for results and hints.
+const CHANNEL_CAPACITY: usize = 1_024;
+/// Polling interval for folders without file events, unless `read_interval` is set.
+const FOLDER_POLL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The intervals of the periodic checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Between two version checks.
+    pub version_interval: Duration,
+    /// Between two reads of resources without versions. `None` disables these reads.
+    pub read_interval: Option<Duration>,
+}
+
+/// Detects content changes on behalf of the watchers.
+pub struct ChangeDetector {
+    config: Config,
+    reader: Reader,
+    notifier: Notifier,
+    signals: SignalSender,
+    drain: Drain,
+    table: WatchTable,
+    known_count: watch::Sender<usize>,
+}
+
+/// Running batches of checks.
+type RunningBatches = FuturesUnordered<BoxFuture<'static, FinishedBatch>>;
+
+/// A batch of checks that ended.
+struct FinishedBatch {
+    provider: Option<ProviderName>,
+    uris: Vec<Uri>,
+    duration: Duration,
+}
+
+impl ChangeDetector {
+    /// Creates a detector. It does nothing before [`Self::run`]. `signals` receives hints that a provider's
+    /// list may have changed.
+    pub fn new(
+        config: Config,
+        reader: Reader,
+        notifier: Notifier,
+        signals: SignalSender,
+        drain: Drain,
+    ) -> Self {
+        let (table, known_count) = (WatchTable::default(), watch::Sender::default());
+        Self { config, reader, notifier, signals, drain, table, known_count }
+    }
+
+    /// Returns the number of watched URIs whose content, or absence of content, is known. A later change of
+    /// those is detected.
+    pub fn known_count(&self) -> watch::Receiver<usize> {
+        self.known_count.subscribe()
+    }
+
+    /// Runs until shutdown.
+    pub async fn run(mut self) {
+        let drain = self.drain.clone();
+        let (mut hints, mut folder_monitor) = self.spawn_folder_monitor();
+        let (results, mut received_results) = mpsc::channel(CHANNEL_CAPACITY);
+        let mut running_batches = RunningBatches::new();
+        let mut published = self.reader.published();
+        let mut version_timer = every(self.config.version_interval);
+        let mut read_timer = self.config.read_interval.map(every);
+        loop {
+            tokio::select! {
+                // `biased` handles results before the end of the batch that sent them.
+                biased;
+                () = drain.stopping() => return,
+                Some(result) = received_results.recv() => self.handle_result(result),
+                Some(FinishedBatch { provider, uris, duration }) = running_batches.next() => {
+                    self.table.finish_batch(provider.as_ref(), &uris, duration, Instant::now());
+                }
+                Err(error) = &mut folder_monitor => propagate_panic(error),
+                events = self.notifier.next_events() => self.handle_events(events),
+                Some(provider) = hints.recv() => self.table.hint(&provider),
+                Ok(()) = published.changed() => self.table.update_owners(&self.reader.snapshot()),
+                () = until(self.table.next_retry()) => self.table.retry(Instant::now()),
+                _ = version_timer.tick() => self.mark_due(CheckMethod::Version),
+                _ = tick(&mut read_timer) => self.mark_due(CheckMethod::Read),
+            }
+            self.start_batches(&running_batches, &results);
+        }
+    }
+
+    fn spawn_folder_monitor(&self) -> (mpsc::Receiver<ProviderName>, JoinHandle<Option<()>>) {
+        let (hints, hinted) = mpsc::channel(CHANNEL_CAPACITY);
+        let monitor = GrantedFolderMonitor {
+            reader: self.reader.clone(),
+            check_interval: self.config.version_interval,
+            poll_interval: self.config.read_interval.unwrap_or(FOLDER_POLL_INTERVAL),
+            hints,
+            signals: self.signals.clone(),
+            drain: self.drain.clone(),
+        };
+        (hinted, self.drain.spawn(monitor.run()))
+    }
+
+    fn handle_events(&mut self, events: WatchEvents) {
+        let catalog = self.reader.snapshot();
+        events.added.into_iter().for_each(|watched| self.table.add(watched, &catalog));
+        events.provider_updates.iter().for_each(|watched| self.table.provider_updated(watched));
+    }
+
+    fn mark_due(&mut self, method: CheckMethod) {
+        let watched: HashSet<_> = self.notifier.watched().into_iter().collect();
+        self.table.retain(&watched);
+        self.table.mark_due(method, Instant::now());
+    }
+
+    fn handle_result(&mut self, CheckResult { check, answer }: CheckResult) {
+        if self.table.record_answer(&check, answer) {
+            self.notifier.updated(&check.uri);
+        }
+        let known = self.table.known_count();
+        self.known_count.send_if_modified(|count| std::mem::replace(count, known) != known);
+    }
+
+    /// Starts the due batches. Each provider has at most one, in a task of its own, so that a slow provider
+    /// delays only itself.
+    fn start_batches(&mut self, running_batches: &RunningBatches, results: &mpsc::Sender<CheckResult>) {
+        for Batch { provider, checks } in self.table.take_batches() {
+            let name = provider.as_ref().map(|provider| provider.name().clone());
+            let (catalog, results, drain) = (self.reader.snapshot(), results.clone(), self.drain.clone());
+            let uris = checks.iter().map(|check| check.uri.clone()).collect();
+            let began = Instant::now();
+            let task = self.drain.spawn(async move {
+                tokio::select! {
+                    () = drain.stopping() => {}
+                    () = check_batch(provider, &catalog, checks, &results) => {}
+                }
+            });
+            running_batches.push(Box::pin(async move {
+                // A batch that ended early leaves checks unanswered; they are retried later.
+                let _ = task.await;
+                FinishedBatch { provider: name, uris, duration: began.elapsed() }
+            }));
+        }
+    }
+}
+
+/// Ends the change detector when the folder monitor panicked: without it, changes would be missed silently.
+fn propagate_panic(error: JoinError) {
+    if let Ok(panic) = error.try_into_panic() {
+        resume_unwind(panic);
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn every(period: Duration) -> Interval {
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+async fn tick(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => _ = interval.tick().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,85 @@
+//! The checks of one provider: the batch size, and the pauses between batches.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use larder_model::uri::Uri;
+
+/// Limit of URIs in one batch.
+pub(super) const BATCH_SIZE: usize = 256;
+/// After this many failed batches in a row, the rest is left for a retry.
+const MAX_FAILED_BATCHES: u32 = 8;
+/// After its batches, a provider is paused for this multiple of the time they took.
+const PAUSE_FACTOR: u32 = 3;
+/// The longest pause of a failing provider.
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
+
+#[derive(Debug, Default)]
+pub(super) struct ProviderQueue {
+    pub(super) due: HashSet<Uri>,
+    pub(super) busy: bool,
+    busy_time: Duration,
+    pub(super) answered: bool,
+    pub(super) failed: bool,
+    /// How often the batch size was reduced, each time to a quarter, because batches were too large for one
+    /// call.
+    size_reductions: u32,
+    pub(super) batch_too_large: bool,
+    /// Batches in a row without any answer.
+    failed_batches: u32,
+    pub(super) paused_until: Option<Instant>,
+    /// Checks without an answer. They are due again at `retry_at`, independently of ticks, which may be
+    /// disabled.
+    pub(super) unanswered: HashSet<Uri>,
+    pub(super) retry_at: Option<Instant>,
+    /// Batches in a row that left checks unanswered.
+    retries: u32,
+}
+
+impl ProviderQueue {
+    pub(super) fn batch_size(&self) -> usize {
+        (BATCH_SIZE >> (2 * self.size_reductions)).max(1)
+    }
+
+    /// Ends a batch.
+    pub(super) fn finish_batch(&mut self, duration: Duration, now: Instant) {
+        self.busy = false;
+        self.busy_time += duration;
+        self.update_counters();
+        if !self.due.is_empty() {
+            return;
+        }
+        let pause = (self.busy_time * PAUSE_FACTOR).max(backoff(self.failed_batches)).min(MAX_PAUSE);
+        (self.paused_until, self.busy_time) = (Some(now + pause), Duration::ZERO);
+        if self.unanswered.is_empty() {
+            (self.retry_at, self.retries) = (None, 0);
+        } else if self.retry_at.is_none() {
+            self.retries = self.retries.saturating_add(1);
+            let wait = pause.max(backoff(self.retries) / 2).min(MAX_PAUSE);
+            self.retry_at = Some(now + wait);
+        }
+    }
+
+    /// Updates the batch size and the failure count from the answers of a batch.
+    fn update_counters(&mut self) {
+        let (answered, failed) = (std::mem::take(&mut self.answered), std::mem::take(&mut self.failed));
+        if std::mem::take(&mut self.batch_too_large) {
+            self.size_reductions = (self.size_reductions + 1).min(4);
+        } else if answered && !failed {
+            self.size_reductions = self.size_reductions.saturating_sub(1);
+        }
+        self.failed_batches = match (answered, failed) {
+            (true, _) => 0,
+            (false, true) => self.failed_batches.saturating_add(1),
+            (false, false) => self.failed_batches,
+        };
+        if self.failed_batches >= MAX_FAILED_BATCHES {
+            self.unanswered.extend(self.due.drain());
+        }
+    }
+}
+
+/// Returns an exponential delay in seconds.
+fn backoff(times: u32) -> Duration {
+    if times == 0 { Duration::ZERO } else { Duration::from_secs(1 << times.min(10)) }
+}

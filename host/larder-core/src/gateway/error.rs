@@ -1,0 +1,174 @@
+//! Errors of the gateway.
+
+use std::time::Duration;
+
+use crate::audit;
+use crate::catalog::Offer;
+use larder_model::name::ProviderName;
+use larder_model::policy::QuotaExceeded;
+use larder_model::uri::BadUri;
+use larder_sandbox::provider::CallError;
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No provider has the resource.
+    #[error("no resource at `{uri}`")]
+    NotFound {
+        /// The requested URI.
+        uri: String,
+    },
+    /// The text is not a URI.
+    #[error(transparent)]
+    BadUri(#[from] BadUri),
+    /// The cursor is not one of this server's, or its provider does not accept it any more.
+    #[error("invalid cursor: request the first page again, without a cursor")]
+    BadCursor,
+    /// The cursor belongs to a list with another filter.
+    #[error(
+        "the cursor belongs to a list with another filter: send that filter, \
+         or request the first page without a cursor"
+    )]
+    FilterMismatch,
+    /// No provider offers the template.
+    #[error("no provider offers the template `{template}`")]
+    UnknownTemplate {
+        /// The requested template.
+        template: String,
+    },
+    /// The template has no such variable.
+    #[error("the template `{template}` has no variable `{variable}`")]
+    UnknownVariable {
+        /// The template.
+        template: String,
+        /// The requested variable.
+        variable: String,
+    },
+    /// The URI contains a value for a template variable that may not be passed to a guest.
+    #[error("`{uri}` is refused: {why}")]
+    Refused {
+        /// The requested URI.
+        uri: String,
+        /// The variable, and the reason.
+        why: String,
+    },
+    /// The caller's version is still current.
+    #[error("`{uri}` is not modified")]
+    NotModified {
+        /// The requested URI.
+        uri: String,
+        /// The caller's version.
+        version: Option<String>,
+    },
+    /// The provider rejects the request as invalid.
+    #[error("`{provider}` rejects the request: {message}")]
+    Invalid {
+        /// The provider.
+        provider: ProviderName,
+        /// The provider's own message.
+        message: String,
+    },
+    /// The provider denies access to this caller.
+    #[error("`{provider}` denies access: {message}")]
+    Denied {
+        /// The provider.
+        provider: ProviderName,
+        /// The provider's own message.
+        message: String,
+    },
+    /// The provider cannot answer now; a later attempt may succeed.
+    #[error("`{provider}` is unavailable: {message}")]
+    Unavailable {
+        /// The provider.
+        provider: ProviderName,
+        /// The provider's own message.
+        message: String,
+    },
+    /// The provider failed.
+    #[error("`{provider}` failed: {message}")]
+    Failed {
+        /// The provider.
+        provider: ProviderName,
+        /// The provider's own message.
+        message: String,
+    },
+    /// The guest misbehaved.
+    #[error("the provider `{provider}` failed: {fault}")]
+    Fault {
+        /// The provider.
+        provider: ProviderName,
+        /// A description of the fault.
+        fault: String,
+    },
+    /// The provider's concurrency limit is reached, and so is the limit of its queue.
+    #[error("`{provider}` is busy: try again in a moment")]
+    Busy {
+        /// The provider.
+        provider: ProviderName,
+    },
+    /// The provider's circuit is open, because its last calls faulted.
+    #[error("the circuit of `{provider}` is open after faults: try again in {} ms", retry.as_millis())]
+    CircuitOpen {
+        /// The provider.
+        provider: ProviderName,
+        /// The time until the provider is called again.
+        retry: Duration,
+    },
+    /// A quota of a team is exceeded.
+    #[error(transparent)]
+    QuotaExceeded(#[from] QuotaExceeded),
+    /// The audit log is closed, and reads that cannot be recorded are rejected.
+    #[error(transparent)]
+    AuditClosed(#[from] audit::LogClosed),
+}
+
+impl Error {
+    /// Whether the server or a provider is at fault, not the request.
+    pub fn is_server_failure(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::BadUri(_)
+            | Self::BadCursor
+            | Self::FilterMismatch
+            | Self::UnknownTemplate { .. }
+            | Self::UnknownVariable { .. }
+            | Self::Refused { .. }
+            | Self::NotModified { .. }
+            | Self::Invalid { .. }
+            | Self::Denied { .. } => false,
+            Self::Unavailable { .. }
+            | Self::Failed { .. }
+            | Self::Fault { .. }
+            | Self::Busy { .. }
+            | Self::CircuitOpen { .. }
+            | Self::QuotaExceeded(_)
+            | Self::AuditClosed(_) => true,
+        }
+    }
+
+    /// Converts the error of a provider call. Failures of the provider are logged.
+    pub(super) fn from_call(offer: &Offer, uri: &str, known_version: Option<&str>, error: CallError) -> Self {
+        let provider = offer.name().clone();
+        if let CallError::Busy | CallError::QuotaExceeded(_) = error {
+            offer.provider.log_rejected_calls(&error);
+        } else if error.outcome().is_server_failure() {
+            let team = offer.provider.team().non_default();
+            tracing::warn!(team, %provider, %error, "provider call failed");
+        }
+        match error {
+            CallError::NotFound => Self::NotFound { uri: uri.to_owned() },
+            CallError::NotModified => {
+                Self::NotModified { uri: uri.to_owned(), version: known_version.map(ToOwned::to_owned) }
+            }
+            CallError::Refused(why) => Self::Refused { uri: uri.to_owned(), why },
+            CallError::Invalid(message) => Self::Invalid { provider, message },
+            CallError::Denied(message) => Self::Denied { provider, message },
+            CallError::Unavailable(message) => Self::Unavailable { provider, message },
+            CallError::Failed(message) => Self::Failed { provider, message },
+            CallError::Fault(fault) => Self::Fault { provider, fault: fault.to_string() },
+            CallError::Busy => Self::Busy { provider },
+            CallError::CircuitOpen(retry) => Self::CircuitOpen { provider, retry },
+            CallError::QuotaExceeded(used_up) => Self::QuotaExceeded(used_up),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The catalogs that one caller can see: one snapshot for each team of the caller, taken once per request.
+//! The catalogs of other teams are not accessed, so that neither responses nor response times reveal anything
+//! about them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use super::cursor::Cursor;
+use super::{Error, Gateway, TeamState};
+use crate::catalog::{Catalog, Offer, Route, RouteRank};
+use larder_model::resource::{Caller, Freshness, Scope};
+use larder_model::uri::Uri;
+
+/// The catalogs of a caller's teams, ordered by team name.
+pub(super) struct View {
+    /// Most callers belong to one team.
+    teams: SmallVec<[TeamCatalog; 1]>,
+    /// Upper bound for the freshness of every response.
+    max_freshness: Freshness,
+}
+
+/// The catalog of one team.
+pub(super) struct TeamCatalog {
+    pub(super) state: Arc<TeamState>,
+    pub(super) catalog: Arc<Catalog>,
+}
+
+/// Freshness of an empty list: it may change at any moment.
+const EMPTY_LIST: Freshness = Freshness { ttl: Duration::ZERO, scope: Scope::Everyone };
+
+impl Gateway {
+    /// Takes the snapshots for this caller. Without a caller the view is empty: the server itself calls
+    /// providers directly, not through the gateway.
+    pub(super) fn view(&self, caller: Option<&Caller>) -> View {
+        let names = caller.into_iter().flat_map(|caller| caller.teams.iter());
+        let teams = names.filter_map(|name| self.teams.get(name)).map(|state| {
+            let catalog = state.reader.snapshot();
+            TeamCatalog { state: state.clone(), catalog }
+        });
+        View { teams: teams.collect(), max_freshness: self.max_freshness() }
+    }
+
+    /// Where there are teams or credentials, no response may be cached for everyone.
+    pub(super) fn max_freshness(&self) -> Freshness {
+        let scope = if self.config.private { Scope::Caller } else { Scope::Everyone };
+        Freshness { ttl: Duration::MAX, scope }
+    }
+}
+
+impl View {
+    pub(super) fn teams(&self) -> &[TeamCatalog] {
+        &self.teams
+    }
+
+    /// Returns all offers in order.
+    pub(super) fn offers(&self) -> impl Iterator<Item = &Arc<Offer>> {
+        self.teams.iter().flat_map(TeamCatalog::offers)
+    }
+
+    /// Returns the offers from a cursor on, or from the next provider if that of the cursor is gone. A cursor
+    /// of a team that the caller does not belong to is rejected like any invalid cursor.
+    pub(super) fn offers_from(
+        &self,
+        from: Option<&Cursor>,
+    ) -> Result<impl Iterator<Item = &Arc<Offer>>, Error> {
+        let (at, begin) = match from {
+            None => (0, 0),
+            Some(from) => {
+                let own = |team: &TeamCatalog| team.state.reader.team().as_str() == from.team;
+                let at = self.teams.iter().position(own).ok_or(Error::BadCursor)?;
+                let before = |offer: &Arc<Offer>| offer.name().as_str() < from.provider.as_str();
+                (at, self.teams[at].offers().partition_point(before))
+            }
+        };
+        let (first, others) = match self.teams.split_at(at).1 {
+            [] => (&[][..], &[][..]),
+            [first, others @ ..] => (&first.offers()[begin..], others),
+        };
+        Ok(first.iter().chain(others.iter().flat_map(TeamCatalog::offers)))
+    }
+
+    /// Whether every URI and template in the catalogs is offered by one provider only.
+    pub(super) fn has_no_collisions(&self) -> bool {
+        matches!(&self.teams[..], [team] if team.catalog.collisions().is_empty())
+    }
+
+    /// Returns the offer that owns this listed URI: that of the first team that lists it.
+    pub(super) fn by_uri(&self, uri: &str) -> Option<&Arc<Offer>> {
+        self.teams.iter().find_map(|team| team.catalog.by_uri(uri))
+    }
+
+    /// Returns the offer that owns this template, and the template's index: that of the first team that has
+    /// it.
+    pub(super) fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
+        self.teams.iter().find_map(|team| team.catalog.template(text))
+    }
+
+    /// Returns all routes for a URI, the best first: exact matches before templates before claims, over all
+    /// teams; among routes of the same rank, those of the first team come first.
+    pub(super) fn routes<'a>(
+        &'a self,
+        uri: &'a Uri,
+    ) -> impl Iterator<Item = (&'a TeamCatalog, Route<'a>)> + Send + use<'a> {
+        let exact = self.teams.iter().filter_map(move |team| Some((team, team.catalog.exact_route(uri)?)));
+        exact.chain(std::iter::once_with(move || self.unlisted(uri)).flatten())
+    }
+
+    fn unlisted<'a>(
+        &'a self,
+        uri: &Uri,
+    ) -> impl Iterator<Item = (&'a TeamCatalog, Route<'a>)> + Send + use<'a> {
+        let of = |team: &'a TeamCatalog| {
+            team.catalog.other_routes(uri).into_iter().map(move |(rank, route)| (rank, team, route))
+        };
+        let mut all: Vec<(RouteRank, _, _)> = self.teams.iter().flat_map(of).collect();
+        // The sort is stable: teams stay in order.
+        all.sort_by_key(|(rank, ..)| *rank);
+        all.into_iter().map(|(_, team, route)| (team, route))
+    }
+
+    /// Returns one freshness for all pages of a list: the strictest of those that `of` returns for the
+    /// catalogs.
+    pub(super) fn freshness(&self, of: impl Fn(&Catalog) -> Option<Freshness>) -> Freshness {
+        let all = self.teams.iter().filter_map(|team| of(&team.catalog));
+        let all = all.reduce(Freshness::merge).unwrap_or(EMPTY_LIST);
+        all.merge(self.max_freshness)
+    }
+}
+
+impl TeamCatalog {
+    pub(super) fn offers(&self) -> &[Arc<Offer>] {
+        self.catalog.offers()
+    }
+}

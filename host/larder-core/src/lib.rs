@@ -1,0 +1,10 @@
+//! The server without a protocol and without an engine: the catalog of what providers offer, the gateway that answers
+//! requests from it, and the reconciler that keeps it up to date.
+
+pub mod audit;
+pub mod catalog;
+pub mod change_detector;
+pub mod gateway;
+pub mod reconcile;
+pub mod source;
+pub mod telemetry;

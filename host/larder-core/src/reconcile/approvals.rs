@@ -1,0 +1,198 @@
+//! Approvals beyond the grants, pending approvals, and the imports of the revisions that were served last.
+//!
+//! Each is a small JSON file that only Larder writes. A file that cannot be read is an error; it never counts
+//! as "nothing is approved" or "everything is approved".
+//!
+//! The reconciler calls [`Approvals::unapproved`] before it loads a revision, and records what waits for
+//! approval with [`Approvals::set_pending`]. `larder approve`, another process, reads that and calls
+//! [`Approvals::approve`]. [`Approvals::record_served`] stores what was served, so that a restart does not
+//! bypass an approval.
+
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use self::store::JsonStore;
+use larder_model::name::{Digest, ProviderName, TeamName};
+
+/// The approvals for one plugins folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approvals {
+    store: JsonStore,
+    /// The canonical path of the folder. Two servers of one user share the state directory but have different
+    /// folders, which may hold providers of the same name.
+    plugins: String,
+}
+
+/// Why approvals cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ApprovalsError {
+    /// The file is not in the expected format.
+    #[error("{} is damaged ({why}): move it away, then approve again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Other users can write the file or its folder, and could approve.
+    #[error("{} is writable by other users, who could approve: run `chmod 700` on it", .0.display())]
+    WritableByOthers(PathBuf),
+    /// An I/O error.
+    #[error("cannot access {}: {error}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+}
+
+/// A revision that waits for approval, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PendingApprovalRecord {
+    /// The name of the team.
+    pub team: String,
+    /// The name of the provider.
+    pub provider: String,
+    /// The component's digest.
+    pub digest: String,
+    /// The grant request lines that are not approved.
+    pub lines: BTreeSet<String>,
+}
+
+impl PendingApprovalRecord {
+    /// Creates a record for a revision that waits for the approval of these lines.
+    pub fn new(team: &TeamName, provider: &ProviderName, digest: Digest, lines: BTreeSet<String>) -> Self {
+        Self { team: team.to_string(), provider: provider.to_string(), digest: digest.to_string(), lines }
+    }
+}
+
+/// When a line was approved, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Approval {
+    at: String,
+    by: String,
+}
+
+/// Keys: folder, team, provider, grant request line.
+type ApprovalsByFolder = BTreeMap<String, BTreeMap<String, BTreeMap<String, BTreeMap<String, Approval>>>>;
+/// Key: folder.
+type PendingByFolder = BTreeMap<String, Vec<PendingApprovalRecord>>;
+
+/// Keys: folder, team.
+type ServedByFolder = BTreeMap<String, BTreeMap<String, Imports>>;
+/// By provider, the imports of the last served revision that reach outside the sandbox.
+pub type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// Limit of providers that are remembered for one team, because names come and go with files.
+const MAX_REMEMBERED_PROVIDERS: usize = 10_000;
+
+const APPROVALS_FILE: &str = "approvals.json";
+const PENDING_FILE: &str = "held.json";
+const SERVED_FILE: &str = "served.json";
+
+impl Approvals {
+    /// Creates the store for this plugins folder in this state directory. Does not read or create anything
+    /// yet.
+    pub fn new(state: &Path, plugins: &Path) -> Self {
+        let canonical = plugins.canonicalize().unwrap_or_else(|_| plugins.to_owned());
+        Self { store: JsonStore::new(state), plugins: canonical.to_string_lossy().into_owned() }
+    }
+
+    /// Returns the path of the approvals file. It changes with each approval, so it is the file to watch.
+    pub fn file(&self) -> PathBuf {
+        self.store.path(APPROVALS_FILE)
+    }
+
+    /// Returns those of these lines that are not approved.
+    pub fn unapproved(
+        &self,
+        team: &TeamName,
+        provider: &ProviderName,
+        lines: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, ApprovalsError> {
+        if lines.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let all: ApprovalsByFolder = self.store.read(APPROVALS_FILE)?;
+        let approved = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
+        let approved = approved.and_then(|providers| providers.get(provider.as_str()));
+        let is_unapproved = |line: &&String| !approved.is_some_and(|approved| approved.contains_key(*line));
+        Ok(lines.iter().filter(is_unapproved).cloned().collect())
+    }
+
+    /// Approves exactly the recorded lines. The provider may request more by now; that stays unapproved.
+    pub fn approve(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
+        let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        self.store.change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
+            let teams = all.entry(self.plugins.clone()).or_default();
+            let providers = teams.entry(record.team.clone()).or_default();
+            let lines = providers.entry(record.provider.clone()).or_default();
+            for line in &record.lines {
+                let approval = Approval { at: at.clone(), by: by.to_owned() };
+                lines.entry(line.clone()).or_insert(approval);
+            }
+        })?;
+        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
+            all.entry(self.plugins.clone()).or_default().retain(|one| one != record);
+        })
+    }
+
+    /// Replaces the pending approvals of this folder.
+    pub fn set_pending(&self, mut pending: Vec<PendingApprovalRecord>) -> Result<(), ApprovalsError> {
+        pending.sort();
+        if self.pending()? == pending {
+            return Ok(());
+        }
+        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
+            all.insert(self.plugins.clone(), pending);
+        })
+    }
+
+    /// Records the imports of the providers that are served. Records of other providers stay.
+    pub fn record_served(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
+        let all: ServedByFolder = self.store.read(SERVED_FILE)?;
+        let known = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
+        if imports.iter().all(|(provider, lines)| known.and_then(|known| known.get(provider)) == Some(lines))
+        {
+            return Ok(());
+        }
+        self.store.change(SERVED_FILE, |all: &mut ServedByFolder| {
+            let known = all.entry(self.plugins.clone()).or_default().entry(team.to_string()).or_default();
+            known.extend(imports.clone());
+            let mut remaining = MAX_REMEMBERED_PROVIDERS.saturating_sub(imports.len());
+            known.retain(|provider, _| {
+                let stays = imports.contains_key(provider) || remaining > 0;
+                remaining = remaining.saturating_sub(usize::from(!imports.contains_key(provider)));
+                stays
+            });
+        })
+    }
+
+    /// Returns the imports of the revision that was served last, or `None` if the provider was never served.
+    pub fn last_served(
+        &self,
+        team: &TeamName,
+        provider: &ProviderName,
+    ) -> Result<Option<BTreeSet<String>>, ApprovalsError> {
+        let mut all: ServedByFolder = self.store.read(SERVED_FILE)?;
+        let known = all.get_mut(&self.plugins).and_then(|teams| teams.get_mut(team.as_str()));
+        Ok(known.and_then(|known| known.remove(provider.as_str())))
+    }
+
+    /// Returns the pending approvals that the server recorded last.
+    pub fn pending(&self) -> Result<Vec<PendingApprovalRecord>, ApprovalsError> {
+        let mut all: PendingByFolder = self.store.read(PENDING_FILE)?;
+        Ok(all.remove(&self.plugins).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! The operator's configuration of loading, and the handle that replaces it at run time.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use super::Approvals;
+use larder_model::name::{ProviderName, TeamName};
+use larder_model::policy::{ApprovalMode, Ceiling, Grant, GrantRequest};
+
+/// The operator's configuration of loading.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The folder with the components.
+    pub plugins: PathBuf,
+    /// The team that owns the folder.
+    pub team: TeamName,
+    /// Settings of the providers that the configuration names.
+    pub providers: BTreeMap<ProviderName, ProviderConfig>,
+    /// Settings of all other providers.
+    pub default: ProviderConfig,
+    /// The upper limit for every grant, whoever approves it.
+    pub ceiling: Arc<Ceiling>,
+    /// The interval between scans when no file event arrives.
+    pub scan_interval: Duration,
+    /// Parses the grant request file of a component. Relative folders in it are resolved against the given
+    /// one.
+    pub parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
+    /// The folder for relative paths. It is the plugins folder, unless components are copied there from their
+    /// sources.
+    pub relative_to: PathBuf,
+    /// The approvals beyond the grants.
+    pub approvals: Approvals,
+}
+
+/// The operator's settings for one provider.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProviderConfig {
+    /// What the provider may access.
+    pub grant: Arc<Grant>,
+    /// Decides which provider owns a URI that two offer in the same pass. It precedes the name.
+    pub priority: i32,
+    /// Whether grant requests beyond the grant need an approval.
+    pub approve: ApprovalMode,
+}
+
+/// Replaces the configuration of a running reconciler.
+#[derive(Clone)]
+pub struct ConfigHandle {
+    config: watch::Sender<Config>,
+    wake: Arc<Notify>,
+}
+
+impl ConfigHandle {
+    pub(super) fn new(config: Config) -> Self {
+        Self { config: watch::Sender::new(config), wake: Arc::default() }
+    }
+
+    /// Returns a receiver for the latest configuration.
+    pub(super) fn subscribe(&self) -> watch::Receiver<Config> {
+        self.config.subscribe()
+    }
+
+    /// Returns the notification that triggers a scan.
+    pub(super) fn wake(&self) -> Arc<Notify> {
+        self.wake.clone()
+    }
+
+    /// Replaces grants and limits, and triggers a scan that applies them. The plugins folder does not change.
+    pub fn update(&self, config: Config) {
+        self.config.send_replace(config);
+        self.wake.notify_one();
+    }
+}

@@ -1,0 +1,135 @@
+//! Exports traces to a collector (OTLP over HTTP, in JSON) and decides which requests are recorded. Spans are
+//! queued without waiting, and one task sends them in batches. Spans are dropped and counted when the queue
+//! is full.
+
+mod export;
+mod otlp;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use self::export::Exporter;
+use larder_model::name::TeamName;
+use larder_model::policy::Secret;
+use larder_model::resource::Call;
+use larder_model::trace::{ActiveSpan, SpanData, SpanRecorder, TraceContext};
+use larder_runtime::drain::Drain;
+use larder_runtime::metrics::Metrics;
+
+/// Capacity of the queue of spans.
+const QUEUE_LENGTH: usize = 4_096;
+/// Minimum share of the queue for each team. The queue is divided between the teams, because any client can
+/// cause its requests to be recorded.
+const MIN_TEAM_SHARE: usize = 256;
+
+/// Configuration of tracing. `None` turns it off.
+pub type Config = Option<Collector>;
+
+/// The collector, and which requests are recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Collector {
+    /// The complete URL, with the path.
+    pub url: String,
+    /// Request headers, such as an API key.
+    pub headers: Vec<(String, Secret)>,
+    /// The service name of this server.
+    pub service: String,
+    /// The share of requests that is recorded, from 0 to 1. It applies to requests without a trace context.
+    pub sample: f64,
+}
+
+/// Why the exporter could not be created.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot set up TLS: {0}")]
+pub struct TelemetryError(#[from] reqwest::Error);
+
+/// Records requests. Clones share the same queue. The default records nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Telemetry(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    recorders: BTreeMap<TeamName, SpanRecorder>,
+    sample: f64,
+}
+
+/// A span in the queue, with a permit of its team's share.
+struct QueuedSpan {
+    span: SpanData,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Telemetry {
+    /// Starts exporting the spans of these teams. When the drain stops, the exporter sends the queued spans
+    /// for a limited time and then ends.
+    pub fn open(
+        config: &Config,
+        teams: impl IntoIterator<Item = TeamName>,
+        metrics: &Metrics,
+        drain: &Drain,
+    ) -> Result<Self, TelemetryError> {
+        let Some(collector) = config else { return Ok(Self::default()) };
+        let (spans, queue) = mpsc::channel(QUEUE_LENGTH);
+        let dropping = Arc::<AtomicBool>::default();
+        let exporter = Exporter::new(collector, queue, metrics.clone(), dropping.clone(), drain.clone())?;
+        drain.spawn(exporter.run());
+        let teams: Vec<_> = teams.into_iter().collect();
+        let share = (QUEUE_LENGTH / teams.len().max(1)).max(MIN_TEAM_SHARE);
+        let recorder = || {
+            let permits = Arc::new(Semaphore::new(share));
+            let (spans, metrics, dropping) = (spans.clone(), metrics.clone(), dropping.clone());
+            SpanRecorder::new(move |span| {
+                let permit = permits.clone().try_acquire_owned().ok();
+                if permit.and_then(|_permit| spans.try_send(QueuedSpan { span, _permit }).ok()).is_none() {
+                    count_dropped(&metrics, &dropping);
+                }
+            })
+        };
+        let recorders = teams.into_iter().map(|team| (team, recorder())).collect();
+        Ok(Self(Some(Arc::new(Inner { recorders, sample: collector.sample }))))
+    }
+
+    /// Whether tracing is turned on.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Starts the span of a request if it is sampled: by the client's trace context, or at random without
+    /// one. Spans of this call are children of it from now on.
+    pub fn start_request(&self, call: &mut Call, method: &str) -> Option<ActiveSpan> {
+        let inner = self.0.as_ref()?;
+        let teams = call.caller.iter().flat_map(|caller| caller.teams.iter());
+        let recorder = teams.filter_map(|team| inner.recorders.get(team)).next()?;
+        let parent = call.trace.as_ref();
+        let is_sampled = parent.map_or_else(|| random_share() < inner.sample, TraceContext::is_sampled);
+        let mut span =
+            is_sampled.then(|| ActiveSpan::of_request(recorder.clone(), parent, method.to_owned()))?;
+        span.set_attribute("mcp.method.name", method);
+        if let Some(id) = &call.request_id {
+            let text = serde_json::from_str::<String>(id);
+            span.set_attribute("jsonrpc.request.id", text.as_deref().unwrap_or(id));
+        }
+        if let Some(context) = span.context() {
+            call.set_trace(context.clone());
+        }
+        Some(span)
+    }
+}
+
+fn count_dropped(metrics: &Metrics, dropping: &AtomicBool) {
+    metrics.server().spans.dropped.increment();
+    if !dropping.swap(true, Ordering::Relaxed) {
+        tracing::warn!("the collector is too slow: spans are dropped and counted in larder_spans_total");
+    }
+}
+
+/// Returns a random number from 0 (inclusive) to 1 (exclusive).
+fn random_share() -> f64 {
+    let mut bytes = [0; 4];
+    // Without random numbers, requests are recorded only if all of them are to be recorded.
+    getrandom::fill(&mut bytes)
+        .map_or(0.999, |()| f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0))
+}

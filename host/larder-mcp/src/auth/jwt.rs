@@ -1,0 +1,300 @@
+//! JWT access tokens of an OAuth issuer. The caller, its teams and its scopes are read from a token only
+//! after all checks have passed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Validation, decode, decode_header};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::algorithm::{self, Algorithm};
+use super::challenge::AuthError;
+use super::keys::{Key, KeySource, Keys};
+use super::url::{Audience, SecureUrl};
+use super::{CredentialSource, Identity};
+use larder_model::name::{Digest, TeamName, Teams};
+use larder_model::resource::Caller;
+use larder_runtime::drain::Drain;
+
+/// The configuration of an OAuth issuer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oauth {
+    /// The issuer of the tokens.
+    pub issuer: SecureUrl,
+    /// The audience that tokens must have: this server.
+    pub audience: Audience,
+    /// The URL of the issuer's keys; `None` to discover it from the issuer's metadata.
+    pub jwks: Option<SecureUrl>,
+    /// The accepted signature algorithms.
+    pub algorithms: Vec<Algorithm>,
+    /// Which teams a caller is in.
+    pub membership: Membership,
+    /// Scopes that every token must have.
+    pub scopes: Vec<String>,
+    /// The tolerated difference between the clocks of the issuer and this machine.
+    pub leeway: Duration,
+    /// The interval between fetches of the keys.
+    pub refresh: Duration,
+    /// The minimum time between two fetches.
+    pub min_fetch_interval: Duration,
+}
+
+/// Which teams a caller is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Membership {
+    /// Every caller is in these teams.
+    All(Teams),
+    /// The values of a claim determine the teams.
+    Claim {
+        /// The name of the claim, or a JSON pointer to it.
+        claim: String,
+        /// The team for each value of the claim.
+        teams: BTreeMap<String, TeamName>,
+    },
+}
+
+/// An issuer with its keys.
+pub(super) struct Issuer {
+    pub(super) config: Oauth,
+    keys: Arc<KeySource>,
+}
+
+/// Bytes of the longest token. Longer ones exceed the header limit of most servers.
+const MAX_TOKEN: usize = 16 << 10;
+/// Bytes of the longest subject.
+const MAX_SUBJECT: usize = 512;
+
+/// The claims of a token.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Claims(Map<String, Value>);
+
+impl Issuer {
+    /// Creates an issuer that sends on `changed` when its keys change.
+    pub(super) fn new(config: Oauth, changed: watch::Sender<()>) -> Self {
+        algorithm::install();
+        let keys =
+            KeySource::new(config.issuer.clone(), config.jwks.clone(), config.min_fetch_interval, changed);
+        Self { config, keys: Arc::new(keys) }
+    }
+
+    /// Fetches the keys.
+    pub(super) async fn refresh(&self, drain: &Drain) {
+        self.keys.refresh(drain).await;
+    }
+
+    /// Whether the issuer still has this key.
+    pub(super) fn has_key(&self, key: &Key) -> bool {
+        self.keys.current().is_some_and(|keys| keys.has(key))
+    }
+
+    /// Verifies a token, or finds it in the cache, and returns its identity.
+    pub(super) async fn identify(
+        self: &Arc<Self>,
+        token: &str,
+        drain: &Drain,
+    ) -> Result<Arc<Identity>, AuthError> {
+        if token.len() > MAX_TOKEN {
+            return Err(AuthError::invalid("the token is too long"));
+        }
+        let digest = Digest::of(token.as_bytes());
+        let now = SystemTime::now();
+        let current = self.keys.current();
+        if let Some(identity) = current.as_ref().and_then(|keys| keys.token_cache.get(digest, now)) {
+            return Ok(identity);
+        }
+        let (id, algorithm) = self.header(token)?;
+        let (keys, key) = self.key(current, id.as_deref(), algorithm, drain).await?;
+        let identity = Arc::new(self.verify(token, algorithm, key)?);
+        keys.token_cache.insert(digest, &identity, now);
+        Ok(identity)
+    }
+
+    /// Reads the header of a token: the key id and the algorithm. They are not verified yet and only serve to
+    /// find the key.
+    fn header(&self, token: &str) -> Result<(Option<String>, Algorithm), AuthError> {
+        let header = decode_header(token).map_err(|error| match error.kind() {
+            ErrorKind::Json(_) => AuthError::invalid("the token's signature algorithm is not accepted"),
+            _ => AuthError::invalid("the token is neither one of this server's tokens nor a JWT"),
+        })?;
+        let algorithm = Algorithm(header.alg);
+        if !self.config.algorithms.contains(&algorithm) {
+            return Err(AuthError::invalid("the token's signature algorithm is not accepted"));
+        }
+        let media_type = header.typ.as_deref().map(|name| name.to_ascii_lowercase());
+        let media_type = media_type.as_deref().map(|name| name.strip_prefix("application/").unwrap_or(name));
+        if !matches!(media_type, None | Some("jwt" | "at+jwt")) {
+            return Err(AuthError::invalid("the token is not an access token"));
+        }
+        if header.crit.is_some() {
+            return Err(AuthError::invalid("the token has critical header parameters (crit)"));
+        }
+        Ok((header.kid, algorithm))
+    }
+
+    async fn key(
+        &self,
+        current: Option<Arc<Keys>>,
+        id: Option<&str>,
+        algorithm: Algorithm,
+        drain: &Drain,
+    ) -> Result<(Arc<Keys>, Arc<Key>), AuthError> {
+        let find = |keys: Arc<Keys>| keys.find(id, algorithm).cloned().map(|key| (keys, key));
+        if let Some(found) = current.and_then(find) {
+            return Ok(found);
+        }
+        // The issuer may have added a key since the last fetch. A token without a key id is no reason to
+        // fetch.
+        if id.is_some() || self.keys.current().is_none() {
+            self.keys.refresh(drain).await;
+        }
+        let keys = self.keys.current().ok_or(AuthError::KeysUnavailable)?;
+        find(keys)
+            .ok_or_else(|| AuthError::invalid("the token is signed with a key that the issuer does not have"))
+    }
+
+    fn verify(
+        self: &Arc<Self>,
+        token: &str,
+        algorithm: Algorithm,
+        key: Arc<Key>,
+    ) -> Result<Identity, AuthError> {
+        let config = &self.config;
+        let mut validation = Validation::new(algorithm.0);
+        validation.leeway = config.leeway.as_secs();
+        validation.validate_nbf = true;
+        validation.set_audience(&[config.audience.as_str()]);
+        validation.set_issuer(&[config.issuer.as_str()]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        let claims: Claims =
+            decode(token, &key.decoding, &validation).map_err(|error| auth_error(error.kind()))?.claims;
+        let exp = claims.0.get("exp").and_then(Value::as_f64).unwrap_or_default();
+        let expires = Duration::try_from_secs_f64(exp)
+            .ok()
+            .and_then(|exp| SystemTime::UNIX_EPOCH.checked_add(exp.checked_add(config.leeway)?))
+            .ok_or_else(|| AuthError::invalid("the token's expiry time is out of range (exp)"))?;
+        let caller = self.caller(claims)?;
+        let source = CredentialSource::IssuedToken { issuer: self.clone(), key };
+        Ok(Identity { caller, expires: Some(expires), source })
+    }
+
+    fn caller(&self, claims: Claims) -> Result<Caller, AuthError> {
+        let subject = claims.0.get("sub").and_then(Value::as_str);
+        let subject = subject
+            .filter(|subject| (1..=MAX_SUBJECT).contains(&subject.len()))
+            .ok_or_else(|| AuthError::invalid("the token's subject is empty or too long (sub)"))?;
+        let scopes = claims.scopes();
+        let missing = self.config.scopes.iter().any(|needed| !scopes.contains(needed));
+        if missing {
+            return Err(AuthError::MissingScopes);
+        }
+        let teams = match &self.config.membership {
+            Membership::All(teams) => teams.clone(),
+            Membership::Claim { claim, teams } => {
+                let values = claims.values(claim);
+                let found = values.iter().filter_map(|value| teams.get(*value)).cloned();
+                Teams::of(found).ok_or(AuthError::NoTeam)?
+            }
+        };
+        Ok(Caller {
+            subject: Some(subject.into()),
+            issuer: Some(self.config.issuer.as_str().into()),
+            teams,
+            scopes,
+        })
+    }
+}
+
+impl Claims {
+    fn scopes(&self) -> Vec<String> {
+        let words = |text: &str| text.split_ascii_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>();
+        // Two large issuers write `scp` instead of `scope`.
+        let mut scopes = match self.0.get("scope").or_else(|| self.0.get("scp")) {
+            Some(Value::String(text)) => words(text),
+            Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
+            _ => Vec::new(),
+        };
+        // Sorted, because cached responses are looked up by scopes.
+        scopes.sort_unstable();
+        scopes.dedup();
+        scopes
+    }
+
+    /// Returns the strings of a claim: one, or a list.
+    fn values(&self, claim: &str) -> Vec<&str> {
+        let found = match claim.strip_prefix('/') {
+            None => self.0.get(claim),
+            Some(path) => {
+                let mut parts = path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
+                let first = parts.next().and_then(|part| self.0.get(&part));
+                parts.fold(first, |at, part| at?.get(part))
+            }
+        };
+        match found {
+            Some(Value::String(text)) => vec![text],
+            Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Returns the error for a token that failed verification. It contains nothing of the token.
+fn auth_error(kind: &ErrorKind) -> AuthError {
+    let message: Cow<'static, str> = match kind {
+        ErrorKind::ExpiredSignature => "the token has expired".into(),
+        ErrorKind::ImmatureSignature => "the token is not valid yet".into(),
+        ErrorKind::InvalidAudience => "the token is for another audience (aud)".into(),
+        ErrorKind::InvalidIssuer => "the token is from another issuer (iss)".into(),
+        ErrorKind::InvalidSignature => "the token's signature is invalid".into(),
+        ErrorKind::MissingRequiredClaim(claim) => {
+            format!("the claim `{claim}` of the token is missing or invalid").into()
+        }
+        ErrorKind::InvalidClaimFormat(claim) => {
+            format!("the claim `{claim}` of the token has an invalid format").into()
+        }
+        _ => "the token is malformed".into(),
+    };
+    AuthError::Invalid(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn claims(value: Value) -> Claims {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn reads_scopes_from_either_claim() {
+        for (value, expected) in [
+            (json!({ "exp": 1, "scope": "b a  b" }), vec!["a", "b"]),
+            (json!({ "exp": 1, "scp": "a b" }), vec!["a", "b"]),
+            (json!({ "exp": 1, "scp": ["b", 1, "a"] }), vec!["a", "b"]),
+            (json!({ "exp": 1 }), vec![]),
+        ] {
+            assert_eq!(claims(value).scopes(), expected);
+        }
+    }
+
+    #[test]
+    fn finds_claims_by_name_or_json_pointer() {
+        let claims = claims(json!({
+            "exp": 1, "group": "a", "https://x/teams": ["b", 2, "c"], "realm": { "roles": ["d"], "a/b": "e" },
+        }));
+        assert_eq!(claims.values("group"), ["a"]);
+        assert_eq!(claims.values("https://x/teams"), ["b", "c"]);
+        assert_eq!(claims.values("/realm/roles"), ["d"]);
+        assert_eq!(claims.values("/realm/a~1b"), ["e"]);
+        for none in ["other", "/realm", "/realm/none/x", "/", "realm"] {
+            assert!(claims.values(none).is_empty(), "{none}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The keys of an issuer. They are fetched on first use, periodically, and when a token names an unknown key.
+//! If the issuer cannot be reached, the last keys are used for an hour.
+
+mod fetch;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use jsonwebtoken::DecodingKey;
+use jsonwebtoken::jwk::Jwk;
+use tokio::sync::watch;
+
+use self::fetch::{FetchError, JwksDocument, fetch};
+use super::algorithm::Algorithm;
+use super::token_cache::TokenCache;
+use super::url::SecureUrl;
+use larder_runtime::drain::Drain;
+
+/// How long keys are used without a successful fetch.
+const MAX_AGE: Duration = Duration::from_secs(3600);
+/// Maximum number of keys of one issuer.
+const MAX_KEYS: usize = 100;
+
+/// A key, ready for verification.
+pub(super) struct Key {
+    jwk: Jwk,
+    pub(super) decoding: DecodingKey,
+}
+
+/// A set of keys, with the cache of the tokens that were verified with them. A new set starts with an empty
+/// cache.
+pub(super) struct Keys {
+    keys: Vec<Arc<Key>>,
+    pub(super) token_cache: TokenCache,
+}
+
+/// Fetches and holds the keys of an issuer.
+pub(super) struct KeySource {
+    issuer: SecureUrl,
+    jwks: Option<SecureUrl>,
+    /// The minimum time between two fetches, because anybody can send a token with an unknown key id.
+    min_fetch_interval: Duration,
+    /// Notified when the keys change.
+    changed: watch::Sender<()>,
+    current: ArcSwapOption<(Arc<Keys>, Instant)>,
+    fetching: Mutex<FetchState>,
+}
+
+/// The state of fetches.
+#[derive(Default)]
+struct FetchState {
+    last: Option<Instant>,
+    /// The fetch in progress. The channel closes when the fetch ends.
+    in_progress: Option<watch::Receiver<()>>,
+}
+
+impl KeySource {
+    pub(super) fn new(
+        issuer: SecureUrl,
+        jwks: Option<SecureUrl>,
+        min_fetch_interval: Duration,
+        changed: watch::Sender<()>,
+    ) -> Self {
+        Self {
+            issuer,
+            jwks,
+            min_fetch_interval,
+            changed,
+            current: ArcSwapOption::empty(),
+            fetching: Mutex::default(),
+        }
+    }
+
+    /// Returns the keys, or `None` before the first fetch or if the keys are too old.
+    pub(super) fn current(&self) -> Option<Arc<Keys>> {
+        let current = self.current.load();
+        let (keys, fetched_at) = &**current.as_ref()?;
+        (fetched_at.elapsed() < MAX_AGE).then(|| keys.clone())
+    }
+
+    /// Fetches the keys, unless that was done a moment ago. Concurrent callers share one fetch, which
+    /// continues if a caller is cancelled.
+    pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
+        let Some(mut done) = self.start_fetch(drain) else { return };
+        // Nothing is ever sent on this channel: it only closes.
+        while done.changed().await.is_ok() {}
+    }
+
+    /// Returns the fetch in progress, or starts one. Returns `None` if the last fetch was too recent.
+    fn start_fetch(self: &Arc<Self>, drain: &Drain) -> Option<watch::Receiver<()>> {
+        let mut fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(done) = fetching.in_progress.as_ref().filter(|done| done.has_changed().is_ok()) {
+            return Some(done.clone());
+        }
+        if fetching.last.is_some_and(|last| last.elapsed() < self.min_fetch_interval) {
+            return None;
+        }
+        let (guard, done) = watch::channel(());
+        fetching.in_progress = Some(done.clone());
+        let (source, stopping) = (self.clone(), drain.clone());
+        drain.spawn(async move {
+            tokio::select! {
+                () = source.fetch() => {}
+                // The server is stopping and needs no keys any more.
+                () = stopping.stopping() => {}
+            }
+            source.fetching.lock().unwrap_or_else(PoisonError::into_inner).last = Some(Instant::now());
+            drop(guard);
+        });
+        Some(done)
+    }
+
+    async fn fetch(&self) {
+        let fetched: Result<JwksDocument, FetchError> = fetch(&self.issuer, self.jwks.as_ref()).await;
+        let fetched = match fetched {
+            Ok(document) => read(document),
+            Err(error) => {
+                tracing::warn!(issuer = %self.issuer, %error, "cannot fetch the issuer's keys");
+                return;
+            }
+        };
+        let same = self.current().filter(|before| before.has_same_keys(&fetched));
+        let changed = same.is_none();
+        if changed {
+            tracing::info!(issuer = %self.issuer, keys = fetched.len(), "fetched the issuer's keys");
+        }
+        let keys =
+            same.unwrap_or_else(|| Arc::new(Keys { keys: fetched, token_cache: TokenCache::default() }));
+        self.current.store(Some(Arc::new((keys, Instant::now()))));
+        if changed {
+            self.changed.send_replace(());
+        }
+    }
+}
+
+/// Returns the usable keys. Keys of an unsupported type are skipped: they may be for other servers.
+fn read(set: JwksDocument) -> Vec<Arc<Key>> {
+    let keys = set.keys.into_iter().take(MAX_KEYS).filter_map(|value| {
+        let jwk: Jwk = serde_json::from_value(value).ok()?;
+        let decoding = DecodingKey::from_jwk(&jwk).ok()?;
+        Some(Arc::new(Key { jwk, decoding }))
+    });
+    keys.collect()
+}
+
+impl Keys {
+    /// Finds the key with this id. Without an id, exactly one key must fit the algorithm.
+    pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&Arc<Key>> {
+        let mut fitting = self.keys.iter().filter(|key| algorithm.fits(&key.jwk));
+        match id {
+            Some(_) => fitting.find(|key| key.jwk.common.key_id.as_deref() == id),
+            None => fitting.next().filter(|_| fitting.next().is_none()),
+        }
+    }
+
+    /// Whether the set contains this key.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.keys.iter().any(|own| own.jwk == key.jwk)
+    }
+
+    fn has_same_keys(&self, others: &[Arc<Key>]) -> bool {
+        // Compared in both directions, because a set may contain a key twice.
+        let is_among_others = |own: &Arc<Key>| others.iter().any(|other| own.jwk == other.jwk);
+        self.keys.len() == others.len()
+            && others.iter().all(|other| self.has(other))
+            && self.keys.iter().all(is_among_others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn cancelled_requests_share_one_fetch() {
+        // This issuer accepts connections and never responds.
+        let issuer = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = SecureUrl::parse(&format!("http://{}", issuer.local_addr().unwrap())).unwrap();
+        let source = KeySource::new(url.clone(), Some(url), Duration::ZERO, watch::Sender::new(()));
+        let (source, drain) = (Arc::new(source), Drain::new());
+        for _ in 0..50 {
+            let cancelled = tokio::time::timeout(Duration::from_millis(1), source.refresh(&drain)).await;
+            assert!(cancelled.is_err(), "the fetch must not complete");
+        }
+        assert_eq!(Arc::strong_count(&source), 2, "each running fetch holds a reference");
+        drain.finish(Duration::from_secs(60)).await;
+        source.refresh(&drain).await;
+    }
+
+    #[test]
+    fn compares_key_sets() {
+        let key = |x: &str| serde_json::json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": x });
+        let (a, b) = (key("A".repeat(43).as_str()), key("E".repeat(43).as_str()));
+        let of = |keys: &[&serde_json::Value]| {
+            read(JwksDocument { keys: keys.iter().copied().cloned().collect() })
+        };
+        fn same(one: Vec<Arc<Key>>, other: &[Arc<Key>]) -> bool {
+            Keys { keys: one, token_cache: TokenCache::default() }.has_same_keys(other)
+        }
+        assert_eq!(of(&[&a, &b]).len(), 2);
+        assert!(same(of(&[&a, &b]), &of(&[&b, &a])));
+        assert!(!same(of(&[&a, &b]), &of(&[&a, &a])) && !same(of(&[&a, &a]), &of(&[&a, &b])));
+        assert!(!same(of(&[&a]), &of(&[&a, &b])));
+    }
+}

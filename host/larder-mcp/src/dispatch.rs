@@ -1,0 +1,421 @@
+//! Runs one operation: calls the gateway and writes its result as a JSON-RPC response in the form of the
+//! client's protocol era.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use http::HeaderMap;
+
+use super::Endpoint;
+use super::era::{LEGACY, LegacyVersion, MODERN, declares_version};
+use super::escape;
+use super::extension::{self, Subscriptions};
+use super::json_writer::{Object, object, write_objects};
+use super::message::{Id, Request};
+use super::method::{self, Operation};
+use super::progress::CancelOnDrop;
+use super::render;
+use super::rpc_error::{INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError};
+use larder_core::gateway::Error;
+use larder_model::resource::{Body, Call, Caller, Completion, Content, Freshness, Page, ReadResult, Scope};
+use larder_model::trace::ActiveSpan;
+use larder_model::uri::Uri;
+use larder_runtime::metrics::ProtocolEra;
+
+/// JavaScript's largest safe integer: clients that parse numbers as doubles cannot read a larger one exactly.
+const MAX_TTL_MS: u64 = (1 << 53) - 1;
+
+/// The client of a request.
+#[derive(Clone)]
+pub(super) enum Peer {
+    Modern,
+    /// With the subscriptions of its session.
+    Legacy(Arc<Subscriptions>),
+}
+
+impl Peer {
+    fn is_modern(&self) -> bool {
+        matches!(self, Self::Modern)
+    }
+}
+
+/// Returns a JSON-RPC error response.
+pub(super) fn error(id: Option<&Id>, rpc_error: &RpcError) -> Vec<u8> {
+    object(|o| {
+        o.text("jsonrpc", "2.0");
+        // `id` is omitted when it could not be read: the schema does not allow null.
+        id.into_iter().for_each(|id| o.json("id", id.json()));
+        o.object("error", |o| {
+            o.signed("code", rpc_error.code);
+            o.text("message", &rpc_error.message);
+            rpc_error.data.iter().for_each(|data| o.json("data", data));
+        });
+    })
+}
+
+impl Endpoint {
+    /// Runs an operation and returns its JSON-RPC response, which may be an error.
+    pub(super) async fn dispatch(
+        self,
+        id: Id,
+        operation: Operation,
+        mut call: Arc<Call>,
+        peer: Peer,
+    ) -> Vec<u8> {
+        let modern = peer.is_modern();
+        let span = self.span(&operation, &mut call, modern);
+        let _cancel_on_drop = CancelOnDrop(call.clone());
+        self.0.metrics.server().request(
+            operation.metric_label(),
+            if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy },
+        );
+        // A panic fails this request only.
+        let outcome = AssertUnwindSafe(self.run(&id, operation, &call, &peer)).catch_unwind().await;
+        let (rpc_error, is_server_failure) = match outcome {
+            Ok(Ok(bytes)) => {
+                span.into_iter().for_each(|span| span.end(None));
+                return bytes;
+            }
+            Ok(Err(DispatchError::Rpc(rpc_error))) => (rpc_error, false),
+            Ok(Err(DispatchError::Gateway(error))) => {
+                (RpcError::from_gateway(&error, modern), error.is_server_failure())
+            }
+            Err(_) => (RpcError::new(INTERNAL_ERROR, "internal error: see the server's log"), true),
+        };
+        if let Some(mut span) = span {
+            let code = rpc_error.code.to_string();
+            span.set_attribute("rpc.response.status_code", code.as_str());
+            // Only internal failures mark the span as failed; "not found", for example, is a normal response.
+            span.end(is_server_failure.then_some(code));
+        }
+        error(Some(&id), &rpc_error)
+    }
+
+    /// Starts the span of a request, if tracing is on, with the attributes of OpenTelemetry's conventions for
+    /// MCP.
+    fn span(&self, operation: &Operation, call: &mut Arc<Call>, modern: bool) -> Option<ActiveSpan> {
+        // The `Arc` has not been cloned yet, so this succeeds.
+        let mut span = self.0.telemetry.start_request(Arc::get_mut(call)?, operation.method_name())?;
+        if modern {
+            span.set_attribute("mcp.protocol.version", MODERN);
+        }
+        if let Operation::Read { uri, .. }
+        | Operation::Get { uri, .. }
+        | Operation::Subscribe { uri }
+        | Operation::Unsubscribe { uri } = operation
+        {
+            span.set_attribute("mcp.resource.uri", uri.as_str());
+        }
+        Some(span)
+    }
+
+    /// Counts a request with an unknown method.
+    pub(super) fn count_unknown_method(&self, request: &Request<'_>, rpc_error: &RpcError) {
+        if rpc_error.code == METHOD_NOT_FOUND {
+            let era =
+                if declares_version(&request.params) { ProtocolEra::Modern } else { ProtocolEra::Legacy };
+            self.0.metrics.server().request("other", era);
+        }
+    }
+
+    async fn run(
+        &self,
+        id: &Id,
+        operation: Operation,
+        call: &Arc<Call>,
+        peer: &Peer,
+    ) -> Result<Vec<u8>, DispatchError> {
+        let modern = peer.is_modern();
+        let gateway = &self.0.gateway;
+        Ok(match operation {
+            Operation::Discover => self.discover(id, call.caller.as_ref().unwrap_or(&self.0.config.caller)),
+            Operation::Ping => self.result(id, modern, ResultMetadata::default(), |_| {}),
+            Operation::List { cursor, filter } => {
+                let page = gateway.list(call, cursor.as_deref(), &filter).await?;
+                let items: Vec<_> = page.items.iter().map(|entry| render::entry_json(entry)).collect();
+                self.page(id, modern, &page, "resources", &items)
+            }
+            Operation::Templates { cursor, filter } => {
+                let page = gateway.templates(call, cursor.as_deref(), &filter).await?;
+                let items: Vec<_> = page.items.iter().map(|item| render::template_json(item)).collect();
+                self.page(id, modern, &page, "resourceTemplates", &items)
+            }
+            Operation::Read { uri, known_version } => {
+                let reading = gateway.read(call, &uri, known_version.as_deref()).await?;
+                self.read_result(id, modern, &reading)
+            }
+            Operation::Complete(None) => self.completion(id, modern, &Completion::default()),
+            Operation::Complete(Some(request)) => {
+                self.completion(id, modern, &gateway.complete(call, request).await?)
+            }
+            Operation::Subscribe { uri } => {
+                self.subscribe(subscriptions(peer)?, call, uri).await?;
+                self.result(id, modern, ResultMetadata::default(), |_| {})
+            }
+            Operation::Unsubscribe { uri } => {
+                subscriptions(peer)?.remove(&uri);
+                self.result(id, modern, ResultMetadata::default(), |_| {})
+            }
+            Operation::Get { uri, known_version } => {
+                let reading = gateway.read(call, &uri, known_version.as_deref()).await?;
+                let entry = gateway.listed_entry(call, &uri);
+                self.result(id, modern, ResultMetadata::of(&reading), |o| {
+                    extension::write_get_result(o, &uri, entry.as_deref(), &reading);
+                })
+            }
+            Operation::SubscribeAll { uris } => {
+                self.subscribe_all(subscriptions(peer)?, call, uris).await?;
+                self.result(id, modern, ResultMetadata::default(), |_| {})
+            }
+            Operation::UnsubscribeAll { uris } => {
+                let subscriptions = subscriptions(peer)?;
+                uris.iter().for_each(|uri| subscriptions.remove(uri));
+                self.result(id, modern, ResultMetadata::default(), |_| {})
+            }
+        })
+    }
+
+    async fn subscribe(
+        &self,
+        subscriptions: &Subscriptions,
+        call: &Arc<Call>,
+        uri: String,
+    ) -> Result<(), DispatchError> {
+        match subscriptions.add(self.subscribable_uri(call, uri).await?, false) {
+            true => Ok(()),
+            false => Err(RpcError::subscription_limit_exceeded().into()),
+        }
+    }
+
+    /// Parses a URI and checks that a provider serves it.
+    pub(super) async fn subscribable_uri(&self, call: &Arc<Call>, uri: String) -> Result<Uri, DispatchError> {
+        let parsed = Uri::parse(&uri).map_err(Error::BadUri)?;
+        match self.0.gateway.is_readable(call, &uri).await {
+            true => Ok(parsed),
+            false => Err(Error::NotFound { uri }.into()),
+        }
+    }
+
+    fn discover(&self, id: &Id, caller: &Caller) -> Vec<u8> {
+        let server = self.0.gateway.instructions(caller);
+        self.result(id, true, ResultMetadata { freshness: Some(server.freshness), version: None }, |o| {
+            o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
+            capabilities(o);
+            o.optional_text("instructions", server.instructions.as_deref());
+        })
+    }
+
+    /// Returns the response to a legacy `initialize` request.
+    pub(super) fn handshake(
+        &self,
+        request: &Request<'_>,
+        headers: Option<&HeaderMap>,
+        version: LegacyVersion,
+        caller: &Caller,
+    ) -> Vec<u8> {
+        self.0.metrics.server().request("initialize", ProtocolEra::Legacy);
+        let span = self.handshake_span(request, headers, caller);
+        let server = self.0.gateway.instructions(caller);
+        let response = self.result(&request.id, false, ResultMetadata::default(), |o| {
+            o.text("protocolVersion", version.as_str());
+            capabilities(o);
+            o.json("serverInfo", &self.0.server_info);
+            o.optional_text("instructions", server.instructions.as_deref());
+        });
+        if let Some(mut span) = span {
+            span.set_attribute("mcp.protocol.version", version.as_str());
+            span.end(None);
+        }
+        response
+    }
+
+    /// Starts the span of a handshake, which does not reach the gateway.
+    fn handshake_span(
+        &self,
+        request: &Request<'_>,
+        headers: Option<&HeaderMap>,
+        caller: &Caller,
+    ) -> Option<ActiveSpan> {
+        let telemetry = Some(&self.0.telemetry).filter(|telemetry| telemetry.is_on())?;
+        let mut call = method::new_call(&request.params, caller.clone()).ok()?;
+        call.request_id = Some(request.id.shared());
+        headers.into_iter().for_each(|headers| method::add_trace_headers(&mut call, headers));
+        telemetry.start_request(&mut call, &request.method)
+    }
+
+    fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, key: &'static str, items: &[&[u8]]) -> Vec<u8> {
+        let capacity = 512 + items.iter().map(|item| item.len() + 1).sum::<usize>();
+        let metadata = ResultMetadata { freshness: Some(page.freshness), version: None };
+        self.sized_result(capacity, id, modern, metadata, |o| {
+            o.json_array(key, items.iter().copied());
+            o.optional_text("nextCursor", page.next.as_deref());
+        })
+    }
+
+    fn read_result(&self, id: &Id, modern: bool, reading: &ReadResult) -> Vec<u8> {
+        let metadata = ResultMetadata::of(reading);
+        if reading.shared {
+            let json = reading.contents.rendered.get_or_render(|| contents_json(&reading.contents));
+            return self
+                .sized_result(512 + json.len(), id, modern, metadata, |o| o.json_bytes("contents", json));
+        }
+        self.sized_result(512 + estimated_size(&reading.contents), id, modern, metadata, |o| {
+            o.objects("contents", reading.contents.iter(), render::content)
+        })
+    }
+
+    fn completion(&self, id: &Id, modern: bool, completion: &Completion) -> Vec<u8> {
+        self.result(id, modern, ResultMetadata::default(), |o| {
+            o.object("completion", |o| {
+                o.texts("values", completion.values.iter().take(100).map(String::as_str));
+                completion.total.into_iter().for_each(|total| o.integer("total", total));
+                o.flag("hasMore", completion.has_more || completion.values.len() > 100);
+            });
+        })
+    }
+
+    fn result(
+        &self,
+        id: &Id,
+        modern: bool,
+        metadata: ResultMetadata<'_>,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) -> Vec<u8> {
+        self.sized_result(512, id, modern, metadata, fill)
+    }
+
+    fn sized_result(
+        &self,
+        capacity: usize,
+        id: &Id,
+        modern: bool,
+        metadata: ResultMetadata<'_>,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) -> Vec<u8> {
+        // Responses that require a credential must not be stored in a shared cache.
+        let metadata = if self.0.authenticator.allows_anonymous() { metadata } else { metadata.private() };
+        let mut out = Vec::with_capacity(capacity);
+        super::json_writer::write_object(&mut out, |o| {
+            o.text("jsonrpc", "2.0");
+            o.json("id", id.json());
+            o.object("result", |o| {
+                if modern {
+                    o.text("resultType", "complete");
+                }
+                fill(o);
+                metadata.write(o, modern, &self.0.server_info);
+            });
+        });
+        out
+    }
+
+    /// Returns the final result of `subscriptions/listen`, sent when the server ends the stream.
+    pub(super) fn listen_result(&self, id: &Id) -> Vec<u8> {
+        object(|o| {
+            o.text("jsonrpc", "2.0");
+            o.json("id", id.json());
+            o.object("result", |o| {
+                o.text("resultType", "complete");
+                o.object("_meta", |o| {
+                    o.json("io.modelcontextprotocol/subscriptionId", id.json());
+                    o.json("io.modelcontextprotocol/serverInfo", &self.0.server_info);
+                });
+            });
+        })
+    }
+}
+
+/// Why an operation failed: an error of the gateway, or of the endpoint itself.
+pub(super) enum DispatchError {
+    Gateway(Error),
+    Rpc(RpcError),
+}
+
+impl From<Error> for DispatchError {
+    fn from(error: Error) -> Self {
+        Self::Gateway(error)
+    }
+}
+
+impl From<RpcError> for DispatchError {
+    fn from(rpc_error: RpcError) -> Self {
+        Self::Rpc(rpc_error)
+    }
+}
+
+fn subscriptions(peer: &Peer) -> Result<&Subscriptions, RpcError> {
+    match peer {
+        Peer::Legacy(subscriptions) => Ok(subscriptions),
+        Peer::Modern => Err(RpcError::unknown_method("resources/subscribe")),
+    }
+}
+
+fn capabilities(o: &mut Object<'_>) {
+    o.json("capabilities", r#"{"resources":{"subscribe":true,"listChanged":true},"completions":{}}"#);
+}
+
+/// Metadata of a result: how long it may be cached, and the version of the resource.
+#[derive(Default)]
+struct ResultMetadata<'a> {
+    freshness: Option<Freshness>,
+    version: Option<&'a str>,
+}
+
+impl<'a> ResultMetadata<'a> {
+    fn of(reading: &'a ReadResult) -> Self {
+        Self { freshness: Some(reading.freshness), version: reading.version.as_deref() }
+    }
+}
+
+impl ResultMetadata<'_> {
+    fn private(mut self) -> Self {
+        if let Some(freshness) = &mut self.freshness {
+            freshness.scope = Scope::Caller;
+        }
+        self
+    }
+
+    fn write(&self, o: &mut Object<'_>, modern: bool, server: &str) {
+        if let (true, Some(freshness)) = (modern, self.freshness) {
+            o.integer("ttlMs", milliseconds(freshness.ttl));
+            o.text(
+                "cacheScope",
+                match freshness.scope {
+                    Scope::Everyone => "public",
+                    Scope::Caller => "private",
+                },
+            );
+        }
+        if !modern && self.version.is_none() {
+            return;
+        }
+        o.object("_meta", |o| {
+            if modern {
+                o.json("io.modelcontextprotocol/serverInfo", server);
+            }
+            o.optional_text(render::VERSION_KEY, self.version);
+        });
+    }
+}
+
+/// Returns the contents as a JSON array.
+fn contents_json(contents: &[Content]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(estimated_size(contents));
+    write_objects(&mut out, contents, render::content);
+    out
+}
+
+/// Estimates how many bytes the contents take as JSON.
+fn estimated_size(contents: &[Content]) -> usize {
+    let sizes = contents.iter().map(|content| match &content.body {
+        Body::Text(text) => text.len() + text.len() / 8,
+        Body::Blob(bytes) => bytes.len().div_ceil(3) * 4,
+    });
+    escape::WINDOW_CAPACITY + sizes.map(|size| size + 256).sum::<usize>()
+}
+
+fn milliseconds(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).map_or(MAX_TTL_MS, |ttl| ttl.min(MAX_TTL_MS))
+}

@@ -1,0 +1,151 @@
+//! The MCP endpoint: JSON-RPC in both eras of the protocol (modern and legacy), over HTTP and stdio. No other
+//! module knows MCP. The endpoint does not decide what is served: it calls the gateway and serializes the
+//! results.
+
+pub mod auth;
+mod body;
+mod cancellation;
+mod connection;
+mod dispatch;
+mod era;
+mod escape;
+mod extension;
+mod fields;
+mod filter;
+mod http;
+mod in_flight;
+mod json_scanner;
+mod json_writer;
+mod listen;
+mod message;
+mod method;
+mod origin_policy;
+mod progress;
+mod render;
+mod replay;
+mod rpc_error;
+mod session;
+mod sse;
+mod stdio;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use self::auth::Authenticator;
+pub use self::body::Body;
+use self::origin_policy::OriginPolicy;
+use self::session::Sessions;
+use larder_core::gateway::Gateway;
+use larder_core::telemetry::Telemetry;
+use larder_model::resource::Caller;
+use larder_runtime::drain::Drain;
+use larder_runtime::metrics::Metrics;
+
+/// Configuration of the endpoint. The operator's configuration sets every field; there are no defaults here.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The address of the HTTP listener, for information only: the app binds the socket.
+    pub listen: SocketAddr,
+    /// Host names that clients may use for this server in addition to the loopback names: `host` or
+    /// `host:port`.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may call this server in addition to loopback origins: `https://host`.
+    pub origins: Vec<String>,
+    /// Maximum size in bytes of a request body, and of a line on stdio.
+    pub body_limit: usize,
+    /// Maximum number of sessions of legacy clients.
+    pub sessions: usize,
+    /// A session that is unused for this long is closed.
+    pub session_idle_timeout: Duration,
+    /// Maximum number of concurrent notification streams.
+    pub streams: usize,
+    /// Maximum number of concurrent connections.
+    pub connections: usize,
+    /// Maximum number of bytes of large responses that are buffered for slow readers, over all connections.
+    pub waiting_bytes: usize,
+    /// Interval of the keep-alive comments on an idle event stream.
+    pub keep_alive: Duration,
+    /// A connection is closed when its client reads nothing for this long while data is pending.
+    pub stall_timeout: Duration,
+    /// Accepted credentials.
+    pub auth: auth::Config,
+    /// The caller of requests without credentials: on stdio, and over HTTP where no credentials are required.
+    pub caller: Caller,
+    /// The server's display name.
+    pub title: Option<String>,
+    /// Enabled protocol extensions.
+    pub extensions: BTreeSet<Extension>,
+}
+
+/// A non-standard protocol extension, for clients of servers that supported it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extension {
+    /// `resources/get`, subscriptions to several URIs, and `notifications/resources/content_changed`.
+    ResourcesGet,
+}
+
+/// The MCP endpoint. Clones share one state.
+#[derive(Clone)]
+pub struct Endpoint(Arc<Inner>);
+
+struct Inner {
+    gateway: Gateway,
+    drain: Drain,
+    origin_policy: OriginPolicy,
+    authenticator: Authenticator,
+    sessions: Arc<Sessions>,
+    stream_permits: Arc<Semaphore>,
+    /// Permits for buffering large responses; one permit is one KiB.
+    buffer_permits: Arc<Semaphore>,
+    metrics: Metrics,
+    telemetry: Telemetry,
+    /// The `serverInfo` object, as JSON.
+    server_info: String,
+    config: Config,
+}
+
+impl Endpoint {
+    /// Creates an endpoint that accepts the requests that `authenticator` admits. It does not serve any
+    /// transport yet.
+    pub fn new(
+        config: Config,
+        authenticator: Authenticator,
+        gateway: Gateway,
+        drain: Drain,
+        (metrics, telemetry): (Metrics, Telemetry),
+    ) -> Self {
+        let server_info = json_writer::object(|o| {
+            o.text("name", env!("CARGO_PKG_NAME"));
+            o.text("version", env!("CARGO_PKG_VERSION"));
+            o.optional_text("title", config.title.as_deref());
+        });
+        let sessions = Arc::new(Sessions::new(config.sessions, config.session_idle_timeout));
+        let stream_permits = Arc::new(Semaphore::new(config.streams));
+        let (session_table, max_streams, free) = (sessions.clone(), config.streams, stream_permits.clone());
+        metrics.register_gauge("larder_sessions", "Open sessions of legacy clients.", move || {
+            session_table.len()
+        });
+        metrics.register_gauge("larder_streams", "Open notification streams.", move || {
+            max_streams.saturating_sub(free.available_permits()) as u64
+        });
+        Self(Arc::new(Inner {
+            gateway,
+            drain,
+            origin_policy: OriginPolicy::new(&config.hosts, &config.origins),
+            authenticator,
+            sessions,
+            stream_permits,
+            buffer_permits: Arc::new(Semaphore::new(
+                (config.waiting_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS),
+            )),
+            metrics,
+            telemetry,
+            server_info: String::from_utf8(server_info).unwrap_or_default(),
+            config,
+        }))
+    }
+}

@@ -1,0 +1,189 @@
+//! The method `subscriptions/listen`: the filter that a client requests, and the notifications that it
+//! receives.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, stream};
+
+use super::Endpoint;
+use super::json_writer::object;
+use super::message::{Id, Params};
+use super::rpc_error::{INVALID_PARAMS, RpcError};
+use larder_core::catalog::{Change, Watch};
+use larder_model::resource::Call;
+use larder_model::uri::Uri;
+use larder_runtime::metrics::ProtocolEra;
+
+const LISTEN_METHOD: &str = "subscriptions/listen";
+/// Maximum number of URIs of one subscription.
+const MAX_URIS: usize = 1024;
+/// Maximum number of concurrent checks whether a URI is readable.
+const MAX_CONCURRENT_CHECKS: usize = 8;
+
+/// The notifications that a client requests, as far as this server supports them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ListenFilter {
+    list_changes: bool,
+    uris: Vec<String>,
+}
+
+impl ListenFilter {
+    pub(super) fn read(params: &Params<'_>) -> Result<Self, RpcError> {
+        if let Some(fault) = &params.error {
+            return Err(fault.clone().into());
+        }
+        let notifications = params.fields.required_object("notifications")?;
+        let mut uris = notifications.texts("resourceSubscriptions", MAX_URIS)?;
+        if uris.len() > MAX_URIS {
+            return Err(RpcError::new(
+                INVALID_PARAMS,
+                format!("`resourceSubscriptions` has more than {MAX_URIS} URIs"),
+            ));
+        }
+        let mut seen = HashSet::new();
+        uris.retain(|uri| seen.insert(uri.clone()));
+        Ok(Self { list_changes: notifications.flag("resourcesListChanged")?, uris })
+    }
+}
+
+/// A subscription of a modern client.
+pub(super) struct ListenSubscription {
+    id: Id,
+    watch: Watch,
+    list_changes: bool,
+    uris: Vec<Uri>,
+}
+
+impl ListenSubscription {
+    /// Starts watching the resources that the caller can read, and omits the others.
+    pub(super) async fn begin(endpoint: &Endpoint, id: Id, filter: ListenFilter, mut call: Call) -> Self {
+        call.request_id = Some(id.shared());
+        // The span covers only the start: the subscription lasts as long as the client listens.
+        let span = endpoint.0.telemetry.start_request(&mut call, LISTEN_METHOD);
+        let call = Arc::new(call);
+        let gateway = &endpoint.0.gateway;
+        let watch = gateway.watch(call.caller.as_ref().unwrap_or(&endpoint.0.config.caller));
+        watch.watch_list(filter.list_changes);
+        let uris: Vec<Uri> = filter.uris.iter().filter_map(|uri| Uri::parse(uri).ok()).collect();
+        let readable = stream::iter(uris)
+            .map(|uri| {
+                let (gateway, call) = (gateway.clone(), call.clone());
+                async move { gateway.is_readable(&call, uri.as_str()).await.then_some(uri) }
+            })
+            .buffered(MAX_CONCURRENT_CHECKS);
+        let uris: Vec<Uri> = readable.filter_map(std::future::ready).collect().await;
+        let uris = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
+        endpoint.0.metrics.server().request("listen", ProtocolEra::Modern);
+        span.into_iter().for_each(|span| span.end(None));
+        Self { id, watch, list_changes: filter.list_changes, uris }
+    }
+
+    /// The first message, which lists the accepted notifications.
+    pub(super) fn acknowledgement(&self) -> Vec<u8> {
+        object(|o| {
+            o.text("jsonrpc", "2.0");
+            o.text("method", "notifications/subscriptions/acknowledged");
+            o.object("params", |o| {
+                o.object("_meta", |o| o.json("io.modelcontextprotocol/subscriptionId", self.id.json()));
+                o.object("notifications", |o| {
+                    if self.list_changes {
+                        o.flag("resourcesListChanged", true);
+                    }
+                    if !self.uris.is_empty() {
+                        o.texts("resourceSubscriptions", self.uris.iter().map(Uri::as_str));
+                    }
+                });
+            });
+        })
+    }
+
+    /// Waits for the next notifications. Cancel-safe.
+    pub(super) async fn next(&self) -> Vec<Vec<u8>> {
+        self.watch.next().await.iter().map(|change| notification(change, Some(&self.id))).collect()
+    }
+
+    pub(super) fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+/// Encodes a change as a notification, with the subscription id of a modern client or without for a legacy
+/// session.
+pub(super) fn notification(change: &Change, subscription_id: Option<&Id>) -> Vec<u8> {
+    object(|o| {
+        o.text("jsonrpc", "2.0");
+        o.text(
+            "method",
+            match change {
+                Change::List => "notifications/resources/list_changed",
+                Change::Updated(_) => "notifications/resources/updated",
+            },
+        );
+        let uri = match change {
+            Change::List => None,
+            Change::Updated(uri) => Some(uri.as_str()),
+        };
+        if uri.is_none() && subscription_id.is_none() {
+            return;
+        }
+        o.object("params", |o| {
+            if let Some(id) = subscription_id {
+                o.object("_meta", |o| o.json("io.modelcontextprotocol/subscriptionId", id.json()));
+            }
+            o.optional_text("uri", uri);
+        });
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::super::json_scanner::RawJson;
+    use super::super::message::{Incoming, Message, read};
+    use super::*;
+
+    fn filter(notifications: &str) -> Result<ListenFilter, RpcError> {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{notifications}}}"#);
+        match read(text.as_bytes()) {
+            Ok(Incoming::One(Message::Request(request))) => ListenFilter::read(&request.params),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_the_supported_filters() {
+        let text =
+            r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:1","x:2","x:1"]}}"#;
+        assert_eq!(
+            filter(text),
+            Ok(ListenFilter { list_changes: false, uris: vec!["x:1".into(), "x:2".into()] })
+        );
+        assert_eq!(filter(r#"{"notifications":{}}"#), Ok(ListenFilter { list_changes: false, uris: vec![] }));
+        for bad in [
+            "{}",
+            "[]",
+            r#"{"notifications":[]}"#,
+            r#"{"notifications":{"resourcesListChanged":1}}"#,
+            r#"{"notifications":{"resourceSubscriptions":"x:1"}}"#,
+        ] {
+            assert_eq!(filter(bad).map_err(|rpc_error| rpc_error.code), Err(INVALID_PARAMS), "{bad}");
+        }
+    }
+
+    #[test]
+    fn notifications_carry_the_subscription_id() {
+        let id = Id::read(RawJson::read("\"l\"").unwrap()).unwrap();
+        let updated = Change::Updated(Uri::parse("x:1").unwrap());
+        let all =
+            [(&Change::List, None), (&updated, None), (&Change::List, Some(&id)), (&updated, Some(&id))]
+                .map(|(change, id)| String::from_utf8(notification(change, id)).unwrap());
+        expect![[r#"
+            {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}
+            {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:1"}}
+            {"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+            {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"},"uri":"x:1"}}"#]]
+        .assert_eq(&all.join("\n"));
+    }
+}

@@ -1,0 +1,273 @@
+//! The methods and their parameters. Parameters become owned values here, because an operation can outlive
+//! the bytes of its request.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName};
+
+use super::fields::Fields;
+use super::filter;
+use super::message::{Id, Params, Request};
+use super::progress::ProgressNotifications;
+use super::render::VERSION_KEY;
+use super::rpc_error::{INVALID_PARAMS, RpcError, clip};
+use larder_core::gateway::Filter;
+use larder_model::resource::{Call, Caller, CompletionRequest, PackedPairs};
+use larder_model::trace::TraceContext;
+
+/// Maximum size of the metadata that is passed on with a request, in bytes.
+const MAX_METADATA: usize = 64 << 10;
+
+/// Maximum number of URIs in one subscription.
+const MAX_URIS: usize = 1024;
+
+/// Metadata keys that cannot influence a result. Any other key may, including `baggage`, whose content is up
+/// to the application.
+const NEUTRAL_KEYS: [&str; 8] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+    "io.modelcontextprotocol/logLevel",
+    "progressToken",
+    "traceparent",
+    "tracestate",
+    VERSION_KEY,
+];
+
+/// As constants, because a name given as text is parsed for each request.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// The methods that have one response each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    Discover,
+    Ping,
+    List,
+    Templates,
+    Read,
+    Complete,
+    Subscribe,
+    Unsubscribe,
+    /// From the `resources-get` extension, like the next two.
+    Get,
+    SubscribeAll,
+    UnsubscribeAll,
+}
+
+impl Method {
+    pub(super) fn modern(name: &str) -> Option<Self> {
+        match name {
+            "server/discover" => Some(Self::Discover),
+            _ => Self::shared(name),
+        }
+    }
+
+    pub(super) fn legacy(name: &str) -> Option<Self> {
+        match name {
+            "ping" => Some(Self::Ping),
+            "resources/subscribe" => Some(Self::Subscribe),
+            "resources/unsubscribe" => Some(Self::Unsubscribe),
+            _ => Self::shared(name),
+        }
+    }
+
+    fn shared(name: &str) -> Option<Self> {
+        match name {
+            "resources/list" => Some(Self::List),
+            "resources/templates/list" => Some(Self::Templates),
+            "resources/read" => Some(Self::Read),
+            "completion/complete" => Some(Self::Complete),
+            "resources/get" => Some(Self::Get),
+            _ => None,
+        }
+    }
+}
+
+/// A method with its parameters.
+#[derive(Debug)]
+pub(super) enum Operation {
+    Discover,
+    Ping,
+    List {
+        cursor: Option<String>,
+        filter: Filter,
+    },
+    Templates {
+        cursor: Option<String>,
+        filter: Filter,
+    },
+    Read {
+        uri: String,
+        /// The version that the client already has.
+        known_version: Option<String>,
+    },
+    /// `None` for prompts, which this server does not have.
+    Complete(Option<CompletionRequest>),
+    Subscribe {
+        uri: String,
+    },
+    Unsubscribe {
+        uri: String,
+    },
+    Get {
+        uri: String,
+        known_version: Option<String>,
+    },
+    SubscribeAll {
+        uris: Vec<String>,
+    },
+    UnsubscribeAll {
+        uris: Vec<String>,
+    },
+}
+
+/// A request whose parameters were read.
+#[derive(Debug)]
+pub(super) struct ParsedRequest {
+    pub(super) id: Id,
+    pub(super) operation: Operation,
+    pub(super) call: Arc<Call>,
+    pub(super) progress: ProgressNotifications,
+}
+
+impl ParsedRequest {
+    pub(super) fn read(request: &Request<'_>, method: Method, caller: Caller) -> Result<Self, RpcError> {
+        let operation = Operation::read(method, &request.params)?;
+        let (progress, sender) = ProgressNotifications::new(&request.params.meta)?;
+        let mut call = new_call(&request.params, caller)?;
+        call.progress = sender;
+        call.request_id = Some(request.id.shared());
+        Ok(Self { id: request.id.clone(), operation, call: Arc::new(call), progress })
+    }
+}
+
+impl ParsedRequest {
+    /// Takes the trace context from the headers if the request's metadata has none.
+    pub(super) fn with_trace_headers(mut self, headers: &HeaderMap) -> Self {
+        // The `Arc` has not been cloned yet, so this succeeds.
+        Arc::get_mut(&mut self.call).into_iter().for_each(|call| add_trace_headers(call, headers));
+        self
+    }
+}
+
+/// Takes the trace context from the headers if the request's metadata has none.
+pub(super) fn add_trace_headers(call: &mut Call, headers: &HeaderMap) {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let trace = || TraceContext::parse(text(TRACEPARENT)?, text(TRACESTATE));
+    if let Some(trace) = call.trace.is_none().then(trace).flatten() {
+        call.set_trace(trace);
+    }
+}
+
+/// Creates the call of a request: the caller, the metadata and the trace context.
+pub(super) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcError> {
+    let size: usize = params.meta.iter().map(|(key, json)| key.len() + json.get().len()).sum();
+    if size > MAX_METADATA {
+        return Err(RpcError::new(INVALID_PARAMS, format!("`_meta` has more than {MAX_METADATA} bytes")));
+    }
+    let mut call = Call::from_caller(caller);
+    // An invalid trace context is ignored and does not fail the request.
+    let text = |key| params.meta.text(key).ok().flatten();
+    call.trace =
+        text("traceparent").and_then(|parent| TraceContext::parse(&parent, text("tracestate").as_deref()));
+    call.only_protocol_metadata = params.meta.iter().all(|(key, _)| NEUTRAL_KEYS.contains(&key));
+    call.metadata = PackedPairs::from_pairs(params.meta.iter().map(|(key, json)| (key, json.get())));
+    Ok(call)
+}
+
+impl Operation {
+    /// Returns the value of the metric's `method` label.
+    pub(super) fn metric_label(&self) -> &'static str {
+        match self {
+            Self::Discover => "discover",
+            Self::Ping => "ping",
+            Self::List { .. } => "list",
+            Self::Templates { .. } => "templates",
+            Self::Read { .. } | Self::Get { .. } => "read",
+            Self::Complete(_) => "complete",
+            Self::Subscribe { .. } | Self::SubscribeAll { .. } => "subscribe",
+            Self::Unsubscribe { .. } | Self::UnsubscribeAll { .. } => "unsubscribe",
+        }
+    }
+
+    /// Returns the name of the method in the protocol.
+    pub(super) fn method_name(&self) -> &'static str {
+        match self {
+            Self::Discover => "server/discover",
+            Self::Ping => "ping",
+            Self::List { .. } => "resources/list",
+            Self::Templates { .. } => "resources/templates/list",
+            Self::Read { .. } => "resources/read",
+            Self::Complete(_) => "completion/complete",
+            Self::Get { .. } => "resources/get",
+            Self::Subscribe { .. } | Self::SubscribeAll { .. } => "resources/subscribe",
+            Self::Unsubscribe { .. } | Self::UnsubscribeAll { .. } => "resources/unsubscribe",
+        }
+    }
+
+    fn read(method: Method, params: &Params<'_>) -> Result<Self, RpcError> {
+        if let Some(error) = &params.error {
+            return Err(error.clone().into());
+        }
+        let fields = &params.fields;
+        let cursor = || Ok::<_, RpcError>(fields.text("cursor")?.map(Into::into));
+        let filter = || filter::read(&params.meta);
+        let uri = || Ok::<_, RpcError>(fields.required_text("uri")?.into_owned());
+        let uris = || match fields.texts("uris", MAX_URIS)? {
+            uris if uris.len() <= MAX_URIS => Ok(uris),
+            _ => Err(RpcError::new(INVALID_PARAMS, format!("`uris` has more than {MAX_URIS} URIs"))),
+        };
+        Ok(match method {
+            Method::Discover => Self::Discover,
+            Method::Ping => Self::Ping,
+            Method::List => Self::List { cursor: cursor()?, filter: filter()? },
+            Method::Templates => Self::Templates { cursor: cursor()?, filter: filter()? },
+            Method::Read => {
+                Self::Read { uri: uri()?, known_version: params.meta.text(VERSION_KEY)?.map(Into::into) }
+            }
+            Method::Complete => Self::Complete(read_completion(fields)?),
+            Method::Subscribe => Self::Subscribe { uri: uri()? },
+            Method::Unsubscribe => Self::Unsubscribe { uri: uri()? },
+            Method::Get => Self::Get { uri: uri()?, known_version: fields.text("version")?.map(Into::into) },
+            Method::SubscribeAll => Self::SubscribeAll { uris: uris()? },
+            Method::UnsubscribeAll => Self::UnsubscribeAll { uris: uris()? },
+        })
+    }
+}
+
+fn read_completion(fields: &Fields<'_>) -> Result<Option<CompletionRequest>, RpcError> {
+    let reference = fields.required_object("ref")?;
+    let argument = fields.required_object("argument")?;
+    let (variable, prefix) = (argument.required_text("name")?, argument.required_text("value")?);
+    let filled = read_arguments(fields)?;
+    match &*reference.required_text("type")? {
+        "ref/prompt" => reference.required_text("name").map(|_| None).map_err(Into::into),
+        "ref/resource" => Ok(Some(CompletionRequest {
+            template: reference.required_text("uri")?.into_owned(),
+            variable: variable.into_owned(),
+            prefix: prefix.into_owned(),
+            filled,
+        })),
+        other => {
+            let other = clip(other, 80);
+            Err(RpcError::new(
+                INVALID_PARAMS,
+                format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\""),
+            ))
+        }
+    }
+}
+
+fn read_arguments(fields: &Fields<'_>) -> Result<Vec<(String, String)>, RpcError> {
+    let context = fields.object("context")?.unwrap_or_default();
+    let arguments = context.object("arguments")?.unwrap_or_default();
+    let pairs = arguments
+        .iter()
+        .map(|(name, value)| value.string().map(|value| (name.to_owned(), value.into_owned())));
+    let pairs: Option<Vec<_>> = pairs.collect();
+    pairs.ok_or_else(|| RpcError::new(INVALID_PARAMS, "every value of `context.arguments` must be a string"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! The budget for ended request streams, over all sessions. Streams are kept for a limited time and up to a
+//! limited number of bytes, for clients that missed the end. The oldest are discarded first.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::request_stream::RequestStream;
+
+/// Maximum number of retained bytes, over all sessions.
+const MAX_BYTES: usize = 16 << 20;
+/// Estimated cost of a stream in addition to its messages, in bytes.
+const STREAM_OVERHEAD: usize = 512;
+/// How long an ended stream is retained. Clients reconnect within seconds.
+const RETENTION: Duration = Duration::from_secs(60);
+
+/// The ended streams of all sessions, with their total size.
+#[derive(Default)]
+pub(crate) struct ReplayBudget(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Total of `streams`. It includes streams whose session has ended: these are removed when they expire.
+    bytes: usize,
+    streams: VecDeque<EndedStream>,
+}
+
+struct EndedStream {
+    stream: Weak<RequestStream>,
+    bytes: usize,
+    ended_at: Instant,
+}
+
+impl ReplayBudget {
+    /// Adds an ended stream, which retains this many bytes.
+    pub(super) fn add(&self, stream: &Arc<RequestStream>, bytes: usize) {
+        let (bytes, ended_at) = (bytes + STREAM_OVERHEAD, Instant::now());
+        let mut state = self.lock();
+        state.bytes += bytes;
+        state.streams.push_back(EndedStream { stream: Arc::downgrade(stream), bytes, ended_at });
+        state.trim(ended_at);
+    }
+
+    /// Discards expired streams.
+    pub(crate) fn sweep(&self) {
+        self.lock().trim(Instant::now());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn trim(&mut self, now: Instant) {
+        while let Some(oldest) = self.streams.front() {
+            if self.bytes <= MAX_BYTES && now.saturating_duration_since(oldest.ended_at) < RETENTION {
+                return;
+            }
+            self.bytes -= oldest.bytes;
+            if let Some(stream) = oldest.stream.upgrade() {
+                stream.expire();
+            }
+            self.streams.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request_stream::tests::stream;
+    use super::*;
+
+    fn ended(budget: &Arc<ReplayBudget>, bytes: usize) -> Arc<RequestStream> {
+        let stream = stream(budget);
+        stream.push_response(vec![b'x'; bytes]);
+        stream.end();
+        stream
+    }
+
+    #[test]
+    fn limits_bytes_and_retention() {
+        let budget = Arc::<ReplayBudget>::default();
+        let streams: Vec<_> = (0..1_000).map(|_| ended(&budget, 32 << 10)).collect();
+        let kept = streams.iter().filter(|stream| !stream.is_discarded()).count();
+        assert!(kept > 100 && kept * (32 << 10) <= MAX_BYTES, "{kept}");
+        assert!(streams[0].is_discarded() && !streams[999].is_discarded());
+        budget.sweep();
+        assert!(!streams[999].is_discarded());
+        budget.lock().trim(Instant::now() + RETENTION);
+        assert!(streams[999].is_discarded());
+        let state = budget.lock();
+        assert_eq!((state.bytes, state.streams.len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn keeps_a_stream_while_it_is_read() {
+        let budget = Arc::<ReplayBudget>::default();
+        let stream = ended(&budget, 8);
+        let mut reader = RequestStream::subscribe(&stream, 0).unwrap();
+        budget.lock().trim(Instant::now() + RETENTION);
+        assert!(!stream.is_discarded());
+        assert_eq!(reader.next().await.unwrap().1.len(), 8);
+        drop(reader);
+        assert!(stream.is_discarded());
+    }
+}

@@ -1,0 +1,219 @@
+//! Server-sent events. A response body is polled for its next frame only when the previous one is sent, so a
+//! slow client delays nobody else; repeated changes in the meantime are sent once.
+
+use std::sync::Arc;
+
+use http::header::{self, HeaderName, HeaderValue};
+
+use futures_util::{Stream, StreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
+
+use super::Endpoint;
+use super::auth::Identity;
+use super::body::{Body, Response};
+use super::extension::ContentUpdates;
+use super::http::StreamPermit;
+use super::listen::{ListenSubscription, notification};
+use super::progress::{CallStream, StreamItem};
+use super::replay::{LogPosition, StreamReader};
+use super::session::Session;
+use larder_core::catalog::Change;
+
+/// How long a disconnected client should wait before it reconnects, in milliseconds.
+const RECONNECT_DELAY_MS: u32 = 1_000;
+
+/// Returns an event-stream response.
+pub(super) fn events(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::frames(frames));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    // Without this header nginx buffers the events.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+fn message_events(messages: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+    messages.into_iter().fold(vec![], |mut frames, message| {
+        frames.extend_from_slice(b"event: message\ndata: ");
+        frames.extend_from_slice(&message);
+        frames.extend_from_slice(b"\n\n");
+        frames
+    })
+}
+
+/// An event with an id, from which a client can resume.
+fn event_with_id(id: &str, message: &[u8]) -> Vec<u8> {
+    [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", message, b"\n\n"].concat()
+}
+
+/// Streams a call, of which `first` is the first progress notification. The stream ends when the caller's
+/// credential is no longer valid.
+pub(super) fn call(
+    endpoint: Endpoint,
+    first: Vec<u8>,
+    call: CallStream,
+    identity: Arc<Identity>,
+) -> Response {
+    let rest = stream::unfold((endpoint, call, identity), |(endpoint, mut call, identity)| async move {
+        let bytes = tokio::select! {
+            biased;
+            () = endpoint.0.authenticator.invalidated(&identity) => return None,
+            item = call.next() => {
+                let (StreamItem::Progress(bytes) | StreamItem::Response(bytes)) = item?;
+                message_events([bytes])
+            }
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
+        };
+        Some((bytes, (endpoint, call, identity)))
+    });
+    events(stream::once(async move { message_events([first]) }).chain(rest))
+}
+
+fn keep_alive_comment() -> Vec<u8> {
+    b":\n\n".to_vec()
+}
+
+/// Streams a subscription of the modern era: the acknowledgement, the notifications, and the result when the
+/// server stops or the caller's credential is no longer valid.
+pub(super) fn listen(
+    endpoint: Endpoint,
+    subscription: ListenSubscription,
+    identity: Arc<Identity>,
+    permit: StreamPermit,
+) -> Response {
+    let first = message_events([subscription.acknowledgement()]);
+    let state = Some((endpoint, subscription, identity, permit));
+    let rest = stream::unfold(state, |state| async move {
+        let (endpoint, subscription, identity, permit) = state?;
+        let inner = &endpoint.0;
+        let bytes = tokio::select! {
+            biased;
+            () = inner.drain.stopping() => return Some((message_events([endpoint.listen_result(subscription.id())]), None)),
+            () = inner.authenticator.invalidated(&identity) => return Some((message_events([endpoint.listen_result(subscription.id())]), None)),
+            changes = subscription.next() => message_events(changes),
+            () = tokio::time::sleep(inner.config.keep_alive) => keep_alive_comment(),
+        };
+        Some((bytes, Some((endpoint, subscription, identity, permit))))
+    });
+    events(stream::once(async move { first }).chain(rest))
+}
+
+/// Streams the notifications of a legacy session, until the session or the credential ends or a newer stream
+/// replaces this one.
+pub(super) fn notifications(
+    endpoint: Endpoint,
+    session: Arc<Session>,
+    identity: Arc<Identity>,
+    permit: StreamPermit,
+    position: LogPosition,
+) -> Response {
+    // The first frame makes hyper send the response head, so that the client knows that the stream is open.
+    let first = priming_event(&session, || session.replay.notification_event_id(position.number()))
+        .unwrap_or_else(keep_alive_comment);
+    let content_updates = ContentUpdates::new(endpoint.clone(), session.subscriptions.clone());
+    let stream_state = NotificationStream {
+        token: session.begin_stream(),
+        session,
+        identity,
+        position,
+        content_updates,
+        _permit: permit,
+    };
+    let first = stream::once(async { first });
+    let rest = stream::unfold((endpoint, stream_state), |(endpoint, mut stream_state)| async move {
+        let (token, identity) = (stream_state.token.clone(), stream_state.identity.clone());
+        let bytes = tokio::select! {
+            biased;
+            () = token.cancelled() => return None,
+            () = endpoint.0.drain.stopping() => return None,
+            () = endpoint.0.authenticator.invalidated(&identity) => return None,
+            message = stream_state.next() => message,
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
+        };
+        Some((bytes, (endpoint, stream_state)))
+    });
+    events(first.chain(rest))
+}
+
+/// The first event of a resumable stream: its id, and the delay before a reconnection. `None` for protocol
+/// versions without such an event.
+fn priming_event(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u8>> {
+    let first = || format!("id: {}\nretry: {RECONNECT_DELAY_MS}\ndata:\n\n", id()).into_bytes();
+    session.version.has_priming_event().then(first)
+}
+
+/// An open notification stream of a legacy session.
+struct NotificationStream {
+    token: CancellationToken,
+    session: Arc<Session>,
+    identity: Arc<Identity>,
+    position: LogPosition,
+    content_updates: ContentUpdates,
+    _permit: StreamPermit,
+}
+
+impl NotificationStream {
+    /// Waits for the next frames. Cancel-safe.
+    async fn next(&mut self) -> Vec<u8> {
+        let Session { replay, subscriptions, .. } = &*self.session;
+        loop {
+            tokio::select! {
+                message = self.content_updates.next() => {
+                    return event_with_id(&replay.notification_event_id(self.content_updates.delivered_up_to(self.position.number())), &message);
+                }
+                changes = replay.notifications().next(&mut self.position, &subscriptions.watch) => {
+                    let plain = self.content_updates.take(changes);
+                    if !plain.is_empty() {
+                        return self.frames(&plain);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Encodes notifications. One that overtakes a pending content update gets no event id: a client that
+    /// resumed from it would never receive that update.
+    fn frames(&self, changes: &[(u64, Change)]) -> Vec<u8> {
+        let delivered_up_to = self.content_updates.delivered_up_to(self.position.number());
+        let frames = changes.iter().map(|(number, change)| match notification(change, None) {
+            message if *number <= delivered_up_to => {
+                event_with_id(&self.session.replay.notification_event_id(*number), &message)
+            }
+            message => message_events([message]),
+        });
+        frames.collect::<Vec<_>>().concat()
+    }
+}
+
+impl Drop for NotificationStream {
+    fn drop(&mut self) {
+        self.session.end_stream(&self.token);
+    }
+}
+
+/// Streams the messages of a request in a legacy session, to the end or until another reader replaces this
+/// one.
+pub(super) fn request_stream(
+    endpoint: Endpoint,
+    reader: StreamReader,
+    session: Arc<Session>,
+    identity: Arc<Identity>,
+    permit: Option<StreamPermit>,
+) -> Response {
+    let first = priming_event(&session, || session.replay.request_event_id(reader.stream(), reader.last()));
+    let state = (endpoint, reader, session, identity, permit);
+    let rest = stream::unfold(state, |(endpoint, mut reader, session, identity, permit)| async move {
+        let bytes = tokio::select! {
+            biased;
+            () = endpoint.0.authenticator.invalidated(&identity) => return None,
+            item = reader.next() => {
+                let (number, bytes) = item?;
+                event_with_id(&session.replay.request_event_id(reader.stream(), number), &bytes)
+            }
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
+        };
+        Some((bytes, (endpoint, reader, session, identity, permit)))
+    });
+    events(stream::iter(first).chain(rest))
+}

@@ -1,0 +1,218 @@
+//! The cache of compiled components on disk. The key of an entry is the digest of the component and of the
+//! engine's settings.
+//!
+//! An entry is machine code that will be executed. So each entry has a seal (a message authentication code,
+//! see [`seal`]), and the code is used only if the seal matches the file that is mapped. An entry without a
+//! matching seal is deleted, and the component is compiled again.
+
+mod file_digests;
+mod folder;
+mod map;
+mod seal;
+mod sweep;
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use tempfile::{NamedTempFile, TempDir};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use self::seal::{InvalidEntry, Key, VerifiedCode};
+use larder_model::name::Digest;
+
+/// Prefix of temporary files, which are renamed when they are complete.
+const TEMP_PREFIX: &str = ".draft-";
+
+/// Configuration of the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The folder.
+    pub location: CacheLocation,
+    /// Maximum total size of all entries, in bytes. Entries that are in use are kept even beyond it.
+    pub size: u64,
+    /// Entries that were not used for this long are removed.
+    pub age: Duration,
+}
+
+/// The folder of the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheLocation {
+    /// A configured folder. It is an error if it cannot be used.
+    Configured(PathBuf),
+    /// The default folder of the platform. If it cannot be created, a temporary folder is used.
+    Default(PathBuf),
+    /// A temporary folder, which is deleted at exit.
+    Temporary,
+}
+
+/// Why the cache could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the cache folder {} {problem}; fix that, or set another folder with `cache_dir` in [compiler]",
+    path.display()
+)]
+pub struct CacheError {
+    /// The folder.
+    pub path: PathBuf,
+    /// What is wrong with it; completes the sentence "the cache folder …".
+    pub problem: String,
+}
+
+/// The cache. All of its methods block the calling thread.
+pub(super) struct Cache {
+    folder: PathBuf,
+    /// Deletes the folder on drop, if it is a temporary one.
+    _temp_dir: Option<TempDir>,
+    key: Key,
+    engine: Engine,
+    settings_hash: u64,
+    config: Config,
+    /// Entries that this process uses; sweeping does not remove them.
+    pinned: Mutex<HashMap<String, Weak<()>>>,
+}
+
+/// A component from the cache. Its entry is not removed while the pin exists.
+#[derive(Clone)]
+pub(super) struct CacheEntry {
+    pub(super) component: Component,
+    pub(super) pin: Arc<()>,
+}
+
+impl Cache {
+    /// Opens the folder and reads its key; both are created if necessary.
+    pub(super) fn open(config: &Config, engine: &Engine) -> Result<Self, CacheError> {
+        let (folder, temp_dir) = folder::open(&config.location)?;
+        let key = Key::open(&folder).map_err(|error| CacheError {
+            path: folder.clone(),
+            problem: format!("has no usable key: {error}"),
+        })?;
+        let mut settings = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut settings);
+        Ok(Self {
+            folder,
+            _temp_dir: temp_dir,
+            key,
+            engine: engine.clone(),
+            settings_hash: settings.finish(),
+            config: config.clone(),
+            pinned: Mutex::default(),
+        })
+    }
+
+    /// Returns the compiled form of a component, if the cache has one with a matching seal.
+    pub(super) fn find(&self, digest: Digest) -> Option<CacheEntry> {
+        let name = self.entry_name(digest);
+        let path = self.code_path(&name);
+        let found = self.key.verify(&name, &path, &self.seal_path(&name)).and_then(|mut verified| {
+            let component =
+                self.map(&verified).map_err(|error| InvalidEntry::Rejected(format!("{error:#}")))?;
+            if let Some(new_seal) = verified.new_seal.take() {
+                self.update_seal(&name, &new_seal);
+            }
+            Ok(component)
+        });
+        match found {
+            Ok(component) => Some(CacheEntry { component, pin: self.pin(name) }),
+            Err(InvalidEntry::Missing) => None,
+            Err(invalid) => {
+                tracing::warn!(entry = %path.display(), reason = %invalid, "deleted an invalid entry of the component cache");
+                self.remove(&name);
+                None
+            }
+        }
+    }
+
+    /// Creates a temporary file in the folder of the cache.
+    pub(super) fn temp_file(&self) -> io::Result<NamedTempFile> {
+        tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(&self.folder)
+    }
+
+    /// Turns a temporary file with compiled code into an entry, then removes old entries if the cache is too
+    /// large.
+    pub(super) fn insert(&self, digest: Digest, temp_file: NamedTempFile) -> io::Result<()> {
+        let name = self.entry_name(digest);
+        let (_pin, path) = (self.pin(name.clone()), self.code_path(&name));
+        let seal = self.key.seal(&name, &mut temp_file.reopen()?)?;
+        temp_file.as_file().sync_all()?;
+        let seal_file = self.write_seal(&seal)?;
+        // The seal is written first, so that a process that sees the code also sees its seal. Both files are
+        // renamed into place, because another process may have mapped the previous files.
+        seal_file.persist(self.seal_path(&name))?;
+        temp_file.persist(path)?;
+        self.sweep(self.config.size);
+        Ok(())
+    }
+
+    /// Writes a seal that also covers the fingerprint of the verified file. If that fails, the code is only
+    /// verified in full again the next time.
+    fn update_seal(&self, name: &str, new_seal: &[u8]) {
+        let written =
+            self.write_seal(new_seal).and_then(|temp_file| Ok(temp_file.persist(self.seal_path(name))?));
+        if let Err(error) = written {
+            tracing::debug!(name, %error, "cannot update a seal: the compiled component is verified in full again the next time");
+        }
+    }
+
+    fn write_seal(&self, seal: &[u8]) -> io::Result<NamedTempFile> {
+        let mut temp_file = self.temp_file()?;
+        io::Write::write_all(&mut temp_file, seal)?;
+        temp_file.as_file().sync_all()?;
+        Ok(temp_file)
+    }
+
+    fn map(&self, verified: &VerifiedCode) -> wasmtime::Result<Component> {
+        let component = map::map(&self.engine, verified)?;
+        // The modification time of the seal is the time of the last use. If it cannot be set, the entry is
+        // only removed earlier.
+        let _ = verified.seal_file().set_modified(SystemTime::now());
+        Ok(component)
+    }
+
+    fn pin(&self, name: String) -> Arc<()> {
+        let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        pinned.retain(|_, pin| pin.strong_count() > 0);
+        let pin = pinned.get(&name).and_then(Weak::upgrade).unwrap_or_default();
+        pinned.insert(name, Arc::downgrade(&pin));
+        pin
+    }
+
+    fn is_pinned(&self, name: &str) -> bool {
+        let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        pinned.get(name).is_some_and(|pin| pin.strong_count() > 0)
+    }
+
+    fn entry_name(&self, digest: Digest) -> String {
+        format!("{digest}-{:016x}", self.settings_hash)
+    }
+
+    fn code_path(&self, name: &str) -> PathBuf {
+        self.folder.join(name).with_extension("cwasm")
+    }
+
+    fn seal_path(&self, name: &str) -> PathBuf {
+        self.folder.join(name).with_extension("seal")
+    }
+
+    fn remove(&self, name: &str) {
+        for path in [self.code_path(name), self.seal_path(name)] {
+            delete(&path);
+        }
+    }
+}
+
+/// Deletes a file. Failure is only logged: an invalid file that remains is not used either.
+fn delete(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %path.display(), %error, "cannot delete a file of the component cache");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Removes entries that were not used for long, then the least recently used ones while the cache is too
+//! large. Entries that this process uses are kept.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::{Cache, TEMP_PREFIX, delete, file_digests};
+
+/// Age after which temporary files, and seals without code, are orphans: no compilation takes that long.
+const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
+
+/// An entry that this process does not use.
+struct UnusedEntry {
+    name: String,
+    last_use: SystemTime,
+    size: u64,
+}
+
+impl Cache {
+    /// Removes entries that were not used for long, and orphaned files.
+    pub(crate) fn remove_unused(&self) {
+        self.sweep(u64::MAX);
+    }
+
+    /// Also removes the least recently used entries until the total is at most `size` bytes.
+    pub(super) fn sweep(&self, size: u64) {
+        let now = SystemTime::now();
+        let age = |then: SystemTime| now.duration_since(then).unwrap_or_default();
+        let (mut unused, mut total) = (Vec::new(), 0);
+        for (path, metadata) in self.files() {
+            let Ok(modified) = metadata.modified() else { continue };
+            let Some(name) = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned) else {
+                continue;
+            };
+            match path.extension().and_then(|ending| ending.to_str()) {
+                Some("cwasm") => {
+                    total += metadata.len();
+                    if !self.is_pinned(&name) {
+                        let last_use =
+                            std::fs::metadata(self.seal_path(&name)).and_then(|seal| seal.modified());
+                        unused.push(UnusedEntry {
+                            last_use: last_use.unwrap_or(modified),
+                            name,
+                            size: metadata.len(),
+                        });
+                    }
+                }
+                Some("seal") if !self.code_path(&name).exists() && age(modified) > ORPHAN_AGE => {
+                    delete(&path)
+                }
+                Some(file_digests::EXTENSION) if age(modified) > self.config.age => delete(&path),
+                None if name.starts_with(TEMP_PREFIX) && age(modified) > ORPHAN_AGE => delete(&path),
+                _ => {}
+            }
+        }
+        unused.sort_by_key(|entry| entry.last_use);
+        for entry in unused {
+            if total > size || age(entry.last_use) > self.config.age {
+                tracing::debug!(entry = entry.name, "removed a compiled component from the cache");
+                self.remove(&entry.name);
+                total = total.saturating_sub(entry.size);
+            }
+        }
+    }
+
+    fn files(&self) -> Vec<(PathBuf, std::fs::Metadata)> {
+        let Ok(files) = std::fs::read_dir(&self.folder) else { return Vec::new() };
+        files.flatten().filter_map(|file| Some((file.path(), file.metadata().ok()?))).collect()
+    }
+}

@@ -1,0 +1,334 @@
+//! Checks, compiles and links components.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
+use wasmtime::{Engine, Precompiled, Store};
+
+use super::Sandbox;
+use super::bindings::exports::larder::provider::{completion_provider, resource_provider, version_provider};
+use super::cache::CacheEntry;
+use super::state::GuestState;
+use larder_model::name::{Digest, TeamName};
+use larder_runtime::file_fingerprint::FileFingerprint;
+
+/// The package of the contract.
+const CONTRACT_PACKAGE: &str = "larder:provider/";
+/// The supported version of the contract; patch versions are compatible.
+const CONTRACT_VERSION: &str = "0.1";
+/// The interface that every provider exports.
+const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
+
+/// Why a component is rejected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// The file is empty.
+    #[error("the file is empty")]
+    Empty,
+    /// The file is not WebAssembly.
+    #[error("it is not a WebAssembly component (it does not begin with the magic bytes `\\0asm`)")]
+    NotWasm,
+    /// The file is a core module.
+    #[error("it is a core module, not a component; `larder pack FILE -o OUT.wasm` makes one of it")]
+    CoreModule,
+    /// The file is machine code from a wasmtime compiler, which cannot be trusted.
+    #[error(
+        "it is precompiled machine code, which is never loaded from a plugins folder; put the component itself there"
+    )]
+    Precompiled,
+    /// The engine rejects the component.
+    #[error("it is not a valid component (truncated, damaged, or in a newer format): {0}")]
+    Invalid(String),
+    /// It imports something that the host does not offer.
+    #[error("it imports `{0}`, which this host does not offer")]
+    UnknownImport(String),
+    /// It does not export the required interface.
+    #[error("it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider")]
+    NotAProvider,
+    /// It exports another version of the contract.
+    #[error(
+        "it exports `{0}`, but this host supports version {CONTRACT_VERSION} of the contract; build it with that version"
+    )]
+    OtherVersion(String),
+    /// It exports the required names with other types.
+    #[error(
+        "its types do not match the contract: {0}; build it with the WIT that `larder bindings wit` writes"
+    )]
+    Mismatch(String),
+    /// The compiler process crashed, took too long, or failed otherwise. The component may be valid, and
+    /// another attempt may succeed.
+    #[error("it could not be compiled: {0}")]
+    Compiler(String),
+}
+
+/// A component that was checked, compiled and linked; guests are instantiated from it.
+#[derive(Clone)]
+pub struct CompiledComponent {
+    pub(super) pre: InstancePre<GuestState>,
+    /// Keeps its entry in the cache.
+    _pin: Arc<()>,
+    /// The digest of the component.
+    pub digest: Digest,
+    /// The functions of the required interface.
+    pub resources: resource_provider::GuestIndices,
+    /// The function `read-resource`, which is called most.
+    pub read: ComponentExportIndex,
+    /// The functions of `completion-provider`, if it exports that.
+    pub completion: Option<completion_provider::GuestIndices>,
+    /// The functions of `version-provider`, if it exports that.
+    pub versions: Option<version_provider::GuestIndices>,
+    /// The names of its imports.
+    pub imports: Vec<String>,
+    /// The names of its exports.
+    pub exports: Vec<String>,
+}
+
+/// The bytes of a component, and their digest.
+#[derive(Debug, Clone)]
+pub struct HashedComponent {
+    bytes: Bytes,
+    digest: Digest,
+}
+
+impl HashedComponent {
+    /// Computes the digest. Blocks the calling thread.
+    pub fn new(bytes: Bytes) -> Self {
+        Self { digest: Digest::of(&bytes), bytes }
+    }
+
+    /// The digest of the bytes.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+/// A compiled component from the cache.
+pub struct CachedComponent {
+    digest: Digest,
+    entry: CacheEntry,
+}
+
+impl CachedComponent {
+    /// The digest of the component.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+impl Sandbox {
+    /// Checks, compiles and links a component. It is compiled in a separate process unless it is in the
+    /// cache. Dropping the future kills that process.
+    pub async fn compile(&self, team: &TeamName, bytes: Bytes) -> Result<CompiledComponent, Rejection> {
+        self.compile_hashed(team, HashedComponent::new(bytes)).await
+    }
+
+    /// Like [`Self::compile`], for bytes whose digest is known.
+    pub async fn compile_hashed(
+        &self,
+        team: &TeamName,
+        hashed: HashedComponent,
+    ) -> Result<CompiledComponent, Rejection> {
+        let HashedComponent { bytes, digest } = hashed;
+        check_magic_bytes(&bytes)?;
+        let entry = self.compiler.get_or_compile(team, digest, bytes).await?;
+        self.link(CachedComponent { digest, entry })
+    }
+
+    /// Returns the compiled component of a file with this fingerprint from the cache, so that the file need
+    /// not be read.
+    pub async fn find_cached(
+        &self,
+        team: &TeamName,
+        fingerprint: FileFingerprint,
+    ) -> Option<CachedComponent> {
+        self.compiler
+            .find_cached(team, fingerprint)
+            .await
+            .map(|(digest, entry)| CachedComponent { digest, entry })
+    }
+
+    /// Records the digest of the file with this fingerprint. The fingerprint must be settled, and the same
+    /// before and after the file was read.
+    pub async fn record_digest(&self, fingerprint: FileFingerprint, digest: Digest) {
+        self.compiler.record_digest(fingerprint, digest).await;
+    }
+
+    /// Removes the recorded digest of the file with this fingerprint, because it is wrong.
+    pub async fn forget_digest(&self, fingerprint: FileFingerprint) {
+        self.compiler.forget_digest(fingerprint).await;
+    }
+
+    /// Links a compiled component, and checks its imports and exports.
+    pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
+        let CachedComponent { digest, entry: CacheEntry { component, pin } } = cached;
+        let (imports, exports) = import_and_export_names(&component, &self.engine);
+        if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
+            return Err(Rejection::UnknownImport(unknown.clone()));
+        }
+        let pre = self.linker.instantiate_pre(&component).map_err(|error| mismatch(&error))?;
+        let interface = component.get_export_index(None, PROVIDER_INTERFACE);
+        let read =
+            interface.and_then(|interface| component.get_export_index(Some(&interface), "read-resource"));
+        Ok(CompiledComponent {
+            read: read.ok_or(Rejection::NotAProvider)?,
+            resources: resource_provider::GuestIndices::new(&pre)
+                .map_err(|error| missing_provider_interface(&exports, &error))?,
+            completion: find_optional(&exports, "completion-provider", || {
+                completion_provider::GuestIndices::new(&pre)
+            })?,
+            versions: find_optional(&exports, "version-provider", || {
+                version_provider::GuestIndices::new(&pre)
+            })?,
+            pre,
+            _pin: pin,
+            digest,
+            imports,
+            exports,
+        })
+    }
+}
+
+/// A function of a guest has the expected name, but another type.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct TypeMismatch(String);
+
+impl CompiledComponent {
+    /// Loads the functions of the required interface from an instance, after checking the types of the
+    /// optional interfaces as well. Wasmtime can check function types only in an instance.
+    pub fn load_checked(
+        &self,
+        store: &mut Store<GuestState>,
+        instance: &Instance,
+    ) -> wasmtime::Result<resource_provider::Guest> {
+        let type_mismatch = |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(first_line(&error)));
+        if let Some(completion) = &self.completion {
+            completion.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        if let Some(versions) = &self.versions {
+            versions.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        self.resources.load(store, instance).map_err(type_mismatch)
+    }
+}
+
+/// Rejects files that are not components, by their first bytes.
+fn check_magic_bytes(bytes: &[u8]) -> Result<(), Rejection> {
+    match bytes {
+        [] => Err(Rejection::Empty),
+        _ if matches!(
+            Engine::detect_precompiled(bytes),
+            Some(Precompiled::Module | Precompiled::Component)
+        ) =>
+        {
+            Err(Rejection::Precompiled)
+        }
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => Err(Rejection::CoreModule),
+        [0, b'a', b's', b'm', ..] => Ok(()),
+        _ => Err(Rejection::NotWasm),
+    }
+}
+
+fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
+    let component_type = component.component_type();
+    let imports = component_type.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    let exports = component_type.exports(engine).map(|(name, _)| name.to_owned()).collect();
+    (imports, exports)
+}
+
+/// Whether the host offers an import. Checked here and not by the linker, so that the error has the name that
+/// the author used.
+fn is_offered(import: &str) -> bool {
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {
+        return matches!(interface, "provider-types" | "provider-host" | "http-client")
+            && is_compatible(version, CONTRACT_VERSION);
+    }
+    [
+        "wasi:cli/",
+        "wasi:io/",
+        "wasi:clocks/",
+        "wasi:random/",
+        "wasi:filesystem/",
+        "wasi:sockets/",
+        "wasi:http/",
+    ]
+    .iter()
+    .any(|package| interface.starts_with(package))
+        && is_compatible(version, "0.2")
+}
+
+fn is_compatible(version: &str, supported: &str) -> bool {
+    version.strip_prefix(supported).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
+}
+
+fn find_optional<T>(
+    exports: &[String],
+    interface: &str,
+    find: impl FnOnce() -> wasmtime::Result<T>,
+) -> Result<Option<T>, Rejection> {
+    let has = exports.iter().any(|name| {
+        let (name, version) = name.split_once('@').unwrap_or((name, ""));
+        name.strip_prefix(CONTRACT_PACKAGE) == Some(interface) && is_compatible(version, CONTRACT_VERSION)
+    });
+    if has { find().map(Some).map_err(|error| mismatch(&error)) } else { Ok(None) }
+}
+
+fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Rejection {
+    let required = format!("{CONTRACT_PACKAGE}resource-provider");
+    match exports.iter().find(|name| name.starts_with(&required)) {
+        Some(name)
+            if name.split_once('@').is_some_and(|(_, version)| is_compatible(version, CONTRACT_VERSION)) =>
+        {
+            mismatch(error)
+        }
+        Some(name) => Rejection::OtherVersion(name.clone()),
+        None => Rejection::NotAProvider,
+    }
+}
+
+fn mismatch(error: &wasmtime::Error) -> Rejection {
+    Rejection::Mismatch(first_line(error))
+}
+
+/// The first line of an error of the engine, which can have many lines.
+pub(super) fn first_line(error: &wasmtime::Error) -> String {
+    let text = format!("{error:#}");
+    text.lines().next().unwrap_or_default().chars().take(400).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recognizes_files_by_their_first_bytes() {
+        assert_eq!(check_magic_bytes(b""), Err(Rejection::Empty));
+        assert_eq!(check_magic_bytes(b"#!/bin/sh"), Err(Rejection::NotWasm));
+        assert_eq!(check_magic_bytes(b"\0asm\x01\0\0\0"), Err(Rejection::CoreModule));
+        assert_eq!(check_magic_bytes(b"\0asm\x0d\0\x01\0"), Ok(()));
+    }
+
+    #[test]
+    fn imports_are_offered_by_name_and_version() {
+        for offered in [
+            "wasi:io/poll@0.2.6",
+            "wasi:sockets/tcp@0.2.9",
+            "wasi:http/types@0.2.12",
+            "larder:provider/http-client@0.1.7",
+        ] {
+            assert!(is_offered(offered), "{offered}");
+        }
+        for unknown in [
+            "other:thing/api",
+            "wasi:http/types@0.3.0",
+            "larder:provider/http-client@0.2.0",
+            "larder:provider/secrets@0.1.0",
+            "wasi:nn/graph@0.2.0",
+            "wasi:io/poll@0.2.0-rc.1",
+        ] {
+            assert!(!is_offered(unknown), "{unknown}");
+        }
+    }
+}

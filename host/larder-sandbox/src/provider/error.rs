@@ -1,0 +1,62 @@
+//! The errors of calls to a provider.
+
+use std::time::Duration;
+
+use crate::Fault;
+use crate::bindings::larder::provider::provider_types::Error as WitError;
+use larder_model::policy::QuotaExceeded;
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The resource does not exist.
+    #[error("not found")]
+    NotFound,
+    /// The version that the caller has is still current.
+    #[error("not modified")]
+    NotModified,
+    /// The template variables are invalid, so the guest was not called: which one, and why.
+    #[error("{0}")]
+    Refused(String),
+    /// The provider considers the request invalid.
+    #[error("{0}")]
+    Invalid(String),
+    /// The provider denies access to this caller.
+    #[error("{0}")]
+    Denied(String),
+    /// The provider is temporarily unable to respond; the call may be retried later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The provider reported another failure.
+    #[error("{0}")]
+    Failed(String),
+    /// The guest misbehaved.
+    #[error("{0}")]
+    Fault(Fault),
+    /// The concurrency limit is reached, and the call waited for too long or the queue is full.
+    #[error("it is busy with other calls")]
+    Busy,
+    /// The team of the provider has used up its quota.
+    #[error(transparent)]
+    QuotaExceeded(QuotaExceeded),
+    /// The circuit breaker is open after repeated faults; the provider is not called for this long.
+    #[error("its circuit breaker is open after repeated faults; it is tried again in {} ms", _0.as_millis())]
+    CircuitOpen(Duration),
+}
+
+impl From<WitError> for CallError {
+    fn from(error: WitError) -> Self {
+        /// Bounds an error text and makes it a single line.
+        fn line(text: String) -> String {
+            text.chars().filter(|c| !c.is_control()).take(1_000).collect()
+        }
+        match error {
+            WitError::NotFound => Self::NotFound,
+            WitError::NotModified => Self::NotModified,
+            WitError::Invalid(why) => Self::Invalid(line(why)),
+            WitError::Denied(why) => Self::Denied(line(why)),
+            WitError::Unavailable(why) => Self::Unavailable(line(why)),
+            WitError::Failed(why) => Self::Failed(line(why)),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Probes a new revision before it is served: gets its description, its entries and its templates.
+
+use std::time::Instant;
+
+use futures_util::future::BoxFuture;
+
+use super::convert::Omissions;
+use super::{CallError, ListPage, ListQuery, Provider};
+use crate::{Fault, FaultKind, Rejection};
+use larder_model::policy::Permit;
+use larder_model::resource::{Entry, Freshness, Scope, Template};
+
+/// Maximum number of pages of one list that a probe requests after the first.
+const MAX_PAGES: usize = 64;
+/// Maximum duration of a probe, as a multiple of the maximum duration of one call.
+const MAX_CALL_TIMES: u32 = 3;
+/// Maximum number of characters of an invalid claim in a message.
+const MAX_CLAIM_TEXT: usize = 200;
+
+/// What a provider returned when it was probed.
+#[derive(Debug, Clone)]
+pub struct ProbeResult {
+    /// Its display name.
+    pub title: Option<String>,
+    /// Its own version.
+    pub version: Option<String>,
+    /// Its summary, for the reader of the catalog.
+    pub summary: Option<String>,
+    /// Its instructions for models.
+    pub instructions: Option<String>,
+    /// URI prefixes of resources that it has in addition to those in its list.
+    pub claims: Vec<String>,
+    /// The first entries of its list, in the order of the list.
+    pub entries: Vec<Entry>,
+    /// The cursor of the first page that was not requested; none if `entries` is the whole list.
+    pub next_cursor: Option<String>,
+    /// All its templates.
+    pub templates: Vec<Template>,
+    /// How long its list may be reused.
+    pub freshness: Freshness,
+    /// When the probe started.
+    pub probed_at: Instant,
+    /// What was omitted from its lists or changed, and why.
+    pub omitted: Vec<String>,
+}
+
+/// Why a component was not loaded as a provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The file could not be read.
+    #[error("cannot read the file: {0}")]
+    Unreadable(String),
+    /// The name of the file is not a valid provider name.
+    #[error(transparent)]
+    BadName(#[from] larder_model::name::BadName),
+    /// The file exceeds the size limit.
+    #[error("it is {size} bytes; the limit for components is {limit} (`limits.component_size`)")]
+    TooLarge {
+        /// The size of the file.
+        size: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The team has the maximum number of providers already.
+    #[error("the team may have {0} providers, and that many come before it by name (`quota.providers`)")]
+    TooMany(u32),
+    /// The sandbox does not accept the component.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The `NAME.toml` file beside the component is invalid.
+    #[error("the `.toml` file beside it is invalid: {0}")]
+    GrantRequestFile(String),
+    /// The approvals of the operator could not be read.
+    #[error("cannot read the approvals: {0}")]
+    Approvals(String),
+    /// A call of the probe failed.
+    #[error("cannot get {what}: {error}")]
+    Probe {
+        /// What the call was for.
+        what: &'static str,
+        /// The error of the call.
+        error: CallError,
+    },
+}
+
+impl Provider {
+    /// Gets the description, the first entries and all templates. The total time is bounded.
+    pub async fn probe(&self) -> Result<ProbeResult, LoadError> {
+        let limits = &self.config.grant.limits;
+        let bound = (limits.queue_timeout + limits.timeout) * MAX_CALL_TIMES;
+        let too_long = || LoadError::Probe {
+            what: "its lists",
+            error: CallError::Unavailable(format!("it took longer than {bound:?}")),
+        };
+        tokio::time::timeout(bound, self.probe_all()).await.unwrap_or_else(|_| Err(too_long()))
+    }
+
+    async fn probe_all(&self) -> Result<ProbeResult, LoadError> {
+        let probed_at = Instant::now();
+        let failed = |what| {
+            move |error| match error {
+                CallError::Fault(Fault { kind: FaultKind::Contract(why), .. }) => {
+                    Rejection::Mismatch(why).into()
+                }
+                error => LoadError::Probe { what, error },
+            }
+        };
+        let description = self.describe(Permit::for_host()).await.map_err(failed("its description"))?;
+        let entries = self.first_entries().await.map_err(failed("its list"))?;
+        let templates = self.all_templates().await.map_err(failed("its templates"))?;
+        let (claims, invalid): (Vec<_>, Vec<_>) =
+            description.claims.into_iter().partition(|claim| is_claim(claim));
+        let mut omissions = Omissions::new(&self.config.grant.secrets);
+        for claim in invalid {
+            let claim: String = omissions.clean(&claim).chars().take(MAX_CLAIM_TEXT).collect();
+            omissions.add(format!("a claim that is not a URI prefix with a scheme: {claim:?}"));
+        }
+        let omitted = [entries.omitted, templates.omitted, omissions.summary()].concat();
+        let default_freshness = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
+        Ok(ProbeResult {
+            title: description.title,
+            version: description.version,
+            summary: description.summary,
+            instructions: description.instructions,
+            claims,
+            entries: entries.items,
+            next_cursor: entries.next,
+            templates: templates.items,
+            freshness: entries.freshness.unwrap_or(default_freshness),
+            probed_at,
+            omitted,
+        })
+    }
+
+    async fn first_entries(&self) -> Result<ListPage<Entry>, CallError> {
+        let max_entries = self.config.grant.limits.catalog_entries;
+        fetch_pages(max_entries, self.config.grant.limits.result, |cursor, have| {
+            let limit = (max_entries - have).min(self.config.grant.limits.page_entries);
+            Box::pin(self.list(Permit::for_host(), ListQuery { cursor, limit, ..ListQuery::default() }))
+        })
+        .await
+    }
+
+    async fn all_templates(&self) -> Result<ListPage<Template>, CallError> {
+        let max_entries = self.config.grant.limits.catalog_entries;
+        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::for_host(), cursor)) };
+        let mut templates = fetch_pages(max_entries, self.config.grant.limits.result, page).await?;
+        if templates.next.take().is_some() {
+            templates
+                .omitted
+                .push(format!("templates beyond the first {max_entries} (`limits.catalog_entries`)"));
+        }
+        Ok(templates)
+    }
+}
+
+/// Whether a text is a valid claim. A claim is a URI prefix, so only its scheme is checked.
+fn is_claim(claim: &str) -> bool {
+    claim.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    }) && claim.len() <= 1024
+}
+
+/// Requests pages until there are `enough` items, the list ends, or a limit is reached.
+async fn fetch_pages<'a, T>(
+    enough: u32,
+    max_bytes: u64,
+    mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<ListPage<T>, CallError>>,
+) -> Result<ListPage<T>, CallError> {
+    let mut all = page(None, 0).await?;
+    for _ in 0..MAX_PAGES {
+        let have = u32::try_from(all.items.len()).unwrap_or(u32::MAX);
+        if all.next.is_none() || have >= enough {
+            return Ok(all);
+        }
+        let more = page(all.next.clone(), have).await?;
+        if more.next.is_some() && more.next == all.next {
+            all.omitted.push("the rest of a list whose cursor does not change".into());
+            all.next = None;
+            return Ok(all);
+        }
+        all.bytes += more.bytes;
+        if all.bytes > max_bytes {
+            all.omitted
+                .push(format!("the rest of a list that has more than {max_bytes} bytes (`limits.result`)"));
+            all.next = None;
+            return Ok(all);
+        }
+        all.items.extend(more.items);
+        all.next = more.next;
+        all.omitted.extend(more.omitted);
+        all.freshness = match (all.freshness, more.freshness) {
+            (Some(one), Some(other)) => Some(one.merge(other)),
+            (one, other) => one.or(other),
+        };
+    }
+    Ok(all)
+}

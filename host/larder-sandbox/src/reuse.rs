@@ -1,0 +1,127 @@
+//! Keeps idle guests for another call of the same caller, where the operator allows that. Everything is
+//! bounded: the number of idle guests, how long they stay idle, the number of their calls, and how much their
+//! memory may have grown.
+
+mod idle_pool;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use self::idle_pool::IdlePool;
+use super::guest::Guest;
+use larder_model::resource::Caller;
+use larder_runtime::drain::Drain;
+
+/// Maximum number of calls of one guest. The actual number is random and at least half of this, so that no
+/// provider can rely on it and guests do not all end at once.
+const MAX_CALLS: u32 = 1_024;
+/// Interval between sweeps. A guest is dropped after half a minute without a call (see
+/// `idle_pool::MAX_SWEEPS`).
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum memory growth since instantiation, in bytes, of a guest that is kept.
+const MAX_GROWTH: u64 = 32 << 20;
+
+/// Identifies the calls for which a guest may be reused: they have the same caller, and use the same revision
+/// of the same provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReuseKey {
+    /// The revision of the provider, which determines its component, grants and settings.
+    pub revision: u64,
+    /// The caller; none for calls that the host makes itself. All of its fields are compared, because a guest
+    /// can see all of them.
+    pub caller: Option<Caller>,
+}
+
+/// The idle guests. Clones share the same pool.
+#[derive(Clone)]
+pub(super) struct ReusableGuests(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<PoolState>,
+    /// Maximum number of idle guests.
+    capacity: usize,
+    drain: Drain,
+}
+
+#[derive(Default)]
+struct PoolState {
+    pool: IdlePool<(Guest, OwnedSemaphorePermit)>,
+    /// Whether a sweep task is running.
+    is_sweeping: bool,
+}
+
+impl ReusableGuests {
+    /// Creates a pool that may use a quarter of the slots.
+    pub(super) fn new(slots: u32, drain: &Drain) -> Self {
+        Self(Arc::new(Inner { state: Mutex::default(), capacity: slots as usize / 4, drain: drain.clone() }))
+    }
+
+    /// Takes the most recently used guest with this key, with its slot.
+    pub(super) fn take(&self, key: &ReuseKey) -> Option<(Guest, OwnedSemaphorePermit)> {
+        self.0.lock().pool.take(key)
+    }
+
+    /// Keeps a guest for the next call. It is dropped instead if it has no calls left, has grown too much, or
+    /// the pool is full.
+    pub(super) fn keep(&self, key: ReuseKey, mut guest: Guest, slot: OwnedSemaphorePermit) {
+        let calls_left =
+            guest.calls_left.unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2)).saturating_sub(1);
+        guest.calls_left = Some(calls_left);
+        if calls_left == 0 || guest.memory_growth() > MAX_GROWTH || self.0.drain.is_stopping() {
+            return;
+        }
+        let mut state = self.0.lock();
+        let rejected = state.pool.put(key, (guest, slot), self.0.capacity);
+        let starts_sweep = rejected.is_none() && !std::mem::replace(&mut state.is_sweeping, true);
+        // Dropping a guest takes time, so it is done without the lock.
+        drop(state);
+        drop(rejected);
+        if starts_sweep {
+            self.0.drain.spawn(sweep(Arc::downgrade(&self.0)));
+        }
+    }
+
+    /// Drops all guests of a revision.
+    pub(super) fn discard(&self, revision: u64) {
+        let removed = self.0.lock().pool.remove_revision(revision);
+        drop(removed);
+    }
+
+    /// The number of idle guests.
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().pool.len()
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Drops guests that were idle for too long. Ends when the pool is empty or the server stops.
+async fn sweep(inner: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(SWEEP_INTERVAL).await;
+        let Some(inner) = inner.upgrade() else { return };
+        let mut state = inner.lock();
+        let removed = match inner.drain.is_stopping() {
+            true => state.pool.clear(),
+            false => state.pool.sweep(),
+        };
+        state.is_sweeping = state.pool.len() > 0;
+        let is_done = !state.is_sweeping;
+        drop(state);
+        drop(removed);
+        if is_done {
+            return;
+        }
+    }
+}
+
+/// Returns 0 if the system has no random numbers, which is good enough here.
+fn random_below(limit: u32) -> u32 {
+    getrandom::u32().unwrap_or_default() % limit.max(1)
+}

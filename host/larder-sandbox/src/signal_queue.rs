@@ -1,0 +1,174 @@
+//! A queue for the signals of all providers. Each provider has a bounded queue of its own, and the receiver
+//! takes from them in turn, so a provider with many signals delays only itself. Duplicates are merged.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::state::Signal;
+use larder_model::name::ProviderName;
+
+/// Maximum number of updated URIs of one provider in the queue.
+const MAX_UPDATED: usize = 1_024;
+
+/// The sending end. Clones send to the same receiver.
+#[derive(Debug, Clone)]
+pub struct SignalSender(Arc<Shared>);
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct SignalReceiver(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    queues: Mutex<Queues>,
+    not_empty: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    /// Only providers that have signals in the queue.
+    by_provider: HashMap<ProviderName, ProviderQueue>,
+    /// The same providers, in the order in which the receiver takes from them.
+    order: VecDeque<ProviderName>,
+}
+
+/// The signals of one provider.
+#[derive(Debug, Default)]
+struct ProviderQueue {
+    list_changed: bool,
+    list_stale: bool,
+    updated: BTreeSet<String>,
+}
+
+/// Creates a queue and returns both of its ends.
+pub fn signal_channel() -> (SignalSender, SignalReceiver) {
+    let shared = Arc::<Shared>::default();
+    (SignalSender(shared.clone()), SignalReceiver(shared))
+}
+
+impl SignalSender {
+    /// Adds a signal. Returns false if the provider's queue is full and the signal is dropped.
+    pub fn send(&self, provider: &ProviderName, signal: Signal) -> bool {
+        let mut queues = self.0.lock();
+        if !queues.by_provider.contains_key(provider) {
+            queues.order.push_back(provider.clone());
+        }
+        let is_added = queues.by_provider.entry(provider.clone()).or_default().push(signal);
+        drop(queues);
+        self.0.not_empty.notify_one();
+        is_added
+    }
+}
+
+impl SignalReceiver {
+    /// Waits for the next signal. Cancel-safe.
+    pub async fn recv(&mut self) -> (ProviderName, Signal) {
+        loop {
+            if let Some(next) = self.0.lock().pop() {
+                return next;
+            }
+            self.0.not_empty.notified().await;
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queues {
+    fn pop(&mut self) -> Option<(ProviderName, Signal)> {
+        let provider = self.order.pop_front()?;
+        let queue = self.by_provider.get_mut(&provider)?;
+        let signal = queue.pop();
+        if queue.is_empty() {
+            self.by_provider.remove(&provider);
+        } else {
+            self.order.push_back(provider.clone());
+        }
+        signal.map(|signal| (provider, signal))
+    }
+}
+
+impl ProviderQueue {
+    fn push(&mut self, signal: Signal) -> bool {
+        match signal {
+            Signal::ListChanged => self.list_changed = true,
+            Signal::ListStale => self.list_stale = true,
+            Signal::Updated(uri) => {
+                if self.updated.len() >= MAX_UPDATED && !self.updated.contains(&uri) {
+                    return false;
+                }
+                self.updated.insert(uri);
+            }
+        }
+        true
+    }
+
+    fn pop(&mut self) -> Option<Signal> {
+        if std::mem::take(&mut self.list_changed) {
+            return Some(Signal::ListChanged);
+        }
+        if std::mem::take(&mut self.list_stale) {
+            return Some(Signal::ListStale);
+        }
+        self.updated.pop_first().map(Signal::Updated)
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.list_changed && !self.list_stale && self.updated.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> ProviderName {
+        ProviderName::parse(text).unwrap()
+    }
+
+    fn updated(n: usize) -> Signal {
+        Signal::Updated(format!("x:{n:04}"))
+    }
+
+    #[tokio::test]
+    async fn a_busy_provider_does_not_delay_others() {
+        let (sender, mut receiver) = signal_channel();
+        let added = (0..2 * MAX_UPDATED).filter(|n| sender.send(&name("loud"), updated(*n))).count();
+        assert_eq!(added, MAX_UPDATED);
+        assert!(sender.send(&name("quiet"), Signal::ListChanged) && sender.send(&name("quiet"), updated(1)));
+        let mut received = Vec::new();
+        for _ in 0..5 {
+            let (provider, signal) = receiver.recv().await;
+            received.push(format!("{provider} {signal:?}"));
+        }
+        let expected = [
+            r#"loud Updated("x:0000")"#,
+            "quiet ListChanged",
+            r#"loud Updated("x:0001")"#,
+            r#"quiet Updated("x:0001")"#,
+            r#"loud Updated("x:0002")"#,
+        ];
+        assert_eq!(received, expected);
+    }
+
+    #[tokio::test]
+    async fn merges_duplicates() {
+        let (sender, mut receiver) = signal_channel();
+        for _ in 0..10 * MAX_UPDATED {
+            assert!(
+                [updated(1), Signal::ListStale, Signal::ListChanged].map(|s| sender.send(&name("p"), s))
+                    == [true; 3]
+            );
+        }
+        let all = [receiver.recv().await.1, receiver.recv().await.1, receiver.recv().await.1];
+        assert_eq!(all, [Signal::ListChanged, Signal::ListStale, updated(1)]);
+        let queues = receiver.0.lock();
+        assert!(queues.by_provider.is_empty() && queues.order.is_empty());
+    }
+}

@@ -1,0 +1,180 @@
+//! The state of a guest's store: its lease, WASI context, limits and log.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::folder_threads::FolderThreads;
+use super::limits::GuestLimiter;
+use super::log::{Log, LogLevel, LogStream};
+use super::outgoing_http::{HttpHooks, OutgoingHttp};
+use super::preopen;
+use super::signal_queue::SignalSender;
+use super::signal_rate_limit::SignalRateLimit;
+use larder_model::name::{ProviderName, TeamName};
+use larder_model::policy::{Grant, Permit, QuotaUsage};
+use larder_runtime::metrics::ProviderMetrics;
+
+/// Maximum number of component handles that a guest may hold. Wasmtime's default is much higher.
+pub(super) const MAX_HANDLES: usize = 1_000;
+/// Maximum number of host resources (files, streams) that a guest may hold: each may use a file descriptor of
+/// the process.
+const MAX_RESOURCES: usize = 256;
+/// Maximum number of random bytes in one call.
+const MAX_RANDOM_BYTES: u64 = 64 << 10;
+/// Maximum size of the header fields of one HTTP request or response, in bytes.
+const MAX_HTTP_FIELD_BYTES: usize = 32 << 10;
+
+/// A notification from a provider about its resources. It is not part of the response to the call during
+/// which it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signal {
+    /// The content of the resource with this URI has changed.
+    Updated(String),
+    /// The list of entries or templates has changed.
+    ListChanged,
+    /// The lists of entries and templates are out of date and may have changed.
+    ListStale,
+}
+
+/// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
+/// has one.
+#[derive(Clone)]
+pub struct Lease {
+    /// The configuration of all guests of the provider.
+    pub config: Arc<GuestConfig>,
+    /// The permission for this call; it names the caller.
+    pub permit: Permit,
+}
+
+impl Deref for Lease {
+    type Target = GuestConfig;
+
+    fn deref(&self) -> &GuestConfig {
+        &self.config
+    }
+}
+
+/// Configuration and shared state of all guests of one provider.
+pub struct GuestConfig {
+    /// The name of the provider.
+    pub provider: ProviderName,
+    /// The team of the provider.
+    pub team: TeamName,
+    /// What the guests may access, and their limits.
+    pub grant: Arc<Grant>,
+    /// Sends their HTTP requests.
+    pub outgoing_http: Arc<OutgoingHttp>,
+    /// Limits how often they may send signals.
+    pub signal_rate_limit: SignalRateLimit,
+    /// The queue for their signals.
+    pub signals: SignalSender,
+    /// Threads for file system calls; present if the provider was granted folders.
+    pub folder_threads: Option<Arc<FolderThreads>>,
+    /// Metrics of the provider.
+    pub metrics: Arc<ProviderMetrics>,
+    /// The quota of the team and its usage; none if no teams are configured.
+    pub quota_usage: Option<Arc<QuotaUsage>>,
+}
+
+#[cfg(test)]
+impl GuestConfig {
+    /// The configuration of a provider without any grants.
+    pub(super) fn without_grants() -> Arc<Self> {
+        let grant = Arc::<Grant>::default();
+        Arc::new(Self {
+            provider: ProviderName::parse("p").unwrap(),
+            team: TeamName::default_team(),
+            outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
+            grant,
+            signal_rate_limit: SignalRateLimit::default(),
+            signals: super::signal_channel().0,
+            folder_threads: None,
+            metrics: Arc::default(),
+            quota_usage: None,
+        })
+    }
+}
+
+/// The data of a guest's store.
+pub struct GuestState {
+    pub(super) lease: Lease,
+    pub(super) limiter: GuestLimiter,
+    pub(super) log: Log,
+    /// Signals and progress notifications that the guest may still send during this call.
+    pub(super) notifications_left: u32,
+    /// Whether the loss of a signal was logged already during this call.
+    pub(super) logged_lost_signal: bool,
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    http_hooks: HttpHooks,
+    table: ResourceTable,
+}
+
+impl GuestState {
+    pub(super) fn new(lease: Lease) -> wasmtime::Result<Self> {
+        let limits = &lease.grant.limits;
+        let log = Log::new(lease.config.clone(), limits.log);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(MAX_HTTP_FIELD_BYTES);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_RESOURCES);
+        Ok(Self {
+            limiter: GuestLimiter::new(&lease.config),
+            notifications_left: limits.notifications,
+            logged_lost_signal: false,
+            wasi: wasi(&lease.grant, &log)?,
+            http_hooks: HttpHooks::new(lease.config.clone(), log.clone(), lease.permit.trace().cloned()),
+            http,
+            table,
+            log,
+            lease,
+        })
+    }
+}
+
+impl GuestState {
+    /// Resets the state of a reused guest for another call of the same caller.
+    pub(super) fn begin_call(&mut self, lease: Lease) {
+        self.notifications_left = lease.grant.limits.notifications;
+        self.logged_lost_signal = false;
+        self.limiter.begin_call();
+        self.log.begin_call(lease.grant.limits.log);
+        self.http_hooks.set_trace(lease.permit.trace().cloned());
+        self.lease = lease;
+    }
+}
+
+/// Creates a WASI context with the granted variables and folders. It has no arguments, no stdin and no
+/// sockets.
+fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
+    let mut wasi = WasiCtxBuilder::new();
+    wasi.stdout(LogStream::new(log, LogLevel::Info))
+        .stderr(LogStream::new(log, LogLevel::Warn))
+        .max_random_size(MAX_RANDOM_BYTES);
+    wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+    for (name, value) in &grant.env {
+        wasi.env(name, value);
+    }
+    for dir in &grant.dirs {
+        preopen::open(&mut wasi, dir).map_err(|error| {
+            error.context(format!("cannot open the granted folder {}", dir.host.display()))
+        })?;
+    }
+    Ok(wasi.build())
+}
+
+impl WasiView for GuestState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for GuestState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.http_hooks }
+    }
+}

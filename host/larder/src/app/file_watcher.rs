@@ -1,0 +1,170 @@
+//! Watches a file and runs an action whenever it has changed and settled. The checks run on a blocking
+//! thread, because the disk may be slow. A failed action is retried, and its error is logged and reported as
+//! unhealthy until it succeeds.
+
+use std::panic::resume_unwind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use larder_core::source::{FolderWatcher, SETTLE_TIME};
+use larder_runtime::drain::Drain;
+use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_runtime::health::{Health, Impact};
+
+/// The delay before the first retry. It doubles with each retry, up to `MAX_RETRY_DELAY`.
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
+/// The delay between an event and the check, because file system events come in bursts.
+const EVENT_DELAY: Duration = Duration::from_millis(20);
+
+/// A file to watch.
+pub(super) struct WatchedFile {
+    /// The part of the file that `action` reloads, such as `credentials`. It identifies the watcher in logs.
+    pub(super) section: &'static str,
+    pub(super) path: PathBuf,
+    /// The fingerprint of the version that was applied last.
+    pub(super) applied: Option<FileFingerprint>,
+    /// The interval of checks without a file system event.
+    pub(super) scan_interval: Duration,
+    pub(super) health: Health,
+    pub(super) wake: Arc<Notify>,
+}
+
+struct FileWatcher {
+    file: WatchedFile,
+    /// Created by the first check.
+    watch: Option<FolderWatcher>,
+    /// The latest fingerprint, and when it was first seen.
+    latest: (Option<FileFingerprint>, Instant),
+    failure: Option<String>,
+    retry_delay: Duration,
+    next_try: Instant,
+}
+
+impl WatchedFile {
+    /// Runs `action` whenever the file has changed, until the server stops.
+    pub(super) async fn run(
+        self,
+        drain: Drain,
+        action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        let (wake, action) = (self.wake.clone(), Arc::new(action));
+        let mut watcher = FileWatcher::new(self);
+        let mut is_woken = true;
+        loop {
+            let action = action.clone();
+            let check = drain.spawn_blocking(move || {
+                let next_check = watcher.check(is_woken, &*action);
+                (watcher, next_check)
+            });
+            let checked = tokio::select! {
+                () = drain.stopping() => return,
+                checked = check => checked,
+            };
+            let next_check = match checked.map_err(tokio::task::JoinError::try_into_panic) {
+                Ok((returned, next_check)) => {
+                    watcher = returned;
+                    next_check
+                }
+                // The panic lost the watcher, so watching cannot continue.
+                Err(Ok(panic)) => resume_unwind(panic),
+                // A check is dropped only if the runtime shuts down.
+                Err(Err(_)) => return,
+            };
+            is_woken = tokio::select! {
+                () = drain.stopping() => return,
+                () = tokio::time::sleep(next_check) => false,
+                () = wake.notified() => {
+                    tokio::time::sleep(EVENT_DELAY).await;
+                    true
+                }
+            };
+        }
+    }
+}
+
+impl FileWatcher {
+    fn new(file: WatchedFile) -> Self {
+        let now = Instant::now();
+        Self {
+            latest: (file.applied, now),
+            watch: None,
+            failure: None,
+            retry_delay: FIRST_RETRY_DELAY,
+            next_try: now,
+            file,
+        }
+    }
+
+    /// Starts or renews the watch of the folder.
+    fn arm_watch(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            return watch.rewatch();
+        }
+        // The parent of a bare file name is empty and means the working directory.
+        let folder = self.file.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.map_or_else(|| PathBuf::from("."), ToOwned::to_owned);
+        self.watch = Some(FolderWatcher::new([folder], self.file.wake.clone()));
+    }
+
+    /// Checks the file and returns the delay until the next check. A file that is still being written may be
+    /// valid too, so the action waits until the file has not changed for `SETTLE_TIME`.
+    fn check(&mut self, is_woken: bool, action: &dyn Fn() -> Result<(), String>) -> Duration {
+        // The watch is armed before the check, so that a change between the two is not missed.
+        self.arm_watch();
+        let (fingerprint, now) = (FileFingerprint::of(&self.file.path).ok(), Instant::now());
+        if fingerprint == self.file.applied {
+            self.succeed();
+            return self.file.scan_interval;
+        }
+        if fingerprint != self.latest.0 {
+            self.latest = (fingerprint, now);
+            self.next_try = now;
+            self.retry_delay = FIRST_RETRY_DELAY;
+        }
+        let unchanged_for = self.latest.1.elapsed();
+        if unchanged_for < SETTLE_TIME {
+            return SETTLE_TIME - unchanged_for;
+        }
+        if is_woken || self.next_try <= now {
+            let result = match fingerprint {
+                Some(_) => action(),
+                None => Err(format!("{} does not exist; the previous version stays in effect", self.path())),
+            };
+            match result {
+                Ok(()) => {
+                    tracing::info!(section = self.file.section, file = %self.path(), "reloaded");
+                    self.file.applied = fingerprint;
+                    self.succeed();
+                }
+                Err(failure) => self.fail(failure),
+            }
+        }
+        self.file.scan_interval
+    }
+
+    fn path(&self) -> String {
+        self.file.path.display().to_string()
+    }
+
+    fn succeed(&mut self) {
+        if self.failure.take().is_some() {
+            self.file.health.resolve(self.file.section);
+        }
+    }
+
+    /// Schedules a retry, and reports the error unless it is the same as before.
+    fn fail(&mut self, failure: String) {
+        self.next_try = Instant::now() + self.retry_delay;
+        self.retry_delay = (self.retry_delay * 2).min(MAX_RETRY_DELAY);
+        if self.failure.as_ref() != Some(&failure) {
+            tracing::warn!(section = self.file.section, error = %failure, "reload failed");
+            let message = format!("reloading the {} failed: {failure}", self.file.section);
+            self.file.health.report(self.file.section, message, Impact::OperatorOnly);
+            self.failure = Some(failure);
+        }
+    }
+}

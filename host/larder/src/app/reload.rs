@@ -1,0 +1,96 @@
+//! Reloads the configuration while the server runs. Credentials are reloaded separately, so that revoking one
+//! neither waits for the folders of teams nor depends on the rest of the file being valid.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::critical_tasks::CriticalTasks;
+use super::file_watcher::WatchedFile;
+use crate::config::Config;
+use larder_core::reconcile::ConfigHandle;
+use larder_mcp::auth::Authenticator;
+use larder_model::name::TeamName;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
+
+/// Reloads the configuration whenever the file changes.
+pub(super) struct ConfigReloader {
+    config: Config,
+    authenticator: Authenticator,
+    teams: Vec<(TeamName, ConfigHandle)>,
+    health: Health,
+    wakes: [Arc<Notify>; 2],
+}
+
+impl ConfigReloader {
+    /// Returns `None` if no configuration file is used.
+    pub(super) fn new(
+        config: &Config,
+        authenticator: &Authenticator,
+        teams: impl Iterator<Item = (TeamName, ConfigHandle)>,
+        health: &Health,
+    ) -> Option<Self> {
+        config.file.as_ref()?;
+        let (config, authenticator, health) = (config.clone(), authenticator.clone(), health.clone());
+        Some(Self { config, authenticator, teams: teams.collect(), health, wakes: Default::default() })
+    }
+
+    /// Returns the notifications that trigger a check of the file.
+    pub(super) fn wakes(&self) -> impl Iterator<Item = Arc<Notify>> {
+        self.wakes.iter().cloned()
+    }
+
+    /// Starts to watch the file.
+    pub(super) fn start(self, critical_tasks: &CriticalTasks, drain: &Drain) {
+        let Some(path) = self.config.file.clone() else { return };
+        let applied = self.config.fingerprint;
+        let intervals = self.config.teams.values().map(|team| team.reconcile.scan_interval);
+        let scan_interval = intervals.min().unwrap_or_default();
+        let [first, second] = self.wakes;
+        let watched_file = |section, wake| {
+            let (path, health) = (path.clone(), self.health.clone());
+            WatchedFile { section, path, applied, scan_interval, health, wake }
+        };
+        let credentials = watched_file("credentials", first).run(drain.clone(), {
+            let config = self.config.clone();
+            move || reload_auth(&config, &self.authenticator)
+        });
+        critical_tasks.spawn("credentials", credentials);
+        let (config, teams) = (self.config, self.teams);
+        let configuration = watched_file("configuration", second);
+        critical_tasks
+            .spawn("configuration", configuration.run(drain.clone(), move || reload_config(&config, &teams)));
+    }
+}
+
+fn reload_auth(config: &Config, authenticator: &Authenticator) -> Result<(), String> {
+    let reloaded = config.reload_auth(&authenticator.config()).map_err(|error| error.to_string())?;
+    authenticator.reload(reloaded.auth);
+    match reloaded.error {
+        None => Ok(()),
+        Some(error) => Err(format!(
+            "removed credentials are revoked; other changes have no effect until these errors are fixed: {error}"
+        )),
+    }
+}
+
+fn reload_config(config: &Config, teams: &[(TeamName, ConfigHandle)]) -> Result<(), String> {
+    let mut reload = config.reload().map_err(|error| error.to_string())?;
+    for key in reload.needs_restart {
+        tracing::warn!(key, "changed; this takes effect after a restart");
+    }
+    for team in reload.new_teams {
+        tracing::warn!(
+            %team,
+            "team added; it is served only after a restart, and until then its members see nothing of it"
+        );
+    }
+    for (team, config_handle) in teams {
+        match reload.teams.remove(team) {
+            Some(config) => config_handle.update(config),
+            None => tracing::warn!(%team, "team removed; it is served until a restart"),
+        }
+    }
+    Ok(())
+}

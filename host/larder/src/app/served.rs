@@ -1,0 +1,179 @@
+//! The content of catalogs as plain data, for command output and JSON.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use larder_core::catalog::{Catalog, Offer};
+use larder_model::name::TeamName;
+use larder_model::policy::Grant;
+
+/// What is served and what is not, in all teams.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Served {
+    /// The providers that are served.
+    pub providers: Vec<Provider>,
+    /// Components that could not be loaded.
+    pub rejected: Vec<Rejected>,
+    /// Revisions that wait for `larder approve`, as sentences.
+    pub pending_approval: Vec<String>,
+    /// URIs and templates that several providers offer, as sentences. Only one of the providers serves each.
+    pub collisions: Vec<String>,
+}
+
+/// One provider.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Provider {
+    /// Its team, if the configuration has teams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The digest of its component.
+    pub digest: String,
+    /// Its display name.
+    pub title: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// A short description.
+    pub summary: Option<String>,
+    /// Its instructions for models.
+    pub instructions: Option<String>,
+    /// The URI prefixes that it claims.
+    pub claims: Vec<String>,
+    /// The listed URIs.
+    pub resources: Vec<String>,
+    /// Its URI templates.
+    pub templates: Vec<String>,
+    /// Whether it has more resources than `resources` contains.
+    pub has_more: bool,
+    /// What was omitted from its lists, and why.
+    pub omitted: Vec<String>,
+    /// Its grant, which is not serialized because it contains secrets.
+    #[serde(skip)]
+    pub grant: Arc<Grant>,
+}
+
+/// A component that could not be loaded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rejected {
+    /// Its team, if the configuration has teams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// Its file.
+    pub file: String,
+    /// The digest of the file, if it could be read.
+    pub digest: Option<String>,
+    /// Why it was rejected.
+    pub reason: String,
+}
+
+impl Served {
+    /// Collects the content of all catalogs. Team names are included only if there is a team other than
+    /// `default`.
+    pub(super) fn of<'a>(catalogs: impl Iterator<Item = (&'a TeamName, Arc<Catalog>)>) -> Self {
+        let catalogs: Vec<_> = catalogs.collect();
+        let has_teams = catalogs.iter().any(|(team, _)| **team != TeamName::default_team());
+        let mut served = Self::default();
+        for (team, catalog) in &catalogs {
+            let team = has_teams.then(|| team.to_string());
+            served.add(team.as_deref(), catalog);
+        }
+        served
+    }
+
+    fn add(&mut self, team: Option<&str>, catalog: &Catalog) {
+        self.providers.extend(catalog.offers().iter().map(|offer| Provider::of(team, offer)));
+        self.rejected.extend(catalog.rejected().iter().map(|rejected| Rejected {
+            team: team.map(ToOwned::to_owned),
+            file: rejected.file.to_string(),
+            digest: rejected.digest.map(|digest| digest.to_string()),
+            reason: rejected.reason.to_string(),
+        }));
+        self.pending_approval.extend(catalog.pending_approvals().iter().map(ToString::to_string));
+        let of = team.map(|team| format!("{team}: ")).unwrap_or_default();
+        self.collisions.extend(catalog.collisions().iter().map(|collision| format!("{of}{collision}")));
+    }
+}
+
+impl Provider {
+    fn of(team: Option<&str>, offer: &Offer) -> Self {
+        Self {
+            team: team.map(ToOwned::to_owned),
+            name: offer.name().to_string(),
+            digest: offer.provider.digest().to_string(),
+            title: offer.title.clone(),
+            version: offer.version.clone(),
+            summary: offer.summary.clone(),
+            instructions: offer.instructions.clone(),
+            claims: offer.claims.iter().map(ToString::to_string).collect(),
+            resources: offer.entries.iter().map(|entry| entry.uri.to_string()).collect(),
+            templates: offer
+                .templates
+                .iter()
+                .map(|template| template.uri_template.as_str().to_owned())
+                .collect(),
+            has_more: offer.next_cursor.is_some(),
+            omitted: offer.omitted.clone(),
+            grant: offer.provider.grant().clone(),
+        }
+    }
+
+    /// Returns its name, prefixed with the team if there are teams.
+    pub fn full_name(&self) -> String {
+        full_name(self.team.as_deref(), &self.name)
+    }
+
+    /// Summarizes what it offers: `12 resources, 1 template`, or its claims if it lists no resources.
+    pub fn counts(&self) -> String {
+        let more = if self.has_more { "+" } else { "" };
+        let resources = quantity(self.resources.len(), more, "resource");
+        match (self.templates.len(), self.claims.len()) {
+            (0, claims) if self.resources.is_empty() && claims > 0 => {
+                format!("{resources}, {}", quantity(claims, "", "claim"))
+            }
+            (0, _) => resources,
+            (templates, _) => format!("{resources}, {}", quantity(templates, "", "template")),
+        }
+    }
+}
+
+impl Rejected {
+    /// Returns its file name, prefixed with the team if there are teams.
+    pub fn full_name(&self) -> String {
+        full_name(self.team.as_deref(), &self.file)
+    }
+}
+
+fn full_name(team: Option<&str>, name: &str) -> String {
+    team.map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))
+}
+
+fn quantity(count: usize, more: &str, noun: &str) -> String {
+    let plural = if count == 1 && more.is_empty() { "" } else { "s" };
+    format!("{count}{more} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_counts() {
+        let texts = |count| vec![String::new(); count];
+        let provider = |resources, templates, has_more| {
+            Provider {
+                resources: texts(resources),
+                templates: texts(templates),
+                has_more,
+                ..Provider::default()
+            }
+            .counts()
+        };
+        assert_eq!(provider(1, 0, false), "1 resource");
+        assert_eq!(provider(0, 1, false), "0 resources, 1 template");
+        assert_eq!(provider(100, 2, true), "100+ resources, 2 templates");
+        let claims = Provider { claims: texts(2), ..Provider::default() };
+        assert_eq!(claims.counts(), "0 resources, 2 claims");
+    }
+}

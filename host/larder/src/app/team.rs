@@ -1,0 +1,86 @@
+//! The parts of one team, which are not shared with other teams: its folder, its catalog, and the tasks that
+//! keep the catalog up to date.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tracing::Instrument as _;
+
+use super::critical_tasks::CriticalTasks;
+use crate::config;
+use larder_core::catalog::{self, Reader};
+use larder_core::change_detector::{self, ChangeDetector};
+use larder_core::reconcile::{ConfigHandle, Reconciler};
+use larder_model::policy::QuotaUsage;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
+use larder_sandbox::{Sandbox, SignalSender};
+
+/// The running parts of one team.
+pub(super) struct Team {
+    pub(super) reader: Reader,
+    pub(super) signals: SignalSender,
+    /// `None` if the configuration has no teams: fair sharing concerns only several teams.
+    pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+    reconcile: Reconciler,
+    change_detector: ChangeDetector,
+    /// Adds the name of the team to log lines, if the configuration has teams.
+    span: tracing::Span,
+}
+
+/// What all teams share.
+#[derive(Clone)]
+pub(super) struct SharedServices {
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) drain: Drain,
+    pub(super) health: Health,
+    pub(super) watched_uris: usize,
+    pub(super) change_detector: change_detector::Config,
+}
+
+impl Team {
+    /// Creates the parts of a team. Nothing is loaded yet.
+    pub(super) fn new(config: config::Team, services: SharedServices) -> Self {
+        let SharedServices { sandbox, drain, health, watched_uris, change_detector } = services;
+        let name = config.reconcile.team.clone();
+        let span = match config.quota {
+            Some(_) => tracing::error_span!("team", %name),
+            None => tracing::Span::none(),
+        };
+        let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
+        let (writer, reader) = catalog::catalog(name, watched_uris);
+        let notifier = writer.notifier();
+        let reconcile =
+            Reconciler::new(config.reconcile, sandbox, writer, quota_usage.clone(), drain.clone());
+        let reconcile = reconcile.with_health(health);
+        let signals = reconcile.signals();
+        let change_detector =
+            ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain);
+        Self { reader, signals, quota_usage, reconcile, change_detector, span }
+    }
+
+    /// Loads the components in its folder, or as many as possible before the timeout.
+    pub(super) async fn load(&mut self, timeout: Option<Duration>) {
+        let pass = self.reconcile.run_pass_within(timeout).instrument(self.span.clone()).await;
+        self.span.in_scope(|| tracing::debug!(%pass, "loaded"));
+    }
+
+    /// Returns the notification that triggers a scan.
+    pub(super) fn wake(&self) -> Arc<Notify> {
+        self.reconcile.wake()
+    }
+
+    /// Returns the handle that changes grants and limits.
+    pub(super) fn config_handle(&self) -> ConfigHandle {
+        self.reconcile.config_handle()
+    }
+
+    /// Starts the tasks that keep the catalog up to date. `persists`: whether pending approvals are recorded
+    /// for `larder approve`, which only a server does.
+    pub(super) fn start_updates(self, critical_tasks: &CriticalTasks, persists: bool) {
+        let reconcile = if persists { self.reconcile } else { self.reconcile.without_persistence() };
+        critical_tasks.spawn("reconcile", reconcile.run().instrument(self.span.clone()));
+        critical_tasks.spawn("change_detector", self.change_detector.run().instrument(self.span));
+    }
+}

@@ -1,0 +1,187 @@
+//! The command line: one file per command, and shared helpers. Results go to stdout, everything else to
+//! stderr.
+
+mod approve;
+mod bindings;
+mod check;
+mod compile;
+mod complete;
+mod connection;
+mod dev;
+mod error;
+mod filter;
+mod inspect;
+mod list;
+mod log;
+mod new;
+mod out;
+mod pack;
+mod paging;
+mod read;
+mod request;
+mod sanitize;
+mod serve;
+mod status;
+mod table;
+mod team;
+mod temp_plugins;
+mod templates;
+mod token;
+mod watch;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use error::CommandError;
+
+use larder_runtime::yield_batch;
+
+/// The exit code for wrong usage or configuration, as in sysexits.h.
+const EXIT_USAGE: u8 = 64;
+
+const AFTER_HELP: &str = "Commands read larder.toml in the working directory, if it exists. \
+Exit codes: 0 success; 1 negative result (not found, rejected, unreachable); 64 wrong usage or \
+configuration.";
+
+/// Serves MCP resources from sandboxed WebAssembly providers
+#[derive(Debug, Parser)]
+#[command(
+    name = "larder",
+    version,
+    after_help = AFTER_HELP,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Check(check::Check),
+    Inspect(inspect::Inspect),
+    List(list::List),
+    Templates(templates::Templates),
+    Read(read::Read),
+    Complete(complete::Complete),
+    Watch(watch::Watch),
+    Request(request::Request),
+    Approve(approve::Approve),
+    Token(token::Token),
+    New(new::New),
+    Dev(dev::Dev),
+    Pack(pack::Pack),
+    Bindings(bindings::Bindings),
+    Status(status::Status),
+    #[command(hide = true, name = larder_sandbox::child::SUBCOMMAND)]
+    Compile(compile::Compile),
+    /// Print a shell completion script
+    #[command(
+        after_help = "Example: larder completions bash > ~/.local/share/bash-completion/completions/larder"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The result of a command that ran without an error. It determines the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Exit code 0.
+    Success,
+    /// Exit code 1: not found, rejected, not ready.
+    Negative,
+}
+
+impl Outcome {
+    fn success_if(success: bool) -> Self {
+        if success { Self::Success } else { Self::Negative }
+    }
+}
+
+/// Runs the command that the arguments of the process name.
+pub fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => {
+            // Ignores errors: the reader may close the pipe before the end of the help.
+            _ = error.print();
+            return if error.use_stderr() { EXIT_USAGE.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    // This command runs without a runtime, because it must set its resource limits before any thread starts.
+    if let Command::Compile(compile) = &command {
+        return compile.run();
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .on_thread_park(yield_batch::start)
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("larder: cannot start threads: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let result = runtime.block_on(command.run());
+    // A blocking read of stdin cannot be cancelled, and waiting for it would delay the exit.
+    runtime.shutdown_background();
+    exit_code(result)
+}
+
+impl Command {
+    async fn run(self) -> Result<Outcome, CommandError> {
+        match self {
+            Self::Serve(serve) => serve.run().await,
+            Self::Check(check) => check.run().await,
+            Self::Inspect(inspect) => inspect.run().await,
+            Self::List(list) => list.run().await,
+            Self::Templates(templates) => templates.run().await,
+            Self::Read(read) => read.run().await,
+            Self::Complete(complete) => complete.run().await,
+            Self::Watch(watch) => watch.run().await,
+            Self::Request(request) => request.run().await,
+            Self::Approve(approve) => approve.run().await,
+            Self::Token(token) => token.run(),
+            Self::New(new) => new.run(),
+            Self::Dev(dev) => dev.run().await,
+            Self::Pack(pack) => pack.run(),
+            Self::Bindings(bindings) => bindings.run(),
+            Self::Status(status) => status.run().await,
+            Self::Compile(_) => unreachable!("`main` runs it without a runtime"),
+            Self::Completions { shell } => completions(shell),
+        }
+    }
+}
+
+// The script is generated in memory because the generator panics on a closed pipe.
+fn completions(shell: clap_complete::Shell) -> Result<Outcome, CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "larder", &mut script);
+    out::bytes(&script)?;
+    Ok(Outcome::Success)
+}
+
+fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {
+    match result {
+        Ok(Outcome::Success) => ExitCode::SUCCESS,
+        Ok(Outcome::Negative) => ExitCode::FAILURE,
+        // The reader has closed the pipe.
+        Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            for line in error.to_string().lines() {
+                out::note(&format!("larder: {line}"));
+            }
+            if error.is_usage() { EXIT_USAGE.into() } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

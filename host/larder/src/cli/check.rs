@@ -1,0 +1,147 @@
+//! `larder check`: checks the configuration and all components without serving them.
+
+mod component;
+pub(super) mod grants;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use grants::GrantReport;
+
+use super::error::CommandError;
+use super::table::Table;
+use super::team::TeamArg;
+use super::{Outcome, log, out};
+use crate::app::{App, Served};
+use crate::config::{self, Config, ConfigError, Overrides, Team};
+use larder_core::reconcile;
+
+/// Check the configuration and all components without serving them
+///
+/// With FILE.wasm, checks only that component: loads it, gets its description and lists, and reads its first
+/// resource. It gets only the grants that --config has for a provider of its name.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code 1 if there is a problem.")]
+pub(super) struct Check {
+    /// Check only this component
+    #[arg(value_name = "FILE.wasm", conflicts_with = "plugins")]
+    file: Option<PathBuf>,
+    /// The configuration file [default: larder.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The folder with the components [default: plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    #[command(flatten)]
+    team: TeamArg,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The results, as printed with `--json`.
+#[derive(Debug, Default, Serialize)]
+struct Findings {
+    ok: bool,
+    /// Problems of the configuration.
+    faults: Vec<String>,
+    /// The grants of each provider that has or requests any.
+    grants: Vec<GrantReport>,
+    #[serde(flatten)]
+    served: Served,
+}
+
+impl Check {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        if let Some(file) = self.file {
+            return component::check(&file, self.config, self.team, self.json).await;
+        }
+        let overrides = Overrides {
+            config: self.config,
+            plugins: self.plugins,
+            team: self.team.team,
+            ..Overrides::default()
+        };
+        let findings = match config::load(&overrides).and_then(Config::require_plugins_folders) {
+            Ok(config) => examine(config).await?,
+            Err(error) => configuration_faults(&error),
+        };
+        match self.json {
+            true => out::json(&findings)?,
+            false => print(&findings)?,
+        }
+        Ok(Outcome::success_if(findings.ok))
+    }
+}
+
+fn configuration_faults(error: &ConfigError) -> Findings {
+    Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
+}
+
+async fn examine(mut config: Config) -> Result<Findings, CommandError> {
+    log::start_quietly(&config.log);
+    if let Some(only) = config.overrides.team.clone() {
+        config.teams.retain(|team, _| *team == only);
+    }
+    let mut grants = Vec::new();
+    for team in config.teams.values() {
+        grants.extend(grants::of_team(team)?);
+    }
+    let faults: Vec<_> =
+        no_access(&config).into_iter().chain(config.teams.values().flat_map(unused_sections)).collect();
+    let app = App::build(config).await?;
+    let served = app.served();
+    app.finish().await;
+    let incomplete = served.providers.iter().any(|provider| !provider.omitted.is_empty());
+    let ok = grants.iter().all(GrantReport::is_fine)
+        && faults.is_empty()
+        && served.rejected.is_empty()
+        && served.collisions.is_empty()
+        && !incomplete;
+    Ok(Findings { ok, faults, grants, served })
+}
+
+/// Reports several teams without authentication for any of them.
+fn no_access(config: &Config) -> Option<String> {
+    let error = config.clone().over_http().err()?;
+    config.clone().over_stdio().err()?;
+    Some(error.to_string())
+}
+
+/// Reports `[provider.NAME]` sections without a component. A misspelt name would go unnoticed otherwise.
+fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
+    let reconcile::Config { plugins, providers, team: name, .. } = &team.reconcile;
+    let section = if team.quota.is_some() { format!("team.{name}.provider") } else { "provider".into() };
+    let unused = providers.keys().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
+    unused.map(move |name| {
+        format!("[{section}.{name}] has no component: there is no {name}.wasm in {}", plugins.display())
+    })
+}
+
+fn print(findings: &Findings) -> Result<(), CommandError> {
+    let Findings { ok, faults, grants, served } = findings;
+    if !served.providers.is_empty() {
+        let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
+        for provider in &served.providers {
+            table.row([&provider.full_name(), provider.version.as_deref().unwrap_or(""), &provider.counts()]);
+        }
+        out::text(&table.show(out::colour()))?;
+    }
+    out::text(&grants.iter().map(GrantReport::show).collect::<String>())?;
+    faults.iter().for_each(|fault| out::note(fault));
+    grants.iter().flat_map(GrantReport::problems).for_each(|problem| out::note(&problem));
+    served.rejected.iter().for_each(|r| out::note(&format!("{} is rejected: {}", r.full_name(), r.reason)));
+    for provider in &served.providers {
+        provider
+            .omitted
+            .iter()
+            .for_each(|why| out::note(&format!("{}: omitted or changed: {why}", provider.full_name())));
+    }
+    served.collisions.iter().for_each(|collision| out::note(collision));
+    if *ok {
+        out::note("no problems found");
+    }
+    Ok(())
+}

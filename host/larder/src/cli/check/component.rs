@@ -1,0 +1,142 @@
+//! `larder check FILE.wasm`: checks one component. It is loaded as a server would load it, and called,
+//! because some type mismatches with the contract show only in calls.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::app::{App, Provider, Served};
+use crate::cli::error::CommandError;
+use crate::cli::team::TeamArg;
+use crate::cli::{Outcome, log, out, sanitize, temp_plugins};
+use crate::config::{self, Overrides};
+use larder_client::{Client, ClientError, Content, ReadResult};
+
+/// The results, as printed with `--json`.
+#[derive(Debug, Serialize)]
+struct Findings {
+    file: String,
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+impl Check {
+    fn passed(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, ok: true, detail: detail.into() }
+    }
+
+    fn failed(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, ok: false, detail: detail.into() }
+    }
+}
+
+pub(super) async fn check(
+    file: &Path,
+    config: Option<PathBuf>,
+    team: TeamArg,
+    json: bool,
+) -> Result<Outcome, CommandError> {
+    let component =
+        std::fs::read(file).map_err(|error| CommandError::Input { path: file.to_owned(), error })?;
+    let folder = temp_plugins::create(file, &component)?;
+    let plugins = Some(folder.path().to_owned());
+    let overrides = Overrides { config, plugins, team: team.team, listen: None };
+    let config = match overrides.config {
+        Some(_) => {
+            let mut config = config::load(&overrides)?;
+            // The component is checked for this team only.
+            config.teams.retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
+            config.over_stdio()?
+        }
+        None => config::without_file(folder.path(), &overrides)?,
+    };
+    log::start_quietly(&config.log);
+    let app = App::build(config).await?;
+    let checks = run_checks(&app).await;
+    app.finish().await;
+    let ok = checks.iter().all(|check| check.ok);
+    let findings = Findings { file: file.display().to_string(), ok, checks };
+    match json {
+        true => out::json(&findings)?,
+        false => out::text(&show(&findings.checks))?,
+    }
+    Ok(Outcome::success_if(findings.ok))
+}
+
+async fn run_checks(app: &App) -> Vec<Check> {
+    let Served { providers, rejected, pending_approval, .. } = app.served();
+    let refusals = rejected.into_iter().map(|rejected| rejected.reason).chain(pending_approval);
+    let mut checks: Vec<_> = refusals.map(|reason| Check::failed("load", reason)).collect();
+    let Some(provider) = providers.into_iter().next() else { return checks };
+    checks.push(Check::passed("load", "it exports larder:provider/resource-provider"));
+    checks.push(Check::passed("describe", description(&provider)));
+    checks.push(Check::passed("list", provider.counts()));
+    checks.extend(
+        provider.omitted.iter().map(|why| Check::failed("list", format!("omitted or changed: {why}"))),
+    );
+    checks.push(match provider.resources.first() {
+        Some(uri) => check_read(app, uri).await,
+        None => Check::passed("read", nothing_to_read(&provider)),
+    });
+    checks
+}
+
+fn description(provider: &Provider) -> String {
+    let words = [&provider.title, &provider.version, &provider.summary].into_iter().flatten();
+    let text = words.map(String::as_str).collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "no title, version or summary".into() } else { text }
+}
+
+/// Says why no resource was read: none is listed, and URIs of templates and claims are not known here.
+fn nothing_to_read(provider: &Provider) -> String {
+    let pattern = provider.templates.first().or(provider.claims.first());
+    match pattern {
+        Some(pattern) => {
+            format!("no resource is listed; try a URI of {pattern} with `larder read URI --plugins DIR`")
+        }
+        None => "no resources, templates or claimed prefixes: no URI leads to this provider".into(),
+    }
+}
+
+async fn check_read(app: &App, uri: &str) -> Check {
+    match read(app, uri).await {
+        Ok(reading) => Check::passed("read", format!("{uri}: {}", summary(&reading.contents))),
+        Err(error) => Check::failed("read", format!("{uri}: {error}")),
+    }
+}
+
+async fn read(app: &App, uri: &str) -> Result<ReadResult, ClientError> {
+    let (input, output) = tokio::io::split(app.connect());
+    let mut client = Client::lines(input, output).await?;
+    let reading = client.read(uri).await;
+    client.close().await;
+    reading
+}
+
+fn summary(contents: &[Content]) -> String {
+    let describe = |content: &Content| {
+        let kind = content.mime_type.as_deref().unwrap_or("no type");
+        content
+            .bytes()
+            .map_or_else(|error| error.to_string(), |bytes| format!("{kind}, {} bytes", bytes.len()))
+    };
+    match contents {
+        [] => "no content".into(),
+        contents => contents.iter().map(describe).collect::<Vec<_>>().join("; "),
+    }
+}
+
+// Not a `Table`, because details must not be truncated.
+fn show(checks: &[Check]) -> String {
+    let line = |Check { name, ok, detail }: &Check| {
+        format!("{:<7} {name:<9} {}\n", if *ok { "ok" } else { "FAILED" }, sanitize::line(detail))
+    };
+    checks.iter().map(line).collect()
+}

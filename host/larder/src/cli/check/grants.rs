@@ -1,0 +1,169 @@
+//! The grants of each provider: configured, requested, approved and pending.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::cli::sanitize;
+use crate::config::Team;
+use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
+use larder_core::source::{Fetched, File, Folder};
+use larder_model::name::ProviderName;
+use larder_model::policy::{ApprovalMode, grant_lines};
+
+#[derive(Debug, Default, Serialize)]
+pub(in crate::cli) struct GrantReport {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<String>,
+    provider: String,
+    /// The error in its NAME.toml.
+    fault: Option<String>,
+    /// Requested in NAME.toml, beyond what the operator's configuration grants.
+    requested: BTreeSet<String>,
+    /// What is granted or requested, within the ceiling of the team.
+    allowed: BTreeSet<String>,
+    /// Granted by the operator's configuration.
+    granted: BTreeSet<String>,
+    /// Requested and approved.
+    approved: BTreeSet<String>,
+    /// Requested and not approved.
+    pending_approval: BTreeSet<String>,
+    /// Granted or requested, but beyond the ceiling of the team.
+    denied: BTreeSet<String>,
+}
+
+/// Returns the reports of all components in the folder of a team, except empty ones.
+pub(super) fn of_team(team: &Team) -> Result<Vec<GrantReport>, ApprovalsError> {
+    let config = &team.reconcile;
+    let scan = Folder::new(config.plugins.clone()).scan().unwrap_or_default();
+    // Requests that follow from the imports of a component are known only if a server has recorded them.
+    let pending = config.approvals.pending()?;
+    let mut reports = Vec::new();
+    for (file, request_file) in &scan.components {
+        let Ok(name) = ProviderName::parse(file.stem()) else { continue };
+        let mut report = of_provider(config, &name, request_file.as_ref())?;
+        report.team = team.quota.is_some().then(|| config.team.to_string());
+        let own =
+            pending.iter().filter(|one| one.provider == name.as_str() && one.team == config.team.as_str());
+        report.pending_approval.extend(own.flat_map(|one| one.lines.clone()));
+        reports.push(report);
+    }
+    Ok(reports.into_iter().filter(|report| !report.is_empty()).collect())
+}
+
+/// Returns the report of a component in any folder, as if this configuration applied to it.
+pub(in crate::cli) fn of_file(config: &Config, path: &Path) -> Result<Option<GrantReport>, ApprovalsError> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => ".".into(),
+    };
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let config = Config { plugins: folder.clone(), relative_to: folder, ..config.clone() };
+    let scan = Folder::new(config.plugins.clone()).scan().unwrap_or_default();
+    let own = scan.components.iter().find(|(file, _)| Some(file.name.as_ref()) == path.file_name());
+    let Some((file, request_file)) = own else { return Ok(None) };
+    let Ok(name) = ProviderName::parse(file.stem()) else { return Ok(None) };
+    let report = of_provider(&config, &name, request_file.as_ref())?;
+    Ok(Some(report).filter(|report| !report.is_empty()))
+}
+
+fn of_provider(
+    config: &Config,
+    name: &ProviderName,
+    request_file: Option<&File>,
+) -> Result<GrantReport, ApprovalsError> {
+    let provider = config.providers.get(name).unwrap_or(&config.default);
+    let capped = config.ceiling.cap(&provider.grant);
+    let granted = grant_lines(&capped.allowed);
+    let mut report = GrantReport {
+        provider: name.to_string(),
+        allowed: granted.clone(),
+        granted,
+        denied: capped.denied,
+        ..GrantReport::default()
+    };
+    let Some(request_file) = request_file else { return Ok(report) };
+    let text = match request_file.fetch(MAX_GRANT_REQUEST_SIZE) {
+        Ok(Fetched::Bytes(bytes)) => String::from_utf8(bytes.into()).map_err(|error| error.to_string()),
+        Ok(Fetched::TooLarge(size)) => {
+            Err(format!("it has {size} bytes; the limit is {MAX_GRANT_REQUEST_SIZE}"))
+        }
+        Err(error) => Err(format!("cannot read it: {error}")),
+    };
+    match text.and_then(|text| (config.parse_grant_request)(&text, &config.relative_to)) {
+        Err(fault) => report.fault = Some(fault),
+        Ok(request) => {
+            report.requested = request.lines_beyond(&capped.allowed);
+            let request = config.ceiling.cap_request(request);
+            let beyond = request.allowed.lines_beyond(&capped.allowed);
+            report.allowed.extend(beyond.clone());
+            report.denied.extend(&report.requested - &beyond);
+            report.pending_approval = match provider.approve {
+                ApprovalMode::Ask => config.approvals.unapproved(&config.team, name, &beyond)?,
+                ApprovalMode::Always => BTreeSet::new(),
+            };
+            report.approved = beyond.difference(&report.pending_approval).cloned().collect();
+        }
+    }
+    Ok(report)
+}
+
+impl GrantReport {
+    /// Returns the lines of NAME.toml's requests, or its error.
+    pub(in crate::cli) fn request_lines(&self) -> impl Iterator<Item = String> {
+        let fault = self.fault.iter().map(|fault| format!("NAME.toml: {fault}"));
+        fault.chain(self.requested.iter().cloned())
+    }
+
+    fn is_empty(&self) -> bool {
+        let Self { requested, granted, pending_approval, denied, .. } = self;
+        self.fault.is_none()
+            && [requested, granted, pending_approval, denied].iter().all(|set| set.is_empty())
+    }
+
+    /// Returns whether there are no problems.
+    pub(super) fn is_fine(&self) -> bool {
+        self.fault.is_none() && self.pending_approval.is_empty() && self.denied.is_empty()
+    }
+
+    fn name(&self) -> String {
+        self.team.as_ref().map_or_else(|| self.provider.clone(), |team| format!("{team}/{}", self.provider))
+    }
+
+    /// Formats the report for a terminal.
+    pub(in crate::cli) fn show(&self) -> String {
+        let mut shown = format!("{}\n", self.name());
+        let sets = [
+            ("granted", &self.granted),
+            ("approved", &self.approved),
+            ("pending", &self.pending_approval),
+            ("denied", &self.denied),
+        ];
+        for (what, lines) in sets {
+            lines.iter().for_each(|line| shown += &format!("  {what:9}  {}\n", sanitize::line(line)));
+        }
+        shown
+    }
+
+    /// Returns the problems, and how to solve them.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let Self { provider, team, fault, pending_approval, denied, .. } = self;
+        let name = self.name();
+        let fault = fault.as_ref().map(|fault| format!("{name}.toml: {fault}"));
+        let of = team.as_ref().map(|team| format!(" --team {team}")).unwrap_or_default();
+        let pending = (!pending_approval.is_empty()).then(|| {
+            format!(
+                "{name} requests more than it was granted: start a server, then run \
+                 `larder approve {provider}{of}`"
+            )
+        });
+        let denied = (!denied.is_empty()).then(|| match team {
+            Some(team) => format!(
+                "{name} exceeds [team.{team}.ceiling]: raise the ceiling, or remove the grant or the request"
+            ),
+            None => format!("{name} requests a secret that is not configured: add [secret.NAME]"),
+        });
+        fault.into_iter().chain(pending).chain(denied).collect()
+    }
+}

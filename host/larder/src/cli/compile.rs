@@ -1,0 +1,38 @@
+//! `larder compile-component`: compiles a component in a separate process. For internal use by the server.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use larder_sandbox::child::{self, ChildError, ProcessLimits};
+
+/// Compile a component from stdin to stdout (for internal use by the server)
+#[derive(Debug, Args)]
+pub(super) struct Compile {
+    /// The size of the component in bytes
+    #[arg(long)]
+    size: u64,
+    /// The limit of address space in bytes
+    #[arg(long)]
+    memory: u64,
+    /// The limit of CPU time in seconds
+    #[arg(long)]
+    cpu: u64,
+    /// The limit of compiled code in bytes
+    #[arg(long)]
+    code: u64,
+}
+
+impl Compile {
+    pub(super) fn run(&self) -> ExitCode {
+        let Self { size, memory, cpu, code } = *self;
+        let Err(error) = child::compile_component(size, &ProcessLimits { memory, cpu, code }) else {
+            return ExitCode::SUCCESS;
+        };
+        eprintln!("{error}");
+        match error {
+            ChildError::Invalid(_) => child::INVALID.into(),
+            ChildError::Limit(..) | ChildError::Io(..) | ChildError::Engine(_) => ExitCode::FAILURE,
+        }
+    }
+}

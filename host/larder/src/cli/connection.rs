@@ -1,0 +1,156 @@
+//! The options that select a server: its URL, or a folder whose providers run in this process.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::CommandError;
+use super::team::TeamArg;
+use super::{log, out};
+use crate::app::App;
+use crate::config::{self, Overrides};
+use larder_client::{Client, ClientBuilder, ClientError, Revision};
+use larder_model::name::TeamName;
+
+const DEFAULT_URL: &str = "http://127.0.0.1:7878/mcp";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub(super) struct ConnectionArgs {
+    /// The endpoint of the server
+    #[arg(long, value_name = "URL", default_value = DEFAULT_URL)]
+    url: String,
+    /// The bearer token for the server [env: LARDER_TOKEN]
+    #[arg(long)]
+    token: Option<String>,
+    /// A file with the bearer token for the server
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
+    /// Use only this protocol revision, such as 2025-11-25
+    #[arg(long, value_name = "REVISION")]
+    protocol: Option<Revision>,
+    /// Run the components in this folder instead of connecting to a server
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    plugins: Option<PathBuf>,
+    /// Run the components of this configuration instead of connecting to a server
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    config: Option<PathBuf>,
+    /// The team of the configuration that the client belongs to.
+    #[arg(skip)]
+    team: Option<TeamName>,
+}
+
+/// A connected client, and the server if it runs in this process.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    factory: ClientFactory,
+}
+
+/// Connects any number of clients to one server.
+pub(super) struct ClientFactory {
+    builder: ClientBuilder,
+    target: Target,
+}
+
+enum Target {
+    Url(String),
+    InProcess(Box<App>),
+}
+
+impl ConnectionArgs {
+    /// Sets the team of the configuration that the client belongs to. A remote server determines the team
+    /// itself.
+    pub(super) fn with_team(self, team: TeamArg) -> Self {
+        Self { team: team.team, ..self }
+    }
+
+    /// Sets the team from a list filter, if there is a configuration.
+    pub(super) fn with_team_filter(self, team: Option<&str>) -> Self {
+        let team = team.filter(|_| self.config.is_some()).and_then(|team| TeamName::parse(team).ok());
+        Self { team, ..self }
+    }
+
+    /// Requires a revision with sessions. Without `--protocol`, uses the newest one.
+    pub(super) fn with_session(self) -> Result<Self, CommandError> {
+        match self.protocol.unwrap_or(Revision::LEGACY) {
+            modern if modern.is_modern() => Err(CommandError::NoSession(modern)),
+            revision => Ok(Self { protocol: Some(revision), ..self }),
+        }
+    }
+
+    pub(super) async fn connect(self) -> Result<Connection, CommandError> {
+        let factory = self.client_factory().await?;
+        let client = factory.client().await?;
+        Ok(Connection { client, factory })
+    }
+
+    pub(super) async fn client_factory(self) -> Result<ClientFactory, CommandError> {
+        let mut builder = Client::builder();
+        let token = self.token_file.as_deref().map(read_token).transpose()?;
+        if let Some(token) = token.or(self.token).or_else(config::env_token) {
+            builder = builder.token(token);
+        }
+        if let Some(revision) = self.protocol {
+            builder = builder.revision(revision);
+        }
+        if self.plugins.is_none() && self.config.is_none() && self.team.is_none() {
+            return Ok(ClientFactory { builder, target: Target::Url(self.url) });
+        }
+        let overrides =
+            Overrides { config: self.config, plugins: self.plugins, team: self.team, ..Overrides::default() };
+        let config = config::load(&overrides)?.require_plugins_folders()?.over_stdio()?;
+        log::start_quietly(&config.log);
+        let app = App::build(config).await?;
+        for rejected in &app.served().rejected {
+            out::note(&format!("larder: {} is rejected: {}", rejected.full_name(), rejected.reason));
+        }
+        for pending in &app.served().pending_approval {
+            out::note(&format!("larder: {pending}"));
+        }
+        Ok(ClientFactory { builder, target: Target::InProcess(Box::new(app)) })
+    }
+}
+
+/// Reads a token file. Rejects an empty one: the token would not be sent, and the server's error would not
+/// name the cause.
+fn read_token(path: &Path) -> Result<String, CommandError> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| CommandError::Input { path: path.to_owned(), error })?;
+    match text.trim() {
+        "" => Err(CommandError::NoToken(path.to_owned())),
+        token => Ok(token.to_owned()),
+    }
+}
+
+impl ClientFactory {
+    /// Lets a server in this process follow changes of its folder from now on.
+    pub(super) fn follow_changes(&mut self) {
+        if let Target::InProcess(app) = &mut self.target {
+            app.start_updates();
+        }
+    }
+
+    pub(super) async fn client(&self) -> Result<Client, ClientError> {
+        let builder = self.builder.clone();
+        match &self.target {
+            Target::Url(url) => builder.http(url).await,
+            Target::InProcess(app) => {
+                let (input, output) = tokio::io::split(app.connect());
+                builder.lines(input, output).await
+            }
+        }
+    }
+
+    pub(super) async fn end(self) {
+        if let Target::InProcess(app) = self.target {
+            app.finish().await;
+        }
+    }
+}
+
+impl Connection {
+    pub(super) async fn end(self) {
+        self.client.close().await;
+        self.factory.end().await;
+    }
+}

@@ -1,0 +1,184 @@
+//! Loads a built component: first in a temporary server that contains nothing else, and, if that works, in
+//! the server of `larder dev` or in a folder that another server serves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use super::LoadError;
+use super::build_output::{BuildOutput, PluginsFolder};
+use crate::app::{self, App, Provider, Rejected, View};
+use crate::cli::error::CommandError;
+use crate::cli::log;
+use crate::config::{self, Config, Log, Overrides, Project};
+use larder_core::reconcile::Approvals;
+use larder_model::policy::ApprovalMode;
+
+/// How long to wait for the server to load a component. Compiling the largest ones takes ten seconds.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(120);
+/// The time between two checks of the catalog.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+pub(super) struct Loader {
+    /// Contains all temporary folders, and is deleted on drop.
+    temp: TempDir,
+    /// The plugins folder of the temporary server.
+    trial: PluginsFolder,
+    config: Config,
+    /// The plugins folder of the server in this process.
+    own_server: Option<(PluginsFolder, View)>,
+    /// The plugins folder of another server.
+    external: Option<PluginsFolder>,
+}
+
+impl Loader {
+    /// A loader that only loads into the temporary server.
+    pub(super) fn new(project: &Project, overrides: Overrides) -> Result<Self, CommandError> {
+        let temp = tempfile::tempdir()?;
+        let trial = plugins_folder(&temp, "trial")?;
+        let mut config = configuration(project, overrides, &trial, temp.path())?;
+        // Relative paths in NAME.toml begin at the project.
+        config.teams.values_mut().for_each(|team| team.reconcile.relative_to.clone_from(&project.folder));
+        Ok(Self { temp, trial, config, own_server: None, external: None })
+    }
+
+    /// A loader that writes into the plugins folder of another server.
+    pub(super) fn for_folder(
+        project: &Project,
+        plugins: PathBuf,
+        overrides: Overrides,
+    ) -> Result<Self, CommandError> {
+        let mut loader = Self::new(project, overrides)?;
+        // Relative paths in NAME.toml begin at the folder of the other server.
+        if let Ok(folder) = plugins.canonicalize() {
+            let teams = loader.config.teams.values_mut();
+            teams.for_each(|team| team.reconcile.relative_to.clone_from(&folder));
+        }
+        Ok(Self { external: Some(PluginsFolder::new(plugins)), ..loader })
+    }
+
+    /// A loader with a server in this process.
+    pub(super) async fn with_server(
+        project: &Project,
+        overrides: Overrides,
+    ) -> Result<(Self, App, TcpListener), CommandError> {
+        let loader = Self::new(project, overrides)?;
+        let served = plugins_folder(&loader.temp, "served")?;
+        let mut config = loader.config.clone();
+        config.teams.values_mut().for_each(|team| team.reconcile.plugins = served.folder().to_owned());
+        let listener = app::bind(config.endpoint.listen).await?;
+        let app = App::build(config).await?;
+        let own_server = Some((served, app.view()));
+        Ok((Self { own_server, ..loader }, app.for_terminal(), listener))
+    }
+
+    /// Loads the output of a build. If the temporary server rejects it, the previous component stays in
+    /// service.
+    pub(super) async fn load(&mut self, project: &Project) -> Result<Provider, LoadError> {
+        let output = BuildOutput::read(project)?;
+        let digest = output.digest();
+        self.trial.write(&output)?;
+        let tested = self.test(&digest).await?;
+        if let Some((folder, view)) = &mut self.own_server {
+            let before = view.served().rejected;
+            folder.write(&output)?;
+            let is_loaded = |one: &Provider| one.digest == digest && one.grant == tested.grant;
+            return wait_until_loaded(view, &digest, &before, is_loaded).await;
+        }
+        if let Some(folder) = &mut self.external {
+            folder.write(&output)?;
+        }
+        Ok(tested)
+    }
+
+    /// Loads the component in the temporary server.
+    async fn test(&self, digest: &str) -> Result<Provider, LoadError> {
+        let app = App::build(self.config.clone()).await?;
+        let served = app.served();
+        app.finish().await;
+        if let Some(rejected) = served.rejected.into_iter().next() {
+            return Err(rejection(rejected));
+        }
+        let provider = served.providers.into_iter().find(|provider| provider.digest == digest);
+        provider.ok_or_else(|| LoadError::Rejected("the component was not loaded".into()))
+    }
+}
+
+fn plugins_folder(temp: &TempDir, name: &str) -> Result<PluginsFolder, CommandError> {
+    let folder = temp.path().canonicalize()?.join(name);
+    fs::create_dir(&folder)?;
+    Ok(PluginsFolder::new(folder))
+}
+
+/// Returns the configuration for a component on its author's machine.
+fn configuration(
+    project: &Project,
+    overrides: Overrides,
+    trial: &PluginsFolder,
+    temp: &Path,
+) -> Result<Config, CommandError> {
+    let plugins = trial.folder();
+    let project_config = || Some(project.folder.join(config::DEFAULT_FILE)).filter(|path| path.exists());
+    let overrides = Overrides {
+        config: overrides.config.or_else(project_config),
+        plugins: Some(plugins.to_owned()),
+        ..overrides
+    };
+    let mut config = match overrides.config {
+        Some(_) => config::load(&overrides)?,
+        None => config::without_file(plugins, &overrides)?,
+    };
+    // Only the selected team is served, and all callers belong to it.
+    config.teams.retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
+    config.endpoint.caller.teams = config.local_caller.teams.clone();
+    for team in config.teams.values_mut() {
+        // Running the build gives the project more access than any grant does.
+        team.reconcile.default.approve = ApprovalMode::Always;
+        team.reconcile.providers.values_mut().for_each(|provider| provider.approve = ApprovalMode::Always);
+        // The folders are temporary, so their approvals are not stored permanently.
+        team.reconcile.approvals = Approvals::new(&temp.join("state"), plugins);
+    }
+    // Without a file, since a reload would undo these changes.
+    config.file = None;
+    // Shows the log of the component, and only warnings of the host. `report` prints the result of a load.
+    let filter = "warn,larder::sandbox::log=debug,larder::reconcile::pass=error".to_owned();
+    log::start(&if config.log.filter == "info" {
+        Log { filter, ..config.log.clone() }
+    } else {
+        config.log.clone()
+    });
+    Ok(config)
+}
+
+/// Waits until the server has loaded or rejected this component. Ignores components that it rejected
+/// `before`.
+async fn wait_until_loaded(
+    view: &View,
+    digest: &str,
+    before: &[Rejected],
+    is_loaded: impl Fn(&Provider) -> bool,
+) -> Result<Provider, LoadError> {
+    let deadline = Instant::now() + LOAD_TIMEOUT;
+    loop {
+        let served = view.served();
+        if let Some(provider) = served.providers.into_iter().find(&is_loaded) {
+            return Ok(provider);
+        }
+        let is_about = |one: &Rejected| one.digest.as_deref().is_none_or(|other| other == digest);
+        let mut rejected = served.rejected.into_iter();
+        if let Some(rejected) = rejected.find(|one| is_about(one) && !before.contains(one)) {
+            return Err(rejection(rejected));
+        }
+        if Instant::now() > deadline {
+            return Err(LoadError::TimedOut(LOAD_TIMEOUT));
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+fn rejection(rejected: Rejected) -> LoadError {
+    LoadError::Rejected(format!("{} is rejected: {}", rejected.file, rejected.reason))
+}

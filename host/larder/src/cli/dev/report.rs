@@ -1,0 +1,55 @@
+//! Prints what a loaded component offers.
+
+use std::time::Duration;
+
+use crate::app::Provider;
+use crate::cli::error::CommandError;
+use crate::cli::{out, sanitize};
+use larder_model::name::ProviderName;
+
+/// The maximum number of lines per list.
+const MAX_ITEMS: usize = 10;
+
+/// Prints what is offered. Returns whether nothing was omitted or changed.
+pub(super) fn print(
+    name: &ProviderName,
+    built: Duration,
+    loaded: Duration,
+    provider: &Provider,
+) -> Result<bool, CommandError> {
+    let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+    out::text(&format!("{name}: {}\n{}", provider.counts(), list(provider)))?;
+    out::note(&format!("larder: built in {}, loaded after {}", seconds(built), seconds(loaded)));
+    for why in &provider.omitted {
+        out::note(&format!("larder: omitted or changed: {why}"));
+    }
+    Ok(provider.omitted.is_empty())
+}
+
+fn list(provider: &Provider) -> String {
+    let mut text = String::new();
+    let claims: Vec<_> =
+        provider.claims.iter().map(|claim| format!("all URIs with prefix {claim}")).collect();
+    for uris in [&provider.resources, &provider.templates, &claims] {
+        uris.iter().take(MAX_ITEMS).for_each(|uri| text += &format!("  {}\n", sanitize::line(uri)));
+        if uris.len() > MAX_ITEMS {
+            text += &format!("  … and {} more\n", uris.len() - MAX_ITEMS);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truncates_long_lists() {
+        let resources = (0..12).map(|number| format!("n:{number}\n\u{202e}")).collect();
+        let provider = Provider { resources, templates: vec!["n:{x}".into()], ..Provider::default() };
+        let list = list(&provider);
+        assert_eq!(list.lines().count(), MAX_ITEMS + 2);
+        assert!(list.starts_with("  n:0 \\u202e\n"), "{list}");
+        assert!(list.ends_with("  … and 2 more\n  n:{x}\n"), "{list}");
+    }
+}

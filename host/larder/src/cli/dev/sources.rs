@@ -1,0 +1,236 @@
+//! The source files of a project. They are polled, which works on every file system and does not depend on
+//! how editors write files (temporary files, renames, several writes).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::cli::error::CommandError;
+use crate::config::Project;
+use larder_model::name::Digest;
+
+/// The time between two scans. A file that is the same in both is saved completely.
+const SCAN_INTERVAL: Duration = Duration::from_millis(100);
+/// Files that do not change for this time are idle.
+const IDLE_TIME: Duration = Duration::from_secs(2);
+/// The maximum number of files. A project with more contains something that should be ignored.
+const MAX_FILES: usize = 10_000;
+/// Larger files are compared by modification time and size, others by content.
+const MAX_HASHED_SIZE: u64 = 4 << 20;
+/// Folders that tools create.
+const TOOL_FOLDERS: [&str; 5] = ["target", "node_modules", "__pycache__", "venv", "dist"];
+
+/// Paths relative to the project, and digests of the files.
+pub(super) type Snapshot = BTreeMap<PathBuf, Digest>;
+
+pub(super) struct Sources {
+    root: PathBuf,
+    component: PathBuf,
+    ignore: Vec<String>,
+    digests: HashMap<PathBuf, (SystemTime, u64, Digest)>,
+}
+
+impl Sources {
+    pub(super) fn new(project: &Project) -> Self {
+        Self {
+            root: project.folder.clone(),
+            component: project.component.clone(),
+            ignore: project.ignore.clone(),
+            digests: HashMap::new(),
+        }
+    }
+
+    /// Scans the project.
+    pub(super) fn snapshot(&mut self) -> Result<Snapshot, CommandError> {
+        let mut snapshot = Snapshot::new();
+        let mut folders = vec![self.root.clone()];
+        // Symbolic links can form cycles, and several can lead to the same folder.
+        let mut seen = HashSet::new();
+        while let Some(folder) = folders.pop() {
+            // Skips folders that were removed in the meantime.
+            if !folder.canonicalize().is_ok_and(|real| seen.insert(real)) {
+                continue;
+            }
+            let Ok(items) = std::fs::read_dir(&folder) else { continue };
+            let mut items: Vec<_> = items.flatten().map(|item| item.path()).collect();
+            // If several links lead to a folder, each scan must take the same one.
+            items.sort();
+            for path in items {
+                match path.is_dir() {
+                    _ if self.is_ignored(&path) => {}
+                    true => folders.push(path),
+                    false => self.add(path, &mut snapshot),
+                }
+            }
+            if snapshot.len() > MAX_FILES {
+                return Err(CommandError::TooManyFiles { folder: self.root.clone(), max: MAX_FILES });
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// Waits until a file of this snapshot is edited or removed. Ignores new files, because the build may
+    /// create some.
+    pub(super) async fn wait_for_edit(&mut self, base: &Snapshot) -> Result<(), CommandError> {
+        loop {
+            let now = self.stable_snapshot().await?;
+            if base.iter().any(|(path, digest)| now.get(path) != Some(digest)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until the files differ from this snapshot.
+    pub(super) async fn wait_for_change(&mut self, base: &Snapshot) -> Result<Snapshot, CommandError> {
+        loop {
+            let now = self.stable_snapshot().await?;
+            if now != *base {
+                return Ok(now);
+            }
+        }
+    }
+
+    /// Waits until the files do not change for a while.
+    pub(super) async fn wait_until_idle(&mut self) -> Result<Snapshot, CommandError> {
+        let (mut before, mut since) = (self.snapshot()?, Instant::now());
+        while since.elapsed() < IDLE_TIME {
+            tokio::time::sleep(SCAN_INTERVAL).await;
+            let now = self.snapshot()?;
+            if now != before {
+                (before, since) = (now, Instant::now());
+            }
+        }
+        Ok(before)
+    }
+
+    /// Scans until two scans in a row are equal.
+    async fn stable_snapshot(&mut self) -> Result<Snapshot, CommandError> {
+        let mut before = self.snapshot()?;
+        loop {
+            tokio::time::sleep(SCAN_INTERVAL).await;
+            let now = self.snapshot()?;
+            if now == before {
+                return Ok(now);
+            }
+            before = now;
+        }
+    }
+
+    fn is_ignored(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        name.starts_with('.')
+            || name.ends_with(".wasm")
+            || name.ends_with('~')
+            || TOOL_FOLDERS.contains(&&*name)
+            || path == self.component
+            || self.ignore.iter().any(|ignored| *ignored == name || Path::new(ignored) == below)
+    }
+
+    fn add(&mut self, path: PathBuf, snapshot: &mut Snapshot) {
+        // Skips files that were removed in the meantime or cannot be read.
+        if let Ok(digest) = self.digest(&path) {
+            let below = path.strip_prefix(&self.root).map(Path::to_owned).unwrap_or(path);
+            snapshot.insert(below, digest);
+        }
+    }
+
+    fn digest(&mut self, path: &Path) -> io::Result<Digest> {
+        let metadata = std::fs::metadata(path)?;
+        let (modified, size) = (metadata.modified()?, metadata.len());
+        match self.digests.get(path) {
+            Some((known_modified, known_size, digest))
+                if (*known_modified, *known_size) == (modified, size) =>
+            {
+                Ok(*digest)
+            }
+            _ => {
+                let digest = match metadata.is_file() && size <= MAX_HASHED_SIZE {
+                    true => Digest::of(&std::fs::read(path)?),
+                    false => Digest::of(format!("{modified:?} {size}").as_bytes()),
+                };
+                self.digests.insert(path.to_owned(), (modified, size, digest));
+                Ok(digest)
+            }
+        }
+    }
+}
+
+/// Returns a file in which two snapshots differ.
+pub(super) fn difference(one: &Snapshot, other: &Snapshot) -> String {
+    let differs = |a: &Snapshot, b: &Snapshot| {
+        a.iter()
+            .find(|(path, digest)| b.get(*path) != Some(digest))
+            .map(|(path, _)| path.display().to_string())
+    };
+    differs(one, other).or_else(|| differs(other, one)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use larder_model::name::ProviderName;
+
+    fn sources(folder: &Path) -> Sources {
+        Sources::new(&Project {
+            folder: folder.to_owned(),
+            name: ProviderName::parse("x").unwrap(),
+            build: Vec::new(),
+            component: folder.join("out/made"),
+            ignore: vec!["logs".into(), "sub/own".into()],
+        })
+    }
+
+    #[test]
+    fn ignores_build_output_and_hidden_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in
+            ["a", "sub/b", "sub/own/c", "logs/d", "target/e", ".git/f", "x.wasm", "out/made", "g~", "own"]
+        {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "text").unwrap();
+        }
+        let snapshot = sources(folder.path()).snapshot().unwrap();
+        let seen: Vec<_> = snapshot.keys().map(|path| path.display().to_string()).collect();
+        assert_eq!(seen, ["a", "own", "sub/b"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn follows_links_without_endless_cycles() {
+        use std::os::unix::fs::symlink;
+        let (folder, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(shared.path().join("a"), "one").unwrap();
+        symlink(shared.path(), folder.path().join("shared")).unwrap();
+        symlink(".", folder.path().join("again")).unwrap();
+        symlink("gone", folder.path().join("nowhere")).unwrap();
+        let mut sources = sources(folder.path());
+        let base = sources.snapshot().unwrap();
+        assert_eq!(base.keys().collect::<Vec<_>>(), [Path::new("shared/a")]);
+        fs::write(shared.path().join("a"), "two").unwrap();
+        assert_ne!(sources.snapshot().unwrap(), base);
+    }
+
+    #[tokio::test]
+    async fn detects_changes_of_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        fs::write(&a, "one").unwrap();
+        let mut sources = sources(folder.path());
+        let base = sources.snapshot().unwrap();
+        // Rewritten with the same content.
+        fs::write(&a, "one").unwrap();
+        assert_eq!(sources.snapshot().unwrap(), base);
+        fs::write(&b, "new").unwrap();
+        let now = sources.wait_for_change(&base).await.unwrap();
+        assert_eq!(difference(&now, &base), "b");
+        fs::write(&a, "two").unwrap();
+        sources.wait_for_edit(&base).await.unwrap();
+        fs::remove_file(&b).unwrap();
+        sources.wait_for_edit(&now).await.unwrap();
+    }
+}

@@ -1,0 +1,81 @@
+//! Errors of commands. They determine the exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::app::RunError;
+use crate::config::ConfigError;
+use larder_author::{BindingsError, DiskError, PackError, ScaffoldError};
+use larder_client::{ClientError, Revision};
+use larder_core::reconcile::ApprovalsError;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CommandError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    #[error("cannot write {}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    #[error("cannot read {}: {error}", path.display())]
+    Input { path: PathBuf, error: io::Error },
+    #[error("the server repeats a cursor, so its list does not end")]
+    CursorLoop,
+    #[error("{0} has no sessions: use `--protocol {newest}` or older", newest = Revision::LEGACY)]
+    NoSession(Revision),
+    #[error(transparent)]
+    Approvals(#[from] ApprovalsError),
+    #[error(transparent)]
+    Random(#[from] larder_mcp::auth::RandomError),
+    #[error("{} contains no token: the file must contain the token and nothing else", .0.display())]
+    NoToken(PathBuf),
+    #[error("{}: {error}", path.display())]
+    Pack { path: PathBuf, error: PackError },
+    #[error(transparent)]
+    Bindings(#[from] BindingsError),
+    #[error(
+        "there is no go.mod in or above {}; run `go mod init NAME`, or use `--package PATH`",
+        .0.display()
+    )]
+    NoModule(PathBuf),
+    #[error(transparent)]
+    New(#[from] ScaffoldError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    #[error(
+        "{} has more than {max} files; add files that the build does not need to `ignore` in larder-dev.toml",
+        folder.display()
+    )]
+    TooManyFiles { folder: PathBuf, max: usize },
+    #[error("{0}")]
+    Content(#[from] larder_client::NotBase64),
+}
+
+impl CommandError {
+    pub(super) fn is_usage(&self) -> bool {
+        match self {
+            Self::Config(_)
+            | Self::Input { .. }
+            | Self::NoToken(_)
+            | Self::NoModule(_)
+            | Self::NoSession(_)
+            | Self::TooManyFiles { .. } => true,
+            Self::New(error) => error.is_usage(),
+            Self::Client(error) => error.is_usage(),
+            Self::Run(_)
+            | Self::Output(_)
+            | Self::File { .. }
+            | Self::CursorLoop
+            | Self::Pack { .. }
+            | Self::Bindings(_)
+            | Self::Disk(_)
+            | Self::Content(_)
+            | Self::Random(_)
+            | Self::Approvals(_) => false,
+        }
+    }
+}

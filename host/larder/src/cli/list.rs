@@ -1,0 +1,78 @@
+//! `larder list`: the resources of a server or a folder.
+
+use clap::Args;
+use serde_json::{Number, json};
+
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::filter::FilterArgs;
+use super::paging::all_items;
+use super::table::{self, Table};
+use super::{Outcome, out};
+use larder_client::{Filter, Resource};
+
+/// List the resources of a server or of a plugins folder
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Rejected components and those that wait for approval are not listed: see `larder status`."
+)]
+pub(super) struct List {
+    /// The maximum number of resources
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+impl List {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let mut connection = self.connection.with_team_filter(self.filter.team.as_deref()).connect().await?;
+        let (filter, limit) = (Filter::from(self.filter), self.limit.unwrap_or(usize::MAX));
+        let resources = all_items(limit, async |from| connection.client.resources(&filter, from).await).await;
+        connection.end().await;
+        let resources = resources?;
+        match self.json {
+            true => out::json(&json!({ "resources": resources }))?,
+            false if resources.is_empty() => out::note("no resources"),
+            false => out::text(&show(&resources).show(out::colour()))?,
+        }
+        Ok(Outcome::Success)
+    }
+}
+
+fn show(resources: &[Resource]) -> Table<4> {
+    let mut table = Table::new(["URI", "NAME", "TYPE", "SIZE"]);
+    for resource in resources {
+        let name = resource.title.as_deref().unwrap_or(&resource.name);
+        let size = resource.size.as_ref().and_then(Number::as_u64).map(table::bytes).unwrap_or_default();
+        table.row([&resource.uri, name, resource.mime_type.as_deref().unwrap_or(""), &size]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn prints_a_table() {
+        let resources: Vec<Resource> = serde_json::from_value(json!([
+            { "uri": "file:///a.md", "name": "a.md", "title": "A", "mimeType": "text/markdown", "size": 2048 },
+            { "uri": "memo:b", "name": "b\u{202e}" },
+        ]))
+        .unwrap();
+        expect![[r#"
+            URI           NAME     TYPE           SIZE
+            file:///a.md  A        text/markdown  2.0 KiB
+            memo:b        b\u202e
+        "#]]
+        .assert_eq(&show(&resources).show(false));
+    }
+}

@@ -1,0 +1,58 @@
+//! `larder new`: creates a provider project.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::error::CommandError;
+use super::{Outcome, out};
+use larder_author::{self as author, ProjectLanguage};
+
+/// Create a provider project with a working example and a test
+#[derive(Debug, Args)]
+#[command(after_help = "Example: larder new notes --lang rust && larder dev notes")]
+pub(super) struct New {
+    /// The name: lower-case letters, digits and `-`
+    name: String,
+    /// The programming language
+    #[arg(long = "lang", value_name = "LANGUAGE")]
+    language: LanguageArg,
+    /// The folder to create [default: the name, in the working directory]
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LanguageArg {
+    Rust,
+    Python,
+    #[value(alias = "js")]
+    Javascript,
+    Go,
+    C,
+}
+
+impl New {
+    pub(super) fn run(self) -> Result<Outcome, CommandError> {
+        let folder = self.path.unwrap_or_else(|| PathBuf::from(&self.name));
+        author::scaffold(self.language.into(), &self.name, &folder)?;
+        let folder = folder.display();
+        out::note(&format!(
+            "created {folder}; its README.md has the commands to install the tools, build and deploy"
+        ));
+        out::note(&format!("run `larder dev {folder}` to build it on every save and serve it"));
+        Ok(Outcome::Success)
+    }
+}
+
+impl From<LanguageArg> for ProjectLanguage {
+    fn from(language: LanguageArg) -> Self {
+        match language {
+            LanguageArg::Rust => Self::Rust,
+            LanguageArg::Python => Self::Python,
+            LanguageArg::Javascript => Self::JavaScript,
+            LanguageArg::Go => Self::Go,
+            LanguageArg::C => Self::C,
+        }
+    }
+}

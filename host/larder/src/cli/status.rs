@@ -1,0 +1,169 @@
+//! `larder status`: prints the status of a running server.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+
+use super::error::CommandError;
+use super::{Outcome, out, sanitize};
+use larder_admin::{Grants, PendingApproval, Provider, Rejected, Status as ServerStatus, Team};
+use larder_client as client;
+
+/// Show what a running server serves, what it rejected, what waits for approval, and recent errors
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code 1 if the server is not ready for requests, or cannot be reached.")]
+pub(super) struct Status {
+    /// The admin address of the server (`admin.listen` in its configuration)
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7879")]
+    admin: String,
+    /// The token for the admin address (`admin.token` in the configuration)
+    #[arg(long, env = "LARDER_ADMIN_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Print the server's JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let status: serde_json::Value = client::status(&self.admin, self.token.as_deref()).await?;
+        let ready = status["ready"] == true;
+        if self.json {
+            out::json(&status)?;
+        } else {
+            let status =
+                serde_json::from_value(status).map_err(|_| client::ClientError::NotStatus(self.admin))?;
+            out::text(&sanitize::lines(&show(&status)))?;
+        }
+        Ok(Outcome::success_if(ready))
+    }
+}
+
+fn show(status: &ServerStatus) -> String {
+    let ready = if status.ready { "ready" } else { "not ready" };
+    let mut lines = vec![format!("larder {}, {ready}, since {}", status.version, status.started)];
+    lines.extend(status.reasons.iter().map(|reason| format!("  not ready: {reason}")));
+    lines.extend(status.problems.iter().map(|problem| format!("  problem: {problem}")));
+    status.teams.iter().for_each(|one| team(one, &mut lines));
+    lines.join("\n") + "\n"
+}
+
+fn team(team: &Team, lines: &mut Vec<String>) {
+    lines.push(format!("team {} in {}", line(&team.team), line(&team.plugins)));
+    let width = team.providers.iter().map(|provider| provider.name.len()).max().unwrap_or(0);
+    team.providers.iter().for_each(|one| provider(one, width, lines));
+    lines.extend(team.rejected.iter().map(rejected));
+    lines.extend(team.pending_approval.iter().map(pending_approval));
+    lines.extend(team.collisions.iter().map(|collision| format!("  collision: {}", line(collision))));
+    if lines.last().is_some_and(|last| last.starts_with("team ")) {
+        lines.push("  no components yet".into());
+    }
+}
+
+fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
+    let Provider { name, digest, resources, templates, since, .. } = provider;
+    let (resources, templates) =
+        (count(*resources, provider.has_more, "resource"), count(*templates, false, "template"));
+    let digest = digest.get(..12).unwrap_or(digest);
+    lines.push(line(&format!(
+        "  {name:width$}  {digest}  since {since}  {resources}, {templates}; calls: {}",
+        calls(&provider.calls)
+    )));
+    lines.extend(grants(provider));
+    if let Some(time) = provider.circuit_open_ms {
+        lines.push(format!("    circuit open: calls only faulted; retry in {time} ms"));
+    }
+    if let Some(error) = &provider.last_error {
+        let at = format!("    last error, {}: {} of a {}: ", error.at, error.outcome, error.operation);
+        lines.push(at + &line(&error.message));
+    }
+    lines.extend(provider.omitted.iter().map(|what| format!("    omitted: {}", line(what))));
+}
+
+/// Returns one line with the grants of a provider. None if it has none.
+fn grants(provider: &Provider) -> Option<String> {
+    let Grants { secrets, env, dirs, hosts, .. } = &provider.grants;
+    let named =
+        |kind, names: &[String]| (!names.is_empty()).then(|| format!("{kind} {}", line(&names.join(", "))));
+    let parts =
+        [named("folders", dirs), named("http", hosts), named("variables", env), named("secrets", secrets)];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("    grants: {}", parts.join("; ")))
+}
+
+fn count(count: usize, more: bool, what: &str) -> String {
+    match (count, more) {
+        (1, false) => format!("1 {what}"),
+        (_, false) => format!("{count} {what}s"),
+        (_, true) => format!("{count}+ {what}s"),
+    }
+}
+
+fn calls(calls: &BTreeMap<String, u64>) -> String {
+    let all: Vec<_> = calls.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    if all.is_empty() { "none".into() } else { all.join(", ") }
+}
+
+fn rejected(rejected: &Rejected) -> String {
+    let Rejected { file, reason, since, .. } = rejected;
+    format!("  rejected: {}: {} (since {since})", line(file), line(reason))
+}
+
+fn pending_approval(pending: &PendingApproval) -> String {
+    let PendingApproval { provider, digest, requested, since } = pending;
+    let digest = digest.get(..12).unwrap_or(digest);
+    let requested = line(&requested.join("`, `"));
+    format!(
+        "  pending approval: {provider} {digest} requests `{requested}` (since {since}); \
+         run `larder approve {provider}`"
+    )
+}
+
+fn line(text: &str) -> String {
+    sanitize::line(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn shows_problems() {
+        let digest = "0123456789abcdef".repeat(4);
+        let status = json!({
+            "version": "0.1.0", "started": "2026-01-02T03:04:05Z", "ready": false,
+            "reasons": ["the server is stopping"], "problems": ["team default: cannot read /plugins"],
+            "teams": [{
+                "team": "default", "plugins": "/srv/plugins",
+                "providers": [{
+                    "name": "wiki", "digest": digest, "revision": 1, "since": "2026-01-02T03:04:06Z", "version": null,
+                    "resources": 3, "has_more": true, "templates": 1, "claims": [], "omitted": ["an\u{1b}[2Jentry"],
+                    "requested": ["secret key"], "allowed": [],
+                    "grants": { "settings": [], "secrets": ["key"], "env": [], "dirs": ["/a as /b (read)"], "hosts": [] },
+                    "calls": { "ok": 4, "trap": 1 },
+                    "last_error": { "at": "2026-01-02T03:05:00Z", "operation": "read", "outcome": "trap", "message": "it\ntrapped" },
+                }],
+                "rejected": [{ "file": "odd.wasm", "digest": null, "reason": "the file is empty", "since": "2026-01-02T03:04:06Z" }],
+                "pending_approval": [{ "provider": "net", "digest": digest, "requested": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
+                "collisions": [],
+            }, { "team": "empty", "plugins": "/srv/empty", "providers": [], "rejected": [], "pending_approval": [], "collisions": [] }],
+        });
+        expect![[r#"
+            larder 0.1.0, not ready, since 2026-01-02T03:04:05Z
+              not ready: the server is stopping
+              problem: team default: cannot read /plugins
+            team default in /srv/plugins
+              wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 template; calls: 4 ok, 1 trap
+                grants: folders /a as /b (read); secrets key
+                last error, 2026-01-02T03:05:00Z: trap of a read: it trapped
+                omitted: an\u001b[2Jentry
+              rejected: odd.wasm: the file is empty (since 2026-01-02T03:04:06Z)
+              pending approval: net 0123456789ab requests `env HOME`, `dir /x` (since 2026-01-02T03:04:06Z); run `larder approve net`
+            team empty in /srv/empty
+              no components yet
+        "#]].assert_eq(&show(&serde_json::from_value(status).unwrap()));
+    }
+}

@@ -1,0 +1,124 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Compares the first line of the error for a command line, or "fine" if it is valid.
+fn check(line: &str, expected: Expect) {
+    let shown = match Cli::try_parse_from(std::iter::once("larder").chain(line.split_whitespace())) {
+        Ok(_) => "fine".to_owned(),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn definition_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn accepts_valid_command_lines() {
+    for line in [
+        "serve",
+        "serve --config x.toml --plugins p --listen localhost:0",
+        "serve --stdio --plugins p",
+        "check --json",
+        "inspect x.wasm --json",
+        "list --url http://x/mcp --token t --limit 3",
+        "list --plugins p --config c",
+        "list --prefix file:/// --kind file --mime text/* --provider wiki --team docs --text word",
+        "templates --json",
+        "templates --prefix file:/// --text word",
+        "read file:///a --output x",
+        "complete file:///{+path} path pre --with a=b --with c=",
+        "completions fish",
+        "watch a:b c:d --list --json --count 2 --for 10s --url http://x/mcp",
+        "watch --list --plugins p",
+        "request ping",
+        "request resources/get {\"uri\":\"a:b\"} --url http://x/mcp --token t",
+        "request a/b {} --listen --count 2 --then a/c --protocol 2025-06-18",
+        "approve",
+        "status",
+        "status --admin http://x:1 --token t --json",
+        "approve --json --plugins p",
+        "approve wiki --yes --config c",
+        "token new",
+        "token new --name ci --team a --team b --scope x --expires 90d --json",
+        "list --token-file t",
+    ] {
+        check(line, expect!["fine"]);
+    }
+}
+
+#[test]
+fn rejects_invalid_command_lines() {
+    check(
+        "serve --listen 7878",
+        expect![[
+            r#"error: invalid value '7878' for '--listen <ADDRESS>': `7878` is not an address: write an IP address and a port, such as "127.0.0.1:7878""#
+        ]],
+    );
+    check(
+        "serve --stdio --listen 127.0.0.1:1",
+        expect!["error: the argument '--stdio' cannot be used with '--listen <ADDRESS>'"],
+    );
+    check(
+        "list --url http://x/mcp --plugins p",
+        expect!["error: the argument '--url <URL>' cannot be used with '--plugins <DIR>'"],
+    );
+    check("read", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "read a:b --json --output x",
+        expect!["error: the argument '--json' cannot be used with '--output <FILE>'"],
+    );
+    check(
+        "complete t v p --with x",
+        expect!["error: invalid value 'x' for '--with <NAME=VALUE>': write NAME=VALUE"],
+    );
+    check("watch", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "watch a:b --count 0",
+        expect!["error: invalid value '0' for '--count <N>': 0 is not in 1..18446744073709551615"],
+    );
+    check(
+        "request ping []",
+        expect![
+            "error: invalid value '[]' for '[PARAMS]': not a JSON object: invalid type: sequence, expected a map at line 1 column 0"
+        ],
+    );
+    check("request a/b --count 1", expect!["error: the following required arguments were not provided:"]);
+    check("approve --yes", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "list --token t --token-file f",
+        expect!["error: the argument '--token <TOKEN>' cannot be used with '--token-file <FILE>'"],
+    );
+    check(
+        "token new --team a/b",
+        expect![
+            "error: invalid value 'a/b' for '--team <TEAM>': `a/b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit"
+        ],
+    );
+    check("wat", expect!["error: unrecognized subcommand 'wat'"]);
+}
+
+#[test]
+fn exit_codes_distinguish_negative_results_from_wrong_usage() {
+    let code = |error: CommandError| format!("{:?}", exit_code(Err(error)));
+    let of = |code: u8| format!("{:?}", ExitCode::from(code));
+    let bad_url = larder_client::ClientError::BadUrl("x".into());
+    assert_eq!(code(bad_url.into()), of(64));
+    assert_eq!(code(larder_client::ClientError::Closed.into()), of(1));
+    assert_eq!(code(CommandError::Output(io::ErrorKind::BrokenPipe.into())), of(0));
+    assert_eq!(code(CommandError::Output(io::ErrorKind::StorageFull.into())), of(1));
+    assert_eq!(format!("{:?}", exit_code(Ok(Outcome::Negative))), of(1));
+}
+
+#[test]
+fn generates_a_completion_script_for_every_shell() {
+    use clap::ValueEnum as _;
+    for shell in clap_complete::Shell::value_variants() {
+        let mut script = Vec::new();
+        clap_complete::generate(*shell, &mut Cli::command(), "larder", &mut script);
+        assert!(String::from_utf8(script).unwrap().contains("inspect"), "{shell}");
+    }
+}

@@ -1,0 +1,270 @@
+//! The server configuration. `file` mirrors `larder.toml`; `convert` turns it into one typed `Config` per
+//! module. All errors are found before anything starts and are reported together. Only this module reads
+//! environment variables, and only `convert` sets defaults.
+
+mod convert;
+mod error;
+mod file;
+mod grant_request;
+mod parser;
+mod project;
+mod reload;
+mod substitute;
+mod value;
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use larder_admin as admin;
+use larder_core::audit;
+use larder_core::change_detector;
+use larder_core::gateway;
+use larder_core::reconcile;
+use larder_core::telemetry;
+use larder_mcp as endpoint;
+use larder_model::name::TeamName;
+use larder_model::policy::Quota;
+use larder_model::resource::Caller;
+use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_sandbox as sandbox;
+
+pub(crate) use convert::{validate_scope, validate_token_name};
+pub use error::{ConfigError, Diagnostic};
+pub use grant_request::parse as parse_grant_request;
+pub use project::{PROJECT_FILE, Project, load_project};
+pub use reload::{AuthReload, ConfigReload};
+pub(crate) use value::parse_listen_address;
+
+/// The configuration file that is read if it exists and `--config` names no other.
+pub const DEFAULT_FILE: &str = "larder.toml";
+
+/// The complete, validated configuration. Defaults are filled in and paths are absolute.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// All teams by name. A file without `[team.*]` has only the team `default`.
+    pub teams: BTreeMap<TeamName, Team>,
+    /// The caller on whose behalf stdio and in-process clients make requests.
+    pub local_caller: Caller,
+    /// The audit log of reads.
+    pub audit: audit::Config,
+    /// OpenTelemetry traces.
+    pub telemetry: telemetry::Config,
+    /// The admin address: health, metrics and status.
+    pub admin: admin::Config,
+    /// The MCP endpoint: HTTP and stdio.
+    pub endpoint: endpoint::Config,
+    /// The gateway: paging, instructions and the response cache.
+    pub gateway: gateway::Config,
+    /// The maximum number of URIs that one client may watch.
+    pub watched_uris: usize,
+    /// How often watched URIs are checked for changes.
+    pub change_detector: change_detector::Config,
+    /// The sandbox: guest slots and the compiler.
+    pub sandbox: sandbox::Config,
+    /// How long requests in flight may continue after shutdown begins.
+    pub shutdown_grace: Duration,
+    /// Which log events are written, and in which format.
+    pub log: Log,
+    /// The configuration file. It may not exist yet. `None` if no file is used.
+    pub file: Option<PathBuf>,
+    /// The fingerprint of that file, taken before it was read.
+    pub fingerprint: Option<FileFingerprint>,
+    /// The command line options.
+    pub overrides: Overrides,
+    /// Whether the only client is on standard input or in this process.
+    pub is_over_stdio: bool,
+}
+
+/// The configuration of one team.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// Where its components come from, and the grant of each provider.
+    pub reconcile: reconcile::Config,
+    /// The limits for the whole team. `None` if the file has no `[team.*]`.
+    pub quota: Option<Quota>,
+}
+
+impl Config {
+    /// Requires that all plugins folders exist. For commands that run once; a server waits for its folders
+    /// instead.
+    pub fn require_plugins_folders(self) -> Result<Self, ConfigError> {
+        let gone = self.teams.iter().filter(|(_, team)| !team.reconcile.plugins.exists());
+        let diagnostics: Vec<_> = gone
+            .map(|(name, team)| {
+                let key = match (&self.overrides.plugins, &team.quota) {
+                    (Some(_), _) if self.overrides.team.as_ref().is_none_or(|named| named == name) => {
+                        "--plugins".into()
+                    }
+                    (_, Some(_)) => format!("team.{name}.plugins"),
+                    _ => "plugins".to_owned(),
+                };
+                let plugins = team.reconcile.plugins.display();
+                let message = format!("there is no folder {plugins}: create it, or name another one");
+                Diagnostic { line: None, key, message }
+            })
+            .collect();
+        if diagnostics.is_empty() { Ok(self) } else { Err(ConfigError::Invalid { file: None, diagnostics }) }
+    }
+
+    /// Checks the configuration of an HTTP server: requests without credentials need a team if no credentials
+    /// are configured.
+    pub fn over_http(self) -> Result<Self, ConfigError> {
+        if !self.endpoint.auth.is_empty() {
+            return Ok(self);
+        }
+        self.require_known_teams(
+            &self.endpoint.caller,
+            "server.teams",
+            "requests without credentials belong",
+        )?;
+        Ok(self)
+    }
+
+    /// Adapts the configuration to a single client on standard input or in this process.
+    pub fn over_stdio(mut self) -> Result<Self, ConfigError> {
+        let what = "this client belongs, or use `--team NAME`";
+        self.require_known_teams(&self.local_caller, "stdio.teams", what)?;
+        self.endpoint.caller = self.local_caller.clone();
+        self.is_over_stdio = true;
+        Ok(self)
+    }
+
+    fn require_known_teams(&self, caller: &Caller, key: &str, what: &str) -> Result<(), ConfigError> {
+        if caller.teams.iter().all(|team| self.teams.contains_key(team)) {
+            return Ok(());
+        }
+        let teams: Vec<_> = self.teams.keys().map(TeamName::as_str).collect();
+        let message =
+            format!("there are several teams ({}): specify to which of them {what}", teams.join(", "));
+        let diagnostics = vec![Diagnostic { line: None, key: key.into(), message }];
+        Err(ConfigError::Invalid { file: None, diagnostics })
+    }
+}
+
+/// The log configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// The `tracing` filter, such as `info`, or `info,larder::sandbox::log=off` to hide log lines of
+    /// providers.
+    pub filter: String,
+    /// The output format.
+    pub format: LogFormat,
+}
+
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Human-readable text.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Command line options that override the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// The configuration file.
+    pub config: Option<PathBuf>,
+    /// The folder with the components.
+    pub plugins: Option<PathBuf>,
+    /// The team to which `plugins` belongs, and for which this process makes requests.
+    pub team: Option<TeamName>,
+    /// The address to listen on.
+    pub listen: Option<SocketAddr>,
+}
+
+/// Environment variables, for `${NAME}` and grants.
+type Env = BTreeMap<String, String>;
+
+/// Loads the configuration from the file that `--config` names, or else from `larder.toml` in the working
+/// directory. If that does not exist, all defaults apply.
+pub fn load(overrides: &Overrides) -> Result<Config, ConfigError> {
+    load_with(overrides, false)
+}
+
+fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigError> {
+    let working_dir =
+        std::env::current_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
+    let path = overrides.config.clone().unwrap_or_else(|| DEFAULT_FILE.into());
+    let fingerprint = FileFingerprint::of(&path).ok();
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound && overrides.config.is_none() => String::new(),
+        Err(error) => return Err(ConfigError::Unreadable { path, error }),
+    };
+    let folder = path.parent().map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
+    let context = ParseContext { file: Some(path), folder, working_dir, auth_active };
+    Ok(Config { fingerprint, ..parse(&text, &context, &environment(), overrides)? })
+}
+
+/// Returns the bearer token in `LARDER_TOKEN`, for requests to a server. An empty value counts as unset.
+pub fn env_token() -> Option<String> {
+    environment().remove("LARDER_TOKEN").filter(|token| !token.trim().is_empty())
+}
+
+/// Returns the name of the user who runs this process, to record who approved a grant.
+pub fn operator_name() -> String {
+    let env = environment();
+    let name = ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(|name| env.get(name));
+    name.cloned().unwrap_or_else(|| "unknown".into())
+}
+
+/// Returns the default configuration for a folder of components. It ignores configuration files and
+/// environment variables, except those that locate the cache of compiled components.
+pub fn without_file(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
+    let (folder, working_dir) = (plugins.to_owned(), plugins.to_owned());
+    let context = ParseContext { file: None, folder, working_dir, auth_active: false };
+    let overrides = Overrides { config: None, plugins: Some(plugins.to_owned()), ..others.clone() };
+    let mut env = environment();
+    env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
+    parse("", &context, &env, &overrides)
+}
+
+/// Whether the environment allows coloured terminal output (<https://no-color.org>).
+pub fn allows_colour() -> bool {
+    let env = environment();
+    env.get("NO_COLOR").is_none_or(String::is_empty) && env.get("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Where a configuration text comes from, and what its paths are relative to.
+struct ParseContext {
+    /// The file that errors mention.
+    file: Option<PathBuf>,
+    /// The folder for relative paths in the file.
+    folder: PathBuf,
+    /// The folder for relative paths on the command line.
+    working_dir: PathBuf,
+    /// Whether the running server already requires credentials. It then keeps requiring them, whatever the
+    /// file says.
+    auth_active: bool,
+}
+
+fn parse(
+    text: &str,
+    context: &ParseContext,
+    env: &Env,
+    overrides: &Overrides,
+) -> Result<Config, ConfigError> {
+    let refuse = |diagnostics| ConfigError::Invalid { file: context.file.clone(), diagnostics };
+    let (raw, source, mut diagnostics) = parser::parse(text, Some(env)).map_err(refuse)?;
+    let config = convert::convert(raw, context, env, overrides, &source, &mut diagnostics);
+    if diagnostics.is_empty() {
+        return Ok(config);
+    }
+    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+    Err(refuse(diagnostics))
+}
+
+// Skips variables that are not UTF-8: a TOML file can neither name nor contain them.
+fn environment() -> Env {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

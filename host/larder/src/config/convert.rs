@@ -1,0 +1,297 @@
+//! Converts the parsed file into the `Config`. All defaults are set here, except those of `Limits` and
+//! `Quota`: they are in `policy`, because they also apply without a configuration file.
+
+mod admin;
+mod audit;
+mod auth;
+mod compiler;
+mod connections;
+mod provider;
+mod secret;
+mod state;
+mod team;
+mod telemetry;
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::Spanned;
+
+pub(crate) use self::auth::{validate_scope, validate_token_name};
+use self::connections::ConnectionLimits;
+use self::team::GlobalSettings;
+use super::file::{self, File, Server, Watch};
+use super::parser::Source;
+use super::value::HumanDuration;
+use super::{Config, Diagnostic, Env, Log, LogFormat, Overrides, ParseContext};
+use larder_core::change_detector;
+use larder_core::gateway;
+use larder_mcp as endpoint;
+use larder_model::name::{TeamName, Teams};
+use larder_model::policy::{GrantRequest, Limits};
+use larder_model::resource::Caller;
+use larder_sandbox as sandbox;
+
+/// A client that reads nothing for this long is disconnected.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+pub(super) fn convert(
+    file: File,
+    context: &ParseContext,
+    env: &Env,
+    overrides: &Overrides,
+    source: &Source<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Config {
+    let mut conversion = Conversion { context, env, team_names: BTreeSet::new(), source, diagnostics };
+    let global = GlobalSettings {
+        limits: provider::limits(&Limits::default(), &file.limits),
+        approve: file.approve,
+        secrets: conversion.load_secrets(file.secret),
+        state_dir: file.state_dir,
+        scan_interval: time(file.watch.scan_interval, 2),
+        overrides,
+    };
+    let has_teams = !file.team.is_empty();
+    let teams = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
+    conversion.team_names = teams.keys().cloned().collect();
+    let anonymous_teams = conversion.teams_or_implied(file.server.teams.as_ref());
+    let stdio_teams = conversion.teams_or_implied(file.stdio.teams.as_ref());
+    let team = overrides.team.clone().filter(|team| teams.contains_key(team));
+    let local_teams = team.map_or(stdio_teams, Teams::from);
+    let auth = conversion.auth(file.auth);
+    let private = has_teams || !auth.is_empty();
+    let listen = conversion.listen(&file.server, overrides, auth.is_empty());
+    let log = conversion.log(&file.server);
+    let admin = conversion.admin(&file.admin);
+    let audit = conversion.audit(&file.audit);
+    let connections = conversion.connection_limits(&file.server);
+    let telemetry = conversion.telemetry(&file.telemetry);
+    let Server { instructions, page_size, watched_uris, guests, shutdown_grace, .. } = &file.server;
+    Config {
+        admin,
+        audit,
+        telemetry,
+        gateway: gateway::Config {
+            page_size: gateway::PageSize {
+                resources: page_size.resources.unwrap_or(100),
+                templates: page_size.templates.unwrap_or(100),
+            },
+            instructions: instructions.clone(),
+            cache: gateway::CacheConfig {
+                bytes: file.cache.bytes.map_or(64 << 20, |size| size.0),
+                entries: file.cache.entries.unwrap_or(10_000) as usize,
+            },
+            private,
+        },
+        watched_uris: count(*watched_uris, 1_000) as usize,
+        change_detector: change_detector(&file.watch),
+        sandbox: sandbox::Config {
+            slots: count(*guests, 256),
+            compiler: compiler::compiler(file.compiler, context, env),
+        },
+        shutdown_grace: time(*shutdown_grace, 10),
+        local_caller: Caller {
+            subject: file.stdio.subject,
+            issuer: None,
+            teams: local_teams,
+            scopes: Vec::new(),
+        },
+        endpoint: endpoint(file.server, listen, connections, auth, anonymous_teams),
+        file: context.file.as_ref().map(|file| context.working_dir.join(file)),
+        fingerprint: None,
+        overrides: overrides.clone(),
+        is_over_stdio: false,
+        teams,
+        log,
+    }
+}
+
+/// Converts only the credentials. Accesses no folder and no other file.
+pub(super) fn credentials(
+    file: File,
+    context: &ParseContext,
+    env: &Env,
+    source: &Source<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> endpoint::auth::Config {
+    let names = file.team.keys().filter_map(|name| TeamName::parse(name.get_ref()).ok());
+    let team_names = if file.team.is_empty() { [TeamName::default_team()].into() } else { names.collect() };
+    Conversion { context, env, team_names, source, diagnostics }.auth(file.auth)
+}
+
+fn change_detector(watch: &Watch) -> change_detector::Config {
+    change_detector::Config {
+        version_interval: time(watch.version_interval, 2),
+        read_interval: watch.read_interval.map_or(Some(Duration::from_secs(10)), |time| time.0),
+    }
+}
+
+/// Converts the grant request of a component.
+pub(super) fn grant_request(
+    raw: file::GrantRequest,
+    context: &ParseContext,
+    env: &Env,
+    source: &Source<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> GrantRequest {
+    let mut conversion = Conversion { context, env, team_names: BTreeSet::new(), source, diagnostics };
+    let mut dirs = conversion.dirs(&raw.dirs);
+    for dir in &mut dirs {
+        // Resolves symlinks: the operator approves this folder, not what the link may point to later.
+        dir.host = dir.host.canonicalize().unwrap_or_else(|_| dir.host.clone());
+        dir.is_canonical = true;
+    }
+    GrantRequest {
+        settings: raw.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
+        dirs,
+        hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
+        env: raw
+            .env
+            .into_iter()
+            .map(|name| (name.get_ref().clone(), env.get(name.get_ref()).cloned()))
+            .collect(),
+        // A request names secrets; their values come from the operator's configuration.
+        secrets: raw.secrets.into_iter().map(|name| (name, None)).collect(),
+    }
+}
+
+fn endpoint(
+    server: Server,
+    listen: SocketAddr,
+    ConnectionLimits { streams, connections }: ConnectionLimits,
+    auth: endpoint::auth::Config,
+    anonymous_teams: Teams,
+) -> endpoint::Config {
+    endpoint::Config {
+        listen,
+        hosts: server.hosts.unwrap_or_default(),
+        origins: server.origins.unwrap_or_default(),
+        body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
+        sessions: count(server.sessions, 1_000) as usize,
+        session_idle_timeout: time(server.session_idle_timeout, 30 * 60),
+        streams,
+        connections,
+        waiting_bytes: server.waiting_bytes.map_or(256 << 20, |size| size.0),
+        keep_alive: time(server.keep_alive, 15),
+        stall_timeout: STALL_TIMEOUT,
+        auth,
+        caller: Caller { subject: None, issuer: None, teams: anonymous_teams, scopes: Vec::new() },
+        title: server.title,
+        extensions: server.extensions.into_iter().map(endpoint::Extension::from).collect(),
+    }
+}
+
+fn count(raw: Option<NonZeroU32>, default: u32) -> u32 {
+    raw.map_or(default, NonZeroU32::get)
+}
+
+fn time(raw: Option<HumanDuration>, seconds: u64) -> Duration {
+    raw.map_or(Duration::from_secs(seconds), |time| time.0)
+}
+
+struct Conversion<'a> {
+    context: &'a ParseContext,
+    env: &'a Env,
+    /// The names of all configured teams.
+    team_names: BTreeSet<TeamName>,
+    source: &'a Source<'a>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Conversion<'_> {
+    fn error(&mut self, at: &Range<usize>, message: impl Into<String>) {
+        self.diagnostics.push(self.source.diagnostic(at, message));
+    }
+
+    /// Reports an error in a command line option or a default, which has no line in the file.
+    fn error_for_key(&mut self, key: &str, message: String) {
+        self.diagnostics.push(Diagnostic { line: None, key: key.into(), message });
+    }
+
+    /// Returns the plugins folder of a team: from the command line, from the file, or the default.
+    fn plugins(&mut self, raw: Option<&Spanned<PathBuf>>, option: Option<&Path>, default: &str) -> PathBuf {
+        let (at, path) = match (option, raw) {
+            (Some(path), _) => (None, self.context.working_dir.join(path)),
+            (None, Some(path)) => (Some(path.span()), self.context.folder.join(path.get_ref())),
+            (None, None) => (None, self.context.folder.join(default)),
+        };
+        // A missing folder is no error here: a server waits for it, and other commands check for it
+        // themselves.
+        if let (true, Err(message)) = (path.exists(), require_folder(&path)) {
+            match at {
+                Some(at) => self.error(&at, message),
+                None if option.is_some() => self.error_for_key("--plugins", message),
+                None => {
+                    self.error_for_key("plugins", format!("{message}, or name another with `--plugins DIR`"))
+                }
+            }
+        }
+        path
+    }
+
+    /// Returns the address to listen on. A non-loopback address requires credentials, or an explicit
+    /// `unauthenticated = true`.
+    fn listen(&mut self, server: &Server, overrides: &Overrides, is_open: bool) -> SocketAddr {
+        let unauthenticated = server.unauthenticated.as_ref().filter(|flag| *flag.get_ref());
+        if let Some(flag) = unauthenticated.filter(|_| !is_open) {
+            let message = "contradicts the credentials in `auth`: remove one of the two";
+            self.error(&flag.span(), message);
+        }
+        let raw = server.listen.as_ref();
+        let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878));
+        let listen = overrides.listen.or(raw.map(|listen| listen.get_ref().0)).unwrap_or(default);
+        if listen.ip().is_loopback() {
+            return listen;
+        }
+        let mut missing = Vec::new();
+        if server.hosts.as_ref().is_none_or(Vec::is_empty) {
+            missing.push("`server.hosts` with the names under which clients reach it");
+        }
+        if is_open && !self.context.auth_active && unauthenticated.is_none() {
+            missing.push(
+                "credentials (`larder token new` creates a token), or `server.unauthenticated = true` \
+                 if anyone who reaches it may read everything",
+            );
+        }
+        if !missing.is_empty() {
+            let message =
+                format!("{listen} is reachable from outside this machine: set {}", missing.join(", and "));
+            match raw {
+                Some(raw) if overrides.listen.is_none() => self.error(&raw.span(), message),
+                _ => self.error_for_key("--listen", message),
+            }
+        }
+        listen
+    }
+
+    fn log(&mut self, server: &Server) -> Log {
+        let variable = self.env.get("LARDER_LOG").filter(|filter| !filter.is_empty());
+        let raw = server.log.filter.as_ref();
+        let filter =
+            variable.or(raw.map(|filter| filter.get_ref())).map_or("info", String::as_str).to_owned();
+        if let Err(error) = tracing_subscriber::EnvFilter::try_new(&filter) {
+            match raw {
+                Some(raw) if variable.is_none() => self.error(&raw.span(), format!("not a filter: {error}")),
+                _ => self.error_for_key("LARDER_LOG", format!("not a filter: {error}")),
+            }
+        }
+        Log { filter, format: server.log.format.unwrap_or(LogFormat::Text) }
+    }
+}
+
+/// Requires that the path is an existing folder.
+fn require_folder(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(format!("{} is not a folder", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("there is no folder {}: create it", path.display()))
+        }
+        Err(error) => Err(format!("cannot open {}: {error}", path.display())),
+    }
+}

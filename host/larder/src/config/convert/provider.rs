@@ -1,0 +1,133 @@
+//! Converts `[provider.NAME]`: the grant of one provider.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use toml::Spanned;
+
+use super::{Conversion, count, require_folder};
+use crate::config::file::{self, Provider};
+use crate::config::value::{self, ByteSize};
+use larder_core::reconcile::ProviderConfig;
+use larder_model::name::ProviderName;
+use larder_model::policy::{Access, ApprovalMode, Dir, Grant, GuestLifetime, Limits, Secrets};
+
+/// Returns the configured limits, with `default` for those that are not set.
+pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
+    let size = |raw: Option<ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
+    let time = |raw: Option<value::HumanDuration>, default| raw.map_or(default, |time| time.0);
+    Limits {
+        memory: size(raw.memory, default.memory),
+        table_elements: raw.table_elements.map_or(default.table_elements, |n| NonZeroU32::get(n).into()),
+        instances: count(raw.instances, default.instances),
+        cpu_time: time(raw.cpu_time, default.cpu_time),
+        timeout: time(raw.timeout, default.timeout),
+        concurrency: count(raw.concurrency, default.concurrency),
+        queue_timeout: time(raw.queue_timeout, default.queue_timeout),
+        queue_length: raw.queue_length.unwrap_or(default.queue_length),
+        result: size(raw.result, default.result),
+        page_entries: count(raw.page_entries, default.page_entries),
+        catalog_entries: count(raw.catalog_entries, default.catalog_entries),
+        log: raw.log.map_or(default.log, |size| size.0),
+        notifications: count(raw.notifications, default.notifications),
+        component_size: size(raw.component_size, default.component_size),
+        http_body: size(raw.http_body, default.http_body),
+    }
+}
+
+impl Conversion<'_> {
+    pub(super) fn provider(
+        &mut self,
+        name: &Spanned<String>,
+        raw: Provider,
+        (defaults, approve): (&Limits, ApprovalMode),
+        secrets: &Secrets,
+    ) -> Option<(ProviderName, ProviderConfig)> {
+        let approve = raw.approve.map_or(approve, ApprovalMode::from);
+        let grant = Grant {
+            limits: limits(defaults, &raw.limits),
+            settings: raw.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
+            secrets: self.select_secrets(secrets, &raw.secrets),
+            env: self.variables(raw.env),
+            dirs: self.dirs(&raw.dirs),
+            hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
+            raw_values: raw.raw_values.unwrap_or(false),
+            guests: match raw.guests {
+                None | Some(file::Guests::Fresh) => GuestLifetime::Fresh,
+                Some(file::Guests::Reuse) => GuestLifetime::Reused,
+            },
+        };
+        for name in raw.secrets.iter().filter(|name| grant.settings.contains_key(name.get_ref())) {
+            self.error(
+                &name.span(),
+                format!("`{}` is also a setting: remove one of the two", name.get_ref()),
+            );
+        }
+        match ProviderName::parse(name.get_ref()) {
+            Ok(name) => {
+                let priority = raw.priority.unwrap_or(0);
+                Some((name, ProviderConfig { grant: Arc::new(grant), priority, approve }))
+            }
+            Err(bad) => {
+                self.error(&name.span(), bad.to_string());
+                None
+            }
+        }
+    }
+
+    fn variables(&mut self, raw: file::Env) -> BTreeMap<String, String> {
+        let mut set: BTreeMap<_, _> = raw.set.into_iter().map(|(name, value)| (name, value.0)).collect();
+        for name in raw.inherited {
+            match self.env.get(name.get_ref()) {
+                Some(value) => {
+                    set.insert(name.into_inner(), value.clone());
+                }
+                None => {
+                    let message =
+                        format!("the environment variable {name} is not set; set it, or remove the name");
+                    self.error(&name.span(), message);
+                }
+            }
+        }
+        set
+    }
+
+    pub(super) fn dirs(&mut self, raw: &[Spanned<value::Dir>]) -> Vec<Dir> {
+        let mut dirs: Vec<Dir> = Vec::with_capacity(raw.len());
+        for item in raw {
+            let dir = self.dir(item.get_ref());
+            if let Err(message) = require_folder(&dir.host) {
+                self.error(&item.span(), message);
+            }
+            if !is_guest_path(&dir.guest) {
+                let message =
+                    "is not a valid guest path: write an absolute path without `..`, such as \"/docs\"";
+                self.error(&item.span(), format!("`{}` {message}", dir.guest));
+            }
+            if dirs.iter().any(|other| other.guest == dir.guest) {
+                let message = "is the guest path of two folders: set a different `guest` for one of them";
+                self.error(&item.span(), format!("`{}` {message}", dir.guest));
+            }
+            dirs.push(dir);
+        }
+        dirs
+    }
+
+    /// Converts one folder. Its default guest path is its own name, such as `/docs`.
+    fn dir(&self, raw: &value::Dir) -> Dir {
+        let host = self.context.folder.join(&raw.host);
+        let default_guest =
+            || host.canonicalize().ok()?.file_name().map(|name| format!("/{}", name.to_string_lossy()));
+        let guest = raw.guest.clone().or_else(default_guest).unwrap_or_else(|| "/".into());
+        let access = match raw.access {
+            value::Access::Read => Access::Read,
+            value::Access::Write => Access::Write,
+        };
+        Dir { host, guest, access, is_canonical: false }
+    }
+}
+
+fn is_guest_path(path: &str) -> bool {
+    path.starts_with('/') && !path.contains('\0') && path.split('/').all(|part| !matches!(part, "." | ".."))
+}

@@ -1,0 +1,285 @@
+//! Converts teams. Each has its own plugins folder, grants and limits. A file without `[team.*]` describes
+//! one team, `default`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::Spanned;
+
+use super::provider::limits;
+use super::{Conversion, count, require_folder};
+use crate::config::file::{self, Provider};
+use crate::config::value::{Access, Approval};
+use crate::config::{Overrides, Team};
+use larder_core::reconcile::{self, Approvals, ProviderConfig};
+use larder_model::name::{TeamName, Teams};
+use larder_model::policy::{self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, Quota, Secrets};
+
+/// Top-level settings that apply to all teams.
+pub(super) struct GlobalSettings<'a> {
+    pub(super) limits: Limits,
+    pub(super) approve: Option<Approval>,
+    pub(super) secrets: Secrets,
+    pub(super) state_dir: Option<Spanned<PathBuf>>,
+    pub(super) scan_interval: std::time::Duration,
+    pub(super) overrides: &'a Overrides,
+}
+
+/// The settings of one team, before conversion to `Team`.
+struct TeamSettings {
+    name: TeamName,
+    plugins: PathBuf,
+    approve: Option<Approval>,
+    limits: Limits,
+    ceiling: Ceiling,
+    provider: BTreeMap<Spanned<String>, Provider>,
+    quota: Option<Quota>,
+}
+
+impl Conversion<'_> {
+    /// Converts all teams.
+    pub(super) fn build_teams(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        plugins: Option<&Spanned<PathBuf>>,
+        provider: BTreeMap<Spanned<String>, Provider>,
+        raw: BTreeMap<Spanned<String>, file::Team>,
+    ) -> BTreeMap<TeamName, Team> {
+        let settings = if raw.is_empty() {
+            vec![self.default_team_settings(global, plugins, provider)]
+        } else {
+            self.reject_top_level_providers(plugins, &provider);
+            self.named_team_settings(global, raw)
+        };
+        let folders: Vec<_> = settings.iter().map(|team| team.plugins.clone()).collect();
+        let state = self.state_dir(global.state_dir.as_ref(), &folders);
+        settings.into_iter().map(|team| (team.name.clone(), self.build_team(global, team, &state))).collect()
+    }
+
+    fn default_team_settings(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        plugins: Option<&Spanned<PathBuf>>,
+        provider: BTreeMap<Spanned<String>, Provider>,
+    ) -> TeamSettings {
+        let (name, overrides) = (TeamName::default_team(), global.overrides);
+        if let Some(other) = overrides.team.as_ref().filter(|team| **team != name) {
+            self.error_for_key(
+                "--team",
+                format!("there is no team {other}: the configuration has no [team.{other}]"),
+            );
+        }
+        let ceiling = Ceiling { bounds: None, secrets: global.secrets.clone() };
+        let plugins = self.plugins(plugins, overrides.plugins.as_deref(), "plugins");
+        TeamSettings {
+            name,
+            plugins,
+            approve: None,
+            limits: global.limits.clone(),
+            ceiling,
+            provider,
+            quota: None,
+        }
+    }
+
+    /// Rejects a top-level plugins folder and top-level providers in a file with teams.
+    fn reject_top_level_providers(
+        &mut self,
+        plugins: Option<&Spanned<PathBuf>>,
+        provider: &BTreeMap<Spanned<String>, Provider>,
+    ) {
+        if let Some(plugins) = plugins {
+            let message = "each team has its own plugins folder: set `plugins` in [team.NAME]";
+            self.error(&plugins.span(), message);
+        }
+        for name in provider.keys() {
+            let message =
+                format!("a provider belongs to a team: write [team.NAME.provider.{}]", name.get_ref());
+            self.error(&name.span(), message);
+        }
+    }
+
+    fn named_team_settings(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        raw: BTreeMap<Spanned<String>, file::Team>,
+    ) -> Vec<TeamSettings> {
+        let mut all: Vec<TeamSettings> = Vec::new();
+        for (name, raw) in raw {
+            match TeamName::parse(name.get_ref()) {
+                Ok(team) => {
+                    let at = raw.plugins.as_ref().map_or(name.span(), Spanned::span);
+                    let settings = self.team_settings(global, team, raw);
+                    self.check_folder_overlap(&at, &settings, &all);
+                    all.push(settings);
+                }
+                Err(error) => self.error(&name.span(), error.to_string()),
+            }
+        }
+        let has = |team: &TeamName| all.iter().any(|settings| settings.name == *team);
+        match &global.overrides.team {
+            Some(team) if !has(team) => {
+                self.error_for_key(
+                    "--team",
+                    format!("there is no team {team}: the configuration has no [team.{team}]"),
+                );
+            }
+            None if global.overrides.plugins.is_some() => {
+                let message =
+                    "the configuration has teams: specify with `--team NAME` to which one the folder belongs";
+                self.error_for_key("--team", message.into());
+            }
+            _ => {}
+        }
+        all
+    }
+
+    fn team_settings(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        name: TeamName,
+        raw: file::Team,
+    ) -> TeamSettings {
+        let option = global.overrides.plugins.as_deref();
+        let option = option.filter(|_| global.overrides.team.as_ref() == Some(&name));
+        let quota = quota(&raw.quota);
+        let mut limits = limits(&global.limits, &raw.limits);
+        limits.component_size = limits.component_size.min(quota.component);
+        TeamSettings {
+            plugins: self.plugins(raw.plugins.as_ref(), option, &format!("plugins/{name}")),
+            approve: raw.approve,
+            limits,
+            ceiling: self.ceiling(global, raw.ceiling),
+            provider: raw.provider,
+            quota: Some(quota),
+            name,
+        }
+    }
+
+    /// Requires that the plugins folders of teams do not overlap: no team may put components into another
+    /// one's folder.
+    fn check_folder_overlap(&mut self, at: &Range<usize>, team: &TeamSettings, others: &[TeamSettings]) {
+        let path = resolve_symlinks(&team.plugins);
+        for other in others {
+            let other_path = resolve_symlinks(&other.plugins);
+            if path.starts_with(&other_path) || other_path.starts_with(&path) {
+                let (path, other) = (team.plugins.display(), &other.name);
+                self.error(
+                    at,
+                    format!("{path} overlaps with the folder of team {other}: choose another one"),
+                );
+            }
+        }
+    }
+
+    fn ceiling(&mut self, global: &GlobalSettings<'_>, raw: file::Ceiling) -> Ceiling {
+        let dirs = raw.dirs.iter().filter_map(|dir| self.ceiling_dir(dir)).collect();
+        let hosts = raw.hosts.into_iter().map(|host| host.0).collect();
+        let secrets = self.select_secrets(&global.secrets, &raw.secrets);
+        Ceiling { bounds: Some(Bounds { dirs, hosts, env: raw.env.into_iter().collect() }), secrets }
+    }
+
+    fn ceiling_dir(&mut self, raw: &Spanned<crate::config::value::Dir>) -> Option<Dir> {
+        let dir = raw.get_ref();
+        let host = self.context.folder.join(&dir.host);
+        if dir.guest.is_some() {
+            self.error(&raw.span(), "`guest` has no effect in a ceiling: remove it");
+        }
+        if let Err(message) = require_folder(&host) {
+            self.error(&raw.span(), message);
+            return None;
+        }
+        let access = match dir.access {
+            Access::Read => policy::Access::Read,
+            Access::Write => policy::Access::Write,
+        };
+        Some(Dir { host: resolve_symlinks(&host), guest: String::new(), access, is_canonical: true })
+    }
+
+    fn build_team(&mut self, global: &GlobalSettings<'_>, team: TeamSettings, state: &Path) -> Team {
+        let grant = Grant { limits: team.limits.clone(), ..Grant::default() };
+        let approve = team.approve.or(global.approve).map_or(ApprovalMode::Ask, ApprovalMode::from);
+        let provider = team.provider.into_iter();
+        let terms = provider.filter_map(|(name, raw)| {
+            let (name, mut terms) = self.provider(&name, raw, (&team.limits, approve), &global.secrets)?;
+            if let Some(quota) = &team.quota {
+                let limits = &mut Arc::make_mut(&mut terms.grant).limits;
+                limits.component_size = limits.component_size.min(quota.component);
+            }
+            Some((name, terms))
+        });
+        let reconcile = reconcile::Config {
+            providers: terms.collect(),
+            default: ProviderConfig { grant: Arc::new(grant), priority: 0, approve },
+            ceiling: Arc::new(team.ceiling),
+            scan_interval: global.scan_interval,
+            parse_grant_request: crate::config::grant_request::parse,
+            relative_to: team.plugins.clone(),
+            approvals: Approvals::new(state, &team.plugins),
+            plugins: team.plugins,
+            team: team.name,
+        };
+        Team { reconcile, quota: team.quota }
+    }
+
+    /// Returns the configured teams, or the implied ones. If neither exist, returns the team `default`, which
+    /// then is not configured, so that its view is empty.
+    pub(super) fn teams_or_implied(&mut self, raw: Option<&Spanned<Vec<Spanned<String>>>>) -> Teams {
+        let configured = raw.and_then(|raw| self.known_teams(&raw.span(), raw.get_ref()));
+        configured.or_else(|| self.implied_teams()).unwrap_or_else(Teams::default_team)
+    }
+
+    /// Returns the team `default` if it exists, or else the only team. `None` if there are several.
+    pub(super) fn implied_teams(&self) -> Option<Teams> {
+        let mut only = self.team_names.iter().take(2);
+        match (only.next(), only.next()) {
+            (Some(only), None) => Some(only.clone().into()),
+            _ => self.team_names.get(&TeamName::default_team()).cloned().map(Teams::from),
+        }
+    }
+
+    pub(super) fn known_teams(&mut self, at: &Range<usize>, raw: &[Spanned<String>]) -> Option<Teams> {
+        let teams: Option<Vec<_>> = raw.iter().map(|name| self.known_team(name)).collect();
+        let teams = Teams::of(teams?);
+        if teams.is_none() {
+            self.error(at, "is empty: a caller without a team has no access");
+        }
+        teams
+    }
+
+    pub(super) fn known_team(&mut self, raw: &Spanned<String>) -> Option<TeamName> {
+        let team = self.parse_value(raw, TeamName::parse)?;
+        if !self.team_names.contains(&team) {
+            let message = format!("there is no team `{team}`: the configuration has no [team.{team}]");
+            self.error(&raw.span(), message);
+            return None;
+        }
+        Some(team)
+    }
+}
+
+fn quota(raw: &file::Quota) -> Quota {
+    let default = Quota::default();
+    let size = |raw: Option<crate::config::value::ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
+    Quota {
+        memory: size(raw.memory, default.memory),
+        cpu: raw.cpu.map_or(default.cpu, |time| time.0),
+        calls: count(raw.calls, default.calls),
+        requests: count(raw.requests, default.requests),
+        bytes: size(raw.bytes, default.bytes),
+        providers: count(raw.providers, default.providers),
+        component: size(raw.component, default.component),
+        watchers: count(raw.watchers, default.watchers),
+    }
+}
+
+/// Resolves symlinks in the part of the path that exists.
+fn resolve_symlinks(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(resolved), ..) => resolved,
+        (Err(_), Some(above), Some(name)) => resolve_symlinks(above).join(name),
+        _ => path.to_owned(),
+    }
+}

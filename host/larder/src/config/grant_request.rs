@@ -1,0 +1,107 @@
+//! `NAME.toml` next to a component: the grants that its author requests. Variables are not substituted in it,
+//! because anyone who may write to the folder could then read the server's environment.
+
+use std::path::Path;
+
+use super::convert;
+use super::file;
+use super::parser::{self, Source};
+use super::{Diagnostic, Env, ParseContext};
+use larder_model::policy::GrantRequest;
+
+/// The maximum size of a grant request. Larger files are rejected before parsing.
+const MAX_BYTES: usize = 64 << 10;
+
+/// Parses the `NAME.toml` of a component in this folder. The error lists all problems in one line.
+pub fn parse(text: &str, folder: &Path) -> Result<GrantRequest, String> {
+    parse_with(text, folder, &super::environment())
+}
+
+fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRequest, String> {
+    if text.len() > MAX_BYTES {
+        return Err(format!("it is larger than {} KiB", MAX_BYTES >> 10));
+    }
+    let (folder, working_dir) = (folder.to_owned(), folder.to_owned());
+    let context = ParseContext { file: None, folder, working_dir, auth_active: false };
+    let (raw, source, mut diagnostics): (file::GrantRequest, Source<'_>, _) =
+        parser::parse(text, None).map_err(|diagnostics| list(&diagnostics))?;
+    let request = convert::grant_request(raw, &context, env, &source, &mut diagnostics);
+    if diagnostics.is_empty() {
+        return Ok(request);
+    }
+    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+    Err(list(&diagnostics))
+}
+
+fn list(diagnostics: &[Diagnostic]) -> String {
+    let line = |diagnostic: &Diagnostic| match diagnostic.line {
+        Some(line) => format!("line {line}: {diagnostic}"),
+        None => diagnostic.to_string(),
+    };
+    diagnostics.iter().map(line).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: Expect) {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(real.join("docs")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("docs", real.join("link")).unwrap();
+        let env = [("SECRET".to_owned(), "hush".to_owned())].into();
+        let shown = match parse_with(text, &real, &env) {
+            Ok(request) => {
+                let settings =
+                    request.settings.iter().map(|(name, value)| format!("setting {name} = {value}"));
+                settings.chain(request.lines()).collect::<Vec<_>>().join("\n")
+            }
+            Err(errors) => errors.replace("; ", "\n"),
+        };
+        expected.assert_eq(&shown.replace(&real.display().to_string(), "FOLDER"));
+    }
+
+    #[test]
+    fn accepts_the_syntax_of_larder_toml() {
+        check(
+            r#"
+            dirs = ["docs", { host = "link", guest = "/again", access = "write" }]
+            hosts = ["https://api.example.com", { host = "*.example.org", methods = ["*"] }]
+            env = ["SECRET", "UNSET"]
+            settings = { token = "${SECRET}", depth = 3 }
+            "#,
+            expect![[r#"
+                setting depth = 3
+                setting token = ${SECRET}
+                folder FOLDER/docs as /again, write
+                folder FOLDER/docs as /docs, read
+                http https://*.example.org *
+                http https://api.example.com GET,HEAD
+                variable SECRET
+                variable UNSET"#]],
+        );
+        check("", expect![""]);
+    }
+
+    #[test]
+    fn refuses_operator_keys_and_reports_all_errors() {
+        check(
+            "priority = 5\nraw_values = true\nlimits.memory = '1GiB'\napprove = 'always'\ndirs = ['gone', '${SECRET}']\nenv = { A = 'b' }",
+            expect![[r#"
+                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 5: dirs[0]: there is no folder FOLDER/gone: create it
+                line 5: dirs[1]: there is no folder FOLDER/${SECRET}: create it
+                line 5: dirs[1]: `/` is the guest path of two folders: set a different `guest` for one of them
+                line 6: env: invalid type: map, expected a sequence"#]],
+        );
+        check("dirs = [", expect!["line 1: unclosed array, expected `]`"]);
+        check(&"#".repeat(MAX_BYTES + 1), expect!["it is larger than 64 KiB"]);
+    }
+}

@@ -1,0 +1,213 @@
+//! `larder-dev.toml`: how `larder dev` builds the project of a provider.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::parser::{self, Source};
+use super::{ConfigError, Diagnostic};
+use larder_model::name::ProviderName;
+
+/// The name of the project file.
+pub const PROJECT_FILE: &str = "larder-dev.toml";
+
+/// Reserved provider names: their `NAME.toml` would be one of Larder's own files in the project folder.
+const RESERVED_NAMES: [&str; 2] = ["larder", "larder-dev"];
+
+/// A provider project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// The folder of the project.
+    pub folder: PathBuf,
+    /// The provider's name.
+    pub name: ProviderName,
+    /// Build commands with their arguments, run in this order in the folder.
+    pub build: Vec<Vec<String>>,
+    /// The component that they build.
+    pub component: PathBuf,
+    /// Names of files and folders whose changes do not trigger a build.
+    pub ignore: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ProjectFile {
+    name: Option<toml::Spanned<String>>,
+    build: Option<Vec<Vec<String>>>,
+    component: Option<PathBuf>,
+    ignore: Vec<String>,
+}
+
+/// Loads the project in this folder from `larder-dev.toml`, or else from `Cargo.toml`.
+pub fn load_project(folder: &Path) -> Result<Project, ConfigError> {
+    let unreadable = |path: &Path, error| ConfigError::Unreadable { path: path.to_owned(), error };
+    let folder = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
+    let path = folder.join(PROJECT_FILE);
+    let project = match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&text, &folder).map_err(|diagnostics| invalid(&path, diagnostics)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            from_cargo(&folder).ok_or_else(|| no_project(&folder))
+        }
+        Err(error) => Err(unreadable(&path, error)),
+    };
+    project.and_then(refuse_reserved_name)
+}
+
+fn refuse_reserved_name(project: Project) -> Result<Project, ConfigError> {
+    let name = project.name.as_str();
+    if !RESERVED_NAMES.contains(&name) {
+        return Ok(project);
+    }
+    let message = format!(
+        "{name}.toml would hold its grant requests, but Larder uses that file name itself; choose another name"
+    );
+    Err(ConfigError::Invalid {
+        file: None,
+        diagnostics: vec![Diagnostic { line: None, key: "name".into(), message }],
+    })
+}
+
+fn invalid(path: &Path, mut diagnostics: Vec<Diagnostic>) -> ConfigError {
+    diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+    ConfigError::Invalid { file: Some(path.to_owned()), diagnostics }
+}
+
+fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
+    let (raw, source, mut diagnostics): (ProjectFile, Source<'_>, _) = parser::parse(text, None)?;
+    let name = match &raw.name {
+        Some(name) => ProviderName::parse(name.get_ref())
+            .map_err(|error| diagnostics.push(source.diagnostic(&name.span(), error.to_string())))
+            .ok(),
+        None => name_from_folder(folder).map_err(|diagnostic| diagnostics.push(diagnostic)).ok(),
+    };
+    let build = raw.build.unwrap_or_default();
+    if build.is_empty() || build.iter().any(Vec::is_empty) {
+        let message = "specify the build commands, such as [[\"make\"]]";
+        diagnostics.push(Diagnostic { line: None, key: "build".into(), message: message.into() });
+    }
+    let Some(component) = &raw.component else {
+        let message = "specify the file that the build creates";
+        diagnostics.push(Diagnostic { line: None, key: "component".into(), message: message.into() });
+        return Err(diagnostics);
+    };
+    match name {
+        Some(name) if diagnostics.is_empty() => Ok(Project {
+            folder: folder.to_owned(),
+            name,
+            build,
+            component: folder.join(component),
+            ignore: raw.ignore,
+        }),
+        _ => Err(diagnostics),
+    }
+}
+
+fn name_from_folder(folder: &Path) -> Result<ProviderName, Diagnostic> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    ProviderName::parse(&name).map_err(|error| Diagnostic {
+        line: None,
+        key: "name".into(),
+        message: error.to_string(),
+    })
+}
+
+/// Derives the project from `Cargo.toml`: a Rust project needs no `larder-dev.toml`.
+fn from_cargo(folder: &Path) -> Option<Project> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Manifest {
+        package: BTreeMap<String, toml::Value>,
+        lib: BTreeMap<String, toml::Value>,
+    }
+    let text = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+    let manifest: Manifest = toml::from_str(&text).ok()?;
+    let package = manifest.package.get("name")?.as_str()?;
+    let lib = manifest.lib.get("name").and_then(toml::Value::as_str).unwrap_or(package);
+    let component = format!("target/wasm32-wasip2/release/{}.wasm", lib.replace('-', "_"));
+    // An explicit target folder overrides any that the workspace or the machine configures.
+    let build = ["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"];
+    Some(Project {
+        folder: folder.to_owned(),
+        name: ProviderName::parse(package).ok()?,
+        build: vec![build.map(str::to_owned).to_vec()],
+        component: folder.join(component),
+        ignore: Vec::new(),
+    })
+}
+
+fn no_project(folder: &Path) -> ConfigError {
+    let message = format!(
+        "there is no {PROJECT_FILE} and no Cargo.toml in {}, so it is unknown how to build it; create {PROJECT_FILE}, for example\n\
+         build = [[\"make\"]]\ncomponent = \"notes.wasm\"\nor start with `larder new`",
+        folder.display()
+    );
+    ConfigError::Invalid {
+        file: None,
+        diagnostics: vec![Diagnostic { line: None, key: String::new(), message }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(files: &[(&str, &str)], expected: Expect) {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().canonicalize().unwrap().join("my-notes");
+        std::fs::create_dir(&folder).unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let shown = match load_project(&folder) {
+            Ok(Project { name, build, component, ignore, .. }) => {
+                format!("{name}: {build:?} {} {ignore:?}", component.display())
+            }
+            Err(error) => error.to_string(),
+        };
+        expected.assert_eq(&shown.replace(&folder.display().to_string(), "FOLDER"));
+    }
+
+    #[test]
+    fn loads_a_project_file_or_a_cargo_manifest() {
+        check(
+            &[(PROJECT_FILE, "build = [['make', 'all']]\ncomponent = 'a.wasm'\nignore = ['out']")],
+            expect![[r#"my-notes: [["make", "all"]] FOLDER/a.wasm ["out"]"#]],
+        );
+        check(
+            &[("Cargo.toml", "[package]\nname = 'x-y'\n[lib]\ncrate-type = ['cdylib']")],
+            expect![[
+                r#"x-y: [["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"]] FOLDER/target/wasm32-wasip2/release/x_y.wasm []"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn reports_all_errors() {
+        check(
+            &[(PROJECT_FILE, "name = 'larder'\nbuild = [['make']]\ncomponent = 'a.wasm'")],
+            expect![
+                "name: larder.toml would hold its grant requests, but Larder uses that file name itself; choose another name"
+            ],
+        );
+        check(
+            &[(PROJECT_FILE, "name = 'a b'\nbuild = [[]]\nbild = 1")],
+            expect![[r#"
+                build: specify the build commands, such as [["make"]]
+                component: specify the file that the build creates
+                FOLDER/larder-dev.toml:1: name: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
+                FOLDER/larder-dev.toml:3: bild: unknown field `bild`, expected one of `name`, `build`, `component`, `ignore`"#]],
+        );
+        check(
+            &[],
+            expect![[r#"
+                there is no larder-dev.toml and no Cargo.toml in FOLDER, so it is unknown how to build it; create larder-dev.toml, for example
+                build = [["make"]]
+                component = "notes.wasm"
+                or start with `larder new`"#]],
+        );
+    }
+}

@@ -1,0 +1,559 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use larder_mcp::auth::{Algorithm, Membership};
+use larder_model::name::{ProviderName, TeamName};
+use larder_model::policy::{Access, ApprovalMode, Limits, Secret};
+use larder_sandbox::CacheLocation;
+
+mod observability;
+mod team;
+
+const EXAMPLE: &str = include_str!("../../../../examples/larder.toml");
+
+/// A temporary folder with the files that the example names.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plugins", "docs", "cache"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join("docs/key"), "hush-hush\n").unwrap();
+        Self(folder)
+    }
+
+    fn read_with(
+        &self,
+        text: &str,
+        env: &[(&str, &str)],
+        overrides: &Overrides,
+    ) -> Result<Config, ConfigError> {
+        let folder = self.0.path().to_owned();
+        let (file, working_dir) = (Some("larder.toml".into()), folder.clone());
+        let context = ParseContext { file, working_dir, folder, auth_active: false };
+        let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        parse(text, &context, &env, overrides)
+    }
+
+    fn read(&self, text: &str) -> Config {
+        self.read_with(text, &[("HOME", "/home/me")], &Overrides::default()).unwrap()
+    }
+
+    /// Returns the whole configuration as text, for comparisons.
+    fn shown(&self, text: &str) -> String {
+        format!("{:#?}", self.read(text))
+    }
+}
+
+/// Returns the reconcile configuration of the only team.
+fn only_team(config: &Config) -> &reconcile::Config {
+    &config.teams[&TeamName::default_team()].reconcile
+}
+
+/// Checks the errors of a configuration text. `FOLDER` stands for the temporary folder.
+fn check_with(text: &str, overrides: &Overrides, expected: Expect) {
+    let folder = Folder::new();
+    let shown = match folder.read_with(text, &[], overrides) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => error.to_string().replace(&folder.0.path().display().to_string(), "FOLDER"),
+    };
+    expected.assert_eq(&shown);
+}
+
+fn check(text: &str, expected: Expect) {
+    check_with(text, &Overrides::default(), expected);
+}
+
+#[test]
+fn the_example_contains_exactly_the_defaults() {
+    let folder = Folder::new();
+    assert_eq!(folder.shown(EXAMPLE), folder.shown(""));
+    assert_eq!(only_team(&folder.read("")).default.grant.limits, Limits::default());
+}
+
+#[test]
+fn the_commented_keys_of_the_example_are_valid() {
+    let code = |line: &str| match line.strip_prefix('#') {
+        // Lines with two spaces are about teams; they cannot be combined with the rest.
+        Some(code) if !code.starts_with(' ') || code.starts_with("    ") => code.to_owned(),
+        _ => line.to_owned(),
+    };
+    let text: Vec<_> = EXAMPLE.lines().map(code).collect();
+    let config = Folder::new().read(&text.join("\n"));
+    assert_eq!(config.endpoint.title.as_deref(), Some("Our documents"));
+    assert_eq!(config.gateway.instructions.as_deref(), Some("Read docs://index first."));
+    let auth = &config.endpoint.auth;
+    assert_eq!(auth.tokens[0].caller.subject.as_deref(), Some("ann"));
+    let oauth = auth.oauth.as_ref().unwrap();
+    assert_eq!(
+        (oauth.issuer.as_str(), oauth.algorithms.as_slice()),
+        ("https://id.example.com", &Algorithm::DEFAULT[..])
+    );
+    assert_eq!((oauth.leeway, oauth.refresh), (Duration::from_secs(60), Duration::from_secs(300)));
+    let terms = &only_team(&config).providers[&ProviderName::parse("wiki").unwrap()];
+    let grant = &terms.grant;
+    assert_eq!((terms.priority, grant.raw_values), (0, false));
+    assert_eq!(grant.settings.values().cloned().collect::<Vec<_>>(), ["3", "ENG", ""]);
+    assert_eq!(grant.env["HOME"], "/home/me");
+    let dirs: Vec<_> = grant.dirs.iter().map(|dir| (dir.guest.as_str(), dir.access)).collect();
+    assert_eq!(dirs, [("/docs", Access::Read), ("/var/cache", Access::Write)]);
+    assert!(grant.dirs[0].host.is_absolute() && grant.dirs[0].host.ends_with("docs"));
+    let hosts: Vec<_> =
+        grant.hosts.iter().map(|rule| (rule.host.as_str(), rule.port, rule.private)).collect();
+    let expected = [
+        ("api.example.com", None, false),
+        ("127.0.0.1", Some(8080), true),
+        ("*.example.org", None, false),
+        ("wiki.example.net", None, true),
+    ];
+    assert_eq!(hosts, expected);
+    assert_eq!(grant.secrets.get("wiki-token").map(Secret::reveal), Some("/home/me"));
+    assert_eq!(config.local_caller.subject.as_deref(), Some("me"));
+    assert_eq!(grant.limits.memory, 256 << 20);
+    assert_eq!(
+        (grant.limits.timeout, grant.limits.cpu_time),
+        (Duration::from_secs(30), Limits::default().cpu_time)
+    );
+}
+
+/// Every key changes the configuration when it is set to another value: none is parsed and ignored.
+#[test]
+fn every_key_has_an_effect() {
+    let folder = Folder::new();
+    let default = folder.shown("");
+    for key in
+        ["sessions = 2", "streams = 2", "connections = 2", "watched_uris = 2", "guests = 2", "page_size = 2"]
+    {
+        assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
+    }
+    for key in [
+        "session_idle_timeout = '2s'",
+        "keep_alive = '2s'",
+        "shutdown_grace = '2s'",
+        "body_limit = '2B'",
+        "waiting_bytes = '2B'",
+        "hosts = ['x']",
+        "extensions = ['resources-get']",
+        "page_size = { resources = 2 }",
+        "page_size.templates = 2",
+    ] {
+        assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
+    }
+    for key in
+        ["origins = ['x']", "log.format = 'json'", "log.filter = 'warn'", "listen = '[::1]:1'", "title = 'x'"]
+    {
+        assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
+    }
+    for key in
+        ["version_interval = '3s'", "read_interval = '3s'", "read_interval = 0", "read_interval = '0s'"]
+    {
+        assert_ne!(folder.shown(&format!("[watch]\n{key}")), default, "{key}");
+    }
+    for key in
+        ["memory", "cpu_time", "timeout", "queue_timeout", "result", "log", "component_size", "http_body"]
+    {
+        let value = if ["cpu_time", "timeout", "queue_timeout"].contains(&key) { "2ms" } else { "2KiB" };
+        assert_ne!(folder.shown(&format!("limits.{key} = '{value}'")), default, "{key}");
+    }
+    for key in [
+        "table_elements",
+        "instances",
+        "concurrency",
+        "queue_length",
+        "page_entries",
+        "catalog_entries",
+        "notifications",
+    ] {
+        assert_ne!(folder.shown(&format!("limits.{key} = 2")), default, "{key}");
+    }
+    for key in ["memory", "code", "cache_size"] {
+        assert_ne!(folder.shown(&format!("compiler.{key} = '2KiB'")), default, "{key}");
+    }
+    for key in ["cpu_time", "timeout", "cache_age"] {
+        assert_ne!(folder.shown(&format!("compiler.{key} = '2s'")), default, "{key}");
+    }
+    assert_ne!(folder.shown("compiler.cache_dir = 'docs'"), default);
+    for key in ["plugins = 'docs'", "state_dir = 'docs'", "approve = 'always'", "watch.scan_interval = '3s'"]
+    {
+        assert_ne!(folder.shown(key), default, "{key}");
+    }
+}
+
+#[test]
+fn derives_connection_limits() {
+    let limits = |keys: &str| {
+        let endpoint = Folder::new().read(&format!("[server]\n{keys}")).endpoint;
+        (endpoint.streams, endpoint.connections)
+    };
+    assert_eq!(limits(""), (1_000, 2_000));
+    assert_eq!(limits("streams = 5000"), (5_000, 6_000));
+    assert_eq!(limits("connections = 100"), (50, 100));
+    assert_eq!(limits("connections = 9000"), (1_000, 9_000));
+    assert_eq!(limits("streams = 3\nconnections = 4"), (3, 4));
+    check(
+        "[server]\nstreams = 10\nconnections = 10",
+        expect![
+            "larder.toml:3: server.connections: each of the 10 streams (`server.streams`) occupies a connection, so none is left for requests: allow more connections, or fewer streams"
+        ],
+    );
+}
+
+#[test]
+fn approval_mode_of_a_provider_overrides_the_global_one() {
+    let config =
+        Folder::new().read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
+    let of = |name: &str| only_team(&config).providers[&ProviderName::parse(name).unwrap()].approve;
+    assert_eq!((of("a"), of("b")), (ApprovalMode::Ask, ApprovalMode::Always));
+    assert_eq!(only_team(&config).default.approve, ApprovalMode::Always);
+    assert_eq!(only_team(&Folder::new().read("")).default.approve, ApprovalMode::Ask);
+}
+
+#[test]
+fn rejects_a_state_folder_inside_the_plugins_folder() {
+    check(
+        "state_dir = 'plugins/state'",
+        expect![
+            "larder.toml:1: state_dir: FOLDER/plugins/state is inside a plugins folder, where the author of a component could change approvals: choose another folder"
+        ],
+    );
+    let folder = Folder::new();
+    let file = |text: &str, env: &[(&str, &str)]| {
+        only_team(&folder.read_with(text, env, &Overrides::default()).unwrap()).approvals.file()
+    };
+    assert_eq!(file("", &[("HOME", "/h")]), Path::new("/h/.local/state/larder/approvals.json"));
+    let all = [("HOME", "/h"), ("XDG_STATE_HOME", "/x")];
+    assert_eq!(file("", &all), Path::new("/x/larder/approvals.json"));
+    assert_eq!(file("state_dir = 'docs'", &all), folder.0.path().join("docs/approvals.json"));
+}
+
+#[test]
+fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
+    let folder = Folder::new();
+    let reload = |before: &str, after: &str| folder.read(before).diff(&folder.read(after));
+    let same = reload("", "");
+    assert!(same.needs_restart.is_empty());
+    let grants = reload("", "provider.a.dirs = ['docs']\nlimits.concurrency = 3\napprove = 'always'");
+    assert!(grants.needs_restart.is_empty());
+    assert_eq!(grants.teams[&TeamName::default_team()].providers.len(), 1);
+    assert_eq!(
+        (
+            grants.teams[&TeamName::default_team()].default.grant.limits.concurrency,
+            grants.teams[&TeamName::default_team()].default.approve
+        ),
+        (3, ApprovalMode::Always)
+    );
+    let rest = reload("", "plugins = 'docs'\nwatch.scan_interval = '9s'\nserver.guests = 3");
+    assert_eq!(rest.needs_restart, ["plugins", "watch", "server"]);
+    let credentials = reload("", TOKEN);
+    assert!(credentials.needs_restart.is_empty());
+    let now = &rest.teams[&TeamName::default_team()];
+    assert!(now.plugins.ends_with("plugins") && now.scan_interval == Duration::from_secs(2));
+    for (text, key) in [
+        ("state_dir = 'docs'", "state_dir"),
+        ("watch.version_interval = '9s'", "watch"),
+        ("watch.read_interval = '0'", "watch"),
+        ("cache.entries = 3", "cache"),
+        ("compiler.cpu_time = '9s'", "compiler"),
+        ("server.page_size = 3", "server"),
+        ("admin.listen = 'off'", "admin"),
+        ("audit.file = '-'", "audit"),
+    ] {
+        assert_eq!(reload("", text).needs_restart, [key], "{text}");
+    }
+}
+
+#[test]
+fn limits_of_a_provider_override_global_limits_and_defaults() {
+    let config = Folder::new()
+        .read("limits = { concurrency = 3, page_entries = 7 }\nprovider.a.limits.concurrency = 5");
+    let limits = &only_team(&config).providers[&ProviderName::parse("a").unwrap()].grant.limits;
+    assert_eq!(
+        (limits.concurrency, limits.page_entries, limits.catalog_entries),
+        (5, 7, Limits::default().catalog_entries)
+    );
+    assert_eq!(only_team(&config).default.grant.limits.concurrency, 3);
+}
+
+#[test]
+fn reports_all_errors_at_once() {
+    check(
+        r#"
+plugins = "docs"
+colour = "red"
+
+[server]
+listen = "example.com:80"
+page_size = "many"
+shutdown_grace = "soon"
+body_limit = "0MiB"
+sessions = 0
+title = "${NO_SUCH}"
+log = { format = "xml", filter = "a=b=c" }
+
+[limits]
+memory = "1.5GiB"
+log = "1TB"
+
+[provider."a b"]
+[provider.wiki]
+dirs = [3, "docs", "gone", { host = "docs", guest = "up/../", acess = "read" }, { guest = "/x" }]
+hosts = ["*", { host = "x", methods = [] }, "ok.example.org/path"]
+env = ["NO_SUCH"]
+settings = { list = [1], date = 2020-01-01 }
+"#,
+        expect![[r#"
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`
+            larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
+            larder.toml:7: server.page_size: invalid type: string, expected a whole number, or a table with `resources` and `templates`
+            larder.toml:8: server.shutdown_grace: `soon` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"
+            larder.toml:9: server.body_limit: must be more than 0: there is no "unlimited"
+            larder.toml:10: server.sessions: invalid value: integer, expected a nonzero u32
+            larder.toml:11: server.title: the environment variable NO_SUCH is not set; set it, or write `${NO_SUCH:-default}`
+            larder.toml:12: server.log.format: unknown variant `xml`, expected `text` or `json`
+            larder.toml:12: server.log.filter: not a filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
+            larder.toml:15: limits.memory: `1.5GiB` is not a size: write a whole number and a unit, such as "64MiB", "512KiB" or "1GB"
+            larder.toml:16: limits.log: `1TB` is not a size: write a whole number and a unit, such as "64MiB", "512KiB" or "1GB"
+            larder.toml:18: provider.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
+            larder.toml:20: provider.wiki.dirs[0]: invalid type: integer, expected a path, or a table with `host`, `guest` and `access`
+            larder.toml:20: provider.wiki.dirs[3].acess: unknown field `acess`, expected one of `host`, `guest`, `access`
+            larder.toml:20: provider.wiki.dirs[4]: missing field `host`
+            larder.toml:20: provider.wiki.dirs[2]: there is no folder FOLDER/gone: create it
+            larder.toml:20: provider.wiki.dirs[3]: `up/../` is not a valid guest path: write an absolute path without `..`, such as "/docs"
+            larder.toml:21: provider.wiki.hosts[0]: `*` is not a host: write a name, `*.` and a name, or an IP address
+            larder.toml:21: provider.wiki.hosts[1]: `methods` is empty: list some, or write ["*"] for all
+            larder.toml:21: provider.wiki.hosts[2]: `ok.example.org/path`: a grant names a host, without a path, a query or a user
+            larder.toml:22: provider.wiki.env[0]: the environment variable NO_SUCH is not set; set it, or remove the name
+            larder.toml:23: provider.wiki.settings.date: invalid type: map, expected a string, a number or a boolean
+            larder.toml:23: provider.wiki.settings.list: invalid type: sequence, expected a string, a number or a boolean"#]],
+    );
+}
+
+#[test]
+fn reports_only_syntax_errors_if_there_are_any() {
+    check(
+        "plugins = \"x\n[server\nlisten = 1",
+        expect![[r#"
+            larder.toml:2: unclosed table, expected `]`
+            larder.toml:1: invalid basic string, expected `"`"#]],
+    );
+    check("plugins = 'plugins'\nplugins = 'docs'", expect!["larder.toml:2: duplicate key"]);
+}
+
+#[test]
+fn a_public_address_needs_hosts_and_credentials_or_unauthenticated() {
+    check(
+        "[server]\nlisten = '0.0.0.0:80'",
+        expect![
+            "larder.toml:2: server.listen: 0.0.0.0:80 is reachable from outside this machine: set `server.hosts` with the names under which clients reach it, and credentials (`larder token new` creates a token), or `server.unauthenticated = true` if anyone who reaches it may read everything"
+        ],
+    );
+    let said = "[server]\nlisten = '0.0.0.0:80'\nunauthenticated = true\nhosts = ['docs.example.org']";
+    check(said, expect!["no error"]);
+    let overrides = Overrides { listen: Some(([192, 0, 2, 1], 80).into()), ..Overrides::default() };
+    check_with(
+        "[server]\nhosts = ['docs.example.org']",
+        &overrides,
+        expect![
+            "--listen: 192.0.2.1:80 is reachable from outside this machine: set credentials (`larder token new` creates a token), or `server.unauthenticated = true` if anyone who reaches it may read everything"
+        ],
+    );
+}
+
+const TOKEN: &str = "[[auth.tokens]]\nname = 'ann'\ndigest = \
+     'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'\n";
+const OAUTH: &str =
+    "[auth.oauth]\nissuer = 'https://id.example.com'\naudience = 'https://docs.example.com/mcp'\n";
+
+#[test]
+fn credentials_allow_a_public_address_and_contradict_unauthenticated() {
+    let public = "[server]\nlisten = '0.0.0.0:80'\nhosts = ['docs.example.org']\n";
+    check(&format!("{public}{TOKEN}"), expect!["no error"]);
+    check(&format!("{public}{OAUTH}"), expect!["no error"]);
+    check(
+        &format!("server.unauthenticated = true\n{TOKEN}"),
+        expect![
+            "larder.toml:1: server.unauthenticated: contradicts the credentials in `auth`: remove one of the two"
+        ],
+    );
+    check(&format!("server.unauthenticated = false\n{TOKEN}"), expect!["no error"]);
+}
+
+#[test]
+fn every_credential_key_has_an_effect() {
+    let folder = Folder::new();
+    for (section, keys) in [
+        (TOKEN, &["scopes = ['a']", "expires = 2036-01-31", "teams = ['default']"][..]),
+        (
+            OAUTH,
+            &[
+                "jwks = 'https://id.example.com/k'",
+                "algorithms = ['ES384']",
+                "team_claim = 'g'\nteams = { x = 'default' }",
+                "scopes = ['a']",
+                "leeway = '2s'",
+                "refresh = '2s'",
+            ],
+        ),
+    ] {
+        let plain = folder.shown(section);
+        for key in keys {
+            let shown = folder.shown(&format!("{section}{key}"));
+            assert!(shown != plain || key.starts_with("teams"), "{key}");
+        }
+    }
+    let timestamp = |text: &str| {
+        let config = folder.read(&format!("{TOKEN}expires = {text}"));
+        humantime::format_rfc3339(config.endpoint.auth.tokens[0].expires.unwrap()).to_string()
+    };
+    assert_eq!(timestamp("2036-01-31"), "2036-01-31T00:00:00Z");
+    assert_eq!(timestamp("2036-01-31T12:00:00Z"), "2036-01-31T12:00:00Z");
+    assert_eq!(timestamp("2036-01-31T12:00:00+02:00"), "2036-01-31T10:00:00Z");
+    assert_eq!(timestamp("2036-01-31 12:00:00-00:30"), "2036-01-31T12:30:00Z");
+    let teams = folder.read(OAUTH).endpoint.auth.oauth.unwrap().membership;
+    assert_eq!(teams, Membership::All(larder_model::name::Teams::default_team()));
+}
+
+#[test]
+fn reports_invalid_credentials() {
+    check(
+        r#"
+[[auth.tokens]]
+name = ""
+digest = "sha256:12"
+expires = 2036-01-31T12:00:00
+[[auth.tokens]]
+digest = "larder_1234"
+token = "larder_1234"
+[[auth.tokens]]
+name = "ann"
+digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+teams = []
+scopes = ["two words"]
+[[auth.tokens]]
+name = "bob"
+digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+teams = ["a b", "nobody"]
+[auth.oauth]
+issuer = "http://id.example.com"
+audience = "docs"
+jwks = "file:///keys"
+algorithms = ["none", "HS256"]
+team_claim = "groups"
+leeway = "1h"
+"#,
+        expect![[r#"
+            larder.toml:3: auth.tokens[0].name: is not a name: write 1 to 100 characters that identify the token holder
+            larder.toml:4: auth.tokens[0].digest: not a digest: write "sha256:" and 64 hexadecimal digits
+            larder.toml:5: auth.tokens[0].expires: `2036-01-31T12:00:00` is not a point in time: write a date, such as 2027-01-31, or a date and time with an offset, such as 2027-01-31T12:00:00Z
+            larder.toml:6: auth.tokens[1]: missing field `name`
+            larder.toml:8: auth.tokens[1].token: unknown field `token`, expected one of `name`, `digest`, `teams`, `scopes`, `expires`
+            larder.toml:12: auth.tokens[2].teams: is empty: a caller without a team has no access
+            larder.toml:13: auth.tokens[2].scopes[0]: is not a scope: write one word without quotes
+            larder.toml:16: auth.tokens[3].digest: duplicate token: give each holder a different one
+            larder.toml:17: auth.tokens[3].teams[0]: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
+            larder.toml:19: auth.oauth.issuer: `http://id.example.com` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
+            larder.toml:20: auth.oauth.audience: `docs` is not the URL of an endpoint: write the one that clients use, such as "https://docs.example.com/mcp"
+            larder.toml:21: auth.oauth.jwks: `file:///keys` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
+            larder.toml:22: auth.oauth.algorithms[0]: `none` is not a supported signature algorithm: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
+            larder.toml:22: auth.oauth.algorithms[1]: `HS256` is not a supported signature algorithm: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
+            larder.toml:23: auth.oauth.team_claim: no value of this claim is mapped to a team: add a mapping, such as `teams = { staff = "default" }`
+            larder.toml:24: auth.oauth.leeway: is too long for clock differences: the maximum is "5m""#]],
+    );
+    check(
+        &format!("{OAUTH}algorithms = []\nteams = {{ a = 'default' }}"),
+        expect![[r#"
+        auth.oauth.teams: maps the values of a claim: name the claim with `team_claim`
+        larder.toml:4: auth.oauth.algorithms: is empty, so no token would be valid: list some, or remove the key"#]],
+    );
+    check(
+        "[auth.oauth]\nissuer = 'https://id.example.com'",
+        expect!["larder.toml:1: auth.oauth: missing field `audience`"],
+    );
+    check(
+        &format!("{OAUTH}refresh = '31m'"),
+        expect![[
+            r#"larder.toml:4: auth.oauth.refresh: is too long, since keys expire after an hour: the maximum is "30m""#
+        ]],
+    );
+}
+
+#[test]
+fn the_command_line_overrides_the_file() {
+    let folder = Folder::new();
+    let listen = ([127, 0, 0, 1], 0).into();
+    let overrides = Overrides { plugins: Some("docs".into()), listen: Some(listen), ..Overrides::default() };
+    let config = folder.read_with("plugins = 'gone'\nserver.listen = '0.0.0.0:1'", &[], &overrides).unwrap();
+    assert_eq!(config.endpoint.listen, listen);
+    assert!(only_team(&config).plugins.ends_with("docs"));
+    let gone = Overrides { plugins: Some("gone".into()), ..Overrides::default() };
+    // A server waits for a missing folder; commands that run once report it.
+    check_with("", &gone, expect!["no error"]);
+    let error = folder.read_with("", &[], &gone).unwrap().require_plugins_folders().unwrap_err().to_string();
+    assert!(error.starts_with("--plugins: there is no folder") && error.contains("gone"), "{error}");
+    std::fs::write(folder.0.path().join("gone"), "").unwrap();
+    let error = folder.read_with("", &[], &gone).unwrap_err().to_string();
+    assert!(error.starts_with("--plugins: ") && error.ends_with("gone is not a folder"), "{error}");
+}
+
+#[test]
+fn larder_log_overrides_the_filter() {
+    let folder = Folder::new();
+    let filter = |env: &[(&str, &str)]| {
+        let read = folder.read_with("server.log.filter = 'warn'", env, &Overrides::default());
+        read.map(|config| config.log.filter).unwrap_or_else(|error| error.to_string())
+    };
+    assert_eq!(filter(&[]), "warn");
+    assert_eq!(filter(&[("LARDER_LOG", "")]), "warn");
+    assert_eq!(filter(&[("LARDER_LOG", "larder=debug")]), "larder=debug");
+    expect![[r#"LARDER_LOG: not a filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5"#]].assert_eq(&filter(&[("LARDER_LOG", "a=b=c")]));
+}
+
+#[test]
+fn substitutes_variables_in_every_string() {
+    let folder = Folder::new();
+    let env = [("NAME", "docs"), ("SECRET", "x${NAME}")];
+    let text = "plugins = '${NAME}'\nprovider.a.settings.t = '${SECRET}'\nprovider.a.dirs = ['${NAME}']";
+    let config = folder.read_with(text, &env, &Overrides::default()).unwrap();
+    let grant = &only_team(&config).providers[&ProviderName::parse("a").unwrap()].grant;
+    assert!(only_team(&config).plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
+    assert_eq!(grant.settings["t"], "x${NAME}");
+}
+
+#[test]
+fn the_cache_folder_follows_the_xdg_specification() {
+    let folder = Folder::new();
+    let location = |text: &str, env: &[(&str, &str)]| {
+        let config = folder.read_with(text, env, &Overrides::default()).unwrap();
+        config.sandbox.compiler.cache.location
+    };
+    let home = ("HOME", "/home/me");
+    assert_eq!(location("", &[]), CacheLocation::Temporary);
+    assert_eq!(location("", &[home]), CacheLocation::Default("/home/me/.cache/larder".into()));
+    assert_eq!(location("", &[home, ("XDG_CACHE_HOME", "/c")]), CacheLocation::Default("/c/larder".into()));
+    assert_eq!(
+        location("", &[home, ("XDG_CACHE_HOME", "c")]),
+        CacheLocation::Default("/home/me/.cache/larder".into())
+    );
+    let configured = location("compiler.cache_dir = 'kept'", &[home]);
+    assert_eq!(configured, CacheLocation::Configured(folder.0.path().join("kept")));
+}
+
+/// A secret may be entered under the wrong key by mistake.
+#[test]
+fn invalid_values_are_not_shown() {
+    check(
+        r#"
+server = "hush-hush, expected 1"
+[limits]
+memory = ["hush-hush"]
+[provider.x]
+priority = "hush-hush`, `"
+"#,
+        expect![[r#"
+            larder.toml:2: server: invalid type: string, expected struct Server
+            larder.toml:4: limits.memory: invalid type: sequence, expected a string, a number or a boolean
+            larder.toml:6: provider.x.priority: invalid type: string, expected i32"#]],
+    );
+}

@@ -1,0 +1,221 @@
+//! Tests of `[team.*]` and `[secret.*]`.
+
+use super::*;
+use larder_model::policy::{Quota, grant_lines};
+
+fn name(team: &str) -> TeamName {
+    TeamName::parse(team).unwrap()
+}
+
+const TWO: &str = "[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = 'cache'\n";
+
+#[test]
+fn the_team_keys_of_the_example_are_valid() {
+    let code = |line: &'static str| line.strip_prefix("#  ").filter(|code| !code.starts_with("  "));
+    let text: Vec<_> = EXAMPLE.lines().filter_map(code).collect();
+    let folder = Folder::new();
+    let config = folder.read(&text.join("\n"));
+    let team = &config.teams[&name("wiki")];
+    assert_eq!(team.quota, Some(Quota::default()));
+    let (ceiling, terms) = (&team.reconcile.ceiling, &team.reconcile.providers);
+    let bounds = ceiling.bounds.as_ref().unwrap();
+    assert_eq!((bounds.dirs.len(), bounds.hosts.len(), bounds.env.len()), (2, 1, 1));
+    assert_eq!((bounds.dirs[0].access, bounds.dirs[1].access), (Access::Read, Access::Write));
+    let grant = &terms[&ProviderName::parse("pages").unwrap()].grant;
+    assert_eq!((grant.dirs.len(), grant.limits.memory), (1, 64 << 20));
+    assert_eq!(ceiling.secrets, grant.secrets);
+    assert!(ceiling.cap(grant).denied.is_empty());
+}
+
+#[test]
+fn a_file_without_teams_has_one_team_without_bounds_or_quota() {
+    let config = Folder::new().read("");
+    let team = &config.teams[&TeamName::default_team()];
+    assert_eq!((config.teams.len(), &team.quota, &team.reconcile.ceiling.bounds), (1, &None, &None));
+    assert!(!config.gateway.private);
+}
+
+#[test]
+fn the_team_quota_caps_component_sizes() {
+    let text = "[team.a]\nplugins = 'plugins'\nquota.component = '2KiB'\n\
+        [team.a.provider.large]\nlimits.component_size = '4KiB'\n[team.a.provider.small]\nlimits.component_size = '1KiB'\n";
+    let reconcile = &Folder::new().read(text).teams[&name("a")].reconcile;
+    let size = |provider: &str| {
+        reconcile.providers[&ProviderName::parse(provider).unwrap()].grant.limits.component_size
+    };
+    assert_eq!((size("large"), size("small")), (2 << 10, 1 << 10));
+    assert_eq!(reconcile.default.grant.limits.component_size, 2 << 10);
+}
+
+#[test]
+fn every_team_key_has_an_effect() {
+    let folder = Folder::new();
+    let secret = "[secret.s]\nfile = 'docs/key'\n";
+    let with = |key: &str| folder.shown(&format!("{secret}[team.a]\nplugins = 'plugins'\n{key}"));
+    let default = with("");
+    for key in ["memory", "bytes", "component"] {
+        assert_ne!(with(&format!("quota.{key} = '2KiB'")), default, "{key}");
+    }
+    for key in ["calls", "requests", "providers", "watchers"] {
+        assert_ne!(with(&format!("quota.{key} = 2")), default, "{key}");
+    }
+    for key in [
+        "quota.cpu = '1500ms'",
+        "approve = 'always'",
+        "limits.concurrency = 2",
+        "provider.x.priority = 1",
+        "ceiling.dirs = ['docs']",
+        "ceiling.hosts = ['x']",
+        "ceiling.env = ['X']",
+        "ceiling.secrets = ['s']",
+    ] {
+        assert_ne!(with(key), default, "{key}");
+    }
+}
+
+#[test]
+fn callers_belong_to_the_configured_else_the_default_else_the_only_team() {
+    let folder = Folder::new();
+    let teams = |caller: &Caller| caller.teams.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let of = |text: &str| {
+        let both = folder.read(text);
+        (
+            both.clone().over_http().map(|c| teams(&c.endpoint.caller)),
+            both.over_stdio().map(|c| teams(&c.endpoint.caller)),
+        )
+    };
+    let check = |text: &str, http: &str, stdio: &str| {
+        let (over_http, over_stdio) = of(text);
+        let shown = |said: Result<String, ConfigError>| said.unwrap_or_else(|error| error.to_string());
+        assert_eq!((shown(over_http).as_str(), shown(over_stdio).as_str()), (http, stdio), "{text}");
+    };
+    check("", "default", "default");
+    check("[team.a]\nplugins = 'plugins'", "a", "a");
+    check("[team.a]\nplugins = 'plugins'\n[team.default]\nplugins = 'cache'", "default", "default");
+    check(&format!("{TWO}[server]\nteams = ['b', 'a']\n[stdio]\nteams = ['b']"), "a b", "b");
+    check(
+        TWO,
+        "server.teams: there are several teams (a, b): specify to which of them requests without credentials belong",
+        "stdio.teams: there are several teams (a, b): specify to which of them this client belongs, or use `--team NAME`",
+    );
+    let overrides = Overrides { team: Some(name("b")), ..Overrides::default() };
+    let named = folder.read_with(TWO, &[], &overrides).unwrap().over_stdio().unwrap();
+    assert_eq!(teams(&named.endpoint.caller), "b");
+}
+
+#[test]
+fn rejects_overlapping_team_folders() {
+    let error_of = |text: &str| {
+        let folder = Folder::new();
+        std::os::unix::fs::symlink("plugins", folder.0.path().join("link")).unwrap();
+        let read = folder.read_with(text, &[], &Overrides::default());
+        read.map_or_else(|error| error.to_string(), |_| "no error".into())
+    };
+    assert_eq!(error_of(TWO), "no error");
+    for other in ["plugins", "link", "plugins/b", "link/not/there", "."] {
+        let text = format!("[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = '{other}'");
+        let error = error_of(&text);
+        assert!(error.starts_with("larder.toml:4: team.b.plugins: "), "{other}: {error}");
+        assert!(error.contains("overlaps with the folder of team a"), "{other}: {error}");
+    }
+    let inside = error_of(&format!("state_dir = 'cache/state'\n{TWO}"));
+    assert!(inside.contains("is inside a plugins folder"), "{inside}");
+}
+
+#[test]
+fn the_team_option_selects_a_team() {
+    let overrides = |plugins: Option<&str>, team: Option<&str>| Overrides {
+        plugins: plugins.map(Into::into),
+        team: team.map(name),
+        ..Overrides::default()
+    };
+    check_with(
+        TWO,
+        &overrides(Some("docs"), None),
+        expect![
+            "--team: the configuration has teams: specify with `--team NAME` to which one the folder belongs"
+        ],
+    );
+    for text in ["", TWO] {
+        check_with(
+            text,
+            &overrides(None, Some("c")),
+            expect!["--team: there is no team c: the configuration has no [team.c]"],
+        );
+    }
+    let config = Folder::new().read_with(TWO, &[], &overrides(Some("docs"), Some("b"))).unwrap();
+    let ends = |team: &str| config.teams[&name(team)].reconcile.plugins.file_name().unwrap().to_owned();
+    assert_eq!((ends("a"), ends("b")), ("plugins".into(), "docs".into()));
+}
+
+#[test]
+fn reports_all_errors_of_teams_and_secrets_at_once() {
+    check(
+        r#"
+plugins = "plugins"
+provider.x.priority = 1
+[server]
+teams = []
+[stdio]
+teams = ["c"]
+[team."a b"]
+[team.a]
+plugins = "plugins"
+token = 1
+ceiling = { dirs = ["gone", { host = "docs", guest = "/x" }], secrets = ["none"], color = 1 }
+quota = { calls = 0 }
+[team.a.provider.p]
+secrets = ["key", "none", "lost"]
+settings = { key = "x" }
+[secret]
+key = { file = "docs/key" }
+lost = { file = "gone" }
+unset = { env = "UNSET" }
+both = { file = "docs/key", env = "UNSET" }
+"#,
+        expect![[r#"
+            larder.toml:2: plugins: each team has its own plugins folder: set `plugins` in [team.NAME]
+            larder.toml:3: provider.x: a provider belongs to a team: write [team.NAME.provider.x]
+            larder.toml:5: server.teams: is empty: a caller without a team has no access
+            larder.toml:7: stdio.teams[0]: there is no team `c`: the configuration has no [team.c]
+            larder.toml:8: team.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
+            larder.toml:11: team.a.token: unknown field `token`, expected one of `plugins`, `approve`, `ceiling`, `limits`, `quota`, `provider`
+            larder.toml:12: team.a.ceiling.color: unknown field `color`, expected one of `dirs`, `hosts`, `env`, `secrets`
+            larder.toml:12: team.a.ceiling.dirs[0]: there is no folder FOLDER/gone: create it
+            larder.toml:12: team.a.ceiling.dirs[1]: `guest` has no effect in a ceiling: remove it
+            larder.toml:12: team.a.ceiling.secrets[0]: there is no secret `none`: add [secret.none]
+            larder.toml:13: team.a.quota.calls: invalid value: integer, expected a nonzero u32
+            larder.toml:15: team.a.provider.p.secrets[1]: there is no secret `none`: add [secret.none]
+            larder.toml:15: team.a.provider.p.secrets[0]: `key` is also a setting: remove one of the two
+            larder.toml:19: secret.lost.file: cannot read FOLDER/gone: No such file or directory (os error 2)
+            larder.toml:20: secret.unset.env: the environment variable UNSET is not set, or empty
+            larder.toml:21: secret.both: write either `env = "VARIABLE"` or `file = "PATH"`"#]],
+    );
+}
+
+#[test]
+fn debug_output_contains_no_secrets() {
+    let folder = Folder::new();
+    let text = "[secret.a]\nenv = 'A'\n[secret.b]\nfile = 'docs/key'\n[provider.p]\nsecrets = ['a', 'b']";
+    let config = folder.read_with(text, &[("A", "from-the-variable")], &Overrides::default()).unwrap();
+    let shown = format!("{config:#?}");
+    assert!(!shown.contains("from-the-variable") && !shown.contains("hush-hush"), "{shown}");
+    let grant = &only_team(&config).providers[&ProviderName::parse("p").unwrap()].grant;
+    let text = |name| grant.secrets.get(name).map(Secret::reveal);
+    assert_eq!((text("a"), text("b")), (Some("from-the-variable"), Some("hush-hush")));
+    assert_eq!(grant_lines(grant).into_iter().collect::<Vec<_>>(), ["secret a", "secret b"]);
+}
+
+#[test]
+fn reload_updates_teams_but_adds_and_removes_them_only_after_a_restart() {
+    let folder = Folder::new();
+    let reload = |before: &str, after: &str| folder.read(before).diff(&folder.read(after));
+    let raised = reload(TWO, &format!("{TWO}ceiling.env = ['X']\nprovider.x.priority = 3"));
+    assert!(raised.needs_restart.is_empty(), "{:?}", raised.needs_restart);
+    assert_eq!(raised.teams[&name("b")].ceiling.bounds.as_ref().unwrap().env.len(), 1);
+    assert_eq!((raised.teams[&name("a")].providers.len(), raised.teams[&name("b")].providers.len()), (0, 1));
+    let gone = reload(TWO, "[team.a]\nplugins = 'plugins'\n[server]\nteams = ['a']");
+    assert_eq!((gone.needs_restart, gone.teams.len()), (vec!["team", "stdio", "server"], 1));
+    let (two, three) = (TWO, format!("{TWO}[team.c]\nplugins = 'docs'\n"));
+    assert_eq!((reload(two, &three).new_teams, reload(&three, two).new_teams), (vec![name("c")], vec![]));
+}

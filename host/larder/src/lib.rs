@@ -1,0 +1,5 @@
+//! The program: command line, configuration, and the wiring of all crates.
+
+pub mod app;
+pub mod cli;
+pub mod config;

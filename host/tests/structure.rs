@@ -1,0 +1,149 @@
+//! Rules about the structure of the source that neither Cargo nor the compiler can express: no import cycles between the
+//! modules of a crate, which crate may use which library, where tasks are spawned, and the words that names must not use.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read the source has failed")]
+
+#[path = "structure/imports.rs"]
+mod imports;
+#[path = "structure/vocabulary.rs"]
+mod vocabulary;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Libraries that only these crates may depend on, outside of tests.
+const LIBRARIES: &[(&str, &[&str])] = &[
+    ("axum", &["larder-admin"]),
+    ("clap", &["larder"]),
+    ("hyper", &["larder-admin", "larder-mcp"]),
+    ("jsonwebtoken", &["larder-mcp"]),
+    ("notify", &["larder-core"]),
+    ("reqwest", &["larder-client", "larder-core", "larder-mcp", "larder-sandbox"]),
+    ("toml", &["larder"]),
+    ("wasmtime", &["larder-sandbox"]),
+    ("wasmtime-wasi", &["larder-sandbox"]),
+    ("wasmtime-wasi-http", &["larder-sandbox"]),
+    ("wit-bindgen-core", &["larder-author"]),
+    ("wit-component", &["larder-author"]),
+];
+
+/// Crates that must build without these, directly or through others.
+const WITHOUT: &[(&str, &[&str])] = &[
+    ("larder-uri-template", &["larder-model", "tokio", "wasmtime"]),
+    ("larder-client", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
+    ("larder-author", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
+];
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All Rust files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for item in std::fs::read_dir(folder).unwrap() {
+        let path = item.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The crates of the host, by name, with their folders.
+fn crates() -> BTreeMap<String, PathBuf> {
+    let folders = std::fs::read_dir(root().join("host")).unwrap().map(|item| item.unwrap().path());
+    let crates: BTreeMap<_, _> = folders
+        .filter(|folder| folder.join("Cargo.toml").exists())
+        .map(|folder| (folder.file_name().unwrap().to_str().unwrap().to_owned(), folder))
+        .collect();
+    assert!(crates.len() >= 8, "the crates of the host were not found: {:?}", crates.keys());
+    crates
+}
+
+/// The direct dependencies of a crate, without those of its tests.
+fn dependencies(folder: &Path) -> BTreeSet<String> {
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let tables = ["dependencies", "build-dependencies"].map(|name| manifest.get(name).cloned());
+    tables
+        .into_iter()
+        .flatten()
+        .flat_map(|table| table.as_table().unwrap().keys().cloned().collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn a_library_is_used_only_by_its_crates() {
+    for (name, folder) in crates() {
+        for (library, allowed) in LIBRARIES {
+            let uses = dependencies(&folder).contains(*library);
+            assert!(
+                !uses || allowed.contains(&name.as_str()),
+                "{name} depends on {library}, which only {allowed:?} may"
+            );
+        }
+    }
+}
+
+#[test]
+fn publishable_crates_do_not_depend_on_the_engine() {
+    let crates = crates();
+    for (name, forbidden) in WITHOUT {
+        let (mut all, mut next) = (BTreeSet::new(), vec![(*name).to_owned()]);
+        while let Some(one) = next.pop() {
+            let Some(folder) = crates.get(&one) else { continue };
+            let new: Vec<_> =
+                dependencies(folder).into_iter().filter(|found| all.insert(found.clone())).collect();
+            next.extend(new);
+        }
+        let found: Vec<_> = forbidden.iter().filter(|library| all.contains(**library)).collect();
+        assert!(found.is_empty(), "{name} depends on {found:?}");
+    }
+}
+
+#[test]
+fn modules_of_a_crate_have_no_import_cycle() {
+    let xtask = ("xtask".to_owned(), root().join("xtask"));
+    for (name, folder) in crates().into_iter().chain([xtask]) {
+        let cycles = imports::cycles(&folder.join("src"), &sources(&folder.join("src")));
+        assert!(cycles.is_empty(), "import cycles in {name}: {cycles:#?}");
+    }
+}
+
+#[test]
+fn tasks_are_spawned_through_the_drain() {
+    for (name, folder) in crates() {
+        for path in sources(&folder.join("src")) {
+            let spawns = std::fs::read_to_string(&path).unwrap().contains("tokio::spawn");
+            let is_drain = name == "larder-runtime" && path.ends_with("src/drain.rs");
+            assert!(is_drain || !spawns, "{}: spawn tasks through `Drain`", path.display());
+        }
+    }
+}
+
+#[test]
+fn one_file_has_the_unsafe_call() {
+    let lint = concat!("unsafe", "_code");
+    let folders = ["host", "xtask/src"].map(|folder| root().join(folder));
+    let is_ours = |path: &PathBuf| {
+        !path.components().any(|part| part.as_os_str() == "guests" || part.as_os_str() == "target")
+    };
+    let mut exceptions: Vec<_> = folders.iter().flat_map(|folder| sources(folder)).filter(is_ours).collect();
+    exceptions.retain(|path| std::fs::read_to_string(path).unwrap().contains(lint));
+    let names: Vec<_> =
+        exceptions.iter().map(|path| path.strip_prefix(root()).unwrap().display().to_string()).collect();
+    assert_eq!(names, ["host/larder-sandbox/src/cache/map.rs"]);
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains(&format!("{lint} = \"deny\"")));
+}
+
+#[test]
+fn old_names_are_not_used() {
+    let found = vocabulary::old_names(&root());
+    assert!(found.is_empty(), "use the usual term (docs/glossary.md):\n{}", found.join("\n"));
+}
