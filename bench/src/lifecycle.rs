@@ -40,8 +40,8 @@ pub(crate) fn measure(setup: &Setup, large: Option<&Path>, quick: bool) -> Resul
     let idle_bytes = idle_bytes(setup, if quick { 50 } else { 200 })?;
     eprintln!("measuring startup time");
     let (empty, ten) = (setup.server_dir("empty", &[])?, ten_providers(setup)?);
-    // The first start fills the cache. The second one, after the files have settled, records which of them do not
-    // have to be read again.
+    // The first start fills the cache. The second one, after the files have settled, records which of them do
+    // not have to be read again.
     start_ms(setup, &ten, 10)?;
     std::thread::sleep(SETTLE);
     start_ms(setup, &ten, 10)?;
@@ -59,12 +59,12 @@ pub(crate) fn measure(setup: &Setup, large: Option<&Path>, quick: bool) -> Resul
     Ok(Lifecycle { idle_bytes, start_empty_ms, start_ten_ms, reload_ms, component_bytes })
 }
 
-/// Enough providers to touch all pooled instance slots of the engine. The slots are shared, so their memory must
-/// not be attributed to a provider.
+/// Enough providers to touch all pooled instance slots of the engine. The slots are shared, so their memory
+/// must not be attributed to a provider.
 const WARMUP_PROVIDERS: usize = 80;
 
-/// The memory difference per provider between a server with the warm-up providers and one with `additional` more.
-/// Each provider is called once.
+/// The memory difference per provider between a server with the warm-up providers and one with `additional`
+/// more. Each provider is called once.
 fn idle_bytes(setup: &Setup, additional: usize) -> Result<f64> {
     let used = |count: usize| -> Result<u64> {
         let providers: Vec<ProviderSetup> =
@@ -86,14 +86,14 @@ fn ten_providers(setup: &Setup) -> Result<std::path::PathBuf> {
     let mut providers: Vec<ProviderSetup> =
         (0..8).map(|n| setup.sized_provider(&format!("p{n}"), "")).collect::<Result<_>>()?;
     for language in ["python", "javascript"] {
-            let component = setup.example(language)?;
-            providers.push(ProviderSetup { name: language.into(), component, config: String::new() });
-        }
-        setup.server_dir("ten", &providers)
+        let component = setup.example(language)?;
+        providers.push(ProviderSetup { name: language.into(), component, config: String::new() });
+    }
+    setup.server_dir("ten", &providers)
 }
 
-/// Milliseconds from the start of the process to a complete list. The server responds to the first list request
-/// when all providers have been probed.
+/// Milliseconds from the start of the process to a complete list. The server responds to the first list
+/// request when all providers have been probed.
 fn start_ms(setup: &Setup, dir: &Path, providers: usize) -> Result<f64> {
     let start = Instant::now();
     let server = setup.start(dir)?;
@@ -101,8 +101,7 @@ fn start_ms(setup: &Setup, dir: &Path, providers: usize) -> Result<f64> {
     let (status, _, body) = load::once(server.address, &list)?;
     let took = start.elapsed();
     let body = String::from_utf8_lossy(&body);
-    let is_complete =
-        providers == 0 || body.contains("changelog://") && body.contains("sized://p7/");
+    let is_complete = providers == 0 || body.contains("changelog://") && body.contains("sized://p7/");
     ensure!(status == 200 && is_complete, "the first list is incomplete: {body}");
     Ok(took.as_secs_f64() * 1e3)
 }

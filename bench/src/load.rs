@@ -1,4 +1,5 @@
-//! Load: connections that each ask again as soon as they are answered, and look at every body.
+//! Closed-loop load: each connection sends the next request when it has received a response, and checks every
+//! body.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -11,154 +12,157 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-/// What is asked, and what has to be in the answer.
+/// A request that is sent repeatedly, and what its response must contain.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
-    pub(crate) to: SocketAddr,
-    /// Head and body, as they go out.
+pub(crate) struct RequestSpec {
+    pub(crate) address: SocketAddr,
+    /// The HTTP head and body.
     pub(crate) bytes: Vec<u8>,
-    /// What every body has to have in it.
-    pub(crate) holds: Vec<u8>,
+    /// Must be part of every response body.
+    pub(crate) expected: Vec<u8>,
 }
 
-/// The id in a question as it is given. Each connection has one of its own, since those of a session may be one client's.
+/// The JSON-RPC ID in a request specification. Each connection replaces it with its own, since the
+/// connections of a session count as one client.
 pub(crate) const FIRST_ID: usize = 100;
 
-impl Question {
-    /// With the id of one of many connections. All have three digits.
-    fn numbered(&self, connection: usize) -> Self {
-        let of = |number: usize| format!("\"id\":{number}");
-        let (old, new) = (of(FIRST_ID), of(FIRST_ID + connection % (1000 - FIRST_ID)));
-        let mut question = self.clone();
-        if let Some(at) = memmem::find(&question.bytes, old.as_bytes()) {
-            question.bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
+impl RequestSpec {
+    /// The request with the ID of this connection. All IDs have three digits.
+    fn for_connection(&self, connection: usize) -> Self {
+        let id = |number: usize| format!("\"id\":{number}");
+        let (old, new) = (id(FIRST_ID), id(FIRST_ID + connection % (1000 - FIRST_ID)));
+        let mut request = self.clone();
+        if let Some(at) = memmem::find(&request.bytes, old.as_bytes()) {
+            request.bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
         }
-        question
+        request
     }
 }
 
-/// How long whoever was not let in waits before he comes again.
-const AGAIN: Duration = Duration::from_millis(5);
+/// Delay before a refused connection is tried again.
+const RECONNECT_DELAY: Duration = Duration::from_millis(5);
 
-/// What one window saw.
+/// The result of one measurement window.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
-    pub(crate) answers: u64,
+    pub(crate) responses: u64,
     pub(crate) wall: Duration,
-    /// Of the server.
+    /// CPU time of the server.
     pub(crate) cpu: Duration,
-    /// Microseconds, in order.
+    /// In microseconds, sorted.
     pub(crate) latencies: Vec<u32>,
 }
 
 impl Window {
     pub(crate) fn per_second(&self) -> f64 {
-        self.answers as f64 / self.wall.as_secs_f64()
+        self.responses as f64 / self.wall.as_secs_f64()
     }
 
     pub(crate) fn per_cpu_second(&self) -> f64 {
-        self.answers as f64 / self.cpu.as_secs_f64().max(1e-6)
+        self.responses as f64 / self.cpu.as_secs_f64().max(1e-6)
     }
 
-    pub(crate) fn at(&self, part: f64) -> f64 {
+    /// The latency at this quantile, in microseconds.
+    pub(crate) fn latency(&self, quantile: f64) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
-        self.latencies.get((last as f64 * part) as usize).copied().unwrap_or_default().into()
+        self.latencies.get((last as f64 * quantile) as usize).copied().unwrap_or_default().into()
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Warm,
-    Counted,
-    Over,
+    Warmup,
+    Measured,
+    Done,
 }
 
-/// How long there is load, before it counts and while it does.
+/// Duration of the warm-up and of the measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    pub(crate) warm: Duration,
-    pub(crate) counted: Duration,
+    pub(crate) warmup: Duration,
+    pub(crate) measured: Duration,
 }
 
-/// Asks over so many connections. `cpu` tells what the server has used so far.
+/// Sends requests over this many connections. `cpu` returns the CPU time that the server has used so far.
 pub(crate) fn window(
-    question: &Question,
+    request: &RequestSpec,
     connections: usize,
     times: Times,
     cpu: impl Fn() -> Result<Duration>,
 ) -> Result<Window> {
-    paced(question, connections, times, Duration::ZERO, cpu)
+    paced(request, connections, times, Duration::ZERO, cpu)
 }
 
-/// The same with a pause between an answer and the next question on the same connection.
+/// The same with a pause between a response and the next request of the same connection.
 pub(crate) fn paced(
-    question: &Question,
+    request: &RequestSpec,
     connections: usize,
     times: Times,
     pause: Duration,
     cpu: impl Fn() -> Result<Duration>,
 ) -> Result<Window> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let phase = Rc::new(Cell::new(Phase::Warm));
+    let phase = Rc::new(Cell::new(Phase::Warmup));
     let latencies = Rc::new(RefCell::new(Vec::with_capacity(1 << 20)));
     LocalSet::new().block_on(&runtime, async {
         let tasks: Vec<_> = (0..connections)
             .map(|n| {
-                let (question, phase, latencies) = (question.numbered(n), phase.clone(), latencies.clone());
-                let first = pause * n as u32 / connections as u32;
+                let (request, phase, latencies) =
+                    (request.for_connection(n), phase.clone(), latencies.clone());
+                let offset = pause * n as u32 / connections as u32;
                 tokio::task::spawn_local(async move {
-                    tokio::time::sleep(first).await;
-                    ask_on(&question, &phase, &latencies, pause).await
+                    tokio::time::sleep(offset).await;
+                    run_connection(&request, &phase, &latencies, pause).await
                 })
             })
             .collect();
-        tokio::time::sleep(times.warm).await;
-        let (began, used) = (Instant::now(), cpu()?);
-        phase.set(Phase::Counted);
-        tokio::time::sleep(times.counted).await;
-        phase.set(Phase::Over);
-        let (wall, cpu) = (began.elapsed(), cpu()?.saturating_sub(used));
+        tokio::time::sleep(times.warmup).await;
+        let (start, used) = (Instant::now(), cpu()?);
+        phase.set(Phase::Measured);
+        tokio::time::sleep(times.measured).await;
+        phase.set(Phase::Done);
+        let (wall, cpu) = (start.elapsed(), cpu()?.saturating_sub(used));
         for task in tasks {
             task.await??;
         }
         let mut latencies = latencies.take();
         latencies.sort_unstable();
-        ensure!(!latencies.is_empty(), "no answer came within {:?}", times.counted);
-        Ok(Window { answers: latencies.len() as u64, wall, cpu, latencies })
+        ensure!(!latencies.is_empty(), "no response was received within {:?}", times.measured);
+        Ok(Window { responses: latencies.len() as u64, wall, cpu, latencies })
     })
 }
 
-async fn ask_on(
-    question: &Question,
+async fn run_connection(
+    request: &RequestSpec,
     phase: &Cell<Phase>,
     latencies: &RefCell<Vec<u32>>,
     pause: Duration,
 ) -> Result<()> {
-    let mut connection = Connection::open(question.to).await?;
-    let finder = memmem::Finder::new(&question.holds);
-    let mut place = 0;
+    let mut connection = Connection::open(request.address).await?;
+    let finder = memmem::Finder::new(&request.expected);
+    let mut position = 0;
     loop {
-        let began = Instant::now();
-        let answer = connection.ask(&question.bytes).await;
-        // Where there is a limit, those before have to be gone.
-        if phase.get() == Phase::Warm && !matches!(answer, Ok((status, _)) if status != 503) {
-            tokio::time::sleep(AGAIN).await;
-            connection = Connection::open(question.to).await?;
+        let start = Instant::now();
+        let response = connection.send(&request.bytes).await;
+        // If the server limits connections, those of the previous window may not be closed yet.
+        if phase.get() == Phase::Warmup && !matches!(response, Ok((status, _)) if status != 503) {
+            tokio::time::sleep(RECONNECT_DELAY).await;
+            connection = Connection::open(request.address).await?;
             continue;
         }
-        let (status, body) = answer?;
+        let (status, body) = response?;
         match phase.get() {
-            Phase::Over => return Ok(()),
-            Phase::Counted => {
-                latencies.borrow_mut().push(u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX));
+            Phase::Done => return Ok(()),
+            Phase::Measured => {
+                latencies.borrow_mut().push(u32::try_from(start.elapsed().as_micros()).unwrap_or(u32::MAX));
             }
-            Phase::Warm => {}
+            Phase::Warmup => {}
         }
         ensure!(status == 200, "status {status}: {}", String::from_utf8_lossy(body));
-        // Where it was the last time, most likely.
-        if body.get(place..place + question.holds.len()) != Some(&question.holds[..]) {
-            place = finder.find(body).with_context(|| {
-                format!("not the answer: {}", String::from_utf8_lossy(&body[..body.len().min(500)]))
+        // The expected bytes are usually at the same position as in the previous response.
+        if body.get(position..position + request.expected.len()) != Some(&request.expected[..]) {
+            position = finder.find(body).with_context(|| {
+                format!("unexpected response: {}", String::from_utf8_lossy(&body[..body.len().min(500)]))
             })?;
         }
         if !pause.is_zero() {
@@ -167,12 +171,12 @@ async fn ask_on(
     }
 }
 
-/// One question, its whole answer: status, head, body.
-pub(crate) fn once(to: SocketAddr, bytes: &[u8]) -> Result<(u16, String, Vec<u8>)> {
+/// Sends one request. Returns the status, head and body of the response.
+pub(crate) fn once(address: SocketAddr, bytes: &[u8]) -> Result<(u16, String, Vec<u8>)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut connection = Connection::open(to).await?;
-        let (status, body) = connection.ask(bytes).await?;
+        let mut connection = Connection::open(address).await?;
+        let (status, body) = connection.send(bytes).await?;
         let body = body.to_vec();
         Ok((status, String::from_utf8_lossy(&connection.buffer[..connection.head]).into_owned(), body))
     })
@@ -185,20 +189,21 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) async fn open(to: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(to).await.with_context(|| format!("cannot connect to {to}"))?;
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
+        let stream =
+            TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::with_capacity(1 << 16), head: 0 })
     }
 
-    /// One question, and the status and body of its answer.
-    pub(crate) async fn ask(&mut self, question: &[u8]) -> Result<(u16, &[u8])> {
-        self.stream.write_all(question).await?;
-        self.answer().await
+    /// Sends a request. Returns the status and body of the response.
+    pub(crate) async fn send(&mut self, request: &[u8]) -> Result<(u16, &[u8])> {
+        self.stream.write_all(request).await?;
+        self.receive().await
     }
 
-    /// Answers have a length: what streams or comes in chunks is not measured here.
-    async fn answer(&mut self) -> Result<(u16, &[u8])> {
+    /// Reads a response with a content length. Streamed and chunked responses are not measured here.
+    async fn receive(&mut self) -> Result<(u16, &[u8])> {
         self.buffer.clear();
         let (status, length) = loop {
             ensure!(self.stream.read_buf(&mut self.buffer).await? > 0, "the server closed the connection");
@@ -212,7 +217,7 @@ impl Connection {
         while self.buffer.len() < end {
             ensure!(self.stream.read_buf(&mut self.buffer).await? > 0, "the server closed the connection");
         }
-        ensure!(self.buffer.len() == end, "there is more than one answer");
+        ensure!(self.buffer.len() == end, "received more than one response");
         Ok((status, &self.buffer[self.head..end]))
     }
 }
@@ -221,9 +226,9 @@ fn read_head(head: &[u8]) -> Result<(u16, usize)> {
     let status = head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
     let name = b"content-length: ";
     let Some(at) = memmem::find(head, name) else {
-        bail!("an answer without a length: {}", String::from_utf8_lossy(head));
+        bail!("response without a content length: {}", String::from_utf8_lossy(head));
     };
     let digits = head[at + name.len()..].iter().take_while(|byte| byte.is_ascii_digit());
     let length = digits.fold(0, |length, digit| length * 10 + usize::from(digit - b'0'));
-    Ok((status.context("an answer without a status")?, length))
+    Ok((status.context("response without a status")?, length))
 }

@@ -1,5 +1,5 @@
-//! Benchmark: compares Larder with other servers that return the same responses. `cargo xtask bench` builds and runs
-//! it.
+//! Benchmark: compares Larder with other servers that return the same responses. `cargo xtask bench` builds
+//! and runs it.
 
 mod baseline;
 mod content;
@@ -180,10 +180,7 @@ fn environment(setup: &Setup, options: &Options) -> Vec<(&'static str, String)> 
         ),
         ("kernel", kernel.trim().to_owned()),
         ("load before", load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")),
-        (
-            "larder",
-            format!("{}, release build, defaults (all limits on)", process::version(&setup.larder)),
-        ),
+        ("larder", format!("{}, release build, defaults (all limits on)", process::version(&setup.larder))),
         ("compared with", "rmcp 3.9, axum 0.8, both with mimalloc".to_owned()),
         (
             "rounds",

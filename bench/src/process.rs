@@ -75,12 +75,12 @@ fn spawn_on_first_core(command: &mut Command) -> Result<Child> {
     child
 }
 
-/// Pins this thread, and the threads and processes that it starts, to one core. With a single core, everything
-/// shares it.
+/// Pins this thread, and the threads and processes that it starts, to one core. With a single core,
+/// everything shares it.
 pub(crate) fn pin_to_core(core: usize) -> Result<()> {
     let cores =
         std::thread::available_parallelism().map_or(1, usize::from).max(CORES.get().copied().unwrap_or(1));
-        let _ = CORES.set(cores);
+    let _ = CORES.set(cores);
     let mut set = CpuSet::new();
     set.set(core.min(cores - 1));
     sched_setaffinity(None::<Pid>, &set).context("cannot set the CPU affinity")

@@ -1,4 +1,4 @@
-//! All contestants answer the same read, one after the other, again and again.
+//! Reads: all server variants serve the same read request, one after the other, in several rounds.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,33 +8,33 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::content::{DOCUMENTS, Document};
-use crate::load::{self, Question, Times, Window};
+use crate::load::{self, RequestSpec, Times, Window};
 use crate::process::Server;
-use crate::scene::{Places, own};
+use crate::setup::{ProviderSetup, Setup, start_own};
 use crate::wire::{self, Era};
 
-/// Who answers.
+/// A server and its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Contestant {
-    /// A canned answer.
-    Floor,
-    /// The official SDK.
+pub(crate) enum Variant {
+    /// A prepared response.
+    Baseline,
+    /// The official Rust SDK.
     Sdk,
-    /// Larder with an answer that it kept.
+    /// Larder with a cached response.
     Cached,
-    /// Larder with guests that are used again.
+    /// Larder with reused guests.
     Reused,
-    /// Larder with a new guest for each call.
+    /// Larder with a fresh guest for each call.
     Fresh,
     /// The same, in Python.
     Python,
     /// The same, in JavaScript.
     JavaScript,
-    /// hyper with an answer that it kept, and nothing of Larder around it.
-    BareKept,
-    /// hyper with guests that are used again, in the same way.
+    /// hyper with a cached response, without the rest of Larder.
+    BareCached,
+    /// hyper with reused guests, without the rest of Larder.
     BareReused,
-    /// hyper with a new guest for each call.
+    /// hyper with a fresh guest for each call, without the rest of Larder.
     BareFresh,
     /// The program of `--against`, with a cached response.
     OtherCached,
@@ -44,33 +44,33 @@ pub(crate) enum Contestant {
     OtherFresh,
 }
 
-pub(crate) const ALL: [Contestant; 13] = [
-    Contestant::Floor,
-    Contestant::Sdk,
-    Contestant::Cached,
-    Contestant::Reused,
-    Contestant::Fresh,
-    Contestant::Python,
-    Contestant::JavaScript,
-    Contestant::BareKept,
-    Contestant::BareReused,
-    Contestant::BareFresh,
-    Contestant::OtherCached,
-    Contestant::OtherReused,
-    Contestant::OtherFresh,
+pub(crate) const ALL: [Variant; 13] = [
+    Variant::Baseline,
+    Variant::Sdk,
+    Variant::Cached,
+    Variant::Reused,
+    Variant::Fresh,
+    Variant::Python,
+    Variant::JavaScript,
+    Variant::BareCached,
+    Variant::BareReused,
+    Variant::BareFresh,
+    Variant::OtherCached,
+    Variant::OtherReused,
+    Variant::OtherFresh,
 ];
 
-impl Contestant {
-    pub(crate) fn word(self) -> &'static str {
+impl Variant {
+    pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Floor => "floor",
+            Self::Baseline => "baseline",
             Self::Sdk => "sdk",
             Self::Cached => "larder cached",
             Self::Reused => "larder reused",
             Self::Fresh => "larder fresh",
             Self::Python => "larder fresh, Python",
             Self::JavaScript => "larder fresh, JavaScript",
-            Self::BareKept => "bare kept",
+            Self::BareCached => "bare cached",
             Self::BareReused => "bare reused",
             Self::BareFresh => "bare fresh",
             Self::OtherCached => "other cached",
@@ -79,30 +79,31 @@ impl Contestant {
         }
     }
 
-    /// Whether it takes part: an interpreter serves its example, and is slow enough for one case; of what is bare, the
-    /// smallest answer tells how near to the floor one can come.
-    fn is_in(self, case: Case) -> bool {
-        let is_smallest = case.is_promised() && case.document == DOCUMENTS[0];
-        is_smallest || !(self.interpreted() || self.bare().is_some())
+    /// Whether the variant is measured in this case. Interpreted guests always serve their example, so one
+    /// case is enough; for bare servers, the smallest document shows how close to the baseline a server can
+    /// get.
+    fn takes_part_in(self, case: Case) -> bool {
+        let is_smallest = case.has_target() && case.document == DOCUMENTS[0];
+        is_smallest || !(self.is_interpreted() || self.bare_mode().is_some())
     }
 
-    /// What a bare server is told to do with its guests.
-    fn bare(self) -> Option<&'static str> {
+    /// The mode argument of the bare server.
+    fn bare_mode(self) -> Option<&'static str> {
         match self {
-            Self::BareKept => Some("cached"),
+            Self::BareCached => Some("cached"),
             Self::BareReused => Some("reused"),
             Self::BareFresh => Some("fresh"),
             _ => None,
         }
     }
 
-    /// Interpreters serve their example, whatever its size.
-    fn interpreted(self) -> bool {
+    /// Whether the guest is interpreted. Such guests serve their example, whatever the size of the document.
+    fn is_interpreted(self) -> bool {
         matches!(self, Self::Python | Self::JavaScript)
     }
 }
 
-/// One line of what is measured.
+/// One combination of document, connections and protocol era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) document: Document,
@@ -111,25 +112,26 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Whether a target is about it.
-    pub(crate) fn is_promised(self) -> bool {
+    /// Whether there is a performance target for this case.
+    pub(crate) fn has_target(self) -> bool {
         self.connections == 32 && self.era == Era::Modern && DOCUMENTS[..2].contains(&self.document)
     }
 }
 
-/// The windows of one case, of each contestant, in the order in which they were.
+/// The measurement windows of each variant in one case, in the order of the rounds.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct CaseResult {
     pub(crate) case: Case,
-    pub(crate) windows: BTreeMap<Contestant, Vec<Window>>,
+    pub(crate) windows: BTreeMap<Variant, Vec<Window>>,
 }
 
-/// How much is measured.
+/// Number and length of the measurements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) rounds: usize,
-    /// Rounds of a case that has a target: two of them differ by more than what is looked for.
-    pub(crate) promised: usize,
+    /// Rounds of a case that has a target. More are needed, because single rounds differ by more than the
+    /// differences to be detected.
+    pub(crate) target_rounds: usize,
     pub(crate) times: Times,
     pub(crate) quick: bool,
 }
@@ -138,14 +140,23 @@ impl Plan {
     pub(crate) fn new(quick: bool) -> Self {
         let ms = Duration::from_millis;
         match quick {
-            true => Self { rounds: 5, promised: 15, times: Times { warm: ms(60), counted: ms(300) }, quick },
-            false => {
-                Self { rounds: 7, promised: 25, times: Times { warm: ms(100), counted: ms(500) }, quick }
-            }
+            true => Self {
+                rounds: 5,
+                target_rounds: 15,
+                times: Times { warmup: ms(60), measured: ms(300) },
+                quick,
+            },
+            false => Self {
+                rounds: 7,
+                target_rounds: 25,
+                times: Times { warmup: ms(100), measured: ms(500) },
+                quick,
+            },
         }
     }
 
-    /// The smallest first: of what a large answer was written to, something is wiped for each later guest.
+    /// The smallest document comes first: after a large response, the memory that it touched has to be
+    /// cleared for each later guest.
     fn cases(self) -> Vec<Case> {
         let case = |document, connections, era| Case { document, connections, era };
         let mut cases = Vec::new();
@@ -165,123 +176,126 @@ impl Plan {
     }
 }
 
-/// The servers, all of which run all the time: who is not asked does nothing.
-struct Field {
+/// All servers. They run during the whole measurement; those without load are idle.
+struct Servers {
     larder: Server,
     sdk: Server,
     python: Server,
     javascript: Server,
     /// The program of `--against`, with the same providers.
     other: Option<Server>,
-    /// Where there is a program for them.
-    bare: BTreeMap<Contestant, Server>,
+    /// Empty without `--bare`.
+    bare: BTreeMap<Variant, Server>,
 }
 
-pub(crate) fn measure(places: &Places, plan: Plan, only: &[Contestant]) -> Result<Vec<Measured>> {
-    let roles = [places.sized("cached", "")?, places.sized("fresh", "")?, places.sized("reused", REUSE)?];
+pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec<CaseResult>> {
+    let providers = [
+        setup.sized_provider("cached", "")?,
+        setup.sized_provider("fresh", "")?,
+        setup.sized_provider("reused", REUSE)?,
+    ];
     let example = |language: &str| -> Result<Server> {
-        let component = places.example(language)?;
-        let role = crate::scene::Role { name: "changelog".into(), component, settings: String::new() };
-        places.serve(&places.scene(language, &[role])?)
+        let component = setup.example(language)?;
+        let provider = ProviderSetup { name: "changelog".into(), component, config: String::new() };
+        setup.start(&setup.server_dir(language, &[provider])?)
     };
-    eprintln!("starting the contestants");
-    let field = Field {
-        larder: places.serve(&places.scene("rust", &roles)?)?,
-        sdk: own(&["sdk".as_ref()])?,
+    eprintln!("starting the servers");
+    let servers = Servers {
+        larder: setup.start(&setup.server_dir("rust", &providers)?)?,
+        sdk: start_own(&["sdk".as_ref()])?,
         python: example("python")?,
         javascript: example("javascript")?,
-        other: places
+        other: setup
             .against
             .as_deref()
-            .map(|program| places.serve_with(program, "against", &roles))
+            .map(|program| setup.start_other(program, "against", &providers))
             .transpose()?,
-        bare: bare(places)?,
+        bare: start_bare(setup)?,
     };
-    plan.cases().into_iter().map(|case| field.race(places, plan, case, only)).collect()
+    plan.cases().into_iter().map(|case| servers.measure_case(setup, plan, case, only)).collect()
 }
 
-impl Field {
-    fn race(&self, places: &Places, plan: Plan, case: Case, only: &[Contestant]) -> Result<Measured> {
-        eprintln!("{}, {} connections, {}", case.document, case.connections, case.era.word());
-        let floor = self.floor(places, case)?;
-        let mut lanes = Vec::new();
-        for contestant in ALL.into_iter().filter(|contestant| only.is_empty() || only.contains(contestant)) {
-            let server = if contestant == Contestant::Floor { Some(&floor) } else { self.server(contestant) };
-            let Some(server) = server.filter(|_| contestant.is_in(case)) else { continue };
-            let question = question(contestant, server.address, case)?;
-            lanes.push((contestant, server, question));
+impl Servers {
+    fn measure_case(&self, setup: &Setup, plan: Plan, case: Case, only: &[Variant]) -> Result<CaseResult> {
+        eprintln!("{}, {} connections, {}", case.document, case.connections, case.era.name());
+        let baseline = self.start_baseline(setup, case)?;
+        let mut runs = Vec::new();
+        for variant in ALL.into_iter().filter(|variant| only.is_empty() || only.contains(variant)) {
+            let server = if variant == Variant::Baseline { Some(&baseline) } else { self.get(variant) };
+            let Some(server) = server.filter(|_| variant.takes_part_in(case)) else { continue };
+            let request = request(variant, server.address, case)?;
+            runs.push((variant, server, request));
         }
         let mut windows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let rounds = if case.is_promised() { plan.promised } else { plan.rounds };
+        let rounds = if case.has_target() { plan.target_rounds } else { plan.rounds };
         for round in 0..rounds {
-            // Whoever comes first in one round comes later in the next.
-            let places = lanes.len();
-            for (contestant, server, question) in lanes.iter().cycle().skip(round % places).take(places) {
-                let window = load::window(question, case.connections, plan.times, || server.cpu())
-                    .with_context(|| contestant.word())?;
-                windows.entry(*contestant).or_default().push(window);
+            // The order rotates, so that no variant is always the first.
+            let count = runs.len();
+            for (variant, server, request) in runs.iter().cycle().skip(round % count).take(count) {
+                let window = load::window(request, case.connections, plan.times, || server.cpu_time())
+                    .with_context(|| variant.name())?;
+                windows.entry(*variant).or_default().push(window);
             }
         }
-        Ok(Measured { case, windows })
+        Ok(CaseResult { case, windows })
     }
 
-    /// As long as Larder's own answer.
-    fn floor(&self, places: &Places, case: Case) -> Result<Server> {
-        let question = question(Contestant::Fresh, self.larder.address, case)?;
-        let (_, _, body) = load::once(self.larder.address, &question.bytes)?;
-        let file = places.scratch.join("mcp");
+    /// Starts the baseline with Larder's own response.
+    fn start_baseline(&self, setup: &Setup, case: Case) -> Result<Server> {
+        let request = request(Variant::Fresh, self.larder.address, case)?;
+        let (_, _, body) = load::once(self.larder.address, &request.bytes)?;
+        let file = setup.scratch.join("mcp");
         std::fs::write(&file, body)?;
-        own(&["floor".as_ref(), file.as_os_str()])
+        start_own(&["baseline".as_ref(), file.as_os_str()])
     }
 
-    fn server(&self, contestant: Contestant) -> Option<&Server> {
-        match contestant {
-            Contestant::Floor => None,
-            Contestant::Sdk => Some(&self.sdk),
-            Contestant::Cached | Contestant::Reused | Contestant::Fresh => Some(&self.larder),
-            Contestant::Python => Some(&self.python),
-            Contestant::JavaScript => Some(&self.javascript),
-            Contestant::BareKept | Contestant::BareReused | Contestant::BareFresh => {
-                self.bare.get(&contestant)
-            }
-            Contestant::OtherCached | Contestant::OtherReused | Contestant::OtherFresh => self.other.as_ref(),
+    fn get(&self, variant: Variant) -> Option<&Server> {
+        match variant {
+            Variant::Baseline => None,
+            Variant::Sdk => Some(&self.sdk),
+            Variant::Cached | Variant::Reused | Variant::Fresh => Some(&self.larder),
+            Variant::Python => Some(&self.python),
+            Variant::JavaScript => Some(&self.javascript),
+            Variant::BareCached | Variant::BareReused | Variant::BareFresh => self.bare.get(&variant),
+            Variant::OtherCached | Variant::OtherReused | Variant::OtherFresh => self.other.as_ref(),
         }
     }
 }
 
-fn bare(places: &Places) -> Result<BTreeMap<Contestant, Server>> {
-    let Some(program) = &places.bare else { return Ok(BTreeMap::new()) };
-    let guest = places.guests.join("sized.wasm");
-    let all = ALL.into_iter().filter_map(|contestant| Some((contestant, contestant.bare()?)));
-    all.map(|(contestant, manner)| {
-        let server = Server::start(Command::new(program).args(["bare", manner]).arg(&guest))?;
-        Ok((contestant, server))
-    })
-    .collect()
+fn start_bare(setup: &Setup) -> Result<BTreeMap<Variant, Server>> {
+    let Some(program) = &setup.bare else { return Ok(BTreeMap::new()) };
+    let guest = setup.guests.join("sized.wasm");
+    let modes = ALL.into_iter().filter_map(|variant| Some((variant, variant.bare_mode()?)));
+    modes
+        .map(|(variant, mode)| {
+            let server = Server::start(Command::new(program).args(["bare", mode]).arg(&guest))?;
+            Ok((variant, server))
+        })
+        .collect()
 }
 
 const REUSE: &str = "guests = \"reuse\"";
 
-/// Asks once, and looks at the answer closely.
-fn question(contestant: Contestant, to: SocketAddr, case: Case) -> Result<Question> {
-    let uri = match contestant {
-        Contestant::Floor | Contestant::Fresh | Contestant::OtherFresh => case.document.uri("fresh"),
-        Contestant::Sdk => case.document.uri("sdk"),
-        Contestant::Cached | Contestant::OtherCached => case.document.uri("cached"),
-        Contestant::Reused | Contestant::OtherReused => case.document.uri("reused"),
-        Contestant::Python | Contestant::JavaScript => "changelog://releases/0.1.0/json".to_owned(),
-        // Nobody tells its guest another authority.
-        Contestant::BareKept | Contestant::BareReused | Contestant::BareFresh => case.document.uri("sized"),
+/// Builds the request, sends it once and verifies the whole content of the response.
+fn request(variant: Variant, address: SocketAddr, case: Case) -> Result<RequestSpec> {
+    let uri = match variant {
+        Variant::Baseline | Variant::Fresh | Variant::OtherFresh => case.document.uri("fresh"),
+        Variant::Sdk => case.document.uri("sdk"),
+        Variant::Cached | Variant::OtherCached => case.document.uri("cached"),
+        Variant::Reused | Variant::OtherReused => case.document.uri("reused"),
+        Variant::Python | Variant::JavaScript => "changelog://releases/0.1.0/json".to_owned(),
+        // The bare server has no configuration, so its guest uses the default authority.
+        Variant::BareCached | Variant::BareReused | Variant::BareFresh => case.document.uri("sized"),
     };
     let bytes = match case.era {
-        Era::Modern => wire::modern(to, "resources/read", Some(&uri)),
-        Era::Legacy if contestant == Contestant::Floor => wire::modern(to, "resources/read", Some(&uri)),
-        Era::Legacy => wire::legacy(to, &uri)?,
+        Era::Modern => wire::modern(address, "resources/read", Some(&uri)),
+        Era::Legacy if variant == Variant::Baseline => wire::modern(address, "resources/read", Some(&uri)),
+        Era::Legacy => wire::legacy(address, &uri)?,
     };
-    let (status, _, body) = load::once(to, &bytes).with_context(|| contestant.word())?;
-    ensure!(status == 200, "{}: {status} {}", contestant.word(), String::from_utf8_lossy(&body));
-    let found = wire::content(&body).with_context(|| contestant.word())?;
-    let expected = if contestant.interpreted() { found.clone() } else { case.document.on_the_wire() };
-    ensure!(found == expected && !found.is_empty(), "{} answers something else", contestant.word());
-    Ok(Question { to, bytes, holds: expected.into_bytes() })
+    let (status, _, body) = load::once(address, &bytes).with_context(|| variant.name())?;
+    ensure!(status == 200, "{}: {status} {}", variant.name(), String::from_utf8_lossy(&body));
+    let found = wire::first_content(&body).with_context(|| variant.name())?;
+    let expected = if variant.is_interpreted() { found.clone() } else { case.document.json_escaped() };
+    ensure!(found == expected && !found.is_empty(), "{}: unexpected content", variant.name());
+    Ok(RequestSpec { address, bytes, expected: expected.into_bytes() })
 }

@@ -89,7 +89,8 @@ impl Setup {
         Ok(dir)
     }
 
-    /// Deletes the components that earlier runs compiled, so that results do not depend on the number of runs.
+    /// Deletes the components that earlier runs compiled, so that results do not depend on the number of
+    /// runs.
     pub(crate) fn clear_cache(&self) -> Result<()> {
         let cache = self.cache();
         match cache.exists() {
@@ -107,8 +108,14 @@ impl Setup {
         Self::start_program(&self.larder, dir)
     }
 
-    /// Starts another build of the server with these providers, in a separate folder and with a separate cache.
-    pub(crate) fn start_other(&self, program: &Path, name: &str, providers: &[ProviderSetup]) -> Result<Server> {
+    /// Starts another build of the server with these providers, in a separate folder and with a separate
+    /// cache.
+    pub(crate) fn start_other(
+        &self,
+        program: &Path,
+        name: &str,
+        providers: &[ProviderSetup],
+    ) -> Result<Server> {
         let own = Self { scratch: self.scratch.join(name), ..self.clone() };
         fs::create_dir_all(&own.scratch)?;
         Self::start_program(program, &own.server_dir("rust", providers)?)

@@ -25,7 +25,7 @@ impl Era {
     }
 }
 
-/// Formats a request with these headers in addition address those that every client sends.
+/// Formats a request with these headers in addition to those that every client sends.
 pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &Value) -> Vec<u8> {
     let body = body.to_string();
     let mut head = format!(

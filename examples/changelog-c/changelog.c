@@ -1,4 +1,4 @@
-// What changelog.h says.
+// Implementation of changelog.h.
 #include "changelog.h"
 
 #include <stdint.h>
@@ -37,7 +37,7 @@ static bool fits(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("-._~", c));
 }
 
-// `2026-05-12`, and then nothing or a space.
+// Parses `2026-05-12`, followed by a space or nothing.
 static slice date_in(slice text) {
     while (text.len && (text.ptr[0] == ' ' || text.ptr[0] == '-')) text.ptr++, text.len--;
     if (text.len < 10 || (text.len > 10 && text.ptr[10] != ' ')) return (slice){0};
@@ -46,7 +46,7 @@ static slice date_in(slice text) {
     return (slice){text.ptr, 10};
 }
 
-// `[1.0.0] - 2026-05-12` or `1.0.0`. No release, if its version would not fit into a URI as it is.
+// Matches `[1.0.0] - 2026-05-12` or `1.0.0`. The version must not need percent-encoding in a URI.
 static bool titled(slice title, release *found) {
     title = trimmed(title);
     bool bracketed = title.len && title.ptr[0] == '[';
@@ -74,11 +74,11 @@ static bool is_new(const release_list *all, slice version) {
     return true;
 }
 
-// Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language.
+// A hash of the text (32-bit FNV-1a, which is short to implement in every language).
 static void digest(release *of) {
     uint32_t hash = 0x811c9dc5;
     for (size_t at = 0; at < of->text.len; at++) hash = (hash ^ (unsigned char)of->text.ptr[at]) * 0x01000193;
-    // The line's end, which the slice leaves out.
+    // The final newline, which is not part of the slice.
     hash = (hash ^ '\n') * 0x01000193;
     snprintf(of->digest, sizeof of->digest, "%08x", (unsigned)hash);
 }
@@ -99,7 +99,7 @@ release_list releases(const char *text, size_t length) {
                 inside->text.ptr = line.ptr;
             }
         } else if (is_link(line)) {
-            // Where a link leads is no part of a release.
+            // Link definitions are not part of a release.
             inside = NULL;
         }
         if (inside) inside->text.len = (size_t)(line.ptr + line.len - inside->text.ptr);

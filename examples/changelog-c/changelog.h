@@ -1,8 +1,8 @@
-// What a changelog says. Nothing here knows of Larder.
+// Parses a changelog. This file does not depend on Larder.
 #include <stdbool.h>
 #include <stddef.h>
 
-// A part of the text, which is not copied.
+// A part of the text; not a copy.
 typedef struct {
     const char *ptr;
     size_t len;
@@ -10,9 +10,9 @@ typedef struct {
 
 typedef struct {
     slice version;
-    // Empty where there is none.
+    // Empty if there is none.
     slice date;
-    // Without the white space at its end.
+    // Without trailing white space.
     slice text;
     char digest[9];
 } release;
@@ -22,13 +22,13 @@ typedef struct {
     size_t len;
 } release_list;
 
-// The releases in the order of the text: each from its `## ` line to the next. Free what `ptr` points at.
+// Returns the releases in the order of the text. Each release extends from its `## ` line to the next one. The caller frees `ptr`.
 release_list releases(const char *text, size_t length);
 
-// The next line of a text, without its end, and what follows it. False where there is none.
+// Splits off the next line of a text, without its newline. Returns false at the end.
 bool next_line(slice *rest, slice *line);
 
-// What is left of a line after this beginning; false if it begins otherwise.
+// Strips a prefix from a line. Returns false if the line has a different prefix.
 bool after(slice line, const char *beginning, slice *rest);
 
 slice trimmed(slice text);

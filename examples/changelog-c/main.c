@@ -1,5 +1,4 @@
-// The releases of a changelog (keepachangelog.com), as resources: one of the same five providers,
-// each in another language.
+// Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +8,9 @@
 #include "larder.h"
 #include "sample.h"
 
-// Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
+// The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
 #define FOLDER "/changelog"
-// As many as MCP lets an answer have.
+// The maximum number of values in a completion, as specified by MCP.
 #define SUGGESTIONS 100
 
 #define RELEASES "changelog://releases/"
@@ -22,7 +21,7 @@ static bool load(larder_text *text, larder_error *error);
 static larder_entry entry(const release *of);
 static void as_json(const release *of, larder_text *json);
 
-// What it is, for people and for the model.
+// Describes the provider for people and for the model.
 void larder_describe(larder_description *about) {
     *about = (larder_description){
         .title = larder_some("Changelog"),
@@ -38,8 +37,8 @@ static int by_version(const void *a, const void *b) {
     return order ? order : (x.len > y.len) - (x.len < y.len);
 }
 
-// What there is, sorted by URI. A version lets the host see what differs without reading it. All on one page: nobody
-// makes so many releases that a second one would be needed.
+// Lists the releases, sorted by URI. With a version, the host detects changes without a read. All
+// entries are on one page, since a changelog has few releases.
 bool larder_list(larder_query *query, larder_entry_page *page, larder_error *error) {
     exports_larder_provider_resource_provider_list_query_free(query);
     larder_text text = {0};
@@ -53,7 +52,7 @@ bool larder_list(larder_query *query, larder_entry_page *page, larder_error *err
     return true;
 }
 
-// Families of resources. The host matches URIs with them, and hands over the variables.
+// Lists the templates. The host matches URIs with them and passes on the variables.
 bool larder_templates(provider_string_t *cursor, larder_template_page *page, larder_error *error) {
     (void)cursor, (void)error;
     *page = (larder_template_page){.templates = {larder_new(2, sizeof(larder_template)), 2}};
@@ -72,7 +71,7 @@ bool larder_templates(provider_string_t *cursor, larder_template_page *page, lar
     return true;
 }
 
-// All our URIs belong to a template.
+// All URIs match a template, so this is never needed.
 bool larder_match_uri(provider_string_t *uri, larder_match *match) {
     (void)match;
     provider_string_free(uri);
@@ -89,7 +88,7 @@ static const release *find(const release_list *all, const void *version, size_t 
 
 static bool answer(const larder_request *request, const release *found, larder_reading *reading, larder_error *error) {
     if (!found) return larder_fail(error, LARDER_NOT_FOUND, "no such release");
-    if (larder_known(request, found->digest)) return larder_fail(error, LARDER_NOT_MODIFIED, "still the same");
+    if (larder_known(request, found->digest)) return larder_fail(error, LARDER_NOT_MODIFIED, "not modified");
     larder_text text = {0};
     *reading = (larder_reading){0};
     bool json = larder_equal(&request->matched.val.uri_template, AS_JSON);
@@ -104,7 +103,7 @@ static bool answer(const larder_request *request, const release *found, larder_r
     return true;
 }
 
-// What a URI holds. Not found lets another provider try.
+// Reads a release. After a "not found" error, the host tries other providers.
 bool larder_read(larder_request *request, larder_reading *reading, larder_error *error) {
     larder_text text = {0};
     bool done = load(&text, error);
@@ -120,7 +119,7 @@ bool larder_read(larder_request *request, larder_reading *reading, larder_error 
     return done;
 }
 
-// Suggestions for the variables of the templates.
+// Suggests values for the variables of the templates.
 bool larder_complete(exports_larder_provider_completion_provider_completion_request_t *request,
                      exports_larder_provider_completion_provider_completion_t *completion, larder_error *error) {
     larder_text text = {0};
@@ -133,7 +132,7 @@ bool larder_complete(exports_larder_provider_completion_provider_completion_requ
         slice version = all.ptr[at].version;
         bool begins = version.len >= request->prefix.len && !memcmp(version.ptr, request->prefix.ptr, request->prefix.len);
         if (!begins) continue;
-        // No more than an answer may have, but all are counted.
+        // The number of values is limited, but the total counts all.
         if (completion->total.val++ == SUGGESTIONS) completion->more = true;
         if (!completion->more) completion->values.ptr[completion->values.len++] = larder_bytes(version.ptr, version.len);
     }
@@ -153,7 +152,7 @@ static const char *digest_of(const release_list *all, const provider_string_t *u
     return found ? found->digest : NULL;
 }
 
-// What is current of what somebody watches. Reading would do, but this is cheaper.
+// Returns the current versions of resources with subscribers. Optional, but cheaper than reading them.
 bool larder_versions(provider_list_string_t *uris, provider_list_option_string_t *versions, larder_error *error) {
     larder_text text = {0};
     if (!load(&text, error)) return false;
@@ -188,7 +187,7 @@ static larder_entry entry(const release *of) {
     return made;
 }
 
-// Version, date, and the lists below each `### ` line.
+// Formats version, date and the list below each `### ` line as JSON.
 static void as_json(const release *of, larder_text *json) {
     larder_text item = {0};
     slice rest = of->text, line = {0}, found = {0};
@@ -196,7 +195,7 @@ static void as_json(const release *of, larder_text *json) {
     larder_addf(json, "{\"version\":\"%.*s\",\"date\":", (int)of->version.len, of->version.ptr);
     if (of->date.len) larder_addf(json, "\"%.*s\",\"changes\":[", (int)of->date.len, of->date.ptr);
     else larder_addf(json, "null,\"changes\":[");
-    // An item is written once it is known that it does not go on.
+    // An item is written when the next line shows that it is complete.
     for (bool more = true; more;) {
         more = next_line(&rest, &line);
         bool kind = more && after(line, "### ", &found);
@@ -215,7 +214,7 @@ static void as_json(const release *of, larder_text *json) {
         } else if (begins) {
             larder_add(&item, found.ptr, found.len);
         } else if (more && item.len && after(line, "  ", &found)) {
-            // What is indented goes on with the item above.
+            // An indented line continues the item above.
             found = trimmed(found);
             larder_add(&item, " ", 1);
             larder_add(&item, found.ptr, found.len);
@@ -225,7 +224,7 @@ static void as_json(const release *of, larder_text *json) {
     free(item.ptr);
 }
 
-// Lines end with a line feed, wherever the text was written.
+// Converts Windows line endings.
 static void without_returns(larder_text *text) {
     size_t kept = 0;
     for (size_t at = 0; at < text->len; at++)
@@ -234,7 +233,7 @@ static void without_returns(larder_text *text) {
     text->ptr[kept] = 0;
 }
 
-// The file in the granted folder, or the sample. Any other trouble is an error, told to whoever asked.
+// Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors.
 static bool load(larder_text *text, larder_error *error) {
     struct stat granted;
     if (stat(FOLDER, &granted) != 0) {

@@ -1,4 +1,4 @@
-// What is shown where nothing is granted.
+// Used if no folder is granted.
 #define SAMPLE \
     "# Changelog\n" \
     "\n" \

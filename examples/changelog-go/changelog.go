@@ -1,6 +1,6 @@
 package main
 
-// What a changelog says. Nothing here knows of Larder.
+// Parses a changelog. This file does not depend on Larder.
 
 import (
 	"encoding/json"
@@ -15,10 +15,10 @@ type release struct {
 	version, date, text string
 }
 
-// `[1.0.0] - 2026-05-12` or `1.0.0`. No release, if its version would not fit into a URI as it is.
+// Matches `[1.0.0] - 2026-05-12` or `1.0.0`. The version must not need percent-encoding in a URI.
 var title = regexp.MustCompile(`^(?:\[([A-Za-z0-9._~-]+)\]|([A-Za-z0-9._~-]+)(?: |$))[ -]*(?:(\d{4}-\d\d-\d\d)(?: |$))?`)
 
-// The releases in the order of the text: each from its `## ` line to the next.
+// Returns the releases in the order of the text. Each release extends from its `## ` line to the next one.
 func releases(text string) []release {
 	var found []release
 	inside := false
@@ -35,7 +35,7 @@ func releases(text string) []release {
 				}
 			}
 		} else if strings.HasPrefix(line, "[") && strings.Contains(line, "]: ") {
-			// Where a link leads is no part of a release.
+			// Link definitions are not part of a release.
 			inside = false
 		}
 		if inside {
@@ -48,7 +48,7 @@ func releases(text string) []release {
 	return found
 }
 
-// Version, date, and the lists below each `### ` line.
+// Formats version, date and the list below each `### ` line as JSON.
 func (r release) json() (string, error) {
 	type change struct {
 		Kind  string   `json:"kind"`
@@ -70,7 +70,7 @@ func (r release) json() (string, error) {
 		} else if item, is := strings.CutPrefix(line, "- "); is && last != nil {
 			last.Items = append(last.Items, strings.TrimSpace(item))
 		} else if last != nil && len(last.Items) > 0 && strings.HasPrefix(line, "  ") {
-			// What is indented goes on with the item above.
+			// An indented line continues the item above.
 			last.Items[len(last.Items)-1] += " " + strings.TrimSpace(line)
 		}
 	}
@@ -78,7 +78,7 @@ func (r release) json() (string, error) {
 	return string(text), err
 }
 
-// Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language.
+// A hash of the text (32-bit FNV-1a, which is short to implement in every language).
 func (r release) digest() string {
 	hash := fnv.New32a()
 	hash.Write([]byte(r.text))

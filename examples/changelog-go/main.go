@@ -1,5 +1,4 @@
-// The releases of a changelog (keepachangelog.com), as resources: one of the same five providers,
-// each in another language.
+// Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages.
 package main
 
 import (
@@ -13,14 +12,14 @@ import (
 )
 
 const (
-	// Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
+	// The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
 	folder      = "/changelog"
 	allReleases = "changelog://releases/"
 	oneRelease  = "changelog://releases/{version}"
 	asJSON      = "changelog://releases/{version}/json"
 )
 
-// What is shown where nothing is granted.
+// Used if no folder is granted.
 //
 //go:embed sample.md
 var sample string
@@ -29,10 +28,10 @@ type changelog struct{}
 
 func init() { provider.Register(changelog{}) }
 
-// Go wants it, and nobody runs it.
+// Required by Go, but never called.
 func main() {}
 
-// What it is, for people and for the model.
+// Describes the provider for people and for the model.
 func (changelog) Describe() provider.Description {
 	return provider.Description{
 		Title:        "Changelog",
@@ -42,7 +41,7 @@ func (changelog) Describe() provider.Description {
 	}
 }
 
-// What there is, sorted by URI. A version lets the host see what differs without reading it.
+// Lists the releases, sorted by URI. With a version, the host detects changes without a read.
 func (changelog) List(query provider.Query) (provider.EntryPage, error) {
 	text, err := load()
 	if err != nil {
@@ -57,7 +56,7 @@ func (changelog) List(query provider.Query) (provider.EntryPage, error) {
 	return provider.Paginate(entries, query), nil
 }
 
-// Families of resources. The host matches URIs with them, and hands over the variables.
+// Lists the templates. The host matches URIs with them and passes on the variables.
 func (changelog) Templates(string) (provider.TemplatePage, error) {
 	return provider.TemplatePage{Templates: []provider.Template{
 		{URITemplate: oneRelease, Name: "release", Title: "A release", MimeType: "text/markdown"},
@@ -65,7 +64,7 @@ func (changelog) Templates(string) (provider.TemplatePage, error) {
 	}}, nil
 }
 
-// What a URI holds. Not found lets another provider try.
+// Reads a release. After a "not found" error, the host tries other providers.
 func (changelog) Read(request provider.Request) (provider.Reading, error) {
 	version, err := request.Var("version")
 	if err != nil {
@@ -94,7 +93,7 @@ func (changelog) Read(request provider.Request) (provider.Reading, error) {
 	return provider.Reading{Contents: []provider.Content{content}, Version: found[at].digest()}, nil
 }
 
-// Suggestions for the variables of the templates.
+// Suggests values for the variables of the templates.
 func (changelog) Complete(request provider.CompletionRequest) (provider.Completion, error) {
 	if request.Variable != "version" {
 		return provider.Completion{}, provider.NotFound
@@ -110,7 +109,7 @@ func (changelog) Complete(request provider.CompletionRequest) (provider.Completi
 	return provider.Matching(versions, request.Prefix), nil
 }
 
-// What is current of what somebody watches. Reading would do, but this is cheaper.
+// Returns the current versions of resources with subscribers. Optional, but cheaper than reading them.
 func (changelog) Versions(uris []string) ([]string, error) {
 	text, err := load()
 	if err != nil {
@@ -144,7 +143,7 @@ func entry(release release) provider.Entry {
 	}
 }
 
-// The file in the granted folder, or the sample. Any other trouble is an error, told to whoever asked.
+// Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors.
 func load() (string, error) {
 	path := folder + "/" + provider.Setting("file", "CHANGELOG.md")
 	if _, err := os.Stat(folder); err != nil {

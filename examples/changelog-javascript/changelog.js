@@ -1,6 +1,6 @@
-// What a changelog says. Nothing here knows of Larder.
+// Parses a changelog. This file does not depend on Larder.
 
-// What is shown where nothing is granted.
+// Used if no folder is granted.
 export const SAMPLE = `\
 # Changelog
 
@@ -31,10 +31,10 @@ export const SAMPLE = `\
 [0.2.0]: https://example.org/changelog/compare/0.1.0...0.2.0
 `;
 
-// `[1.0.0] - 2026-05-12` or `1.0.0`. No release, if its version would not fit into a URI as it is.
+// Matches `[1.0.0] - 2026-05-12` or `1.0.0`. The version must not need percent-encoding in a URI.
 const TITLE = /^(?:\[([A-Za-z0-9._~-]+)\]|([A-Za-z0-9._~-]+)(?= |$))[ -]*(\d{4}-\d\d-\d\d(?= |$))?/;
 
-// The releases in the order of the text: each from its `## ` line to the next.
+// Returns the releases in the order of the text. Each release extends from its `## ` line to the next one.
 export function releases(text) {
   const found = [];
   let inside = false;
@@ -45,7 +45,7 @@ export function releases(text) {
       inside = version !== undefined && found.every((old) => old.version !== version);
       if (inside) found.push({ version, date, text: '' });
     } else if (line.startsWith('[') && line.includes(']: ')) {
-      // Where a link leads is no part of a release.
+      // Link definitions are not part of a release.
       inside = false;
     }
     if (inside) found.at(-1).text += `${line}\n`;
@@ -53,7 +53,7 @@ export function releases(text) {
   return found.map((release) => ({ ...release, text: `${release.text.trimEnd()}\n` }));
 }
 
-// Version, date, and the lists below each `### ` line.
+// Formats version, date and the list below each `### ` line as JSON.
 export function asJson({ version, date, text }) {
   const changes = [];
   for (const line of text.split('\n')) {
@@ -63,14 +63,14 @@ export function asJson({ version, date, text }) {
     } else if (items && line.startsWith('- ')) {
       items.push(line.slice(2).trim());
     } else if (items?.length && line.startsWith('  ')) {
-      // What is indented goes on with the item above.
+      // An indented line continues the item above.
       items.push(`${items.pop()} ${line.trim()}`);
     }
   }
   return JSON.stringify({ version, date, changes });
 }
 
-// Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language.
+// A hash of the text (32-bit FNV-1a, which is short to implement in every language).
 export function digest(bytes) {
   let hash = 0x811c9dc5;
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;

@@ -1,5 +1,4 @@
-// The releases of a changelog (keepachangelog.com), as resources: one of the same five providers,
-// each in another language.
+// Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages.
 
 import {
   decode,
@@ -17,14 +16,14 @@ import {
 
 import { asJson, digest, releases, SAMPLE } from './changelog.js';
 
-// Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
+// The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
 const FOLDER = '/changelog';
 const RELEASES = 'changelog://releases/';
 const RELEASE = 'changelog://releases/{version}';
 const AS_JSON = 'changelog://releases/{version}/json';
 
 export const { resourceProvider, completionProvider, versionProvider } = defineProvider({
-  // What it is, for people and for the model.
+  // Describes the provider for people and for the model.
   describe: () => ({
     title: 'Changelog',
     version: '0.1.0',
@@ -32,19 +31,19 @@ export const { resourceProvider, completionProvider, versionProvider } = defineP
     instructions: 'Read a release before you say what it changed.',
   }),
 
-  // What there is, sorted by URI. A version lets the host see what differs without reading it.
+  // Lists the releases, sorted by URI. With a version, the host detects changes without a read.
   list(query) {
     const found = releases(load()).sort((a, b) => (a.version < b.version ? -1 : 1));
     return paginate(found.map(entry), query);
   },
 
-  // Families of resources. The host matches URIs with them, and hands over the variables.
+  // Lists the templates. The host matches URIs with them and passes on the variables.
   templates: () => [
     { uriTemplate: RELEASE, name: 'release', title: 'A release', mimeType: 'text/markdown' },
     { uriTemplate: AS_JSON, name: 'release-json', title: 'A release as JSON', mimeType: 'application/json' },
   ],
 
-  // What a URI holds. Not found lets another provider try.
+  // Reads a release. After a "not found" error, the host tries other providers.
   read(request) {
     const wanted = request.var('version');
     const release = releases(load()).find(({ version }) => version === wanted);
@@ -58,13 +57,13 @@ export const { resourceProvider, completionProvider, versionProvider } = defineP
     return { contents, version };
   },
 
-  // Suggestions for the variables of the templates.
+  // Suggests values for the variables of the templates.
   complete({ variable, prefix }) {
     if (variable !== 'version') throw new NotFound();
     return matching(releases(load()).map(({ version }) => version), prefix);
   },
 
-  // What is current of what somebody watches. Reading would do, but this is cheaper.
+  // Returns the current versions of resources with subscribers. Optional, but cheaper than reading them.
   versions(uris) {
     const digests = new Map(releases(load()).map(({ version, text }) => [version, digest(encode(text))]));
     return uris.map((uri) => digests.get(uri.replace(RELEASES, '').replace(/\/json$/, '')) ?? null);
@@ -84,7 +83,7 @@ function entry({ version, date, text }) {
   };
 }
 
-// The file in the granted folder, or the sample. Any other trouble is an error, told to whoever asked.
+// Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors.
 function load() {
   const path = `${FOLDER}/${setting('file', 'CHANGELOG.md')}`;
   if (!granted(FOLDER)) {

@@ -1,10 +1,10 @@
-"""What a changelog says. Nothing here knows of Larder."""
+"""Parses a changelog. This file does not depend on Larder."""
 
 import json
 import re
 from dataclasses import dataclass
 
-# What is shown where nothing is granted.
+# Used if no folder is granted.
 SAMPLE = """\
 # Changelog
 
@@ -35,7 +35,7 @@ SAMPLE = """\
 [0.2.0]: https://example.org/changelog/compare/0.1.0...0.2.0
 """
 
-# `[1.0.0] - 2026-05-12` or `1.0.0`. No release, if its version would not fit into a URI as it is.
+# Matches `[1.0.0] - 2026-05-12` or `1.0.0`. The version must not need percent-encoding in a URI.
 TITLE = re.compile(r"(?:\[([A-Za-z0-9._~-]+)\]|([A-Za-z0-9._~-]+)(?= |$))[ -]*(\d{4}-\d\d-\d\d(?= |$))?", re.ASCII)
 
 
@@ -46,7 +46,7 @@ class Release:
     text: str = ""
 
     def json(self) -> str:
-        """Version, date, and the lists below each `### ` line."""
+        """Formats version, date and the list below each `### ` line as JSON."""
         changes = []
         for line in self.text.splitlines():
             if line.startswith("### "):
@@ -54,12 +54,12 @@ class Release:
             elif changes and line.startswith("- "):
                 changes[-1]["items"].append(line[2:].strip())
             elif changes and changes[-1]["items"] and line.startswith("  "):
-                # What is indented goes on with the item above.
+                # An indented line continues the item above.
                 changes[-1]["items"][-1] += " " + line.strip()
         return json.dumps({"version": self.version, "date": self.date, "changes": changes}, ensure_ascii=False)
 
     def digest(self) -> str:
-        """Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language."""
+        """A hash of the text (32-bit FNV-1a, which is short to implement in every language)."""
         digest = 0x811C9DC5
         for byte in self.text.encode():
             digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
@@ -67,7 +67,7 @@ class Release:
 
 
 def releases(text: str) -> list[Release]:
-    """The releases in the order of the text: each from its `## ` line to the next."""
+    """Returns the releases in the order of the text. Each release extends from its `## ` line to the next one."""
     found: list[Release] = []
     inside = False
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -78,7 +78,7 @@ def releases(text: str) -> list[Release]:
             if inside:
                 found.append(Release(version, title[3]))
         elif line.startswith("[") and "]: " in line:
-            # Where a link leads is no part of a release.
+            # Link definitions are not part of a release.
             inside = False
         if inside:
             found[-1].text += line + "\n"

@@ -1,5 +1,4 @@
-"""The releases of a changelog (keepachangelog.com), as resources: one of the same five providers,
-each in another language."""
+"""Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages."""
 
 import os
 
@@ -21,7 +20,7 @@ from larder_provider import (
     setting,
 )
 
-# Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
+# The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
 FOLDER = "/changelog"
 RELEASES = "changelog://releases/"
 RELEASE = "changelog://releases/{version}"
@@ -29,7 +28,7 @@ AS_JSON = "changelog://releases/{version}/json"
 
 
 class Changelog(Provider):
-    # What it is, for people and for the model.
+    # Describes the provider for people and for the model.
     def describe(self):
         return Description(
             title="Changelog",
@@ -38,19 +37,19 @@ class Changelog(Provider):
             instructions="Read a release before you say what it changed.",
         )
 
-    # What there is, sorted by URI. A version lets the host see what differs without reading it.
+    # Lists the releases, sorted by URI. With a version, the host detects changes without a read.
     def list(self, query):
         found = sorted(releases(load()), key=lambda release: release.version)
         return paginate(map(entry, found), query)
 
-    # Families of resources. The host matches URIs with them, and hands over the variables.
+    # Lists the templates. The host matches URIs with them and passes on the variables.
     def templates(self, cursor):
         return [
             Template(RELEASE, "release", title="A release", mime_type="text/markdown"),
             Template(AS_JSON, "release-json", title="A release as JSON", mime_type="application/json"),
         ]
 
-    # What a URI holds. Not found lets another provider try.
+    # Reads a release. After a "not found" error, the host tries other providers.
     def read(self, request):
         version = request.var("version")
         release = next((release for release in releases(load()) if release.version == version), None)
@@ -63,13 +62,13 @@ class Changelog(Provider):
             content = Content(release.text, mime_type="text/markdown")
         return Reading(content, version=release.digest())
 
-    # Suggestions for the variables of the templates.
+    # Suggests values for the variables of the templates.
     def complete(self, request):
         if request.variable != "version":
             raise NotFound
         return Completion.matching([release.version for release in releases(load())], request.prefix)
 
-    # What is current of what somebody watches. Reading would do, but this is cheaper.
+    # Returns the current versions of resources with subscribers. Optional, but cheaper than reading them.
     def versions(self, uris):
         digests = {release.version: release.digest() for release in releases(load())}
         return [digests.get(uri.removeprefix(RELEASES).removesuffix("/json")) for uri in uris]
@@ -89,7 +88,7 @@ def entry(release: Release) -> Entry:
 
 
 def load() -> str:
-    """The file in the granted folder, or the sample. Any other trouble is an error, told to whoever asked."""
+    """Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors."""
     path = f"{FOLDER}/{setting('file', 'CHANGELOG.md')}"
     if not os.path.exists(FOLDER):
         info(f"{FOLDER} is not granted: showing the sample")

@@ -1,4 +1,4 @@
-// What larder.h says.
+// Implementation of larder.h.
 #include "larder.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 void *larder_new(size_t count, size_t size) {
-    // Nothing is asked for with 0 bytes, but NULL would look like no memory.
+    // calloc with size 0 may return NULL, which would look like a failed allocation.
     void *memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory) {
         fputs("out of memory\n", stderr);
@@ -37,19 +37,19 @@ bool larder_equal(const provider_string_t *string, const char *text) {
     return string->len == strlen(text) && memcmp(string->ptr, text, string->len) == 0;
 }
 
-static provider_string_t formatted(const char *format, va_list arguments) {
-    va_list again;
-    va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    if (length < 0) return larder_string("(a text that cannot be written)");
+static provider_string_t format_text(const char *format, va_list arguments) {
+    va_list copy;
+    va_copy(copy, arguments);
+    int length = vsnprintf(NULL, 0, format, copy);
+    va_end(copy);
+    if (length < 0) return larder_string("(invalid format)");
     provider_string_t text = {larder_new((size_t)length + 1, 1), (size_t)length};
     vsnprintf((char *)text.ptr, (size_t)length + 1, format, arguments);
     return text;
 }
 
-// How many bytes follow this one; -1 if it begins nothing.
-static int following(unsigned char first) {
+// The number of continuation bytes after the first byte of a character, or -1 for an invalid first byte.
+static int continuation_bytes(unsigned char first) {
     if (first < 0x80) return 0;
     if (first >= 0xc2 && first <= 0xdf) return 1;
     if ((first & 0xf0) == 0xe0) return 2;
@@ -57,13 +57,13 @@ static int following(unsigned char first) {
     return -1;
 }
 
-// The length of the character that these bytes begin with; 0 if it is none.
-static size_t character(const unsigned char *from, size_t length) {
+// The length of the UTF-8 character at the start of these bytes, or 0 if it is invalid.
+static size_t character_length(const unsigned char *from, size_t length) {
     unsigned char first = from[0];
-    int more = following(first);
+    int more = continuation_bytes(first);
     if (more < 0 || (size_t)more >= length) return 0;
     unsigned char second = more ? from[1] : 0;
-    // Too long a form, surrogates, and what lies beyond the last character.
+    // Overlong encodings, surrogates, and code points beyond U+10FFFF.
     if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
     if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
     for (int next = 1; next <= more; next++)
@@ -74,15 +74,15 @@ static size_t character(const unsigned char *from, size_t length) {
 bool larder_is_utf8(const void *bytes, size_t length) {
     const unsigned char *from = bytes;
     for (size_t at = 0, size; at < length; at += size)
-        if (!(size = character(from + at, length - at))) return false;
+        if (!(size = character_length(from + at, length - at))) return false;
     return true;
 }
 
-// What is told to people is told in any case; what is not UTF-8 in it would end the guest.
-static provider_string_t told(const char *format, va_list arguments) {
-    provider_string_t text = formatted(format, arguments);
+// Formats a message and replaces invalid UTF-8, which would be a trap.
+static provider_string_t format_message(const char *format, va_list arguments) {
+    provider_string_t text = format_text(format, arguments);
     for (size_t at = 0, size; at < text.len; at += size) {
-        size = character(text.ptr + at, text.len - at);
+        size = character_length(text.ptr + at, text.len - at);
         if (!size) text.ptr[at] = '?', size = 1;
     }
     return text;
@@ -92,8 +92,8 @@ bool larder_fail(larder_error *error, int kind, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     error->tag = (uint8_t)kind;
-    // All cases with a text have it in the same place.
-    error->val.failed = told(format, arguments);
+    // All error cases with a text have it at the same offset.
+    error->val.failed = format_message(format, arguments);
     va_end(arguments);
     return false;
 }
@@ -101,16 +101,16 @@ bool larder_fail(larder_error *error, int kind, const char *format, ...) {
 void larder_log(int level, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    provider_string_t message = told(format, arguments);
+    provider_string_t message = format_message(format, arguments);
     va_end(arguments);
     larder_provider_provider_host_log((uint8_t)level, &message);
     provider_string_free(&message);
 }
 
-char *larder_setting(const char *name, const char *otherwise) {
-    provider_string_t asked = larder_string(name), value = {0};
-    if (!larder_provider_provider_host_setting(&asked, &value)) value = larder_string(otherwise);
-    provider_string_free(&asked);
+char *larder_setting(const char *name, const char *default_value) {
+    provider_string_t key = larder_string(name), value = {0};
+    if (!larder_provider_provider_host_setting(&key, &value)) value = larder_string(default_value);
+    provider_string_free(&key);
     char *text = larder_new(value.len + 1, 1);
     memcpy(text, value.ptr, value.len);
     provider_string_free(&value);
@@ -139,43 +139,48 @@ void larder_claim(larder_description *about, const char *template) {
     about->claims.len = known + 1;
 }
 
-// One digit of a byte that is written as `%2f`; -1 if it is none.
-static int digit(char c) {
+// The value of a hexadecimal digit, or -1.
+static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static provider_string_t decoded(const char *from, size_t length) {
+static provider_string_t percent_decode(const char *from, size_t length) {
     provider_string_t text = larder_bytes(from, length);
-    size_t kept = 0;
+    size_t decoded = 0;
     for (size_t at = 0; at < length; at++) {
-        bool escaped = from[at] == '%' && length - at > 2 && digit(from[at + 1]) >= 0 && digit(from[at + 2]) >= 0;
-        text.ptr[kept++] = escaped ? (uint8_t)(digit(from[at + 1]) << 4 | digit(from[at + 2])) : (uint8_t)from[at];
+        bool escaped =
+            from[at] == '%' && length - at > 2 && hex_digit(from[at + 1]) >= 0 && hex_digit(from[at + 2]) >= 0;
+        text.ptr[decoded++] =
+            escaped ? (uint8_t)(hex_digit(from[at + 1]) << 4 | hex_digit(from[at + 2])) : (uint8_t)from[at];
         if (escaped) at += 2;
     }
-    text.len = kept;
+    text.len = decoded;
     return text;
 }
 
-// The values of the variables that this end of a template begins with: `{a}/{b}`. What was found is at its place.
-static bool fill(const char *template, const char *rest, size_t length, provider_tuple2_string_string_t *found) {
+// Matches the rest of a template, which begins with a variable, as in `{a}/{b}`. Stores names and values in `found`.
+static bool match_variables(const char *template, const char *rest, size_t length,
+                            provider_tuple2_string_string_t *found) {
     const char *end = strchr(template, '}');
     if (!end || end == template + 1 || strpbrk(template + 1, "+#./;?&,*:") == template + 1) return false;
     if (memchr(template, ',', (size_t)(end - template)) || memchr(template, '*', (size_t)(end - template))) return false;
-    size_t literal = strcspn(end + 1, "{"), most = length;
+    size_t literal = strcspn(end + 1, "{"), longest = length;
     bool last = end[1 + literal] == 0;
-    // The last one takes the rest; an earlier one as much as it can, up to a slash.
-    if (last) most = length >= literal ? length - literal : 0;
-    else if (length && memchr(rest, '/', length)) most = (size_t)((const char *)memchr(rest, '/', length) - rest);
-    for (size_t size = most; size > 0; size -= 1) {
-        const char *behind = rest + size;
-        size_t left = length - size;
-        bool fits = left >= literal && memcmp(behind, end + 1, literal) == 0;
-        if (fits && !last) fits = fill(end + 1 + literal, behind + literal, left - literal, found + 1);
-        if (fits) {
+    // The last variable matches the rest. Every other variable matches as much as possible, but no slash.
+    if (last) longest = length >= literal ? length - literal : 0;
+    else if (length && memchr(rest, '/', length)) longest = (size_t)((const char *)memchr(rest, '/', length) - rest);
+    for (size_t size = longest; size > 0; size -= 1) {
+        const char *remaining = rest + size;
+        size_t remaining_length = length - size;
+        bool matches = remaining_length >= literal && memcmp(remaining, end + 1, literal) == 0;
+        if (matches && !last)
+            matches =
+                match_variables(end + 1 + literal, remaining + literal, remaining_length - literal, found + 1);
+        if (matches) {
             found->f0 = larder_bytes(template + 1, (size_t)(end - template - 1));
-            found->f1 = decoded(rest, size);
+            found->f1 = percent_decode(rest, size);
             return true;
         }
         if (last) break;
@@ -191,17 +196,18 @@ bool larder_match_greedy(const char *template, const provider_string_t *uri, lar
     match->variables.ptr = larder_new(variables, sizeof *match->variables.ptr);
     match->variables.len = variables;
     match->uri_template = larder_string(template);
-    bool fits = fill(template + before, (const char *)uri->ptr + before, uri->len - before, match->variables.ptr);
-    for (size_t at = 0; fits && at < variables; at++)
-        fits = larder_is_utf8(match->variables.ptr[at].f1.ptr, match->variables.ptr[at].f1.len);
-    if (!fits) exports_larder_provider_resource_provider_template_match_free(match);
-    return fits;
+    bool matches =
+        match_variables(template + before, (const char *)uri->ptr + before, uri->len - before, match->variables.ptr);
+    for (size_t at = 0; matches && at < variables; at++)
+        matches = larder_is_utf8(match->variables.ptr[at].f1.ptr, match->variables.ptr[at].f1.len);
+    if (!matches) exports_larder_provider_resource_provider_template_match_free(match);
+    return matches;
 }
 
 void larder_add(larder_text *text, const void *bytes, size_t length) {
-    if (text->len + length + 1 > text->room) {
-        text->room = (text->len + length + 1) * 2;
-        text->ptr = realloc(text->ptr, text->room);
+    if (text->len + length + 1 > text->capacity) {
+        text->capacity = (text->len + length + 1) * 2;
+        text->ptr = realloc(text->ptr, text->capacity);
         if (!text->ptr) {
             fputs("out of memory\n", stderr);
             abort();
@@ -215,7 +221,7 @@ void larder_add(larder_text *text, const void *bytes, size_t length) {
 void larder_addf(larder_text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    provider_string_t added = formatted(format, arguments);
+    provider_string_t added = format_text(format, arguments);
     va_end(arguments);
     larder_add(text, added.ptr, added.len);
     provider_string_free(&added);
@@ -249,37 +255,37 @@ void larder_answer_text(larder_reading *answer, const char *text, size_t length,
 bool larder_read_file(const char *path, larder_text *into) {
     FILE *file = fopen(path, "rb");
     if (!file) return false;
-    char piece[4096];
+    char chunk[4096];
     size_t read;
-    while ((read = fread(piece, 1, sizeof piece, file)) > 0) larder_add(into, piece, read);
-    int trouble = ferror(file) ? errno : 0;
+    while ((read = fread(chunk, 1, sizeof chunk, file)) > 0) larder_add(into, chunk, read);
+    int code = ferror(file) ? errno : 0;
     fclose(file);
-    if (trouble) {
-        errno = trouble;
+    if (code) {
+        errno = code;
         return false;
     }
     larder_add(into, "", 0);
     return true;
 }
 
-static bool unreachable(larder_provider_http_client_failure_t *failure, larder_error *error) {
-    bool told = failure->tag == LARDER_PROVIDER_HTTP_CLIENT_FAILURE_DENIED ||
-                failure->tag == LARDER_PROVIDER_HTTP_CLIENT_FAILURE_UNREACHABLE;
-    int length = told ? (int)failure->val.denied.len : 0;
-    const char *why = told ? (const char *)failure->val.denied.ptr : "";
+static bool convert_failure(larder_provider_http_client_failure_t *failure, larder_error *error) {
+    bool has_reason = failure->tag == LARDER_PROVIDER_HTTP_CLIENT_FAILURE_DENIED ||
+                      failure->tag == LARDER_PROVIDER_HTTP_CLIENT_FAILURE_UNREACHABLE;
+    int length = has_reason ? (int)failure->val.denied.len : 0;
+    const char *reason = has_reason ? (const char *)failure->val.denied.ptr : "";
     switch (failure->tag) {
     case LARDER_PROVIDER_HTTP_CLIENT_FAILURE_DENIED:
-        return larder_fail(error, LARDER_DENIED, "%.*s", length, why);
+        return larder_fail(error, LARDER_DENIED, "%.*s", length, reason);
     case LARDER_PROVIDER_HTTP_CLIENT_FAILURE_UNREACHABLE:
-        return larder_fail(error, LARDER_UNAVAILABLE, "%.*s", length, why);
+        return larder_fail(error, LARDER_UNAVAILABLE, "%.*s", length, reason);
     case LARDER_PROVIDER_HTTP_CLIENT_FAILURE_TIMED_OUT:
-        return larder_fail(error, LARDER_UNAVAILABLE, "the other side did not answer in time");
+        return larder_fail(error, LARDER_UNAVAILABLE, "the remote server did not respond in time");
     default:
-        return larder_fail(error, LARDER_FAILED, "the answer is larger than the host accepts");
+        return larder_fail(error, LARDER_FAILED, "the response is larger than the host allows");
     }
 }
 
-static int meaning(int status) {
+static int error_kind(int status) {
     if (status == 304) return LARDER_NOT_MODIFIED;
     if (status == 404 || status == 410) return LARDER_NOT_FOUND;
     if (status == 401 || status == 403) return LARDER_DENIED;
@@ -291,16 +297,16 @@ bool larder_get(const char *url, larder_text *into, larder_error *error) {
     larder_provider_http_client_request_t request = {.method = larder_string("GET"), .url = larder_string(url)};
     larder_provider_http_client_response_t response;
     larder_provider_http_client_failure_t failure;
-    bool answered = larder_provider_http_client_send(&request, &response, &failure);
+    bool received = larder_provider_http_client_send(&request, &response, &failure);
     larder_provider_http_client_request_free(&request);
-    if (!answered) {
-        unreachable(&failure, error);
+    if (!received) {
+        convert_failure(&failure, error);
         larder_provider_http_client_failure_free(&failure);
         return false;
     }
-    bool good = response.status >= 200 && response.status < 300;
-    if (good) larder_add(into, response.body.ptr, response.body.len);
-    else larder_fail(error, meaning(response.status), "the other side answered with status %d", response.status);
+    bool success = response.status >= 200 && response.status < 300;
+    if (success) larder_add(into, response.body.ptr, response.body.len);
+    else larder_fail(error, error_kind(response.status), "the remote server responded with status %d", response.status);
     larder_provider_http_client_response_free(&response);
-    return good;
+    return success;
 }

@@ -1,9 +1,10 @@
-// Write a Larder resource provider in C: short names for what `larder bindings c` generates, and what one would write
-// anyway for strings, lists, errors, settings, files and HTTP. Compile larder.c along with it.
+// SDK for Larder resource providers in C: short names for the code that `larder bindings c` generates, and helper
+// functions for strings, lists, errors, settings, files and HTTP. Compile larder.c together with your provider.
 //
-// Who owns what: arguments of your functions are yours to free (the generated `…_free` functions do it), and what you
-// answer has to come from malloc, since the host frees it. Everything below that returns a string copies it. What you
-// are to fill holds anything at first: begin with zero, which is "none", as in `*answer = (larder_reading){0};`.
+// Memory: your functions own their arguments and may free them with the generated `…_free` functions. Results must be
+// allocated with malloc, because the bindings free them after the call. All functions below that return a string return
+// a copy. Output parameters are not initialized: set them to zero first, which means "none", as in
+// `*reading = (larder_reading){0};`.
 #ifndef LARDER_H
 #define LARDER_H
 
@@ -25,8 +26,9 @@ typedef exports_larder_provider_resource_provider_template_match_t larder_match;
 typedef exports_larder_provider_resource_provider_read_request_t larder_request;
 typedef exports_larder_provider_resource_provider_reading_t larder_reading;
 
-// The functions that a provider is: `bool larder_read(larder_request *request, larder_reading *answer, larder_error *error)`
-// and so on. All but `describe` and `match` give true for an answer, and false for an error.
+// The functions that a provider implements, such as
+// `bool larder_read(larder_request *request, larder_reading *reading, larder_error *error)`. All except
+// `larder_describe` and `larder_match_uri` return true for success and false for an error.
 #define larder_describe exports_larder_provider_resource_provider_describe
 #define larder_list exports_larder_provider_resource_provider_list_resources
 #define larder_templates exports_larder_provider_resource_provider_list_templates
@@ -46,58 +48,61 @@ enum {
 
 enum { LARDER_DEBUG, LARDER_INFO, LARDER_WARN, LARDER_ERROR };
 
-// Memory that is zero. Without any left it ends the guest, as there is nothing else to do.
+// Allocates zeroed memory. Aborts if there is not enough memory.
 void *larder_new(size_t count, size_t size);
 
-// Copies. The `some` ones make an option; NULL is none.
+// Copy a string. `larder_some` returns an option, which is none for NULL.
 provider_string_t larder_string(const char *text);
 provider_string_t larder_bytes(const void *bytes, size_t length);
 provider_option_string_t larder_some(const char *text);
 
 bool larder_equal(const provider_string_t *string, const char *text);
 
-// An error, and false. What is not UTF-8 in its text is replaced. `return larder_fail(error, LARDER_FAILED, "cannot read %s", path);`
+// Sets an error and returns false, as in `return larder_fail(error, LARDER_FAILED, "cannot read %s", path);`. Invalid
+// UTF-8 in the text is replaced.
 bool larder_fail(larder_error *error, int kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-// Writes a line into the host's log.
+// Writes a message to the host's log.
 void larder_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// A setting from the provider's own section of the configuration, or a copy of what holds without it.
-char *larder_setting(const char *name, const char *otherwise);
+// Returns a setting from the provider's section of the configuration, or a copy of the default value.
+char *larder_setting(const char *name, const char *default_value);
 
-// A variable of the template that the request's URI belongs to; NULL where there is none.
+// Returns a variable of the template that matches the request's URI, or NULL.
 const provider_string_t *larder_variable(const larder_request *request, const char *name);
 
-// A template whose last variable takes slashes as well, so that `file:///{path}` reads `file:///a/b/c`: claim it in
-// `larder_describe`, and match it in `larder_match_uri`. Its expressions are plain ones: `{name}`.
+// Functions for templates whose last variable also matches slashes, so that `file:///{path}` matches `file:///a/b/c`.
+// Call `larder_claim` in `larder_describe`, and `larder_match_greedy` in `larder_match_uri`. Only simple expressions
+// such as `{name}` are supported.
 void larder_claim(larder_description *about, const char *template);
 bool larder_match_greedy(const char *template, const provider_string_t *uri, larder_match *match);
 
-// Whether the caller already holds this version.
+// Returns whether the caller already knows this version.
 bool larder_known(const larder_request *request, const char *version);
 
-// Bytes that grow. Begins as `larder_text text = {0};`, always ends with a zero that is not counted.
+// A growable byte buffer. Initialize it with `larder_text text = {0};`. It always ends with a zero byte that is not
+// part of `len`.
 typedef struct {
     char *ptr;
     size_t len;
-    size_t room;
+    size_t capacity;
 } larder_text;
 
 void larder_add(larder_text *text, const void *bytes, size_t length);
 void larder_addf(larder_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// As a JSON string, with its quotation marks.
+// Appends a JSON string with its quotation marks.
 void larder_add_json(larder_text *text, const void *bytes, size_t length);
 
-// The answer to a read: one piece of text, which has to be UTF-8: see `larder_is_utf8`.
+// Sets the result of a read to a single text, which must be UTF-8; see `larder_is_utf8`.
 void larder_answer_text(larder_reading *answer, const char *text, size_t length, const char *mime, const char *version);
 
-// Anything that is not UTF-8 where a string is wanted ends the guest.
+// Returns whether bytes are valid UTF-8. Passing other bytes to the host as a string is a trap.
 bool larder_is_utf8(const void *bytes, size_t length);
 
-// The whole of a file in a granted folder; false, with the reason in errno.
+// Reads a file in a granted folder. On failure, returns false and sets errno.
 bool larder_read_file(const char *path, larder_text *into);
 
-// Gets what a URL holds, through the host. A status other than success is the error that it means.
+// Sends a GET request through the host. A status other than success sets the corresponding error.
 bool larder_get(const char *url, larder_text *into, larder_error *error);
 
 #endif

@@ -2,8 +2,9 @@
 
 package provider
 
-// Our values in the contract's words, and back. What is empty in ours is absent there, and texts are made valid, since
-// any other ends the guest. Texts of the host are in memory of ours, which is there for as long as somebody has them.
+// Converts between the types of this package and the generated types. Empty values become absent options. Invalid
+// UTF-8 in texts is replaced, because it would be a trap. Texts from the host are in memory that Go manages, so they do
+// not have to be copied.
 
 import (
 	types "larder.dev/provider/internal/bindings/larder_provider_provider_types"
@@ -17,29 +18,29 @@ func option(text string) wit.Option[string] {
 	return wit.Some(valid(text))
 }
 
-func pointed[T any](value *T) wit.Option[T] {
+func optionFrom[T any](value *T) wit.Option[T] {
 	if value == nil {
 		return wit.None[T]()
 	}
 	return wit.Some(*value)
 }
 
-func each[A, B any](values []A, turn func(A) B) []B {
-	turned := make([]B, len(values))
+func mapSlice[A, B any](values []A, convert func(A) B) []B {
+	converted := make([]B, len(values))
 	for at, value := range values {
-		turned[at] = turn(value)
+		converted[at] = convert(value)
 	}
-	return turned
+	return converted
 }
 
 func pairs(tuples []wit.Tuple2[string, string]) []Pair {
-	return each(tuples, func(tuple wit.Tuple2[string, string]) Pair {
+	return mapSlice(tuples, func(tuple wit.Tuple2[string, string]) Pair {
 		return Pair{tuple.F0, tuple.F1}
 	})
 }
 
 func tuples(pairs []Pair) []wit.Tuple2[string, string] {
-	return each(pairs, func(pair Pair) wit.Tuple2[string, string] {
+	return mapSlice(pairs, func(pair Pair) wit.Tuple2[string, string] {
 		return wit.Tuple2[string, string]{F0: valid(pair.Key), F1: valid(pair.Value)}
 	})
 }
@@ -51,7 +52,7 @@ func contractEntry(entry Entry) types.Entry {
 		Title:       option(entry.Title),
 		Description: option(entry.Description),
 		MimeType:    option(entry.MimeType),
-		Size:        pointed(entry.Size),
+		Size:        optionFrom(entry.Size),
 		Version:     option(entry.Version),
 		Details:     contractDetails(entry.Details),
 	}
@@ -73,14 +74,14 @@ func contractDetails(details *Details) wit.Option[types.Details] {
 		return wit.None[types.Details]()
 	}
 	icon := func(icon Icon) types.Icon {
-		return types.Icon{Src: valid(icon.Src), MimeType: option(icon.MimeType), Sizes: each(icon.Sizes, valid)}
+		return types.Icon{Src: valid(icon.Src), MimeType: option(icon.MimeType), Sizes: mapSlice(icon.Sizes, valid)}
 	}
 	return wit.Some(types.Details{
 		Kind:         option(details.Kind),
-		Audience:     each(details.Audience, func(role Role) types.Role { return uint8(role) }),
-		Priority:     pointed(details.Priority),
+		Audience:     mapSlice(details.Audience, func(role Role) types.Role { return uint8(role) }),
+		Priority:     optionFrom(details.Priority),
 		LastModified: option(details.LastModified),
-		Icons:        each(details.Icons, icon),
+		Icons:        mapSlice(details.Icons, icon),
 		Metadata:     tuples(details.Metadata),
 	})
 }

@@ -19,7 +19,7 @@ const (
 	unavailable
 )
 
-// Error is an answer other than success. Its text reaches the caller: say what can be done.
+// Error is an error response. The caller sees its text, so it should say how to solve the problem.
 type Error struct {
 	kind   kind
 	reason string
@@ -28,33 +28,33 @@ type Error struct {
 func (e *Error) Error() string { return e.reason }
 
 var (
-	// NotFound: the URI names nothing here. Another provider may still know it.
+	// NotFound: there is no such resource in this provider. The host then asks other providers.
 	NotFound error = &Error{notFound, "not found"}
-	// NotModified: the version that the caller holds is still the current one.
+	// NotModified: the caller's known version is still current.
 	NotModified error = &Error{notModified, "not modified"}
 )
 
-// Invalid is for a question that makes no sense: a bad value, a bad cursor.
+// Invalid is for invalid requests, for example because of a bad value or a bad cursor.
 func Invalid(format string, a ...any) error { return &Error{invalid, fmt.Sprintf(format, a...)} }
 
-// Denied is for what this caller may not, or what this provider was not granted.
+// Denied means that the caller is not authorized, or that the provider lacks a grant.
 func Denied(format string, a ...any) error { return &Error{denied, fmt.Sprintf(format, a...)} }
 
-// Unavailable is for what is worth another try later.
+// Unavailable is for temporary failures; the request may be retried later.
 func Unavailable(format string, a ...any) error {
 	return &Error{unavailable, fmt.Sprintf(format, a...)}
 }
 
-// Failed is for everything else. An error of any other package is one, too, unless it says that a file is not there,
-// may not be read, or took too long.
+// Failed is for any other failure. Errors of other packages also become failures, unless they mean that a file does not
+// exist, may not be read, or that a deadline was exceeded.
 func Failed(format string, a ...any) error { return &Error{failed, fmt.Sprintf(format, a...)} }
 
-// explained is what an error means in the contract.
-func explained(err error) *Error {
+// toError converts an error to one of the contract.
+func toError(err error) *Error {
 	var own *Error
 	switch {
 	case errors.As(err, &own):
-		// With what was said around it.
+		// Includes the text of the wrapping errors.
 		return &Error{own.kind, err.Error()}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return &Error{notFound, err.Error()}
@@ -67,13 +67,13 @@ func explained(err error) *Error {
 	}
 }
 
-// guarded turns a panic into a failure, with its stack in the log: what escapes ends the guest.
-func guarded[T any](name string, answer func() (T, error)) (result T, err error) {
+// guarded converts a panic to a failure, with its stack in the log. Otherwise the panic would be a trap.
+func guarded[T any](name string, call func() (T, error)) (result T, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			LogError("panic in %s: %v\n%s", name, reason, stack())
 			err = Failed("panic: %v", reason)
 		}
 	}()
-	return answer()
+	return call()
 }

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Caller is who asks.
+// Caller is the caller of a request.
 type Caller struct {
 	// Subject of the credential, if there is one.
 	Subject string
@@ -13,43 +13,43 @@ type Caller struct {
 	Scopes  []string
 }
 
-// GetCaller says who asks; nobody when the host itself asks.
+// GetCaller returns the caller of the current request; false if the host itself makes the call.
 func GetCaller() (Caller, bool) { return hostCaller() }
 
-// Metadata came with the request; its values are JSON texts.
+// Metadata returns the metadata of the request. The values are JSON texts.
 func Metadata() []Pair { return hostMetadata() }
 
-// Setting gives a setting from the provider's own section of the configuration, or what holds without it.
-// Outside of a component: the environment variable LARDER_SETTING_NAME, in capitals.
-func Setting(name, otherwise string) string {
+// Setting returns a setting from the provider's section of the configuration, or the default value.
+// Outside a component: the environment variable LARDER_SETTING_NAME with the name in capitals.
+func Setting(name, defaultValue string) string {
 	if value, found := hostSetting(name); found {
 		return value
 	}
-	return otherwise
+	return defaultValue
 }
 
-// LogDebug writes a line into the host's log, as do its siblings.
+// LogDebug writes a message to the host's log.
 func LogDebug(format string, a ...any) { hostLog(0, fmt.Sprintf(format, a...)) }
 
-// LogInfo writes a line into the host's log.
+// LogInfo writes a message to the host's log.
 func LogInfo(format string, a ...any) { hostLog(1, fmt.Sprintf(format, a...)) }
 
-// LogWarn writes a line into the host's log.
+// LogWarn writes a message to the host's log.
 func LogWarn(format string, a ...any) { hostLog(2, fmt.Sprintf(format, a...)) }
 
-// LogError writes a line into the host's log.
+// LogError writes a message to the host's log.
 func LogError(format string, a ...any) { hostLog(3, fmt.Sprintf(format, a...)) }
 
-// ResourceUpdated tells those who watch this URI that its content differs.
+// ResourceUpdated notifies subscribers of this URI that its content has changed.
 func ResourceUpdated(uri string) { hostUpdated(uri) }
 
-// ResourcesChanged tells everyone that the list of entries or templates differs.
+// ResourcesChanged notifies all clients that the list of entries or templates has changed.
 func ResourcesChanged() { hostChanged() }
 
-// Progress tells the caller how far a long read has come; a total of 0 is not known.
+// Progress reports the progress of a long read to the caller. A total of 0 means unknown.
 func Progress(done, total float64, message string) { hostProgress(done, total, message) }
 
-// Cancelled says whether nobody waits for the answer any more. Worth asking in a long loop.
+// Cancelled returns whether the request was cancelled. Long loops should check it.
 func Cancelled() bool { return hostCancelled() }
 
 func stack() []byte { return debug.Stack() }

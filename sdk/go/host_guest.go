@@ -2,7 +2,7 @@
 
 package provider
 
-// The host, asked through the contract.
+// Calls the host through the imports of the component.
 
 import (
 	client "larder.dev/provider/internal/bindings/larder_provider_http_client"
@@ -29,8 +29,8 @@ func hostSetting(name string) (string, bool) {
 func hostLog(level uint8, message string) { host.Log(level, valid(message)) }
 
 func hostUpdated(uri string) {
-	if err := named(uri); err != nil {
-		LogError("nobody is told of an update: %v", err)
+	if err := checkUTF8(uri); err != nil {
+		LogError("cannot notify of an update: %v", err)
 		return
 	}
 	host.ResourceUpdated(uri)
@@ -49,24 +49,24 @@ func hostProgress(done, total float64, message string) {
 func hostCancelled() bool { return host.Cancelled() }
 
 func send(request HTTPRequest) (HTTPResponse, error) {
-	if err := named(request.Method, request.URL); err != nil {
+	if err := checkUTF8(request.Method, request.URL); err != nil {
 		return HTTPResponse{}, err
 	}
-	answer := client.Send(client.Request{
+	result := client.Send(client.Request{
 		Method: request.Method, Url: request.URL, Headers: tuples(request.Headers), Body: request.Body,
 	})
-	if answer.IsOk() {
-		response := answer.Ok()
+	if result.IsOk() {
+		response := result.Ok()
 		return HTTPResponse{int(response.Status), pairs(response.Headers), response.Body}, nil
 	}
-	switch failure := answer.Err(); failure.Tag() {
+	switch failure := result.Err(); failure.Tag() {
 	case client.FailureDenied:
 		return HTTPResponse{}, Denied("%s", failure.Denied())
 	case client.FailureUnreachable:
 		return HTTPResponse{}, Unavailable("%s", failure.Unreachable())
 	case client.FailureTimedOut:
-		return HTTPResponse{}, Unavailable("the other side did not answer in time")
+		return HTTPResponse{}, Unavailable("the remote server did not respond in time")
 	default:
-		return HTTPResponse{}, Failed("the answer is larger than the host accepts")
+		return HTTPResponse{}, Failed("the response is larger than the host allows")
 	}
 }

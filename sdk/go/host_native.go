@@ -2,8 +2,8 @@
 
 package provider
 
-// Outside of a component there is no host: its place is taken by the environment and stderr, so that a provider's
-// own tests run with `go test`.
+// Substitutes for the functions of the host outside a component: settings come from the environment and logs go to
+// stderr, so that a provider can be tested with `go test`.
 
 import (
 	"fmt"
@@ -32,5 +32,5 @@ func hostProgress(float64, float64, string) {}
 func hostCancelled() bool { return false }
 
 func send(request HTTPRequest) (HTTPResponse, error) {
-	return HTTPResponse{}, Unavailable("%s: there is HTTP only inside a host", request.URL)
+	return HTTPResponse{}, Unavailable("%s: HTTP is available only in a host", request.URL)
 }

@@ -2,22 +2,22 @@ package provider
 
 import "strings"
 
-// HTTPRequest goes out through the host, which lets through what the operator granted. (net/http cannot: there are no
-// sockets in a component.)
+// HTTPRequest is sent through the host, limited to the hosts that the operator granted. (net/http does not work in a
+// component, because it needs sockets.)
 type HTTPRequest struct {
 	Method, URL string
 	Headers     []Pair
 	Body        []byte
 }
 
-// HTTPResponse is the whole answer.
+// HTTPResponse is a complete response.
 type HTTPResponse struct {
 	Status  int
 	Headers []Pair
 	Body    []byte
 }
 
-// Get gets what a URL holds. A status other than success is the error that it means.
+// Get sends a GET request. A status other than success is returned as the corresponding error.
 func Get(url string) ([]byte, error) {
 	response, err := Send(HTTPRequest{Method: "GET", URL: url})
 	if err != nil {
@@ -26,10 +26,10 @@ func Get(url string) ([]byte, error) {
 	return response.Body, response.Accepted()
 }
 
-// Send sends a request and waits for the whole answer.
+// Send sends a request and waits for the complete response.
 func Send(request HTTPRequest) (HTTPResponse, error) { return send(request) }
 
-// Header is the first value of a header, whatever the case of its name.
+// Header returns the first value of a header. Names are case-insensitive.
 func (r HTTPResponse) Header(name string) string {
 	for _, pair := range r.Headers {
 		if strings.EqualFold(pair.Key, name) {
@@ -39,9 +39,9 @@ func (r HTTPResponse) Header(name string) string {
 	return ""
 }
 
-// Accepted is no error if the status means success, and what it means otherwise.
+// Accepted returns nil if the status is a success, or the error that corresponds to the status.
 func (r HTTPResponse) Accepted() error {
-	const says = "the other side answered with status %d"
+	const reason = "the remote server responded with status %d"
 	switch status := r.Status; {
 	case status >= 200 && status < 300:
 		return nil
@@ -50,10 +50,10 @@ func (r HTTPResponse) Accepted() error {
 	case status == 404 || status == 410:
 		return NotFound
 	case status == 401 || status == 403:
-		return Denied(says, status)
+		return Denied(reason, status)
 	case status == 408 || status == 425 || status == 429 || status >= 500:
-		return Unavailable(says, status)
+		return Unavailable(reason, status)
 	default:
-		return Failed(says, status)
+		return Failed(reason, status)
 	}
 }

@@ -1,66 +1,67 @@
-// Package provider makes a Larder resource provider out of a value with a Read method.
+// Package provider is the SDK for Larder resource providers. A provider is a value with a Read method.
 //
 //	func init() { provider.Register(notes{}) }
-//	func main() {} // never run, but Go wants it
+//	func main() {} // required by Go, but never run
 //
-// What else the value can do is found by looking for the methods of [Describer], [Lister], [Templater], [Greedy],
-// [Matcher], [Completer] and [Versioner]. Errors of this package mean to the host what they say; any other error, and a panic,
-// is a failure of the provider.
+// The value can also implement [Describer], [Lister], [Templater], [Greedy], [Matcher], [Completer] and [Versioner].
+// Errors of this package are passed on to the host. Other errors and panics become failures.
 package provider
 
 import "slices"
 
-// Reader is the least a provider is.
+// Reader is the only interface that a provider has to implement.
 type Reader interface {
-	// Read says what a URI holds. [NotFound] lets another provider try.
+	// Read reads a resource. After [NotFound], the host tries other providers.
 	Read(Request) (Reading, error)
 }
 
-// Describer says what the provider is, for people and for the model.
+// Describer describes the provider for people and for the model.
 type Describer interface {
 	Describe() Description
 }
 
-// Lister has a list.
+// Lister lists resources.
 type Lister interface {
-	// List gives one page of what there is, sorted by URI. [Paginate] makes pages.
+	// List returns one page of the list of resources, sorted by URI. See [Paginate].
 	List(Query) (EntryPage, error)
 }
 
-// Templater has families of resources.
+// Templater lists RFC 6570 templates.
 type Templater interface {
 	Templates(cursor string) (TemplatePage, error)
 }
 
-// Matcher knows whose template a URI inside its claims belongs to, where matching by RFC 6570 found nothing.
+// Matcher matches URIs to templates. It is called only for URIs within the claims that no template matches by the rules
+// of RFC 6570.
 type Matcher interface {
 	MatchURI(uri string) (Match, bool)
 }
 
-// Greedy has templates whose last variable takes slashes as well, so that file:///{path} reads file:///a/b/c. They need
-// no claims and no [Matcher].
+// Greedy has templates whose last variable also matches slashes, so that file:///{path} matches file:///a/b/c. They
+// need no claims and no [Matcher].
 type Greedy interface {
-	// Greedy gives those of the templates that are.
+	// Greedy returns these templates.
 	Greedy() []string
 }
 
-// Completer has suggestions for the variables of its templates.
+// Completer suggests values for the variables of its templates.
 type Completer interface {
 	Complete(CompletionRequest) (Completion, error)
 }
 
-// Versioner knows current versions more cheaply than by reading.
+// Versioner returns current versions at a lower cost than reading.
 type Versioner interface {
-	// Versions gives one version for each URI, in order; an empty one where it names nothing, or where only Read
-	// can tell: the host reads those.
+	// Versions returns one version for each URI, in order; an empty one if the resource does not exist or its version
+	// is known only after a read, which the host then makes.
 	Versions(uris []string) ([]string, error)
 }
 
-// Register makes a component of the provider. Call it once, in an init function.
+// Register exports the provider as a component. Call it once, in an init function.
 func Register(provider Reader) { register(provider) }
 
-// aboutOf asks a [Describer]; the host asks whose a URI is only of those who claim it, so greedy templates are claims.
-func aboutOf(provider Reader) Description {
+// descriptionOf returns the description of a provider, with the prefixes of its greedy templates as additional claims.
+// Without a claim, the host would not call match-uri for their URIs.
+func descriptionOf(provider Reader) Description {
 	var about Description
 	if describer, can := provider.(Describer); can {
 		about = describer.Describe()
@@ -75,7 +76,7 @@ func aboutOf(provider Reader) Description {
 	return about
 }
 
-// matchOf asks a [Matcher], or else which of the greedy templates it is.
+// matchOf matches a URI with a [Matcher] or, if the provider is none, with its greedy templates.
 func matchOf(provider Reader, uri string) (Match, bool) {
 	if matcher, can := provider.(Matcher); can {
 		return matcher.MatchURI(uri)
@@ -90,7 +91,7 @@ func matchOf(provider Reader, uri string) (Match, bool) {
 	return Match{}, false
 }
 
-// versionsOf asks a [Versioner]; any other provider knows none, and the host reads.
+// versionsOf returns the versions of a [Versioner]. For other providers, all versions are unknown and the host reads.
 func versionsOf(provider Reader, uris []string) ([]string, error) {
 	if versioner, can := provider.(Versioner); can {
 		return versioner.Versions(uris)

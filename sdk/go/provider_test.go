@@ -1,6 +1,6 @@
 package provider
 
-// The parts that need no host, natively: `go test .`.
+// Native tests of the parts that need no host: `go test .`.
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestAPageHoldsWhatFollowsItsCursor(t *testing.T) {
+func TestAPageBeginsAfterTheCursor(t *testing.T) {
 	var entries []Entry
 	for n := range 6 {
 		kind := []string{"even", "odd"}[n%2]
@@ -36,10 +36,10 @@ func TestAPageHoldsWhatFollowsItsCursor(t *testing.T) {
 	check(Query{Limit: 2, URIPrefix: "n:4"}, []string{"n:4"}, "")
 }
 
-func TestAnErrorBecomesWhatItMeans(t *testing.T) {
+func TestErrorsAreConverted(t *testing.T) {
 	check := func(err error, kind kind, reason string) {
-		if met := explained(err); met.kind != kind || met.reason != reason {
-			t.Errorf("%v: %d %q", err, met.kind, met.reason)
+		if actual := toError(err); actual.kind != kind || actual.reason != reason {
+			t.Errorf("%v: %d %q", err, actual.kind, actual.reason)
 		}
 	}
 	check(fmt.Errorf("while reading: %w", NotFound), notFound, "while reading: not found")
@@ -53,17 +53,17 @@ func TestAnErrorBecomesWhatItMeans(t *testing.T) {
 
 func TestAPanicIsAFailure(t *testing.T) {
 	_, err := guarded("Read", func() (int, error) { panic("oops") })
-	if met := explained(err); met.kind != failed || met.reason != "panic: oops" {
+	if actual := toError(err); actual.kind != failed || actual.reason != "panic: oops" {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestARequestGivesTheValuesOfItsTemplate(t *testing.T) {
+func TestARequestReturnsTheValuesOfItsTemplate(t *testing.T) {
 	request := Request{URI: "n:7", Matched: &Match{"n:{id}", []Pair{{"id", "7"}}}, KnownVersion: "3"}
 	if id, err := request.Var("id"); id != "7" || err != nil {
 		t.Error(id, err)
 	}
-	if _, err := request.Var("other"); explained(err).kind != invalid {
+	if _, err := request.Var("other"); toError(err).kind != invalid {
 		t.Error(err)
 	}
 	if _, err := (Request{}).Var("id"); err != NotFound {
@@ -74,7 +74,7 @@ func TestARequestGivesTheValuesOfItsTemplate(t *testing.T) {
 	}
 }
 
-func TestAnAnswerHasNoMoreThanAHundredSuggestions(t *testing.T) {
+func TestACompletionHasAtMostAHundredValues(t *testing.T) {
 	var candidates []string
 	for n := range 150 {
 		candidates = append(candidates, strconv.Itoa(n))
@@ -85,17 +85,17 @@ func TestAnAnswerHasNoMoreThanAHundredSuggestions(t *testing.T) {
 	}
 }
 
-func TestATextIsMadeValidAndANameIsNot(t *testing.T) {
+func TestInvalidUTF8IsReplacedInTextsAndRejectedInURIs(t *testing.T) {
 	if text := valid("caf\xe9"); text != "caf\uFFFD" {
 		t.Errorf("%q", text)
 	}
-	err := namedIn([]Entry{{URI: "n:1"}, {URI: "n:\xff"}}, func(entry Entry) string { return entry.URI })
-	if met := explained(err); met.kind != failed || met.reason != `"n:\xff" is not UTF-8` {
+	err := checkAllUTF8([]Entry{{URI: "n:1"}, {URI: "n:\xff"}}, func(entry Entry) string { return entry.URI })
+	if actual := toError(err); actual.kind != failed || actual.reason != `"n:\xff" is not UTF-8` {
 		t.Error(err)
 	}
 }
 
-func TestAGreedyTemplateTakesTheRest(t *testing.T) {
+func TestTheLastVariableOfAGreedyTemplateMatchesSlashes(t *testing.T) {
 	check := func(template, uri string, expected []Pair) {
 		if match, found := MatchGreedy(template, uri); found != (expected != nil) || !reflect.DeepEqual(match.Variables, expected) {
 			t.Errorf("%s %s: %v", template, uri, match)
@@ -113,41 +113,41 @@ func TestAGreedyTemplateTakesTheRest(t *testing.T) {
 	}
 }
 
-type greedy struct{ silent }
+type greedy struct{ minimal }
 
 func (greedy) Greedy() []string { return []string{"n:///{path}", "n:///{a}/{b}"} }
 
 func TestAGreedyProviderClaimsAndMatches(t *testing.T) {
-	if about := aboutOf(greedy{}); !reflect.DeepEqual(about.Claims, []string{"n:///"}) {
+	if about := descriptionOf(greedy{}); !reflect.DeepEqual(about.Claims, []string{"n:///"}) {
 		t.Error(about)
 	}
 	if match, found := matchOf(greedy{}, "n:///a/b"); !found || match.URITemplate != "n:///{path}" {
 		t.Error(match, found)
 	}
-	if _, found := matchOf(silent{}, "n:///a/b"); found {
-		t.Error("nobody said so")
+	if _, found := matchOf(minimal{}, "n:///a/b"); found {
+		t.Error("unexpected match")
 	}
 }
 
-type silent struct{}
+type minimal struct{}
 
-func (silent) Read(Request) (Reading, error) { return Reading{}, NotFound }
+func (minimal) Read(Request) (Reading, error) { return Reading{}, NotFound }
 
-type versioned struct{ silent }
+type versioned struct{ minimal }
 
 func (versioned) Versions(uris []string) ([]string, error) { return []string{"3", ""}, nil }
 
-func TestNoVersionIsKnownUnlessWritten(t *testing.T) {
-	for provider, expected := range map[Reader][]string{silent{}: {"", ""}, versioned{}: {"3", ""}} {
+func TestVersionsAreUnknownByDefault(t *testing.T) {
+	for provider, expected := range map[Reader][]string{minimal{}: {"", ""}, versioned{}: {"3", ""}} {
 		if found, err := versionsOf(provider, []string{"n:1", "n:2"}); err != nil || !reflect.DeepEqual(found, expected) {
 			t.Error(found, err)
 		}
 	}
 }
 
-func TestAStatusBecomesWhatItMeans(t *testing.T) {
+func TestStatusCodesAreConvertedToErrors(t *testing.T) {
 	for status, kind := range map[int]kind{304: notModified, 404: notFound, 403: denied, 503: unavailable, 418: failed} {
-		if err := (HTTPResponse{Status: status}).Accepted(); explained(err).kind != kind {
+		if err := (HTTPResponse{Status: status}).Accepted(); toError(err).kind != kind {
 			t.Errorf("%d: %v", status, err)
 		}
 	}

@@ -2,7 +2,7 @@
 
 package provider
 
-// From the functions of a component to the methods of a provider.
+// Implements the exported functions of the component with the methods of a provider.
 
 import (
 	"cmp"
@@ -18,38 +18,38 @@ import (
 func register(provider Reader) {
 	asked.Describe = func() resources.Description { return describe(provider) }
 	asked.ListResources = func(query resources.ListQuery) wit.Result[resources.EntryPage, types.Error] {
-		return answer("List", func() (resources.EntryPage, error) { return list(provider, query) })
+		return toResult("List", func() (resources.EntryPage, error) { return list(provider, query) })
 	}
 	asked.ListTemplates = func(cursor wit.Option[string]) wit.Result[resources.TemplatePage, types.Error] {
-		return answer("Templates", func() (resources.TemplatePage, error) { return templates(provider, cursor) })
+		return toResult("Templates", func() (resources.TemplatePage, error) { return templates(provider, cursor) })
 	}
 	asked.MatchUri = func(uri string) wit.Option[resources.TemplateMatch] { return matchURI(provider, uri) }
 	asked.ReadResource = func(request resources.ReadRequest) wit.Result[resources.Reading, types.Error] {
-		return answer("Read", func() (resources.Reading, error) { return read(provider, request) })
+		return toResult("Read", func() (resources.Reading, error) { return read(provider, request) })
 	}
 	asked.Complete = func(request completions.CompletionRequest) wit.Result[completions.Completion, types.Error] {
-		return answer("Complete", func() (completions.Completion, error) { return complete(provider, request) })
+		return toResult("Complete", func() (completions.Completion, error) { return complete(provider, request) })
 	}
 	asked.Versions = func(uris []string) wit.Result[[]wit.Option[string], types.Error] {
-		return answer("Versions", func() ([]wit.Option[string], error) { return versions(provider, uris) })
+		return toResult("Versions", func() ([]wit.Option[string], error) { return versions(provider, uris) })
 	}
 }
 
-func answer[T any](name string, ask func() (T, error)) wit.Result[T, types.Error] {
-	value, err := guarded(name, ask)
+func toResult[T any](name string, call func() (T, error)) wit.Result[T, types.Error] {
+	value, err := guarded(name, call)
 	if err == nil {
 		return wit.Ok[T, types.Error](value)
 	}
-	return wit.Err[T](contractError(explained(err)))
+	return wit.Err[T](contractError(toError(err)))
 }
 
 func describe(provider Reader) resources.Description {
-	about, err := guarded("Describe", func() (Description, error) { return aboutOf(provider), nil })
+	about, err := guarded("Describe", func() (Description, error) { return descriptionOf(provider), nil })
 	if err == nil {
-		err = named(about.Claims...)
+		err = checkUTF8(about.Claims...)
 	}
 	if err != nil {
-		about = Description{Summary: "cannot describe itself: " + err.Error()}
+		about = Description{Summary: "Describe failed: " + err.Error()}
 	}
 	return resources.Description{
 		Title:        option(about.Title),
@@ -61,8 +61,8 @@ func describe(provider Reader) resources.Description {
 }
 
 func list(provider Reader, query resources.ListQuery) (resources.EntryPage, error) {
-	lister, can := provider.(Lister)
-	if !can {
+	lister, ok := provider.(Lister)
+	if !ok {
 		return resources.EntryPage{}, nil
 	}
 	page, err := lister.List(Query{
@@ -71,29 +71,29 @@ func list(provider Reader, query resources.ListQuery) (resources.EntryPage, erro
 		URIPrefix: query.UriPrefix.SomeOr(""),
 		Kind:      query.Kind.SomeOr(""),
 	})
-	uris := namedIn(page.Entries, func(entry Entry) string { return entry.URI })
-	if err := cmp.Or(err, uris, named(page.NextCursor)); err != nil {
+	uris := checkAllUTF8(page.Entries, func(entry Entry) string { return entry.URI })
+	if err := cmp.Or(err, uris, checkUTF8(page.NextCursor)); err != nil {
 		return resources.EntryPage{}, err
 	}
 	return resources.EntryPage{
-		Entries:    each(page.Entries, contractEntry),
+		Entries:    mapSlice(page.Entries, contractEntry),
 		NextCursor: option(page.NextCursor),
 		Freshness:  freshness(page.Freshness),
 	}, nil
 }
 
 func templates(provider Reader, cursor wit.Option[string]) (resources.TemplatePage, error) {
-	templater, can := provider.(Templater)
-	if !can {
+	templater, ok := provider.(Templater)
+	if !ok {
 		return resources.TemplatePage{}, nil
 	}
 	page, err := templater.Templates(cursor.SomeOr(""))
-	uris := namedIn(page.Templates, func(template Template) string { return template.URITemplate })
-	if err := cmp.Or(err, uris, named(page.NextCursor)); err != nil {
+	uris := checkAllUTF8(page.Templates, func(template Template) string { return template.URITemplate })
+	if err := cmp.Or(err, uris, checkUTF8(page.NextCursor)); err != nil {
 		return resources.TemplatePage{}, err
 	}
 	return resources.TemplatePage{
-		Templates:  each(page.Templates, contractTemplate),
+		Templates:  mapSlice(page.Templates, contractTemplate),
 		NextCursor: option(page.NextCursor),
 		Freshness:  freshness(page.Freshness),
 	}, nil
@@ -103,9 +103,9 @@ func matchURI(provider Reader, uri string) wit.Option[resources.TemplateMatch] {
 	found := false
 	match, err := guarded("MatchURI", func() (match Match, err error) {
 		match, found = matchOf(provider, uri)
-		return match, named(match.URITemplate)
+		return match, checkUTF8(match.URITemplate)
 	})
-	// There is no other way to say that it went wrong: nobody matched.
+	// match-uri cannot return an error, so the URI counts as not matched.
 	if err != nil || !found {
 		return wit.None[resources.TemplateMatch]()
 	}
@@ -119,20 +119,20 @@ func read(provider Reader, asked resources.ReadRequest) (resources.Reading, erro
 		request.Matched = &Match{match.UriTemplate, pairs(match.Variables)}
 	}
 	reading, err := provider.Read(request)
-	uris := namedIn(reading.Contents, func(content Content) string { return content.URI })
+	uris := checkAllUTF8(reading.Contents, func(content Content) string { return content.URI })
 	if err := cmp.Or(err, uris); err != nil {
 		return resources.Reading{}, err
 	}
 	return resources.Reading{
-		Contents:  each(reading.Contents, contractContent),
+		Contents:  mapSlice(reading.Contents, contractContent),
 		Version:   option(reading.Version),
 		Freshness: freshness(reading.Freshness),
 	}, nil
 }
 
 func complete(provider Reader, asked completions.CompletionRequest) (completions.Completion, error) {
-	completer, can := provider.(Completer)
-	if !can {
+	completer, ok := provider.(Completer)
+	if !ok {
 		return completions.Completion{}, nil
 	}
 	found, err := completer.Complete(CompletionRequest{
@@ -141,10 +141,10 @@ func complete(provider Reader, asked completions.CompletionRequest) (completions
 		Prefix:      asked.Prefix,
 		Filled:      pairs(asked.Filled),
 	})
-	return completions.Completion{Values: each(found.Values, valid), Total: pointed(found.Total), More: found.More}, err
+	return completions.Completion{Values: mapSlice(found.Values, valid), Total: optionFrom(found.Total), More: found.More}, err
 }
 
 func versions(provider Reader, asked []string) ([]wit.Option[string], error) {
 	found, err := versionsOf(provider, asked)
-	return each(found, option), err
+	return mapSlice(found, option), err
 }

@@ -6,72 +6,74 @@ import (
 	"unicode/utf8"
 )
 
-// valid is a text as the host can take it: what is not UTF-8 in it is replaced, as it would end the guest.
+// valid replaces invalid UTF-8 in a text. Passing it to the host would be a trap.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// named is an error where a URI, a template or a cursor is not UTF-8: replaced, it would name something else.
-func named(names ...string) error {
-	for _, name := range names {
-		if !utf8.ValidString(name) {
-			return Failed("%q is not UTF-8", name)
+// checkUTF8 returns an error if a URI, template or cursor is not UTF-8. Replacing characters would change its meaning.
+func checkUTF8(texts ...string) error {
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return Failed("%q is not UTF-8", text)
 		}
 	}
 	return nil
 }
 
-// namedIn is the same for what is in a list.
-func namedIn[T any](values []T, name func(T) string) error {
+// checkAllUTF8 does the same for a field of each value in a list.
+func checkAllUTF8[T any](values []T, field func(T) string) error {
 	for _, value := range values {
-		if err := named(name(value)); err != nil {
+		if err := checkUTF8(field(value)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// claim is what a greedy template claims: what stands before its first variable.
+// claim returns the URI prefix that a greedy template claims: the text before its first variable.
 func claim(template string) string {
 	before, _, _ := strings.Cut(template, "{")
 	return before
 }
 
-// MatchGreedy says what a template makes of a URI if its last variable takes the rest of the path, slashes included.
-// For an own [Matcher]; where there is none, [Greedy] is enough. Its expressions are plain ones: {name}.
+// MatchGreedy matches a URI with a template whose last variable matches the rest of the path, including slashes.
+// It is meant for implementations of [Matcher]; otherwise [Greedy] is sufficient. Only simple expressions such as {name}
+// are supported.
 func MatchGreedy(template, uri string) (Match, bool) {
 	pieces := strings.Split(template, "{")
 	rest, begins := strings.CutPrefix(uri, pieces[0])
 	if !begins || len(pieces) == 1 {
 		return Match{}, false
 	}
-	var slots []slot
+	var expected []variable
 	for _, piece := range pieces[1:] {
-		name, behind, closed := strings.Cut(piece, "}")
+		name, literal, closed := strings.Cut(piece, "}")
 		if !closed || name == "" || strings.ContainsAny(name, "+#./;?&,*:") {
 			return Match{}, false
 		}
-		slots = append(slots, slot{name, behind})
+		expected = append(expected, variable{name, literal})
 	}
-	variables := fill(slots, rest)
+	variables := matchVariables(expected, rest)
 	return Match{URITemplate: template, Variables: variables}, variables != nil
 }
 
-// A variable, and the text behind it.
-type slot struct{ name, behind string }
+// A variable and the literal after it.
+type variable struct{ name, literal string }
 
-// fill gives the values of these variables. An earlier one takes as much as it can, up to a slash.
-func fill(slots []slot, rest string) []Pair {
-	first, others := slots[0], slots[1:]
+// matchVariables returns the values of these variables. Every variable except the last matches as much as possible, but
+// no slash.
+func matchVariables(variables []variable, rest string) []Pair {
+	first, others := variables[0], variables[1:]
 	if len(others) == 0 {
-		value, fits := strings.CutSuffix(rest, first.behind)
-		return filled(first, value, fits, []Pair{})
+		value, matches := strings.CutSuffix(rest, first.literal)
+		return prepend(first, value, matches, []Pair{})
 	}
 	for end := len(upToSlash(rest)); end > 0; end-- {
-		behind, fits := strings.CutPrefix(rest[end:], first.behind)
-		if !fits {
+		remaining, matches := strings.CutPrefix(rest[end:], first.literal)
+		if !matches {
 			continue
 		}
-		if variables := fill(others, behind); variables != nil {
-			if found := filled(first, rest[:end], true, variables); found != nil {
+		if pairs := matchVariables(others, remaining); pairs != nil {
+			if found := prepend(first, rest[:end], true, pairs); found != nil {
 				return found
 			}
 		}
@@ -84,17 +86,17 @@ func upToSlash(text string) string {
 	return before
 }
 
-// filled puts a decoded value before the others; nothing if it is no value.
-func filled(of slot, value string, fits bool, others []Pair) []Pair {
-	text := decoded(value)
-	if !fits || text == "" || !utf8.ValidString(text) {
+// prepend adds the decoded value before the others. It returns nil if the value is not valid.
+func prepend(to variable, value string, matches bool, others []Pair) []Pair {
+	text := percentDecode(value)
+	if !matches || text == "" || !utf8.ValidString(text) {
 		return nil
 	}
-	return append([]Pair{{of.name, text}}, others...)
+	return append([]Pair{{to.name, text}}, others...)
 }
 
-// decoded is a text percent-decoded, once.
-func decoded(text string) string {
+// percentDecode decodes percent-encoding once.
+func percentDecode(text string) string {
 	var bytes []byte
 	for text != "" {
 		if text[0] == '%' && len(text) > 2 {

@@ -2,41 +2,41 @@ package provider
 
 import "strings"
 
-// Pair is a key and what belongs to it.
+// Pair is a key and its value.
 type Pair struct{ Key, Value string }
 
-// Description is what a provider says about itself. What is empty is not said.
+// Description describes a provider. Empty fields are omitted.
 type Description struct {
 	Title, Version, Summary, Instructions string
-	// Claims are URI prefixes that are this provider's own, beyond what it lists.
+	// Claims are URI prefixes that belong to this provider, in addition to the URIs that it lists.
 	Claims []string
 }
 
-// Entry is one readable thing, as a list shows it.
+// Entry is a resource in a list.
 type Entry struct {
 	URI, Name                    string
 	Title, Description, MimeType string
 	// Size of the content in bytes; see [Size].
 	Size *uint64
-	// Version differs whenever the content differs.
+	// Version changes whenever the content changes.
 	Version string
 	Details *Details
 }
 
-// Size is for [Entry.Size].
+// Size returns a value for [Entry.Size].
 func Size(bytes int) *uint64 {
 	size := uint64(bytes)
 	return &size
 }
 
-// Template is a family of readable things, by an RFC 6570 URI template.
+// Template is a set of resources, described by an RFC 6570 URI template.
 type Template struct {
 	URITemplate, Name            string
 	Title, Description, MimeType string
 	Details                      *Details
 }
 
-// Details are what few entries and templates have.
+// Details are less common properties of entries and templates.
 type Details struct {
 	Kind     string
 	Audience []Role
@@ -49,85 +49,85 @@ type Details struct {
 	Metadata []Pair
 }
 
-// Role is whom something is for.
+// Role is an intended audience.
 type Role uint8
 
-// The roles there are.
+// The roles.
 const (
 	User Role = iota
 	Assistant
 )
 
-// Icon is a picture, by its URI.
+// Icon is an image with a URI.
 type Icon struct {
 	Src, MimeType string
 	Sizes         []string
 }
 
-// EntryPage is a page of a list; without a cursor, the last one.
+// EntryPage is a page of a list. The last page has no cursor.
 type EntryPage struct {
 	Entries    []Entry
 	NextCursor string
 	Freshness  *Freshness
 }
 
-// TemplatePage is a page of templates; without a cursor, the last one.
+// TemplatePage is a page of templates. The last page has no cursor.
 type TemplatePage struct {
 	Templates  []Template
 	NextCursor string
 	Freshness  *Freshness
 }
 
-// Freshness is how long an answer may be reused.
+// Freshness is how long a response may be cached.
 type Freshness struct {
 	TTLMilliseconds uint64
-	// CallerOnly: by nobody but the caller who got it.
+	// CallerOnly means that it may be reused only for the same caller.
 	CallerOnly bool
 }
 
-// Content is a piece of what was read. See [Text] and [Blob].
+// Content is one content of a reading. See [Text] and [Blob].
 type Content struct {
-	// URI, where it is not the one that was asked for.
+	// URI, if it differs from the requested one.
 	URI      string
 	MimeType string
-	// Bytes of the text or of anything else.
+	// Bytes of the text or the binary content.
 	Bytes    []byte
 	IsText   bool
 	Metadata []Pair
 }
 
-// Text is a content that is text, in UTF-8.
+// Text returns a text content, which must be UTF-8.
 func Text(text, mimeType string) Content {
 	return Content{MimeType: mimeType, Bytes: []byte(text), IsText: true}
 }
 
-// Blob is a content that is anything else.
+// Blob returns a binary content.
 func Blob(bytes []byte, mimeType string) Content {
 	return Content{MimeType: mimeType, Bytes: bytes}
 }
 
-// Reading is what a read gives.
+// Reading is the result of a read.
 type Reading struct {
 	Contents  []Content
 	Version   string
 	Freshness *Freshness
 }
 
-// Match says which template a URI belongs to, with the decoded values of its variables.
+// Match is the template that matches a URI, with the decoded values of its variables.
 type Match struct {
 	URITemplate string
 	Variables   []Pair
 }
 
-// Request is what is to be read.
+// Request is a read request.
 type Request struct {
 	URI     string
 	Matched *Match
-	// KnownVersion is the version that the caller holds.
+	// KnownVersion is the version that the caller knows.
 	KnownVersion string
 }
 
-// Template is the one that the URI belongs to, if any.
+// Template returns the template that matches the URI, if any.
 func (r Request) Template() string {
 	if r.Matched == nil {
 		return ""
@@ -135,7 +135,8 @@ func (r Request) Template() string {
 	return r.Matched.URITemplate
 }
 
-// Var is the value of a variable: [NotFound] where no template matched, an invalid request where the URI leaves it out.
+// Var returns the value of a variable. The error is [NotFound] if no template matched, and [Invalid] if the URI omits
+// the variable.
 func (r Request) Var(name string) (string, error) {
 	if r.Matched == nil {
 		return "", NotFound
@@ -148,7 +149,7 @@ func (r Request) Var(name string) (string, error) {
 	return "", Invalid("the URI has no value for `%s`", name)
 }
 
-// UnlessKnown is [NotModified] where the caller already holds this version.
+// UnlessKnown returns [NotModified] if the caller already knows this version.
 func (r Request) UnlessKnown(version string) error {
 	if r.KnownVersion == version && version != "" {
 		return NotModified
@@ -156,14 +157,14 @@ func (r Request) UnlessKnown(version string) error {
 	return nil
 }
 
-// Query says which page of the list is wanted.
+// Query is a request for a page of the list.
 type Query struct {
 	Cursor          string
 	Limit           uint32
 	URIPrefix, Kind string
 }
 
-// Wants says whether the hints of this query want such an entry.
+// Wants returns whether an entry matches the hints of this query.
 func (q Query) Wants(entry Entry) bool {
 	kind := ""
 	if entry.Details != nil {
@@ -172,8 +173,9 @@ func (q Query) Wants(entry Entry) bool {
 	return strings.HasPrefix(entry.URI, q.URIPrefix) && (q.Kind == "" || q.Kind == kind)
 }
 
-// Paginate gives one page of a list that is sorted by URI: what follows the query's cursor, filtered by its hints.
-// The cursor is the last URI of the page before, so a list that grows or shrinks between two pages loses nothing.
+// Paginate returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints.
+// The cursor is the last URI of the previous page. If the list changes between two pages, entries that are in the list
+// all the time are neither repeated nor lost.
 func Paginate(entries []Entry, query Query) EntryPage {
 	limit := max(int(query.Limit), 1)
 	var page EntryPage
@@ -190,26 +192,26 @@ func Paginate(entries []Entry, query Query) EntryPage {
 	return page
 }
 
-// CompletionRequest says which variable of which template is being typed.
+// CompletionRequest is a request to complete a variable of a template.
 type CompletionRequest struct {
 	URITemplate, Variable string
-	// Prefix is what has been typed so far.
+	// Prefix is the text that has been typed so far.
 	Prefix string
 	// Filled are the variables that are already filled in.
 	Filled []Pair
 }
 
-// Completion holds suggestions.
+// Completion contains suggested values.
 type Completion struct {
 	Values []string
 	Total  *uint64
 	More   bool
 }
 
-// suggestions are as many as MCP lets an answer have.
-const suggestions = 100
+// maxSuggestions is the maximum number of values in a completion, as specified by MCP.
+const maxSuggestions = 100
 
-// Matching gives those of the candidates that begin with what has been typed, as many as an answer may have.
+// Matching returns the candidates that begin with the prefix, truncated to the maximum number of suggestions.
 func Matching(candidates []string, prefix string) Completion {
 	var found []string
 	for _, value := range candidates {
@@ -218,5 +220,5 @@ func Matching(candidates []string, prefix string) Completion {
 		}
 	}
 	total := len(found)
-	return Completion{Values: found[:min(total, suggestions)], Total: Size(total), More: total > suggestions}
+	return Completion{Values: found[:min(total, maxSuggestions)], Total: Size(total), More: total > maxSuggestions}
 }

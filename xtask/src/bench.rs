@@ -1,4 +1,5 @@
-//! How fast it is: builds what is measured for release, and runs `bench/`.
+//! `cargo xtask bench`: builds release versions of everything that is measured and runs the benchmark in
+//! `bench/`.
 
 use std::path::PathBuf;
 
@@ -7,14 +8,14 @@ use anyhow::{Context as _, Result, ensure};
 use crate::plugins;
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 
-/// A component as large as a Rust provider with a few dependencies, built without care for its size.
+/// A component with the size of a Rust provider that has a few dependencies and is not optimized for size.
 const LARGE: &str = "revision";
 
-/// With these options of the bench itself; `--no-rooms` leaves out the benches of the inner rooms.
-pub(crate) fn run(words: &[&str]) -> Result<()> {
-    let rooms = !["--no-rooms", "--reads", "--overload"].iter().any(|less| words.contains(less));
-    let words: Vec<&str> = words.iter().copied().filter(|word| *word != "--no-rooms").collect();
-    // JSON goes to stdout alone.
+/// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks.
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    let micro = !["--no-micro", "--reads", "--overload"].iter().any(|option| args.contains(option));
+    let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--no-micro").collect();
+    // The builds are logged to a file, so that stdout has only the report.
     let output = Output::log("bench")?;
     eprintln!("building (the log is target/xtask/bench.log)");
     plugins::guests(&output)?;
@@ -24,15 +25,15 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
             .arg("--target-dir")
             .arg(target("bench")),
     )?;
-    if rooms {
-        eprintln!("measuring the inner rooms");
+    if micro {
+        eprintln!("running the microbenchmarks");
         let mut bench = cargo(&["bench", "--package", "larder", "--bench", "micro", "--"]);
-        if words.contains(&"--quick") {
+        if args.contains(&"--quick") {
             bench.args(["--warm-up-time", "0.3", "--measurement-time", "1"]);
         }
         output.run(&mut bench)?;
     }
-    let large = large(&output)?;
+    let large = build_large_component(&output)?;
     let mut bench = command(target("bench/release/larder-bench"));
     bench
         .args(["run", "--larder"])
@@ -45,30 +46,30 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         .arg(target("bench/scratch"))
         .arg("--large")
         .arg(large)
-        .args(&words);
-    if rooms {
-        bench.arg("--rooms").arg(target("criterion")).arg("--bare").arg(built_rooms()?);
+        .args(&args);
+    if micro {
+        bench.arg("--micro").arg(target("criterion")).arg("--bare").arg(micro_program()?);
     }
-    // Not by way of an output: what it prints is what was asked for.
+    // Not logged: its stdout is the report.
     let status = bench.status().context("larder-bench")?;
     ensure!(status.success(), "larder-bench ended with {status}");
     Ok(())
 }
 
-/// The program of the inner rooms. Its name has a hash in it, which cargo alone knows.
-fn built_rooms() -> Result<PathBuf> {
-    let words = ["bench", "--package", "larder", "--bench", "micro", "--no-run", "--message-format", "json"];
-    let told = stdout_of(&mut cargo(&words))?;
-    let mut programs = told.lines().filter_map(|line| {
+/// The path of the microbenchmark program. Its file name contains a hash, so cargo has to be asked.
+fn micro_program() -> Result<PathBuf> {
+    let args = ["bench", "--package", "larder", "--bench", "micro", "--no-run", "--message-format", "json"];
+    let messages = stdout_of(&mut cargo(&args))?;
+    let mut programs = messages.lines().filter_map(|line| {
         let artifact: serde_json::Value = serde_json::from_str(line).ok()?;
-        let is_it = artifact["target"]["name"] == "micro";
-        artifact["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
+        let is_micro = artifact["target"]["name"] == "micro";
+        artifact["executable"].as_str().filter(|_| is_micro).map(PathBuf::from)
     });
-    programs.next().context("cargo did not say where the inner rooms are")
+    programs.next().context("cargo did not report the microbenchmark program")
 }
 
-/// The guest that knows its revision, as a debug build leaves it.
-fn large(output: &Output) -> Result<PathBuf> {
+/// Builds the guest `revision` in debug mode.
+fn build_large_component(output: &Output) -> Result<PathBuf> {
     let manifest = "host/tests/guests/Cargo.toml";
     let build = ["build", "--manifest-path", manifest, "--example", LARGE, "--target", plugins::TARGET];
     output.run(&mut cargo(&build))?;

@@ -1,5 +1,5 @@
-//! Real clients, each over HTTP and stdio in every era it speaks, against `larder serve` with two
-//! providers. What they must see is in `host/tests/clients/expected.json`.
+//! Tests with real MCP clients: each connects over HTTP and stdio, with every protocol version it supports,
+//! to `larder serve` with two providers. The expected results are in `host/tests/clients/expected.json`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,70 +9,71 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::run::{Output, command, larder, root, target};
-use crate::server::Serving;
+use crate::server::RunningServer;
 use crate::step::Outcome;
 use crate::tools::copy_sources;
 
-/// What the `files` provider shows, under names that need care.
+/// The documents of the `files` provider. One name needs percent-encoding.
 const DOCUMENTS: [(&str, &str); 2] = [("notes.md", "# Notes\n"), ("über uns.txt", "Über uns\n")];
 
 pub(crate) fn ts_v1(output: &Output) -> Result<Outcome> {
-    client(output, "ts-v1", node("ts-v1.mjs"))
+    run_client(output, "ts-v1", node("ts-v1.mjs"))
 }
 
 pub(crate) fn ts_v2(output: &Output) -> Result<Outcome> {
-    client(output, "ts-v2", node("ts-v2.mjs"))
+    run_client(output, "ts-v2", node("ts-v2.mjs"))
 }
 
 pub(crate) fn inspector(output: &Output) -> Result<Outcome> {
     let mut inspector = node("inspector.mjs");
-    // It keeps files of its own at home, and asks the desktop for its secrets.
+    // By default, the inspector stores files in the home folder and secrets in the keychain of the desktop.
     inspector.env("HOME", target("clients/home")).env("MCP_INSPECTOR_SECRET_STORE", "memory");
     fs::create_dir_all(target("clients/home"))?;
-    client(output, "inspector", inspector)
+    run_client(output, "inspector", inspector)
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let mut python = command(target("clients/venv/bin/python"));
     python.args(["-B"]).arg(root().join("host/tests/clients/python/client.py"));
-    client(output, "python", python)
+    run_client(output, "python", python)
 }
 
-fn client(output: &Output, name: &str, mut client: Command) -> Result<Outcome> {
+fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcome> {
     copy_sources()?;
     let (config, docs) = two_providers(name)?;
-    client.env("LARDER_TOKEN", token(&config)?);
-    let serving = Serving::start(&config, output)?;
-    client.arg(&serving.url).arg(docs).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
-    let ran = output.run(&mut client);
-    // How it stops is told also where the client failed.
-    let stopped = serving.stop();
-    ran.and(stopped)?;
+    client.env("LARDER_TOKEN", add_token(&config)?);
+    let server = RunningServer::start(&config, output)?;
+    client.arg(&server.url).arg(docs).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
+    let result = output.run(&mut client);
+    // The server is stopped properly, and this is logged, also if the client failed.
+    let stopped = server.stop();
+    result.and(stopped)?;
     Ok(Outcome::Passed)
 }
 
-/// Makes a token by which this server lets in whoever comes over HTTP, and nobody else.
-fn token(config: &Path) -> Result<String> {
-    let made = command(larder()).args(["token", "new"]).output().context("larder token new")?;
-    let made = String::from_utf8(made.stdout)?;
-    let (token, lines) = made.split_once("\n\n").context("`larder token new` said something else")?;
+/// Creates a token and adds it to the configuration. From then on, HTTP clients need it.
+fn add_token(config: &Path) -> Result<String> {
+    let output = command(larder()).args(["token", "new"]).output().context("larder token new")?;
+    let text = String::from_utf8(output.stdout)?;
+    let (token, lines) = text.split_once("\n\n").context("unexpected output of `larder token new`")?;
     let settings = fs::read_to_string(config)?;
     fs::write(config, format!("{settings}\n{lines}"))?;
     Ok(token.to_owned())
 }
 
-/// The Node that was installed with the packages, running a script beside them.
+/// Runs a script in `target/clients/node` with the Node that was installed there as a package.
 pub(crate) fn node(script: &str) -> Command {
-    let at = target("clients/node");
-    let mut node = command(at.join("node_modules/.bin/node"));
-    node.arg(at.join(script));
+    let dir = target("clients/node");
+    let mut node = command(dir.join("node_modules/.bin/node"));
+    node.arg(dir.join(script));
     node
 }
 
-/// `conformance` and `files`, so that pages go over more than one provider; and the folder of the files.
+/// Configures the providers `conformance` and `files`, so that pages span more than one provider. Also
+/// returns the folder of the files.
 fn two_providers(name: &str) -> Result<(PathBuf, PathBuf)> {
     let docs = target("xtask").join(name).join("docs");
-    // The clients write into it, to hear of that.
+    // The clients change files in this folder to trigger notifications.
     if docs.exists() {
         fs::remove_dir_all(&docs)?;
     }
@@ -86,32 +87,34 @@ fn two_providers(name: &str) -> Result<(PathBuf, PathBuf)> {
     Ok((config(name, &pages, &[(&docs, "/docs")])?, docs))
 }
 
-/// A `larder.toml` with just the two providers whatever else was built, and these folders granted.
+/// Writes a `larder.toml` with only these two providers, whatever else was built, and grants them these
+/// folders.
 pub(crate) fn config(name: &str, server: &str, dirs: &[(&Path, &str)]) -> Result<PathBuf> {
-    let at = target("xtask").join(name);
-    fs::create_dir_all(at.join("plugins"))?;
+    let dir = target("xtask").join(name);
+    fs::create_dir_all(dir.join("plugins"))?;
     for provider in ["conformance.wasm", "files.wasm"] {
-        fs::copy(target("plugins").join(provider), at.join("plugins").join(provider))
-            .with_context(|| format!("no {provider}; run `cargo xtask plugins`"))?;
+        fs::copy(target("plugins").join(provider), dir.join("plugins").join(provider))
+            .with_context(|| format!("{provider} is missing; run `cargo xtask plugins`"))?;
     }
-    let file = at.join("larder.toml");
-    fs::write(&file, settings(&at.join("plugins"), server, dirs)?)?;
+    let file = dir.join("larder.toml");
+    fs::write(&file, settings(&dir.join("plugins"), server, dirs)?)?;
     Ok(file)
 }
 
 /// The text of a `larder.toml`.
 pub(crate) fn settings(plugins: &Path, server: &str, dirs: &[(&Path, &str)]) -> Result<String> {
-    let plugins = toml_text(plugins);
+    let plugins = toml_string(plugins);
     let mut toml = format!("plugins = {plugins}\n\n[server]\n{server}\n[provider.files]\ndirs = [\n");
     for (host, guest) in dirs {
-        let host = toml_text(host);
+        let host = toml_string(host);
         writeln!(toml, "    {{ host = {host}, guest = {guest:?}, access = \"read\" }},")?;
     }
     toml.push_str("]\n");
     Ok(toml)
 }
 
-/// Debug text is a TOML string, for all but control characters; a dollar sign begins a variable.
-fn toml_text(path: &Path) -> String {
+/// Formats a path as a TOML string. Debug formatting produces valid TOML, except for control characters. A
+/// dollar sign is doubled, since it would begin a variable.
+fn toml_string(path: &Path) -> String {
     format!("{path:?}").replace('$', "$$")
 }

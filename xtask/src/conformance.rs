@@ -1,6 +1,6 @@
-//! The official conformance suites, against `larder serve` with the `conformance` provider. Each
-//! has a list of scenarios that need what Larder does not have; a list may only get shorter, since
-//! the suites refuse a listed scenario that passes.
+//! The official conformance suites, run against `larder serve` with the `conformance` provider. Each suite
+//! has a list of scenarios that are expected to fail because Larder does not support their feature. The lists
+//! can only get shorter: the suites report a listed scenario that passes as an error.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::clients::{config, node};
 use crate::run::{Output, root, target};
-use crate::server::Serving;
+use crate::server::RunningServer;
 use crate::step::Outcome;
 
 pub(crate) fn first_2025(output: &Output) -> Result<Outcome> {
@@ -26,18 +26,18 @@ pub(crate) fn second_2026(output: &Output) -> Result<Outcome> {
 
 fn suite(output: &Output, package: &str, run: &str, scope: &[&str]) -> Result<Outcome> {
     let results = target("xtask").join(format!("conformance-{run}"));
-    // Results of an earlier run would be read as results of this one.
+    // Otherwise the suite would mix results of an earlier run with those of this run.
     if results.exists() {
         fs::remove_dir_all(&results)?;
     }
-    let serving = Serving::start(&config("conformance", "", &[])?, output)?;
+    let server = RunningServer::start(&config("conformance", "", &[])?, output)?;
     let expected = root().join(format!("host/tests/conformance/expected-{run}.yaml"));
     let mut suite = node(&format!("node_modules/{package}/dist/index.js"));
-    suite.args(["server", "--url", &serving.url]).args(scope);
+    suite.args(["server", "--url", &server.url]).args(scope);
     suite.arg("-o").arg(&results).arg("--expected-failures").arg(expected);
-    let ran = output.run(&mut suite);
-    // How it stops is told also where the suite failed.
-    let stopped = serving.stop();
-    ran.and(stopped)?;
+    let result = output.run(&mut suite);
+    // The server is stopped properly, and this is logged, also if the suite failed.
+    let stopped = server.stop();
+    result.and(stopped)?;
     Ok(Outcome::Passed)
 }

@@ -1,4 +1,4 @@
-//! The demo: this repository's own documents, out of a sandbox, on one endpoint.
+//! The demo: serves the documents of this repository from sandboxed providers on one endpoint.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -9,43 +9,48 @@ use anyhow::{Context as _, Result, ensure};
 use crate::clients::settings;
 use crate::plugins;
 use crate::run::{Output, cargo, command, larder, root, stdout_of, target};
-use crate::server::Serving;
+use crate::server::RunningServer;
 
 const LISTEN: &str = "127.0.0.1:7878";
-/// What is granted beside the documents.
+/// Folders that are granted in addition to the documents.
 const FOLDERS: [&str; 2] = ["wit", "examples"];
 
-/// Builds, says what to try, and becomes the server.
+/// Builds everything, prints commands to try, and replaces this process with the server.
 pub(crate) fn serve(listen: Option<&str>) -> Result<()> {
     let output = Output::Terminal;
     build(&output)?;
     let config = config()?;
     let listen = listen.unwrap_or(LISTEN);
-    print!("{}", what_next(&format!("http://{listen}/mcp"), &config));
+    print!("{}", instructions(&format!("http://{listen}/mcp"), &config));
     let mut serve = command(larder());
     serve.arg("serve").arg("--config").arg(config).args(["--listen", listen]);
-    // In our place, so that Ctrl-C is the server's alone and it can stop in order.
+    // With exec, Ctrl-C reaches only the server, which can then shut down properly.
     Err(serve.exec()).context("larder serve")
 }
 
-/// The demo without the person: what a client reads is what the repository holds.
+/// Checks the demo without a person: a client must read exactly the files of the repository.
 pub(crate) fn check(output: &Output) -> Result<()> {
     build(output)?;
-    let serving = Serving::start(&config()?, output)?;
-    let read = ask(&serving, output);
-    let stopped = serving.stop();
-    read.and(stopped)
+    read(output)
 }
 
-fn ask(serving: &Serving, output: &Output) -> Result<()> {
-    let ask = |words: &[&str]| stdout_of(command(larder()).args(words).args(["--url", &serving.url]));
-    let list = ask(&["list"])?;
-    output.say(&list)?;
+/// The same with the server that is built already.
+pub(crate) fn read(output: &Output) -> Result<()> {
+    let server = RunningServer::start(&config()?, output)?;
+    let result = read_documents(&server, output);
+    let stopped = server.stop();
+    result.and(stopped)
+}
+
+fn read_documents(server: &RunningServer, output: &Output) -> Result<()> {
+    let run = |args: &[&str]| stdout_of(command(larder()).args(args).args(["--url", &server.url]));
+    let list = run(&["list"])?;
+    output.write_line(&list)?;
     for uri in ["file:///docs/README.md", "file:///wit/world.wit", "test://static-text"] {
-        ensure!(list.contains(uri), "the list lacks {uri}");
+        ensure!(list.contains(uri), "{uri} is missing in the list");
     }
-    let readme = ask(&["read", "file:///docs/README.md"])?;
-    ensure!(readme == fs::read_to_string(root().join("README.md"))?, "README.md came back changed");
+    let readme = run(&["read", "file:///docs/README.md"])?;
+    ensure!(readme == fs::read_to_string(root().join("README.md"))?, "README.md was not returned unchanged");
     Ok(())
 }
 
@@ -54,10 +59,11 @@ fn build(output: &Output) -> Result<()> {
     output.run(&mut cargo(&["build", "--package", "larder"]))
 }
 
-/// Folders are granted, not files: the documents at the top get a folder of their own.
+/// Writes the configuration. Only folders can be granted, so the documents in the root are copied to a
+/// folder.
 fn config() -> Result<PathBuf> {
-    let at = target("demo");
-    let docs = at.join("docs");
+    let dir = target("demo");
+    let docs = dir.join("docs");
     fs::create_dir_all(&docs)?;
     for file in fs::read_dir(root())? {
         let path = file?.path();
@@ -68,12 +74,12 @@ fn config() -> Result<PathBuf> {
     let folders = FOLDERS.map(|name| (root().join(name), format!("/{name}")));
     let mut dirs: Vec<(&Path, &str)> = vec![(&docs, "/docs")];
     dirs.extend(folders.iter().filter(|(host, _)| host.exists()).map(|(h, g)| (h.as_path(), g.as_str())));
-    let file = at.join("larder.toml");
+    let file = dir.join("larder.toml");
     fs::write(&file, settings(&target("plugins"), "title = \"Larder's own documents\"\n", &dirs)?)?;
     Ok(file)
 }
 
-fn what_next(url: &str, config: &Path) -> String {
+fn instructions(url: &str, config: &Path) -> String {
     let larder = larder().display().to_string();
     let config = config.display();
     format!(
@@ -89,11 +95,11 @@ Serving this repository's documents at {url} until Ctrl-C. In another terminal:
     -d '{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"test://static-text","_meta":{{
          "io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}'
 
-An MCP client that starts its servers takes this:
+Configuration for an MCP client that starts its servers itself:
 
   {{ "mcpServers": {{ "larder": {{ "command": "{larder}", "args": ["serve", "--stdio", "--config", "{config}"] }} }} }}
 
-What is served, and what is granted, is in {config}.
+The providers and their grants are configured in {config}.
 
 "#,
         plugins = target("plugins").display(),

@@ -1,5 +1,5 @@
-//! The examples in `examples/clients`: each is run against a server of its own sort, with what its head says
-//! (`run:`), and has to print what its head says (`prints:`), in that order.
+//! Tests of the examples in `examples/clients`. Each is run with the arguments in its header comment (`run:`)
+//! and has to print the texts in its header comment (`prints:`), in that order.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -13,29 +13,29 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::clients::{config, node};
 use crate::run::{Output, command, root, target};
-use crate::server::Serving;
+use crate::server::RunningServer;
 use crate::step::Outcome;
 use crate::tools;
 
-/// Above what an example takes on a loaded machine.
-const GIVE_UP: Duration = Duration::from_secs(120);
+/// Longer than any example takes on a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
     tools::copy_sources()?;
-    same_version("typescript/package.json", "host/tests/clients/node/package.json", client_version)?;
-    // Packages are found from the script's place upwards.
-    let at = target("clients/node/examples");
-    fs::create_dir_all(&at)?;
-    all(output, "typescript", "ts", |script| {
+    check_same_version("typescript/package.json", "host/tests/clients/node/package.json", client_version)?;
+    // Node looks for packages in the folder of the script and in its parents.
+    let dir = target("clients/node/examples");
+    fs::create_dir_all(&dir)?;
+    run_all(output, "typescript", "ts", |script| {
         let name = script.file_name().context("a script has a name")?.to_string_lossy();
-        fs::copy(script, at.join(&*name))?;
+        fs::copy(script, dir.join(&*name))?;
         Ok(node(&format!("examples/{name}")))
     })
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
-    same_version("python/requirements.txt", "host/tests/clients/python/requirements.txt", mcp_version)?;
-    all(output, "python", "py", |script| {
+    check_same_version("python/requirements.txt", "host/tests/clients/python/requirements.txt", mcp_version)?;
+    run_all(output, "python", "py", |script| {
         let mut python = command(target("clients/venv/bin/python"));
         python.arg("-B").arg(script);
         Ok(python)
@@ -43,18 +43,18 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn curl(output: &Output) -> Result<Outcome> {
-    if !tools::works(command("curl").arg("--version")) {
+    if !tools::succeeds(command("curl").arg("--version")) {
         return tools::missing("curl is not installed; get it from your system's packages");
     }
-    all(output, "curl", "sh", shell)
+    run_all(output, "curl", "sh", shell)
 }
 
 pub(crate) fn larder(output: &Output) -> Result<Outcome> {
-    all(output, "larder", "sh", shell)
+    run_all(output, "larder", "sh", shell)
 }
 
-/// The `larder` that was built is the one that is found.
-#[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
+/// Runs a shell script with the built `larder` first in `PATH`.
+#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
 fn shell(script: &Path) -> Result<Command> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(target("debug")).chain(std::env::split_paths(&path)))?;
@@ -63,11 +63,11 @@ fn shell(script: &Path) -> Result<Command> {
     Ok(shell)
 }
 
-/// One after the other, since they change the same files.
-fn all(
+/// Runs all examples of a language one after the other, since they change the same files.
+fn run_all(
     output: &Output,
     language: &str,
-    ending: &str,
+    extension: &str,
     start: impl Fn(&Path) -> Result<Command>,
 ) -> Result<Outcome> {
     let name = format!("client-examples-{language}");
@@ -82,28 +82,26 @@ fn all(
     let plugins = target("xtask").join(&name).join("plugins");
     for guest in ["echo.wasm", "sleep.wasm"] {
         fs::copy(target("guests").join(guest), plugins.join(guest))
-            .with_context(|| format!("no {guest}; run `cargo xtask guests`"))?;
+            .with_context(|| format!("{guest} is missing; run `cargo xtask guests`"))?;
     }
-    let serving = Serving::start(&config, output)?;
-    let ran = examples(language, ending)?.iter().try_for_each(|example| {
+    let server = RunningServer::start(&config, output)?;
+    let result = find_examples(language, extension)?.iter().try_for_each(|example| {
         let command = start(&example.script)?;
-        example
-            .run(command, &serving.url, &docs, output)
-            .with_context(|| example.script.display().to_string())
+        example.run(command, &server.url, &docs, output).with_context(|| example.script.display().to_string())
     });
-    let stopped = serving.stop();
-    ran.and(stopped)?;
+    let stopped = server.stop();
+    result.and(stopped)?;
     Ok(Outcome::Passed)
 }
 
-/// All of one language, and no fewer than there are of each other.
-fn examples(language: &str, ending: &str) -> Result<Vec<Example>> {
+/// Finds all examples of a language. Every language must have the same minimum number of examples.
+fn find_examples(language: &str, extension: &str) -> Result<Vec<Example>> {
     let folder = root().join("examples/clients").join(language);
     let mut found = Vec::new();
     for file in fs::read_dir(&folder)? {
         let path = file?.path();
         let example = Example::read(&path)?;
-        if path.extension().is_some_and(|found| found == ending) && !example.prints.is_empty() {
+        if path.extension().is_some_and(|found| found == extension) && !example.expected.is_empty() {
             found.push(example);
         }
     }
@@ -115,7 +113,7 @@ fn examples(language: &str, ending: &str) -> Result<Vec<Example>> {
 struct Example {
     script: PathBuf,
     arguments: Vec<String>,
-    prints: Vec<String>,
+    expected: Vec<String>,
 }
 
 impl Example {
@@ -126,50 +124,56 @@ impl Example {
     fn parse(script: PathBuf, text: &str) -> Self {
         let lines = || text.lines().map(|line| line.trim_start_matches(['/', '#', ' ']));
         let arguments = lines().find_map(|line| line.strip_prefix("run: ")).unwrap_or_default();
-        let prints = lines().filter_map(|line| line.strip_prefix("prints: "));
+        let expected = lines().filter_map(|line| line.strip_prefix("prints: "));
         Self {
             script,
             arguments: arguments.split_whitespace().map(str::to_owned).collect(),
-            prints: prints.map(|line| line.trim_end().to_owned()).collect(),
+            expected: expected.map(|line| line.trim_end().to_owned()).collect(),
         }
     }
 
     fn run(&self, mut command: Command, url: &str, docs: &Path, output: &Output) -> Result<()> {
-        output.say(&format!("$ {}", self.script.strip_prefix(root()).unwrap_or(&self.script).display()))?;
+        output.write_line(&format!(
+            "$ {}",
+            self.script.strip_prefix(root()).unwrap_or(&self.script).display()
+        ))?;
         command.arg(url).args(&self.arguments).stdout(Stdio::piped());
         if let Output::Log(path) = output {
             command.stderr(fs::OpenOptions::new().append(true).open(path)?);
         }
-        let mut running = Running(command.spawn().context("cannot start it")?);
-        let lines = follow(&mut running.0)?;
-        let printed = obey(&lines, docs, output)?;
-        let status = running.0.wait()?;
-        ensure!(status.success(), "it ended with {status}");
-        self.compare(&printed)
+        let mut child = ChildGuard(command.spawn().context("cannot start the example")?);
+        let lines = stdout_lines(&mut child.0)?;
+        let printed = follow_prompts(&lines, docs, output)?;
+        let status = child.0.wait()?;
+        ensure!(status.success(), "the example ended with {status}");
+        self.check_output(&printed)
     }
 
-    /// Each is found after the one before it.
-    fn compare(&self, printed: &[String]) -> Result<()> {
+    /// Checks that each expected text was printed after the previous one.
+    fn check_output(&self, printed: &[String]) -> Result<()> {
         let mut printed = printed.iter();
-        for wanted in &self.prints {
-            ensure!(printed.any(|line| line.contains(wanted.as_str())), "it did not print: {wanted}");
+        for expected in &self.expected {
+            ensure!(
+                printed.any(|line| line.contains(expected.as_str())),
+                "the example did not print: {expected}"
+            );
         }
         Ok(())
     }
 }
 
-/// Ended, whatever happens.
-struct Running(Child);
+/// Kills the child process when dropped.
+struct ChildGuard(Child);
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // Both fail if it has ended, which is what is wanted.
+        // Both fail if the process has already ended, which is fine.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn follow(child: &mut Child) -> Result<Receiver<String>> {
+fn stdout_lines(child: &mut Child) -> Result<Receiver<String>> {
     let stdout = child.stdout.take().context("stdout is a pipe")?;
     let (send, lines) = mpsc::channel();
     thread::spawn(move || {
@@ -182,14 +186,14 @@ fn follow(child: &mut Child) -> Result<Receiver<String>> {
     Ok(lines)
 }
 
-/// Reads to the end, and does what the example asks people to do.
-fn obey(lines: &Receiver<String>, docs: &Path, output: &Output) -> Result<Vec<String>> {
-    let end = Instant::now() + GIVE_UP;
+/// Reads the whole output. When the example asks the user to change or add a file, this is done here.
+fn follow_prompts(lines: &Receiver<String>, docs: &Path, output: &Output) -> Result<Vec<String>> {
+    let end = Instant::now() + TIMEOUT;
     let mut printed = Vec::new();
     loop {
         match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(line) => {
-                output.say(&line)?;
+                output.write_line(&line)?;
                 if line.contains("now change the file") {
                     fs::write(docs.join("news.md"), format!("news of line {}\n", unique()?))?;
                 } else if line.contains("now add a file") {
@@ -198,7 +202,7 @@ fn obey(lines: &Receiver<String>, docs: &Path, output: &Output) -> Result<Vec<St
                 printed.push(line);
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(printed),
-            Err(RecvTimeoutError::Timeout) => bail!("it still runs after {GIVE_UP:?}"),
+            Err(RecvTimeoutError::Timeout) => bail!("the example still runs after {TIMEOUT:?}"),
         }
     }
 }
@@ -207,14 +211,14 @@ fn unique() -> Result<u128> {
     Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos())
 }
 
-/// What people install is what the tests have.
-fn same_version(example: &str, tests: &str, version: fn(&str) -> Option<String>) -> Result<()> {
+/// Checks that the examples use the same version of the MCP SDK as the tests.
+fn check_same_version(example: &str, tests: &str, version: fn(&str) -> Option<String>) -> Result<()> {
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path)?;
-        version(&text).with_context(|| format!("{} names no version", path.display()))
+        version(&text).with_context(|| format!("no SDK version in {}", path.display()))
     };
     let (example, tests) = (read(root().join("examples/clients").join(example))?, read(root().join(tests))?);
-    ensure!(example == tests, "the examples want {example} of the SDK, and the tests {tests}");
+    ensure!(example == tests, "the examples use SDK version {example}, but the tests use {tests}");
     Ok(())
 }
 
@@ -232,16 +236,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_of_an_example_says_how_it_is_run() {
+    fn parses_the_header_comment_of_an_example() {
         let text = "// Reads.\n//   run: a b\n//   prints: one\n//   prints: two \nprints();\n";
         let example = Example::parse("x.ts".into(), text);
         assert_eq!(
-            (example.arguments.join("|").as_str(), example.prints.join("|").as_str()),
+            (example.arguments.join("|").as_str(), example.expected.join("|").as_str()),
             ("a|b", "one|two")
         );
-        let printed =
-            |lines: &[&str]| example.compare(&lines.iter().map(|&line| line.into()).collect::<Vec<_>>());
-        assert!(printed(&["zero", "is one", "is two"]).is_ok());
-        assert!(printed(&["is two", "is one"]).is_err() && printed(&[]).is_err());
+        let check =
+            |lines: &[&str]| example.check_output(&lines.iter().map(|&line| line.into()).collect::<Vec<_>>());
+        assert!(check(&["zero", "is one", "is two"]).is_ok());
+        assert!(check(&["is two", "is one"]).is_err() && check(&[]).is_err());
     }
 }

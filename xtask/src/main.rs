@@ -1,18 +1,19 @@
-//! What the two commands of the README run: `cargo xtask demo` and `cargo xtask test`, and the
-//! steps they are made of. No logic of the product is here.
+//! Development tasks: `cargo xtask demo`, `cargo xtask test` and others. They contain no logic of the
+//! product.
 
 mod bench;
+mod book;
 mod clients;
 mod conformance;
 mod demo;
 mod deny;
 mod examples;
 mod fixtures;
-mod kits;
 mod languages;
 mod new;
 mod plugins;
 mod run;
+mod sdks;
 mod server;
 mod soak;
 mod step;
@@ -32,23 +33,25 @@ usage: cargo xtask COMMAND
 
   demo [--listen ADDRESS]    build everything and serve this repository's documents
   demo --check               the same, but read from it as a client would, and stop
-  check                      formatting, lints and unit tests of the host: the quick round after an edit
-  test [STEP...]             all tests, or the named steps with what they need
-       --list                say which steps there are, and run none
+  check                      formatting, lints and unit tests of the host: quick checks after an edit
+  test [STEP...]             all tests, or the named steps and their prerequisites
+       --list                list the steps without running them
        --fail-fast           stop at the first step that fails
-  soak [--minutes N]         reload, read, listen and leave for N minutes (3), and print the server's memory
-  bench [--quick] [--json]   how fast it is, beside others in the same run (--reads, --overload, --only NAME, --no-rooms: less; --against PROGRAM: another build)
+  soak [--minutes N]         reload, read, subscribe and disconnect for N minutes (default 3); print the server's memory
+  bench [--quick] [--json]   compare the performance of Larder and other servers
+       --reads, --overload, --no-micro, --only NAME    run a part of the benchmark
+       --against PROGRAM     also measure another build of larder
   plugins                    build plugins/ to target/plugins/NAME.wasm
-  guests                     build host/tests/guests to target/guests/NAME.wasm; the two go together, too
-  go-bindings                write the bindings in sdk/go anew
-  fixtures                   keep the built examples in host/tests/fixtures, for a new version of the contract
+  guests                     build host/tests/guests to target/guests/NAME.wasm; can be combined with plugins
+  go-bindings                regenerate the bindings in sdk/go
+  fixtures                   store the built examples in host/tests/fixtures for a new version of the contract
 
-`test` skips what needs Node or Python where they are missing; with CI=true that is a failure.
-The output of each step is kept in target/xtask/STEP.log.";
+`test` skips steps whose tools (such as Node or Python) are missing; with CI=true they fail instead.
+The output of each step is in target/xtask/STEP.log.";
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match command(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -57,9 +60,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn command(words: &[&str]) -> Result<ExitCode> {
-    match words {
-        _ if words.iter().any(|word| matches!(*word, "--help" | "-h")) => println!("{HELP}"),
+fn run(args: &[&str]) -> Result<ExitCode> {
+    match args {
+        _ if args.iter().any(|arg| matches!(*arg, "--help" | "-h")) => println!("{HELP}"),
         ["test", rest @ ..] => return test::run(rest),
         ["check"] => steps::check(&run::Output::Terminal)?,
         ["demo"] => demo::serve(None)?,
@@ -67,16 +70,16 @@ fn command(words: &[&str]) -> Result<ExitCode> {
         ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["soak", rest @ ..] => soak::run(rest)?,
-        ["fixtures"] => fixtures::keep(&run::Output::Terminal)?,
-        ["go-bindings"] => kits::go_bindings(&run::Output::Terminal)?,
+        ["fixtures"] => fixtures::store(&run::Output::Terminal)?,
+        ["go-bindings"] => sdks::go_bindings(&run::Output::Terminal)?,
         ["plugins"] => plugins::plugins(&run::Output::Terminal)?,
         ["guests"] => plugins::guests(&run::Output::Terminal)?,
         ["plugins", "guests"] | ["guests", "plugins"] => {
             plugins::plugins(&run::Output::Terminal)?;
             plugins::guests(&run::Output::Terminal)?;
         }
-        [] => bail!("say which command\n\n{HELP}"),
-        _ => bail!("unknown words: {}\n\n{HELP}", words.join(" ")),
+        [] => bail!("no command given\n\n{HELP}"),
+        _ => bail!("unknown arguments: {}\n\n{HELP}", args.join(" ")),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,5 @@
-//! `larder new`, as its reader would use it: each language's project is made, taken through the commands of its own
-//! README, tested by its own test, and edited under `larder dev`.
+//! Tests of `larder new`. For each language, a project is created, built with the commands in its own README,
+//! tested with its own tests, and edited while `larder dev` is running.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,69 +10,70 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::languages::with_tools;
 use crate::plugins::add_target;
 use crate::run::{Output, command, larder, root, target};
-use crate::server::Serving;
+use crate::server::RunningServer;
 use crate::step::Outcome;
-use crate::tools::{self, missing, works};
+use crate::tools::{self, missing, succeeds};
 
 const NAME: &str = "my-notes";
 const HELLO: &str = "Hello, world!\n";
-/// Above what a build and compiling its component take on a loaded machine.
-const LIVE_WITHIN: Duration = Duration::from_secs(120);
+/// Longer than building the project and compiling its component takes on a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A language, and what its projects are like.
-struct Kit {
+/// A project that `larder new` creates for a language.
+struct Project {
     language: &'static str,
-    /// The file that its author changes.
+    /// The source file that its author edits.
     source: &'static str,
-    /// The project's own test, as its README has it.
+    /// The command in its README that runs its tests.
     test: &'static str,
-    /// What was installed or compiled of others, and is kept between two runs.
-    kept: Option<&'static str>,
-    /// A build and a load take seconds: it is edited under `larder dev`. The others are built by it once.
-    quick: bool,
+    /// A folder with dependencies that is kept between runs.
+    cached: Option<&'static str>,
+    /// Whether a build takes only seconds. Such projects are edited under `larder dev`; for the others,
+    /// `larder dev` runs once.
+    builds_fast: bool,
 }
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
     add_target(output)?;
-    Kit { language: "rust", source: "src/lib.rs", test: "cargo test", kept: Some("target"), quick: true }
-        .use_it(output)
+    let (source, test, cached) = ("src/lib.rs", "cargo test", Some("target"));
+    Project { language: "rust", source, test, cached, builds_fast: true }.check(output)
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let test = "python test_provider.py";
-    Kit { language: "python", source: "app.py", test, kept: None, quick: false }.use_it(output)
+    Project { language: "python", source: "app.py", test, cached: None, builds_fast: false }.check(output)
 }
 
 pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
     let new_enough = "process.exit(+(parseInt(process.versions.node) < 20))";
-    if !works(command("node").args(["-e", new_enough])) || !works(command("npm").arg("--version")) {
+    if !succeeds(command("node").args(["-e", new_enough])) || !succeeds(command("npm").arg("--version")) {
         return missing("Node 20 or newer with npm is not installed: https://nodejs.org");
     }
-    let kept = Some("node_modules");
-    Kit { language: "javascript", source: "provider.js", test: "npm test", kept, quick: true }.use_it(output)
+    let (source, test, cached) = ("provider.js", "npm test", Some("node_modules"));
+    Project { language: "javascript", source, test, cached, builds_fast: true }.check(output)
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
-    if let Some(without) = tools::made_by(tools::go, output)? {
-        return Ok(without);
+    if let Some(skipped) = tools::require_make_and(tools::go, output)? {
+        return Ok(skipped);
     }
-    named_like_a_package(output)?;
-    made("go", "main.go").use_it(output)
+    check_reserved_name(output)?;
+    make_project("go", "main.go").check(output)
 }
 
 pub(crate) fn c(output: &Output) -> Result<Outcome> {
-    if let Some(without) = tools::made_by(tools::cc, output)? {
-        return Ok(without);
+    if let Some(skipped) = tools::require_make_and(tools::cc, output)? {
+        return Ok(skipped);
     }
-    made("c", "app.c").use_it(output)
+    make_project("c", "app.c").check(output)
 }
 
-fn made(language: &'static str, source: &'static str) -> Kit {
-    Kit { language, source, test: "make test", kept: None, quick: true }
+fn make_project(language: &'static str, source: &'static str) -> Project {
+    Project { language, source, test: "make test", cached: None, builds_fast: true }
 }
 
-/// A name that Go has for a package of its own, which the SDK imports.
-fn named_like_a_package(output: &Output) -> Result<()> {
+/// Checks a project with the same name as a package of Go's standard library that the SDK imports.
+fn check_reserved_name(output: &Output) -> Result<()> {
     let here = target("new/go-log");
     if here.exists() {
         fs::remove_dir_all(&here)?;
@@ -82,113 +83,116 @@ fn named_like_a_package(output: &Output) -> Result<()> {
     shell(output, &here, "make")
 }
 
-impl Kit {
-    fn use_it(&self, output: &Output) -> Result<Outcome> {
-        let here = self.fresh(output)?;
+impl Project {
+    fn check(&self, output: &Output) -> Result<Outcome> {
+        let here = self.create(output)?;
         let readme = fs::read_to_string(here.join("README.md"))?;
-        let [tools, build, drop_in] = commands(&readme)?;
-        ensure!(readme.contains(&format!("`{}`", self.test)), "the README does not name `{}`", self.test);
-        is_ours(tools)?;
-        // Where there is no rustup, or no pip, the tools are from elsewhere.
-        let installer = tools.split_whitespace().next().unwrap_or_default();
-        if works(with_tools(command(installer))?.arg("--version")) {
-            shell(output, &here, tools)?;
+        let [install, build, deploy] = readme_commands(&readme)?;
+        ensure!(readme.contains(&format!("`{}`", self.test)), "`{}` is missing in the README", self.test);
+        check_pinned_versions(install)?;
+        // Without rustup or pip, the tools were installed in a different way.
+        let installer = install.split_whitespace().next().unwrap_or_default();
+        if succeeds(with_tools(command(installer))?.arg("--version")) {
+            shell(output, &here, install)?;
         }
         shell(output, &here, build)?;
         fs::create_dir(here.join("PLUGINS"))?;
-        shell(output, &here, drop_in)?;
+        shell(output, &here, deploy)?;
         shell(output, &here, self.test)?;
-        if !self.quick {
-            ensure!(here.join("PLUGINS").join(format!("{NAME}.wasm")).is_file(), "nothing was dropped in");
+        if !self.builds_fast {
+            ensure!(
+                here.join("PLUGINS").join(format!("{NAME}.wasm")).is_file(),
+                "the component was not deployed"
+            );
             shell(output, &here, "larder dev . --once")?;
             return Ok(Outcome::Passed);
         }
-        ensure!(greeting(&here, ["--plugins", "PLUGINS"])? == HELLO, "it does not greet");
-        let live = edited(output, &here, self.source)?;
-        Ok(Outcome::Noted(format!("live {:.1} s after a save", live.as_secs_f64())))
+        ensure!(read_greeting(&here, ["--plugins", "PLUGINS"])? == HELLO, "unexpected greeting");
+        let duration = edit_and_wait(output, &here, self.source)?;
+        Ok(Outcome::PassedWithNote(format!("served {:.1} s after a save", duration.as_secs_f64())))
     }
 
-    /// A project as `larder new` writes it.
-    fn fresh(&self, output: &Output) -> Result<PathBuf> {
-        let (here, aside) =
-            (target("new").join(self.language), target("new").join(format!("{}-kept", self.language)));
+    /// Creates a new project, and moves the cached dependencies of the previous run into it.
+    fn create(&self, output: &Output) -> Result<PathBuf> {
+        let (here, saved) =
+            (target("new").join(self.language), target("new").join(format!("{}-cached", self.language)));
         fs::create_dir_all(target("new"))?;
-        let kept = self.kept.map(|kept| here.join(kept));
-        if let Some(kept) = kept.as_ref().filter(|kept| kept.exists() && !aside.exists()) {
-            fs::rename(kept, &aside)?;
+        let cached = self.cached.map(|cached| here.join(cached));
+        if let Some(cached) = cached.as_ref().filter(|cached| cached.exists() && !saved.exists()) {
+            fs::rename(cached, &saved)?;
         }
         if here.exists() {
             fs::remove_dir_all(&here).with_context(|| format!("cannot remove {}", here.display()))?;
         }
         let mut new = command(larder());
         output.run(new.args(["new", NAME, "--lang", self.language, "--path"]).arg(&here))?;
-        if let Some(kept) = kept.filter(|_| aside.exists()) {
-            fs::rename(&aside, kept)?;
+        if let Some(cached) = cached.filter(|_| saved.exists()) {
+            fs::rename(&saved, cached)?;
         }
         Ok(here)
     }
 }
 
-/// The three that a README promises: tools, build, drop in.
-fn commands(readme: &str) -> Result<[&str; 3]> {
+/// The three commands of a README: install tools, build, copy the component to the plugins folder.
+fn readme_commands(readme: &str) -> Result<[&str; 3]> {
     let (_, rest) = readme.split_once("```sh\n").context("the README has no commands")?;
-    let (block, _) = rest.split_once("```").context("the README's commands have no end")?;
+    let (block, _) = rest.split_once("```").context("the README's command block is not closed")?;
     let lines: Vec<&str> = block.lines().collect();
-    lines.try_into().map_err(|lines| anyhow::anyhow!("the README has not three commands: {lines:?}"))
+    lines.try_into().map_err(|lines| anyhow::anyhow!("expected three commands in the README: {lines:?}"))
 }
 
-/// What a README lets people install is what the tests have: nothing else is put beside it.
-fn is_ours(tools: &str) -> Result<()> {
+/// Checks that an install command uses the tool versions with which the tests run.
+fn check_pinned_versions(install: &str) -> Result<()> {
     let pinned = fs::read_to_string(root().join("examples/requirements.txt"))?;
-    for package in tools.split_whitespace().filter(|word| word.contains("==")) {
+    for package in install.split_whitespace().filter(|word| word.contains("==")) {
         ensure!(pinned.lines().any(|line| line == package), "{package} is not in examples/requirements.txt");
     }
     Ok(())
 }
 
-/// Runs a line as a person would type it.
+/// Runs a command line in a shell.
 fn shell(output: &Output, here: &Path, line: &str) -> Result<()> {
     let mut shell = with_tools(command("sh"))?;
     output.run(shell.args(["-c", line]).env("PIP_DISABLE_PIP_VERSION_CHECK", "1").current_dir(here))
 }
 
-/// What the project says, to whoever asks there.
-fn greeting(here: &Path, at: [&str; 2]) -> Result<String> {
+/// Reads the project's greeting, either from a server or from a plugins folder.
+fn read_greeting(here: &Path, source: [&str; 2]) -> Result<String> {
     let mut read = command(larder());
-    let read = read.arg("read").arg(format!("{NAME}://hello")).args(at).current_dir(here).output()?;
+    let read = read.arg("read").arg(format!("{NAME}://hello")).args(source).current_dir(here).output()?;
     ensure!(read.status.success(), "larder read: {}", String::from_utf8_lossy(&read.stderr));
     Ok(String::from_utf8(read.stdout)?)
 }
 
-/// Saves another line under `larder dev`, and waits for the other answer. Until then the old one is given, and nothing
-/// else: whoever reads meanwhile notices no build.
-fn edited(output: &Output, here: &Path, source: &str) -> Result<Duration> {
+/// Changes the source under `larder dev` and waits for the new response. Until then, every read must return
+/// the old response, even during the build.
+fn edit_and_wait(output: &Output, here: &Path, source: &str) -> Result<Duration> {
     let mut dev = with_tools(command(larder()))?;
     dev.args(["dev", ".", "--listen", "127.0.0.1:0"]).current_dir(here);
-    let serving = Serving::of(dev, output)?;
-    let read = || greeting(here, ["--url", &serving.url]);
-    until("the first load", || Ok(read().is_ok_and(|said| said == HELLO)))?;
+    let server = RunningServer::spawn(dev, output)?;
+    let read = || read_greeting(here, ["--url", &server.url]);
+    wait_for("the first load", || Ok(read().is_ok_and(|text| text == HELLO)))?;
     let file = here.join(source);
     let text = fs::read_to_string(&file)?;
-    ensure!(text.contains("\"world\""), "{} greets nobody", file.display());
+    ensure!(text.contains("\"world\""), "`\"world\"` is missing in {}", file.display());
     fs::write(&file, text.replace("\"world\"", "\"moon\""))?;
-    let live = until("the edited answer", || match read()?.as_str() {
+    let duration = wait_for("the edited response", || match read()?.as_str() {
         "Hello, moon!\n" => Ok(true),
         HELLO => Ok(false),
-        other => bail!("it says {other:?}"),
+        other => bail!("unexpected response {other:?}"),
     })?;
-    serving.stop()?;
-    Ok(live)
+    server.stop()?;
+    Ok(duration)
 }
 
-/// How long it took.
-fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<Duration> {
-    let began = Instant::now();
-    while !is_so()? {
-        ensure!(began.elapsed() < LIVE_WITHIN, "no sign of {what} within {LIVE_WITHIN:?}");
+/// Waits for a condition and returns how long it took.
+fn wait_for(what: &str, mut condition: impl FnMut() -> Result<bool>) -> Result<Duration> {
+    let start = Instant::now();
+    while !condition()? {
+        ensure!(start.elapsed() < TIMEOUT, "timed out after {TIMEOUT:?}: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
-    Ok(began.elapsed())
+    Ok(start.elapsed())
 }
 
 #[cfg(test)]
@@ -196,16 +200,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_readme_has_three_commands() {
-        let block =
-            |lines: &str| commands(&format!("# x\n\n```sh\n{lines}```\n")).map(|lines| lines.join("|"));
+    fn finds_the_three_commands_of_a_readme() {
+        let block = |lines: &str| {
+            readme_commands(&format!("# x\n\n```sh\n{lines}```\n")).map(|lines| lines.join("|"))
+        };
         assert_eq!(block("a # 1\nb\nc\n").unwrap(), "a # 1|b|c");
-        assert!(block("a\nb\n").is_err() && commands("# x\n").is_err());
+        assert!(block("a\nb\n").is_err() && readme_commands("# x\n").is_err());
     }
 
     #[test]
-    fn nothing_but_pinned_tools_is_installed() {
-        assert!(is_ours("npm install").is_ok());
-        assert!(is_ours("pip install nothing-of-ours==1  # tools").is_err());
+    fn rejects_tools_that_are_not_pinned() {
+        assert!(check_pinned_versions("npm install").is_ok());
+        assert!(check_pinned_versions("pip install unknown-package==1  # tools").is_err());
     }
 }

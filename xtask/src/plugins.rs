@@ -1,4 +1,4 @@
-//! Components: the providers that we ship, and the guests of the tests.
+//! Builds components: the providers that are shipped, and the guests of the integration tests.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::run::{Output, cargo, command, root, stdout_of, target};
 
 pub(crate) const TARGET: &str = "wasm32-wasip2";
 
-/// `plugins/NAME` to `target/plugins/NAME.wasm`.
+/// Builds `plugins/NAME` to `target/plugins/NAME.wasm`.
 pub(crate) fn plugins(output: &Output) -> Result<()> {
     let manifest = "plugins/Cargo.toml";
     add_target(output)?;
@@ -19,7 +19,7 @@ pub(crate) fn plugins(output: &Output) -> Result<()> {
     collect(output, &target("plugins"), &built, components(manifest, "cdylib")?)
 }
 
-/// `host/tests/guests`, where each example is a component, to `target/guests/NAME.wasm`.
+/// Builds `host/tests/guests`, where each example is a component, to `target/guests/NAME.wasm`.
 pub(crate) fn guests(output: &Output) -> Result<()> {
     let manifest = "host/tests/guests/Cargo.toml";
     add_target(output)?;
@@ -29,7 +29,7 @@ pub(crate) fn guests(output: &Output) -> Result<()> {
     collect(output, &target("guests"), &built, components(manifest, "example")?)
 }
 
-/// rustup adds the target at most once; without rustup a person has to.
+/// Installs the Rust target with rustup if it is missing. Without rustup, the user has to install it.
 pub(crate) fn add_target(output: &Output) -> Result<()> {
     let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
     if Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).exists() {
@@ -40,7 +40,7 @@ pub(crate) fn add_target(output: &Output) -> Result<()> {
         .with_context(|| format!("install the Rust target {TARGET}, then try again"))
 }
 
-/// The names of a workspace's components and of their files, as cargo knows them.
+/// The name and the file name of each component in a workspace, from cargo's metadata.
 fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
     let metadata = stdout_of(&mut cargo(&[
         "metadata",
@@ -55,7 +55,8 @@ fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
     for package in list(&metadata["packages"]) {
         for target in list(&package["targets"]).filter(|target| list(&target["kind"]).any(|k| k == kind)) {
             let name = target["name"].as_str().context("a target without a name")?.replace('-', "_");
-            // A provider is called like its folder, whatever its crate is called; a guest like its file.
+            // A provider has the name of its folder, whatever the name of its crate. A guest has the name of
+            // its file.
             let folder = Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent();
             let folder = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
             let component = if kind == "example" { name.clone() } else { folder.unwrap_or_default() };
@@ -69,7 +70,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Copies what was built, and nothing that was built once.
+/// Copies the built components and removes those that are no longer built.
 fn collect(output: &Output, to: &Path, built: &Path, components: Vec<(String, String)>) -> Result<()> {
     if components.is_empty() {
         bail!("no components to build for {}", to.display());
@@ -83,11 +84,11 @@ fn collect(output: &Output, to: &Path, built: &Path, components: Vec<(String, St
         }
     }
     for ((name, file), component) in components.iter().zip(&files) {
-        // Renamed into place: a server may be watching, and must never see half a component.
+        // The file is renamed into place, so that a running server never sees an incomplete component.
         let (new, to) = (to.join(format!(".{name}.new")), to.join(component));
-        let size = fs::copy(built.join(file), &new).with_context(|| format!("cargo built no {file}"))?;
+        let size = fs::copy(built.join(file), &new).with_context(|| format!("cargo did not build {file}"))?;
         fs::rename(new, to)?;
-        output.say(&format!("{name:<24} {:>6} KiB", size.div_ceil(1024)))?;
+        output.write_line(&format!("{name:<24} {:>6} KiB", size.div_ceil(1024)))?;
     }
     Ok(())
 }

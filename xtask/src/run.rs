@@ -1,4 +1,4 @@
-//! Children: how they are started, where their output goes, and where things are.
+//! Starts child processes and logs their output. Also has the paths of the repository.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -8,32 +8,33 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The repository.
+/// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
 
-/// A place under `target/`.
+/// A path in `target/`.
 pub(crate) fn target(path: &str) -> PathBuf {
     root().join("target").join(path)
 }
 
-/// The server, as the tests and the demo run it.
+/// The debug build of the server, which the tests and the demo run.
 pub(crate) fn larder() -> PathBuf {
     target("debug").join(format!("larder{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// In CI nothing is skipped.
-#[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
+/// Whether this runs in CI, where no step may be skipped.
+#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
 pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|ci| ci == "true" || ci == "1")
 }
 
-/// A command that runs in the repository.
+/// Creates a command that runs in the root of the repository.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
-    // `cargo run` tells xtask about itself; children that see it would be built anew each time.
+    // `cargo run` sets these variables for xtask. If child processes inherited them, cargo would rebuild
+    // everything each time.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_TARGET_DIR"
@@ -44,32 +45,30 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// `cargo` with these words.
-pub(crate) fn cargo(words: &[&str]) -> Command {
+pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut cargo = command("cargo");
-    cargo.args(words);
+    cargo.args(args);
     cargo
 }
 
-/// What a command prints, for a program to read.
+/// Runs a command and returns its stdout.
 pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| shown(command))?;
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| display(command))?;
     if !output.status.success() {
-        bail!("`{}` failed: {}", shown(command), output.status);
+        bail!("`{}` failed: {}", display(command), output.status);
     }
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Where the output of children goes.
+/// Destination for the output of child processes.
 pub(crate) enum Output {
-    /// A person waits for it.
     Terminal,
-    /// It matters only if the step fails.
+    /// A log file. Its end is printed only if the step fails.
     Log(PathBuf),
 }
 
 impl Output {
-    /// A log that starts empty.
+    /// Creates an empty log file.
     pub(crate) fn log(step: &str) -> Result<Self> {
         let path = target("xtask").join(format!("{step}.log"));
         fs::create_dir_all(target("xtask"))?;
@@ -77,23 +76,23 @@ impl Output {
         Ok(Self::Log(path))
     }
 
-    /// Runs a child to its end, which must be a good one.
+    /// Runs a command, which must succeed.
     pub(crate) fn run(&self, command: &mut Command) -> Result<()> {
-        self.say(&format!("$ {}", shown(command)))?;
+        self.write_line(&format!("$ {}", display(command)))?;
         if let Self::Log(path) = self {
             let log = OpenOptions::new().append(true).open(path)?;
             command.stdout(log.try_clone()?).stderr(log);
             command.env("CARGO_TERM_COLOR", "never").env("NO_COLOR", "1");
         }
-        let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
+        let status = command.status().with_context(|| format!("cannot run `{}`", display(command)))?;
         if !status.success() {
-            bail!("`{}` failed: {status}", shown(command));
+            bail!("`{}` failed: {status}", display(command));
         }
         Ok(())
     }
 
-    /// A line of our own.
-    pub(crate) fn say(&self, line: &str) -> Result<()> {
+    /// Writes a line.
+    pub(crate) fn write_line(&self, line: &str) -> Result<()> {
         match self {
             Self::Terminal => println!("{line}"),
             Self::Log(path) => writeln!(OpenOptions::new().append(true).open(path)?, "{line}")?,
@@ -101,8 +100,8 @@ impl Output {
         Ok(())
     }
 
-    /// What was written so far; nothing, if it went to the terminal.
-    pub(crate) fn written(&self) -> String {
+    /// The contents of the log so far; empty for the terminal.
+    pub(crate) fn contents(&self) -> String {
         match self {
             Self::Terminal => String::new(),
             Self::Log(path) => {
@@ -112,9 +111,9 @@ impl Output {
     }
 }
 
-/// A command as a person would type it, with paths from the repository on.
-fn shown(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
+/// Formats a command as a shell line, with paths relative to the repository.
+fn display(command: &Command) -> String {
+    let parts = std::iter::once(command.get_program()).chain(command.get_args());
     let prefix = format!("{}/", root().display());
-    words.map(|word| word.to_string_lossy().replace(&prefix, "")).collect::<Vec<_>>().join(" ")
+    parts.map(|part| part.to_string_lossy().replace(&prefix, "")).collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask soak`: minutes of reloads, reads, listeners and sessions that come and go, and the
-//! server's memory all the while. Not a step of the tests: a person looks at the curve.
+//! `cargo xtask soak`: runs reloads, reads, subscriptions and sessions for some minutes and prints the
+//! server's memory over time. It is not a step of the tests, because a person has to judge the result.
 
-mod peer;
+mod client;
 mod work;
 
 use std::fs;
@@ -16,80 +16,79 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::clients;
 use crate::plugins;
 use crate::run::{Output, cargo, target};
-use crate::server::Serving;
+use crate::server::RunningServer;
 
 const MINUTES: u64 = 3;
-const MOST_MINUTES: u64 = 24 * 60;
-/// A line of the curve.
-const EVERY: Duration = Duration::from_secs(10);
-/// Fewer sessions than are dropped, so that old ones have to make room.
+const MAX_MINUTES: u64 = 24 * 60;
+/// Interval between two lines of output.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Allows fewer sessions than the soak abandons, so that the server has to evict old ones.
 const SERVER: &str = "sessions = 64\nsession_idle_timeout = \"30s\"\nstreams = 64\n";
 
-/// What everybody who is at work shares.
+/// State shared by all worker threads.
 struct Soak {
     url: String,
     plugins: PathBuf,
     docs: PathBuf,
-    ended: AtomicBool,
-    counts: [AtomicU64; WHAT.len()],
+    stop: AtomicBool,
+    counts: [AtomicU64; COLUMNS.len()],
     failures: Mutex<Vec<String>>,
 }
 
-/// What is counted, in the order of the columns.
+/// The counters, in the order of the columns.
 #[derive(Clone, Copy)]
 enum Count {
     Swaps,
     Reads,
     Lists,
     Listens,
-    Told,
+    Notifications,
     Sessions,
     Failed,
 }
 
-const WHAT: [&str; 7] = ["swaps", "reads", "lists", "listens", "told", "sessions", "failed"];
+const COLUMNS: [&str; 7] = ["swaps", "reads", "lists", "listens", "notified", "sessions", "failed"];
 
-/// The words behind `soak`.
-pub(crate) fn run(words: &[&str]) -> Result<()> {
-    let minutes = match words {
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    let minutes = match args {
         [] => MINUTES,
         ["--minutes", minutes] => minutes.parse().context("--minutes takes a whole number")?,
         _ => bail!("usage: cargo xtask soak [--minutes N]"),
     };
-    ensure!((1..=MOST_MINUTES).contains(&minutes), "between 1 and {MOST_MINUTES} minutes");
+    ensure!((1..=MAX_MINUTES).contains(&minutes), "--minutes must be between 1 and {MAX_MINUTES}");
     let output = Output::log("soak")?;
     output.run(&mut cargo(&["build", "--package", "larder"]))?;
     plugins::plugins(&output)?;
     plugins::guests(&output)?;
-    let at = target("xtask").join("soak");
-    if at.exists() {
-        fs::remove_dir_all(&at)?;
+    let dir = target("xtask").join("soak");
+    if dir.exists() {
+        fs::remove_dir_all(&dir)?;
     }
-    let docs = at.join("docs");
+    let docs = dir.join("docs");
     fs::create_dir_all(&docs)?;
     fs::write(docs.join("touched.txt"), "0")?;
     let config = clients::config("soak", SERVER, &[(&docs, "/docs")])?;
     let revisions = work::Revisions::load(&target("guests").join("revision.wasm"))?;
-    fs::write(at.join("plugins/revision.wasm"), revisions.number(1))?;
-    let serving = Serving::start(&config, &output)?;
-    let soaked = Soak::over(&serving, &at.join("plugins"), &docs).all(&serving, &revisions, minutes);
-    let stopped = serving.stop();
-    soaked.and(stopped)
+    fs::write(dir.join("plugins/revision.wasm"), revisions.component(1))?;
+    let server = RunningServer::start(&config, &output)?;
+    let result = Soak::new(&server, &dir.join("plugins"), &docs).run(&server, &revisions, minutes);
+    let stopped = server.stop();
+    result.and(stopped)
 }
 
 impl Soak {
-    fn over(serving: &Serving, plugins: &Path, docs: &Path) -> Self {
+    fn new(server: &RunningServer, plugins: &Path, docs: &Path) -> Self {
         Self {
-            url: serving.url.clone(),
+            url: server.url.clone(),
             plugins: plugins.to_owned(),
             docs: docs.to_owned(),
-            ended: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
             counts: Default::default(),
             failures: Mutex::default(),
         }
     }
 
-    fn all(&self, serving: &Serving, revisions: &work::Revisions, minutes: u64) -> Result<()> {
+    fn run(&self, server: &RunningServer, revisions: &work::Revisions, minutes: u64) -> Result<()> {
         let work: [fn(&Self) -> Result<()>; 7] = [
             work::read,
             work::read,
@@ -101,17 +100,17 @@ impl Soak {
         ];
         thread::scope(|scope| {
             for work in work {
-                scope.spawn(move || self.again_and_again(work));
+                scope.spawn(move || self.repeat(work));
             }
             scope.spawn(|| {
-                let swapped = work::swap(self, revisions);
-                self.fails_with(swapped);
+                let result = work::swap(self, revisions);
+                self.record(result);
             });
-            let watched = self.watch(serving, Duration::from_secs(minutes * 60));
-            self.ended.store(true, Ordering::Relaxed);
-            watched
+            let result = self.print_memory(server, Duration::from_secs(minutes * 60));
+            self.stop.store(true, Ordering::Relaxed);
+            result
         })?;
-        let failures = self.failures.lock().expect("nobody panics while he holds it");
+        let failures = self.failures.lock().expect("no thread panics while it holds the lock");
         for failure in failures.iter().take(20) {
             println!("failed: {failure}");
         }
@@ -123,51 +122,55 @@ impl Soak {
         Ok(())
     }
 
-    /// Prints the curve.
-    fn watch(&self, serving: &Serving, whole: Duration) -> Result<()> {
-        let began = Instant::now();
-        println!("{:>7} {:>9} {}", "seconds", "RSS MiB", WHAT.map(|what| format!("{what:>9}")).concat());
+    /// Prints the server's memory and the counters at regular intervals.
+    fn print_memory(&self, server: &RunningServer, duration: Duration) -> Result<()> {
+        let start = Instant::now();
+        println!("{:>7} {:>9} {}", "seconds", "RSS MiB", COLUMNS.map(|name| format!("{name:>9}")).concat());
         for line in 0.. {
-            thread::sleep((began + EVERY * line).saturating_duration_since(Instant::now()));
-            let memory = memory(serving.id())?;
+            thread::sleep((start + INTERVAL * line).saturating_duration_since(Instant::now()));
+            let memory = resident_mib(server.id())?;
             let counts = self.counts.each_ref().map(|count| format!("{:>9}", count.load(Ordering::Relaxed)));
-            println!("{:>7} {memory:>9.1} {}", began.elapsed().as_secs(), counts.concat());
-            if began.elapsed() >= whole {
+            println!("{:>7} {memory:>9.1} {}", start.elapsed().as_secs(), counts.concat());
+            if start.elapsed() >= duration {
                 break;
             }
         }
         Ok(())
     }
 
-    fn again_and_again(&self, work: fn(&Self) -> Result<()>) {
-        while !self.is_over() {
-            self.fails_with(work(self));
+    fn repeat(&self, work: fn(&Self) -> Result<()>) {
+        while !self.is_stopped() {
+            self.record(work(self));
         }
     }
 
-    fn fails_with(&self, result: Result<()>) {
+    /// Records a failure.
+    fn record(&self, result: Result<()>) {
         if let Err(error) = result {
             self.count(Count::Failed);
-            self.failures.lock().expect("nobody panics while he holds it").push(format!("{error:#}"));
-            // What fails at once must not fail a million times.
+            self.failures
+                .lock()
+                .expect("no thread panics while it holds the lock")
+                .push(format!("{error:#}"));
+            // Limits the rate of failures.
             thread::sleep(Duration::from_millis(200));
         }
     }
 
-    fn count(&self, what: Count) {
-        self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
+    fn count(&self, counter: Count) {
+        self.counts[counter as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn is_over(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// MiB of a process in memory.
-fn memory(id: u32) -> Result<f64> {
+/// Resident memory of a process in MiB.
+fn resident_mib(id: u32) -> Result<f64> {
     let status =
-        fs::read_to_string(format!("/proc/{id}/status")).context("a soak needs /proc, as Linux has it")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the server is gone")?;
+        fs::read_to_string(format!("/proc/{id}/status")).context("the soak test needs /proc (Linux)")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the server has ended")?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kib / 1024.0)
 }

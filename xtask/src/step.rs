@@ -1,24 +1,24 @@
-//! A step of `cargo xtask test`, and how one ends.
+//! The steps of `cargo xtask test` and their outcomes.
 
 use anyhow::Result;
 
 use crate::run::Output;
 
-/// How a step ended, if not with an error.
+/// The outcome of a step that did not fail.
 pub(crate) enum Outcome {
     Passed,
-    /// Passed, and there is something to tell.
-    Noted(String),
-    /// For this reason.
+    /// Passed, with additional information.
+    PassedWithNote(String),
+    /// Skipped for this reason.
     Skipped(String),
 }
 
-/// Whether a step keeps all cores busy.
+/// Whether a step uses all cores.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     /// Compiles, or runs tests in parallel. Heavy steps run one at a time.
     Heavy,
-    /// Mostly waits, or uses one core.
+    /// Mostly waits, or uses a single core.
     Light,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) weight: Weight,
-    /// Steps that go before; where one did not pass, this one is skipped.
+    /// Steps that have to pass first; otherwise this step is skipped.
     pub(crate) needs: &'static [&'static str],
     pub(crate) run: fn(&Output) -> Result<Outcome>,
 }

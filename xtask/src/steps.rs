@@ -1,14 +1,15 @@
-//! The steps of `cargo xtask test`, in their order, and those that are a few cargo commands.
+//! The list of all steps of `cargo xtask test`, and the steps that consist only of cargo commands.
 
 use anyhow::Result;
 
 use crate::run::{Output, cargo, target};
 use crate::step::{Outcome, Step, Weight};
 use crate::{
-    clients, conformance, demo, deny, examples, kits, languages, new, plugins, teams, tools, trials, wit,
+    book, clients, conformance, demo, deny, examples, languages, new, plugins, sdks, teams, tools, trials,
+    wit,
 };
 
-/// The host with xtask; the providers with their SDK; the guests of the tests.
+/// The host with xtask; the providers with their SDK; the guests of the integration tests.
 const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
 
 macro_rules! steps {
@@ -17,23 +18,25 @@ macro_rules! steps {
     };
 }
 
-// The cheapest come first: what can be known in seconds is not told after an hour.
+// Cheap steps come first, so that simple errors are reported within seconds.
 pub(crate) const STEPS: &[Step] = steps![
     Light "fmt", "rustfmt, in all workspaces", [], fmt;
-    Light "wit", "copies of the contract are the contract", [], wit::check;
-    Heavy "plugins", "build the providers", [], |o| done(plugins::plugins(o));
-    Heavy "guests", "build the guests of the tests", [], |o| done(plugins::guests(o));
+    Light "wit", "the copies of the contract are up to date", [], wit::check;
+    Heavy "plugins", "build the providers", [], |o| passed(plugins::plugins(o));
+    Heavy "guests", "build the guests of the integration tests", [], |o| passed(plugins::guests(o));
     Heavy "clippy", "clippy, in all three workspaces", ["plugins"], clippy;
     Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
-    Heavy "host", "build the server", [], |o| done(o.run(&mut cargo(&["build", "--package", "larder"])));
+    Heavy "host", "build the server", [], host;
     Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
     Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
-    Heavy "doc", "rustdoc without a warning", [], doc;
-    Light "demo", "the demo, read by our own client", ["plugins", "host"], |o| done(demo::check(o));
-    Light "author-tools", "install componentize-py, Go and Zig", [], tools::authors;
-    Light "sdk-python", "tests of the Python SDK, native", [], kits::python;
-    Light "sdk-javascript", "tests of the JavaScript SDK, native", [], kits::javascript;
-    Light "sdk-go", "tests of the Go SDK, native, and its bindings", ["host"], kits::go;
+    Heavy "doc", "rustdoc without warnings", [], doc;
+    Heavy "book", "the book builds", [], book::build;
+    Light "book-examples", "the commands and configurations of the book", ["plugins", "host"], book::run_examples;
+    Light "demo", "read the demo with larder's client", ["plugins", "host"], |o| passed(demo::read(o));
+    Light "author-tools", "install componentize-py, Go and Zig", [], tools::author_tools;
+    Light "sdk-python", "tests of the Python SDK, native", [], sdks::python;
+    Light "sdk-javascript", "tests of the JavaScript SDK, native", [], sdks::javascript;
+    Light "sdk-go", "tests of the Go SDK, native, and its bindings", ["host"], sdks::go;
     Heavy "example-rust", "the example in Rust", ["host"], languages::rust;
     Light "example-python", "the example in Python", ["host", "author-tools"], languages::python;
     Light "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
@@ -44,28 +47,28 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "new-javascript", "a new project in JavaScript", ["host"], new::javascript;
     Light "new-go", "a new project in Go", ["host"], new::go;
     Light "new-c", "a new project in C", ["host"], new::c;
-    Heavy "trial-rust", "good and bad in a running server, in Rust", ["host"], trials::rust;
+    Heavy "trial-rust", "a provider with correct and faulty behaviour in a running server, in Rust", ["host"], trials::rust;
     Light "trial-python", "the same in Python", ["host", "author-tools"], trials::python;
     Light "trial-javascript", "the same in JavaScript", ["host"], trials::javascript;
     Light "trial-go", "the same in Go", ["host"], trials::go;
     Light "trial-c", "the same in C", ["host"], trials::c;
-    Light "two-teams", "the walk through two teams", ["plugins", "host"], |o| done(teams::check(o));
-    Light "node", "install Node's packages", [], tools::node;
-    Light "python", "install Python's packages", [], tools::python;
+    Light "two-teams", "the example with two teams", ["plugins", "host"], |o| passed(teams::check(o));
+    Light "node", "install Node packages", [], tools::node;
+    Light "python", "install Python packages", [], tools::python;
     Light "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;
     Light "conformance-0.2-2025", "official suite 0.2, 2025-11-25", ["plugins", "host", "node"], conformance::second_2025;
     Light "conformance-0.2-2026", "official suite 0.2, 2026-07-28", ["plugins", "host", "node"], conformance::second_2026;
     Light "clients-ts-v1", "TypeScript SDK 1", ["plugins", "host", "node"], clients::ts_v1;
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
-    Light "clients-inspector", "the inspector's command line", ["plugins", "host", "node"], clients::inspector;
+    Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;
     Light "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
-    Light "client-examples-larder", "examples/clients with our commands", ["plugins", "guests", "host"], examples::larder;
+    Light "client-examples-larder", "examples/clients with larder's commands", ["plugins", "guests", "host"], examples::larder;
     Light "client-examples-curl", "examples/clients with curl", ["plugins", "guests", "host"], examples::curl;
     Light "client-examples-typescript", "examples/clients in TypeScript", ["plugins", "guests", "host", "node"], examples::typescript;
     Light "client-examples-python", "examples/clients in Python", ["plugins", "guests", "host", "python"], examples::python;
 ];
 
-fn done(result: Result<()>) -> Result<Outcome> {
+fn passed(result: Result<()>) -> Result<Outcome> {
     result.map(|()| Outcome::Passed)
 }
 
@@ -77,49 +80,56 @@ fn fmt(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Natively where there are native tests, and as the components that are run.
+/// Checks each workspace for the targets on which it is used: natively, as components, or both.
 fn clippy(output: &Output) -> Result<Outcome> {
     let [host, plugins, guests] = WORKSPACES;
     let wasm = ["--target", "wasm32-wasip2"];
     let runs: [(&str, &[&str]); 4] =
         [(host, &["--all-targets"]), (plugins, &["--all-targets"]), (plugins, &wasm), (guests, &wasm)];
-    for (manifest, words) in runs {
+    for (manifest, args) in runs {
         let mut clippy = cargo(&["clippy", "--quiet", "--workspace", "--manifest-path", manifest]);
-        clippy.args(words);
+        clippy.args(args);
         if manifest == guests {
             clippy.arg("--examples");
         }
         output.run(clippy.args(["--", "-D", "warnings"]))?;
     }
-    // Of its own: what it measures against is in nothing else.
+    // The benchmark is a separate workspace because of its dependencies, and has its own target folder.
     let mut bench = cargo(&["clippy", "--quiet", "--manifest-path", "bench/Cargo.toml", "--target-dir"]);
     output.run(bench.arg(target("bench")).args(["--", "-D", "warnings"]))?;
     Ok(Outcome::Passed)
 }
 
-/// With nextest where it is installed, which does not run documentation tests.
+/// Builds the server together with its tests. Two builds would compile most dependencies twice, because the tests
+/// enable more features of them.
+fn host(output: &Output) -> Result<Outcome> {
+    output.run(&mut cargo(&["test", "--no-run", "--workspace"]))?;
+    Ok(Outcome::Passed)
+}
+
+/// Runs the tests with nextest if it is installed. It does not run documentation tests, so cargo runs those.
 fn host_tests(output: &Output) -> Result<Outcome> {
-    if tools::works(cargo(&["nextest", "--version"]).env("NO_COLOR", "1")) {
+    if tools::succeeds(cargo(&["nextest", "--version"]).env("NO_COLOR", "1")) {
         output.run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
         output.run(&mut cargo(&["test", "--workspace", "--doc"]))?;
     } else {
         output.run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
     }
-    Ok(Outcome::Noted(counted(&output.written())))
+    Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
 }
 
-/// The quick checks for every edit: formatting, lints and unit tests of the host.
+/// Quick checks after an edit: formatting, lints and unit tests of the host.
 pub(crate) fn check(output: &Output) -> Result<()> {
     output.run(&mut cargo(&["fmt", "--all", "--check"]))?;
     output.run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    let nextest = tools::works(cargo(&["nextest", "--version"]).env("NO_COLOR", "1"));
+    let nextest = tools::succeeds(cargo(&["nextest", "--version"]).env("NO_COLOR", "1"));
     let test: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
     output.run(cargo(test).args(["--workspace", "--lib", "--bins"]))
 }
 
 fn plugin_tests(output: &Output) -> Result<Outcome> {
     output.run(&mut cargo(&["test", "--workspace", "--manifest-path", "plugins/Cargo.toml"]))?;
-    Ok(Outcome::Noted(counted(&output.written())))
+    Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
 }
 
 fn doc(output: &Output) -> Result<Outcome> {
@@ -131,7 +141,7 @@ fn doc(output: &Output) -> Result<Outcome> {
 }
 
 /// Adds up the summary lines of the test binaries and of nextest.
-fn counted(log: &str) -> String {
+fn count_tests(log: &str) -> String {
     let number = |line: &str, word: &str| {
         let (before, _) = line.split_once(word)?;
         before.rsplit(' ').next()?.parse::<usize>().ok()
@@ -145,15 +155,15 @@ fn counted(log: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::counted;
+    use super::count_tests;
 
     #[test]
-    fn tests_are_counted_over_all_binaries() {
+    fn adds_up_the_tests_of_all_binaries() {
         let log = "running 3 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured\n\
                    test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured; finished in 0.1s\n";
-        assert_eq!(counted(log), "42 tests, 1 ignored");
+        assert_eq!(count_tests(log), "42 tests, 1 ignored");
         let log = "     Summary [   4.2s] 30 tests run: 30 passed (1 slow), 2 skipped\n\
                    test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured\n";
-        assert_eq!(counted(log), "32 tests, 1 ignored");
+        assert_eq!(count_tests(log), "32 tests, 1 ignored");
     }
 }

@@ -1,4 +1,4 @@
-//! The walk through two teams, as its README tells it: `examples/two-teams`, with the components that were built.
+//! Test of `examples/two-teams`: runs the steps of its README with the built components.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,96 +8,100 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::run::{Output, command, larder, root, stdout_of, target};
-use crate::server::Serving;
+use crate::server::RunningServer;
 
-/// What each step of it answers.
 pub(crate) fn check(output: &Output) -> Result<()> {
-    let at = prepare()?;
-    let config = at.join("larder.toml");
-    let ask = |words: &[&str]| {
-        let mut ask = command(larder());
-        ask.args(words).arg("--config").arg(&config);
-        ask
+    let dir = prepare()?;
+    let config = dir.join("larder.toml");
+    let run = |args: &[&str]| {
+        let mut run = command(larder());
+        run.args(args).arg("--config").arg(&config);
+        run
     };
-    let read = |team: &str, name: &str| ask(&["read", "--team", team, &format!("file:///shared/{name}")]);
+    let read = |team: &str, name: &str| run(&["read", "--team", team, &format!("file:///shared/{name}")]);
     for (team, folder) in [("docs", "docs"), ("kitchen", "recipes")] {
-        let told = stdout_of(&mut read(team, "welcome.md"))?;
-        ensure!(told == fs::read_to_string(at.join(folder).join("welcome.md"))?, "{team} reads {told}");
+        let text = stdout_of(&mut read(team, "welcome.md"))?;
+        ensure!(text == fs::read_to_string(dir.join(folder).join("welcome.md"))?, "{team} reads {text}");
     }
-    let (theirs, nobodys) = (refused(read("docs", "soup.md"))?, refused(read("docs", "nothing.md"))?);
-    ensure!(theirs.replace("soup", "nothing") == nobodys, "{theirs} is not as {nobodys}");
-    let both = stdout_of(&mut ask(&["list"]))?;
-    output.say(&both)?;
+    // A file of another team must look the same as a file that does not exist.
+    let other_team = expect_failure(read("docs", "soup.md"))?;
+    let missing = expect_failure(read("docs", "nothing.md"))?;
+    ensure!(other_team.replace("soup", "nothing") == missing, "{other_team} differs from {missing}");
+    let both = stdout_of(&mut run(&["list"]))?;
+    output.write_line(&both)?;
     for name in ["welcome", "style", "soup"] {
-        let times = both.matches(&format!("file:///shared/{name}.md")).count();
-        ensure!(times == 1, "{name} is listed {times} times to who belongs to both");
+        let count = both.matches(&format!("file:///shared/{name}.md")).count();
+        ensure!(count == 1, "{name} is listed {count} times for a member of both teams");
     }
-    let first = stdout_of(&mut ask(&["read", "file:///shared/welcome.md"]))?;
-    ensure!(first.contains("`docs` wrote"), "not the first team's: {first}");
-    let check = ask(&["check"]).output()?;
-    let said = String::from_utf8_lossy(&check.stdout).into_owned() + &String::from_utf8_lossy(&check.stderr);
-    output.say(&said)?;
-    let cut = said.lines().any(|line| line.trim().starts_with("refused") && line.contains("as /spy"));
-    ensure!(cut && check.status.code() == Some(1), "the ceiling is not told");
-    ensure!(!said.contains("not-a-real-key"), "the secret is told");
+    let first = stdout_of(&mut run(&["read", "file:///shared/welcome.md"]))?;
+    ensure!(first.contains("`docs` wrote"), "not the document of the first team: {first}");
+    let check = run(&["check"]).output()?;
+    let text = String::from_utf8_lossy(&check.stdout).into_owned() + &String::from_utf8_lossy(&check.stderr);
+    output.write_line(&text)?;
+    let is_reported = text.lines().any(|line| line.trim().starts_with("refused") && line.contains("as /spy"));
+    ensure!(is_reported && check.status.code() == Some(1), "the grant above the ceiling is not reported");
+    ensure!(!text.contains("not-a-real-key"), "the output contains the secret");
     over_http(&config, output)?;
     with_tokens(&config, output)
 }
 
 fn over_http(config: &Path, output: &Output) -> Result<()> {
-    let serving = Serving::start(config, output)?;
-    let list = stdout_of(command(larder()).args(["list", "--url", &serving.url]));
-    serving.stop()?;
+    let server = RunningServer::start(config, output)?;
+    let list = stdout_of(command(larder()).args(["list", "--url", &server.url]));
+    server.stop()?;
     let list = list?;
     ensure!(list.contains("file:///shared/style.md") && !list.contains("soup"), "over HTTP: {list}");
     Ok(())
 }
 
-/// Each sees what is his teams', and who has no token sees nothing.
+/// A client with a token sees the resources of its teams. A client without a token sees nothing.
 fn with_tokens(config: &Path, output: &Output) -> Result<()> {
-    let (cook, ann) = (token(config, "cook", &["kitchen"])?, token(config, "ann", &["docs", "kitchen"])?);
-    let serving = Serving::start(config, output)?;
+    let cook = add_token(config, "cook", &["kitchen"])?;
+    let ann = add_token(config, "ann", &["docs", "kitchen"])?;
+    let server = RunningServer::start(config, output)?;
     let list = |token: Option<&str>| {
         let mut list = command(larder());
-        list.args(["list", "--url", &serving.url]).env_remove("LARDER_TOKEN");
+        list.args(["list", "--url", &server.url]).env_remove("LARDER_TOKEN");
         list.envs(token.map(|token| ("LARDER_TOKEN", token)));
         list
     };
-    let told = (refused(list(None)), stdout_of(&mut list(Some(&cook))), stdout_of(&mut list(Some(&ann))));
-    serving.stop()?;
-    let (nobody, cooks, anns) = (told.0?, told.1?, told.2?);
-    output.say(&nobody)?;
-    ensure!(cooks.contains("soup") && !cooks.contains("style"), "the cook sees {cooks}");
-    ensure!(anns.contains("soup") && anns.contains("style"), "Ann sees {anns}");
+    let without_token = expect_failure(list(None));
+    let (for_cook, for_ann) = (stdout_of(&mut list(Some(&cook))), stdout_of(&mut list(Some(&ann))));
+    server.stop()?;
+    output.write_line(&without_token?)?;
+    let (for_cook, for_ann) = (for_cook?, for_ann?);
+    ensure!(for_cook.contains("soup") && !for_cook.contains("style"), "the list of `cook`: {for_cook}");
+    ensure!(for_ann.contains("soup") && for_ann.contains("style"), "the list of `ann`: {for_ann}");
     Ok(())
 }
 
-/// Makes one, and writes the lines that it comes with into the configuration.
-fn token(config: &Path, name: &str, teams: &[&str]) -> Result<String> {
+/// Creates a token and adds its section to the configuration.
+fn add_token(config: &Path, name: &str, teams: &[&str]) -> Result<String> {
     let mut new = command(larder());
     new.args(["token", "new", "--name", name]);
     teams.iter().for_each(|team| _ = new.args(["--team", team]));
-    let told = stdout_of(&mut new)?;
-    let (token, lines) = told.split_once("\n\n").context("a token, and lines")?;
+    let text = stdout_of(&mut new)?;
+    let (token, lines) = text.split_once("\n\n").context("unexpected output of `larder token new`")?;
     let mut file = fs::OpenOptions::new().append(true).open(config)?;
     write!(file, "\n{lines}")?;
     Ok(token.to_owned())
 }
 
-fn refused(mut command: Command) -> Result<String> {
-    let ran = command.output()?;
-    ensure!(ran.status.code() == Some(1), "it was not refused: {ran:?}");
-    Ok(String::from_utf8_lossy(&ran.stderr).into_owned())
+/// Runs a command that must exit with 1, and returns its stderr.
+fn expect_failure(mut command: Command) -> Result<String> {
+    let output = command.output()?;
+    ensure!(output.status.code() == Some(1), "expected exit code 1: {output:?}");
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// A copy of it, with components in its folders.
+/// Copies the example and puts components into its folders.
 fn prepare() -> Result<PathBuf> {
-    let (from, at) = (root().join("examples/two-teams"), target("xtask").join("two-teams"));
-    if at.exists() {
-        fs::remove_dir_all(&at)?;
+    let (from, dir) = (root().join("examples/two-teams"), target("xtask").join("two-teams"));
+    if dir.exists() {
+        fs::remove_dir_all(&dir)?;
     }
     for folder in ["docs", "recipes", "plugins/docs", "plugins/kitchen"] {
-        fs::create_dir_all(at.join(folder))?;
+        fs::create_dir_all(dir.join(folder))?;
     }
     for name in [
         "larder.toml",
@@ -107,10 +111,10 @@ fn prepare() -> Result<PathBuf> {
         "recipes/welcome.md",
         "recipes/soup.md",
     ] {
-        fs::copy(from.join(name), at.join(name))?;
+        fs::copy(from.join(name), dir.join(name))?;
     }
     for team in ["docs", "kitchen"] {
-        fs::copy(target("plugins").join("files.wasm"), at.join("plugins").join(team).join("files.wasm"))?;
+        fs::copy(target("plugins").join("files.wasm"), dir.join("plugins").join(team).join("files.wasm"))?;
     }
-    Ok(at)
+    Ok(dir)
 }

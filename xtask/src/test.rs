@@ -1,4 +1,5 @@
-//! Runs steps, two at a time where one of them is light; each has a line, its time, and a log.
+//! Runs steps, up to two at a time if at least one of them is light. Prints one line with the time of each
+//! step and writes its output to a log.
 
 use std::process::ExitCode;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -11,30 +12,31 @@ use crate::run::Output;
 use crate::step::{Outcome, Step, Weight};
 use crate::steps::STEPS;
 
-/// Runs the steps that the words name: all of them, a step, or all of a kind, such as `clients`.
-pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
-    let (flags, names): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
+/// Runs the named steps, or all steps. A name selects a step, or all steps with this prefix, such as
+/// `clients`.
+pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
+    let (flags, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-'));
     if let Some(unknown) = flags.iter().find(|flag| !["--list", "--fail-fast"].contains(*flag)) {
-        bail!("unknown flag {unknown}; there are --list and --fail-fast");
+        bail!("unknown flag {unknown}; use --list or --fail-fast");
     }
-    let chosen = chosen(&names)?;
+    let steps = select_steps(&names)?;
     if flags.contains(&"--list") {
-        chosen.iter().for_each(|step| println!("{:<26} {}", step.name, step.about));
+        steps.iter().for_each(|step| println!("{:<26} {}", step.name, step.about));
         return Ok(ExitCode::SUCCESS);
     }
-    let schedule = Schedule::new(chosen, flags.contains(&"--fail-fast"));
+    let schedule = Schedule::new(steps, flags.contains(&"--fail-fast"));
     thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| schedule.work());
         }
     });
-    Ok(summary(&schedule.into_ended()))
+    Ok(summary(&schedule.into_results()))
 }
 
-/// Steps that run at the same time.
+/// Number of steps that run at the same time.
 const WORKERS: usize = 2;
 
-/// Which steps are still to run, which are running, and how the others ended.
+/// The pending and running steps, and the results of the others.
 struct Schedule {
     state: Mutex<State>,
     changed: Condvar,
@@ -42,134 +44,138 @@ struct Schedule {
 }
 
 struct State {
-    waiting: Vec<&'static Step>,
+    pending: Vec<&'static Step>,
     running: Vec<&'static Step>,
-    ended: Vec<Ended>,
+    results: Vec<StepResult>,
 }
 
 impl Schedule {
     fn new(steps: Vec<&'static Step>, fail_fast: bool) -> Self {
-        let state = State { waiting: steps, running: Vec::new(), ended: Vec::new() };
+        let state = State { pending: steps, running: Vec::new(), results: Vec::new() };
         Self { state: Mutex::new(state), changed: Condvar::new(), fail_fast }
     }
 
-    /// Runs one step after the other, until none is left.
+    /// Runs one step after the other until none is pending.
     fn work(&self) {
         while let Some((step, unmet)) = self.take() {
-            let ended = one(step, unmet);
+            let result = run_step(step, unmet);
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.fail_fast && matches!(ended.end, End::Failed) {
-                state.waiting.clear();
+            if self.fail_fast && matches!(result.status, Status::Failed) {
+                state.pending.clear();
             }
             state.running.retain(|running| running.name != step.name);
-            state.ended.push(ended);
+            state.results.push(result);
             self.changed.notify_all();
         }
     }
 
-    /// The next step that can run, and why it cannot if a step that it needs did not pass.
+    /// Waits for the next step that can start. Also returns the reason to skip it if a prerequisite did not
+    /// pass.
     fn take(&self) -> Option<(&'static Step, Option<String>)> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if state.waiting.is_empty() {
+            if state.pending.is_empty() {
                 return None;
             }
-            if let Some(at) = state.waiting.iter().position(|step| state.is_ready(step)) {
-                let step = state.waiting.remove(at);
+            if let Some(at) = state.pending.iter().position(|step| state.is_ready(step)) {
+                let step = state.pending.remove(at);
                 state.running.push(step);
-                return Some((step, unmet(step, &state.ended)));
+                return Some((step, unmet(step, &state.results)));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn into_ended(self) -> Vec<Ended> {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).ended
+    fn into_results(self) -> Vec<StepResult> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).results
     }
 }
 
 impl State {
     fn is_ready(&self, step: &Step) -> bool {
         let is_pending =
-            |name: &&str| self.waiting.iter().chain(&self.running).any(|other| other.name == *name);
+            |name: &&str| self.pending.iter().chain(&self.running).any(|other| other.name == *name);
         let is_heavy = |step: &Step| step.weight == Weight::Heavy;
-        !step.needs.iter().any(|need| is_pending(&need))
-            && !(is_heavy(step) && self.running.iter().any(|running| is_heavy(running)))
+        let is_blocked = is_heavy(step) && self.running.iter().any(|running| is_heavy(running));
+        !is_blocked && !step.needs.iter().any(is_pending)
     }
 }
 
-enum End {
+enum Status {
     Passed,
     Skipped,
     Failed,
 }
 
-/// How a step ended, and what there is to tell.
-struct Ended {
+/// The result of a step, with a note for the user.
+struct StepResult {
     step: &'static str,
-    end: End,
+    status: Status,
     note: String,
 }
 
-impl Ended {
-    /// What one that needs this says; who was told of a failure knows where to look.
-    fn unmet(&self) -> String {
-        match self.end {
-            End::Failed => format!("needs {}, which failed", self.step),
+impl StepResult {
+    /// The reason why a step that needs this one is skipped. A failure has been reported already, so it is
+    /// not repeated.
+    fn skip_reason(&self) -> String {
+        match self.status {
+            Status::Failed => format!("needs {}, which failed", self.step),
             _ => format!("needs {}: {}", self.step, self.note.trim_start_matches("needs ")),
         }
     }
 }
 
-/// Why a step cannot run, if a step that it needs did not pass.
-fn unmet(step: &Step, ended: &[Ended]) -> Option<String> {
-    let is_unmet = |one: &&Ended| step.needs.contains(&one.step) && !matches!(one.end, End::Passed);
-    ended.iter().find(is_unmet).map(Ended::unmet)
+/// The reason to skip a step if one of its prerequisites did not pass.
+fn unmet(step: &Step, results: &[StepResult]) -> Option<String> {
+    let is_unmet =
+        |result: &&StepResult| step.needs.contains(&result.step) && !matches!(result.status, Status::Passed);
+    results.iter().find(is_unmet).map(StepResult::skip_reason)
 }
 
-/// Runs a step, and prints how it went.
-fn one(step: &'static Step, unmet: Option<String>) -> Ended {
+/// Runs a step and prints its result.
+fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
     let start = Instant::now();
-    let (end, note) = match unmet {
-        Some(unmet) => (End::Skipped, unmet),
-        None => logged(step),
+    let (status, note) = match unmet {
+        Some(unmet) => (Status::Skipped, unmet),
+        None => run_logged(step),
     };
-    let word = match end {
-        End::Passed => "ok",
-        End::Skipped => "skipped",
-        End::Failed => "FAILED",
+    let label = match status {
+        Status::Passed => "ok",
+        Status::Skipped => "skipped",
+        Status::Failed => "FAILED",
     };
-    println!("{:<26} {word:<8} {:>7}  {note}", step.name, seconds(start.elapsed()));
-    Ended { step: step.name, end, note }
+    println!("{:<26} {label:<8} {:>7}  {note}", step.name, seconds(start.elapsed()));
+    StepResult { step: step.name, status, note }
 }
 
-fn logged(step: &Step) -> (End, String) {
-    let ran = Output::log(step.name).and_then(|output| {
+fn run_logged(step: &Step) -> (Status, String) {
+    let result = Output::log(step.name).and_then(|output| {
         let outcome = (step.run)(&output);
         if outcome.is_err() {
-            print!("{}", tail(&output.written()));
+            print!("{}", tail(&output.contents()));
         }
         outcome
     });
-    match ran {
-        Ok(Outcome::Passed) => (End::Passed, String::new()),
-        Ok(Outcome::Noted(note)) => (End::Passed, note),
-        Ok(Outcome::Skipped(reason)) => (End::Skipped, reason),
-        Err(error) => (End::Failed, format!("{error:#} (all of it in target/xtask/{}.log)", step.name)),
+    match result {
+        Ok(Outcome::Passed) => (Status::Passed, String::new()),
+        Ok(Outcome::PassedWithNote(note)) => (Status::Passed, note),
+        Ok(Outcome::Skipped(reason)) => (Status::Skipped, reason),
+        Err(error) => (Status::Failed, format!("{error:#} (full log in target/xtask/{}.log)", step.name)),
     }
 }
 
-/// The end of a log, where the reason is.
+/// The last lines of a log, which usually contain the reason of a failure.
 fn tail(log: &str) -> String {
     const LINES: usize = 300;
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(LINES)..].iter().map(|line| format!("  | {line}\n")).collect()
 }
 
-fn summary(ended: &[Ended]) -> ExitCode {
-    let count = |is: fn(&End) -> bool| ended.iter().filter(|one| is(&one.end)).count();
-    let failed = count(|end| matches!(end, End::Failed));
-    let (passed, skipped) = (count(|e| matches!(e, End::Passed)), count(|e| matches!(e, End::Skipped)));
+fn summary(results: &[StepResult]) -> ExitCode {
+    let count = |is: fn(&Status) -> bool| results.iter().filter(|result| is(&result.status)).count();
+    let failed = count(|status| matches!(status, Status::Failed));
+    let passed = count(|status| matches!(status, Status::Passed));
+    let skipped = count(|status| matches!(status, Status::Skipped));
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
     ExitCode::from(u8::from(failed > 0))
 }
@@ -178,24 +184,24 @@ fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// In the order of the table, with what they need.
-fn chosen(names: &[&str]) -> Result<Vec<&'static Step>> {
-    let of_kind = |step: &Step, name: &str| {
+/// Selects steps by name or prefix, with their prerequisites, in the order of [`STEPS`].
+fn select_steps(names: &[&str]) -> Result<Vec<&'static Step>> {
+    let matches = |step: &Step, name: &str| {
         step.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    if let Some(name) = names.iter().find(|name| !STEPS.iter().any(|step| of_kind(step, name))) {
-        bail!("no step {name}; `cargo xtask test --list` names them");
+    if let Some(name) = names.iter().find(|name| !STEPS.iter().any(|step| matches(step, name))) {
+        bail!("unknown step {name}; run `cargo xtask test --list`");
     }
-    let mut wanted: Vec<&Step> = STEPS
+    let mut selected: Vec<&Step> = STEPS
         .iter()
-        .filter(|step| names.is_empty() || names.iter().any(|name| of_kind(step, name)))
+        .filter(|step| names.is_empty() || names.iter().any(|name| matches(step, name)))
         .collect();
     for step in STEPS.iter().rev() {
-        if wanted.iter().any(|other| other.needs.contains(&step.name)) {
-            wanted.push(step);
+        if selected.iter().any(|other| other.needs.contains(&step.name)) {
+            selected.push(step);
         }
     }
-    Ok(STEPS.iter().filter(|step| wanted.iter().any(|other| other.name == step.name)).collect())
+    Ok(STEPS.iter().filter(|step| selected.iter().any(|other| other.name == step.name)).collect())
 }
 
 #[cfg(test)]
@@ -203,12 +209,13 @@ mod tests {
     use super::*;
 
     fn check(names: &[&str], expected: &str) {
-        let steps = chosen(names).map(|steps| steps.iter().map(|s| s.name).collect::<Vec<_>>().join(" "));
+        let steps =
+            select_steps(names).map(|steps| steps.iter().map(|s| s.name).collect::<Vec<_>>().join(" "));
         assert_eq!(steps.unwrap_or_else(|error| error.to_string()), expected);
     }
 
     #[test]
-    fn steps_are_chosen_by_name_or_kind_and_bring_what_they_need() {
+    fn selects_steps_by_name_or_prefix_with_their_prerequisites() {
         check(&["fmt"], "fmt");
         check(&["doc", "fmt"], "fmt doc");
         check(&["clients-python"], "plugins host python clients-python");
@@ -216,11 +223,11 @@ mod tests {
             &["conformance"],
             "plugins host node conformance-0.1 conformance-0.2-2025 conformance-0.2-2026",
         );
-        check(&["clint"], "no step clint; `cargo xtask test --list` names them");
+        check(&["clint"], "unknown step clint; run `cargo xtask test --list`");
     }
 
     #[test]
-    fn a_step_comes_after_what_it_needs() {
+    fn prerequisites_come_first_in_the_list() {
         for (at, step) in STEPS.iter().enumerate() {
             for need in step.needs {
                 assert!(STEPS[..at].iter().any(|other| other.name == *need), "{} needs {need}", step.name);
@@ -229,15 +236,15 @@ mod tests {
     }
 
     #[test]
-    fn heavy_steps_run_one_at_a_time_and_after_what_they_need() {
+    fn heavy_steps_run_one_at_a_time_and_after_their_prerequisites() {
         let step = |name: &str| STEPS.iter().find(|step| step.name == name).unwrap();
         let mut state = State {
-            waiting: vec![step("clippy"), step("node"), step("demo")],
+            pending: vec![step("clippy"), step("node"), step("demo")],
             running: vec![step("plugins")],
-            ended: vec![],
+            results: vec![],
         };
         let ready = |state: &State| {
-            state.waiting.iter().filter(|step| state.is_ready(step)).map(|step| step.name).collect::<Vec<_>>()
+            state.pending.iter().filter(|step| state.is_ready(step)).map(|step| step.name).collect::<Vec<_>>()
         };
         assert_eq!(ready(&state), ["node"]);
         state.running = vec![step("node")];
@@ -247,21 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn a_step_whose_need_did_not_pass_is_skipped() {
+    fn skips_a_step_whose_prerequisite_did_not_pass() {
         static STEP: Step = Step {
             name: "x",
             about: "",
             weight: Weight::Light,
             needs: &["node"],
-            run: |_| bail!("it must not run"),
+            run: |_| bail!("must not run"),
         };
-        let check = |end, note: &str, expected: &str| {
-            let met = one(&STEP, unmet(&STEP, &[Ended { step: "node", end, note: note.into() }]));
-            assert!(matches!(met.end, End::Skipped));
-            assert_eq!(met.note, expected);
+        let check = |status, note: &str, expected: &str| {
+            let need = StepResult { step: "node", status, note: note.into() };
+            let result = run_step(&STEP, unmet(&STEP, &[need]));
+            assert!(matches!(result.status, Status::Skipped));
+            assert_eq!(result.note, expected);
         };
-        check(End::Skipped, "Node is not installed: get it", "needs node: Node is not installed: get it");
-        check(End::Skipped, "needs y: no y", "needs node: y: no y");
-        check(End::Failed, "long (in a log)", "needs node, which failed");
+        check(Status::Skipped, "Node is not installed: get it", "needs node: Node is not installed: get it");
+        check(Status::Skipped, "needs y: no y", "needs node: y: no y");
+        check(Status::Failed, "long (in a log)", "needs node, which failed");
     }
 }

@@ -1,5 +1,6 @@
-//! `xtask/trials`: one provider in each language that does what it is asked to do, good or bad. Each takes the place of
-//! the greetings in a project of `larder new`, is built twice, and meets a running server.
+//! Tests with the providers in `xtask/trials`: one in each language, with correct and faulty behaviour on
+//! request. Each replaces the source of a project of `larder new`, is built in two revisions, and is loaded
+//! by a running server.
 
 mod server;
 mod web;
@@ -14,35 +15,36 @@ use crate::languages::with_tools;
 use crate::plugins::{TARGET, add_target};
 use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
-use crate::tools::{self, missing, works};
+use crate::tools::{self, missing, succeeds};
 
-/// What there is to know of a language and its projects.
+/// A language and its project layout.
 struct Language {
     name: &'static str,
-    /// The file that is its author's.
-    own: &'static str,
-    /// One that stands beside it, and is the same for both builds.
-    beside: Option<&'static str>,
-    tools: &'static [&'static str],
+    /// The source file of the provider.
+    source: &'static str,
+    /// An additional source file, which is the same in both builds.
+    extra_source: Option<&'static str>,
+    /// The command that installs tools; may be empty.
+    install: &'static [&'static str],
     build: &'static [&'static str],
     component: &'static str,
-    /// What the log says where it went wrong in the author's file.
-    blames: Option<&'static str>,
-    /// What the log says of a guest that is ended.
-    last_words: &'static str,
+    /// Log text with the location of an exception in the source file, if the language reports it.
+    error_location: Option<&'static str>,
+    /// Log text of a guest that terminates itself.
+    exit_message: &'static str,
 }
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
     add_target(output)?;
     let rust = Language {
         name: "rust",
-        own: "src/lib.rs",
-        beside: None,
-        tools: &[],
+        source: "src/lib.rs",
+        extra_source: None,
+        install: &[],
         build: &["cargo", "build", "--release", "--target", TARGET, "--target-dir", "target"],
         component: "target/wasm32-wasip2/release/provider.wasm",
-        blames: None,
-        last_words: "last words",
+        error_location: None,
+        exit_message: "last words",
     };
     rust.check(output)
 }
@@ -50,96 +52,104 @@ pub(crate) fn rust(output: &Output) -> Result<Outcome> {
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let python = Language {
         name: "python",
-        own: "trial.py",
-        // The class is of another module than the one that is built.
-        beside: Some("app.py"),
-        tools: &[],
+        source: "trial.py",
+        // The provider class is not in the main module of the component.
+        extra_source: Some("app.py"),
+        install: &[],
         build: &["componentize-py", "-w", "provider", "componentize", "app", "-o", "trial.wasm"],
         component: "trial.wasm",
-        blames: Some("trial.py"),
-        last_words: "last words",
+        error_location: Some("trial.py"),
+        exit_message: "last words",
     };
     python.check(output)
 }
 
 pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
-    if !works(command("npm").arg("--version")) {
+    if !succeeds(command("npm").arg("--version")) {
         return missing("npm is not installed; it comes with Node: https://nodejs.org");
     }
     let javascript = Language {
         name: "javascript",
-        own: "provider.js",
-        beside: None,
-        tools: &["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
+        source: "provider.js",
+        extra_source: None,
+        install: &["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
         build: &["npm", "run", "build"],
         component: "trial.wasm",
-        blames: Some("/provider.js:"),
-        last_words: "expected string: FromJs",
+        error_location: Some("/provider.js:"),
+        exit_message: "expected string: FromJs",
     };
     javascript.check(output)
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
-    if let Some(without) = tools::made_by(tools::go, output)? {
-        return Ok(without);
+    if let Some(skipped) = tools::require_make_and(tools::go, output)? {
+        return Ok(skipped);
     }
-    made(output, "go", "main.go", Some("main.go:"))
+    check_make_project(output, "go", "main.go", Some("main.go:"))
 }
 
 pub(crate) fn c(output: &Output) -> Result<Outcome> {
-    if let Some(without) = tools::made_by(tools::cc, output)? {
-        return Ok(without);
+    if let Some(skipped) = tools::require_make_and(tools::cc, output)? {
+        return Ok(skipped);
     }
-    made(output, "c", "app.c", None)
+    check_make_project(output, "c", "app.c", None)
 }
 
-fn made(
+fn check_make_project(
     output: &Output,
     name: &'static str,
-    own: &'static str,
-    blames: Option<&'static str>,
+    source: &'static str,
+    error_location: Option<&'static str>,
 ) -> Result<Outcome> {
-    let (component, last_words) = ("trial.wasm", "last words");
-    Language { name, own, beside: None, tools: &[], build: &["make"], component, blames, last_words }
-        .check(output)
+    let language = Language {
+        name,
+        source,
+        extra_source: None,
+        install: &[],
+        build: &["make"],
+        component: "trial.wasm",
+        error_location,
+        exit_message: "last words",
+    };
+    language.check(output)
 }
 
 impl Language {
     fn check(&self, output: &Output) -> Result<Outcome> {
-        let at = target("examples").join(format!("trial-{}", self.name));
-        if at.exists() {
-            fs::remove_dir_all(&at)?;
+        let dir = target("examples").join(format!("trial-{}", self.name));
+        if dir.exists() {
+            fs::remove_dir_all(&dir)?;
         }
-        fs::create_dir_all(&at)?;
+        fs::create_dir_all(&dir)?;
         let new = ["new", "trial", "--lang", self.name];
-        output.run(command(larder()).args(new).current_dir(&at))?;
-        let here = at.join("trial");
-        self.run(output, &here, self.tools)?;
-        let builds = [self.built(output, &here, "first")?, self.built(output, &here, "second")?];
-        let asked = server::hold(output, &at, &builds, self)?;
-        Ok(Outcome::Noted(format!("{asked} questions")))
+        output.run(command(larder()).args(new).current_dir(&dir))?;
+        let here = dir.join("trial");
+        self.run(output, &here, self.install)?;
+        let builds = [self.build(output, &here, "first")?, self.build(output, &here, "second")?];
+        let count = server::run(output, &dir, &builds, self)?;
+        Ok(Outcome::PassedWithNote(format!("{count} cases")))
     }
 
-    fn run(&self, output: &Output, here: &Path, words: &[&str]) -> Result<()> {
-        let Some((program, words)) = words.split_first() else { return Ok(()) };
+    fn run(&self, output: &Output, here: &Path, line: &[&str]) -> Result<()> {
+        let Some((program, args)) = line.split_first() else { return Ok(()) };
         let mut run: Command = with_tools(command(program))?;
-        run.args(words).env("LARDER", larder());
+        run.args(args).env("LARDER", larder());
         output.run(run.current_dir(here))
     }
 
-    /// The trial with this word in the place of `first`.
-    fn built(&self, output: &Output, here: &Path, word: &str) -> Result<PathBuf> {
-        let name = Path::new(self.own).file_name().context("a file has a name")?;
+    /// Builds a revision: the source with `first` replaced by this name.
+    fn build(&self, output: &Output, here: &Path, revision: &str) -> Result<PathBuf> {
+        let name = Path::new(self.source).file_name().context("a file has a name")?;
         let trials = root().join("xtask/trials");
         let text = fs::read_to_string(trials.join(name))?;
-        if let Some(beside) = self.beside {
-            fs::copy(trials.join(beside), here.join(beside))?;
+        if let Some(extra) = self.extra_source {
+            fs::copy(trials.join(extra), here.join(extra))?;
         }
-        fs::write(here.join(self.own), text.replace("\"first\"", &format!("\"{word}\"")))?;
+        fs::write(here.join(self.source), text.replace("\"first\"", &format!("\"{revision}\"")))?;
         self.run(output, here, self.build)?;
-        let kept = here.with_file_name(format!("{word}.wasm"));
+        let copy = here.with_file_name(format!("{revision}.wasm"));
         let built = here.join(self.component);
-        fs::copy(&built, &kept).with_context(|| format!("no {} was built", built.display()))?;
-        Ok(kept)
+        fs::copy(&built, &copy).with_context(|| format!("{} was not built", built.display()))?;
+        Ok(copy)
     }
 }

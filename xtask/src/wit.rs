@@ -1,5 +1,5 @@
-//! The contract is the same wherever it is copied to, and one version throughout. That it parses,
-//! the compilers of the host and of the providers show.
+//! Checks that all copies of the contract are identical and that all its files have the same version. That it
+//! parses is checked by the builds of the host and of the providers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,48 +10,49 @@ use crate::run::{Output, root};
 use crate::step::Outcome;
 
 const PACKAGE: &str = "package larder:provider@";
-/// What is generated, installed, or large and never a copy.
-const NOT_OURS: [&str; 3] = ["target", "node_modules", ".git"];
+/// Folders that are not searched for copies.
+const SKIPPED: [&str; 3] = ["target", "node_modules", ".git"];
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let contract = root().join("wit");
     let version = version(&contract.join("world.wit"))?;
     let files = wit_files(&contract)?;
     for file in &files {
-        ensure!(self::version(file)? == version, "{} is not of version {version}", file.display());
+        ensure!(self::version(file)? == version, "{} does not have version {version}", file.display());
     }
     let mut copies = Vec::new();
     find_copies(root(), &mut copies)?;
     for copy in copies.iter().filter(|copy| **copy != contract) {
-        output.say(&format!("{} is a copy", copy.display()))?;
-        same(&files, copy)?;
+        output.write_line(&format!("{} is a copy", copy.display()))?;
+        check_copy(&files, copy)?;
     }
-    Ok(Outcome::Noted(format!("{} files of {version}, copies: {}", files.len(), copies.len() - 1)))
+    let note = format!("{} files of version {version}, copies: {}", files.len(), copies.len() - 1);
+    Ok(Outcome::PassedWithNote(note))
 }
 
-/// The version that the contract has now.
-pub(crate) fn current() -> Result<String> {
+/// The current version of the contract.
+pub(crate) fn current_version() -> Result<String> {
     version(&root().join("wit/world.wit"))
 }
 
-fn same(files: &[PathBuf], copy: &Path) -> Result<()> {
+fn check_copy(files: &[PathBuf], copy: &Path) -> Result<()> {
     for file in files {
         let copied = copy.join(file.file_name().unwrap_or_default());
         let text = fs::read(&copied).with_context(|| format!("{} is missing", copied.display()))?;
-        ensure!(text == fs::read(file)?, "{} differs from wit/; copy it anew", copied.display());
+        ensure!(text == fs::read(file)?, "{} differs from wit/; copy it again", copied.display());
     }
     Ok(())
 }
 
-/// Folders with a `world.wit` of our package.
+/// Finds all folders with a `world.wit` of the contract.
 fn find_copies(folder: &Path, copies: &mut Vec<PathBuf>) -> Result<()> {
     if fs::read_to_string(folder.join("world.wit")).is_ok_and(|text| text.starts_with(PACKAGE)) {
         copies.push(folder.to_owned());
     }
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let ours = !NOT_OURS.iter().any(|name| entry.file_name() == *name);
-        if ours && entry.file_type()?.is_dir() {
+        let is_skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
+        if !is_skipped && entry.file_type()?.is_dir() {
             find_copies(&entry.path(), copies)?;
         }
     }
@@ -66,5 +67,5 @@ fn wit_files(folder: &Path) -> Result<Vec<PathBuf>> {
 fn version(file: &Path) -> Result<String> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let package = text.lines().next().and_then(|line| line.strip_prefix(PACKAGE)?.strip_suffix(';'));
-    Ok(package.with_context(|| format!("{} names another package", file.display()))?.to_owned())
+    Ok(package.with_context(|| format!("{} belongs to another package", file.display()))?.to_owned())
 }

@@ -1,4 +1,4 @@
-/* Does what it is asked to do, good or bad: one of the same five, each in another language. */
+/* Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in five languages. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ bool larder_list(larder_query *query, larder_entry_page *page, larder_error *err
 bool larder_templates(provider_string_t *cursor, larder_template_page *page, larder_error *error) {
   larder_template *templates = larder_new(2, sizeof *templates);
   templates[0].uri_template = larder_string("trial://{what}");
-  templates[0].name = larder_string("what it is to do");
+  templates[0].name = larder_string("the behaviour");
   templates[1].uri_template = larder_string(PATH);
   templates[1].name = larder_string("a path");
   *page = (larder_template_page){.templates = {templates, 2}};

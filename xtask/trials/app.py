@@ -1,4 +1,4 @@
-"""What makes a component of the trial, which is in a module of its own."""
+"""Exports the test provider, which is defined in another module."""
 
 from trial import Trial
 

@@ -1,4 +1,4 @@
-//! Does what it is asked to do, good or bad: one of the same five, each in another language.
+//! Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in five languages.
 
 use larder_provider::{
     Content, Error, Provider, Reading, Request, Result, Template, TemplatePage, http, setting_or,
@@ -14,7 +14,7 @@ impl Provider for Trial {
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
-        Ok(vec![Template::new("trial://{what}", "what it is to do"), Template::new(PATH, "a path")].into())
+        Ok(vec![Template::new("trial://{what}", "the behaviour"), Template::new(PATH, "a path")].into())
     }
 
     fn greedy(&self) -> Vec<&str> {

@@ -1,4 +1,4 @@
-// Does what it is asked to do, good or bad: one of the same five, each in another language.
+// Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in five languages.
 package main
 
 import (
@@ -18,7 +18,7 @@ func init() { provider.Register(trial{}) }
 func main() {}
 
 func (trial) Templates(string) (provider.TemplatePage, error) {
-	what := provider.Template{URITemplate: "trial://{what}", Name: "what it is to do"}
+	what := provider.Template{URITemplate: "trial://{what}", Name: "the behaviour"}
 	path := provider.Template{URITemplate: path, Name: "a path"}
 	return provider.TemplatePage{Templates: []provider.Template{what, path}}, nil
 }

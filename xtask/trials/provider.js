@@ -1,4 +1,4 @@
-// Does what it is asked to do, good or bad: one of the same five, each in another language.
+// Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in five languages.
 
 import { defineProvider, Failed, http, NotFound, readText, setting } from "larder-provider";
 
@@ -21,14 +21,14 @@ const answers = {
 
 export const { resourceProvider } = defineProvider({
   templates: () => [
-    { uriTemplate: "trial://{what}", name: "what it is to do" },
+    { uriTemplate: "trial://{what}", name: "the behaviour" },
     { uriTemplate: "trial:///{path}", name: "a path" },
   ],
   greedy: () => ["trial:///{path}"],
   read(request) {
     if (request.template === "trial:///{path}") return { body: request.var("path") };
     const what = request.var("what");
-    // What is of the wrong type gets as far as the bindings, which end the guest.
+    // A value of the wrong type reaches the bindings, which trap.
     if (what === "ends") return { uri: { last: "words" }, body: "" };
     if (!Object.hasOwn(answers, what)) throw new NotFound();
     return { body: answers[what]() };

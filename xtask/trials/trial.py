@@ -1,4 +1,4 @@
-"""Does what it is asked to do, good or bad: one of the same five, each in another language."""
+"""Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in five languages."""
 
 import sys
 
@@ -7,7 +7,7 @@ from larder_provider import Content, Failed, NotFound, Provider, Template, http,
 
 class Trial(Provider):
     def templates(self, cursor):
-        return [Template("trial://{what}", "what it is to do"), Template("trial:///{path}", "a path")]
+        return [Template("trial://{what}", "the behaviour"), Template("trial:///{path}", "a path")]
 
     def greedy(self):
         return ["trial:///{path}"]

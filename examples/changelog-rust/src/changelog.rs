@@ -1,4 +1,4 @@
-//! What a changelog says. Nothing here knows of Larder.
+//! Parses a changelog. This file does not depend on Larder.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ pub(crate) struct Release {
     pub(crate) text: String,
 }
 
-/// The releases in the order of the text: each from its `## ` line to the next.
+/// Returns the releases in the order of the text. Each release extends from its `## ` line to the next one.
 pub(crate) fn releases(text: &str) -> Vec<Release> {
     let mut found: Vec<Release> = Vec::new();
     let mut inside = false;
@@ -18,7 +18,7 @@ pub(crate) fn releases(text: &str) -> Vec<Release> {
             inside = release.is_some();
             found.extend(release);
         } else if line.starts_with('[') && line.contains("]: ") {
-            // Where a link leads is no part of a release.
+            // Link definitions are not part of a release.
             inside = false;
         }
         if let Some(release) = found.last_mut().filter(|_| inside) {
@@ -33,7 +33,7 @@ pub(crate) fn releases(text: &str) -> Vec<Release> {
     found
 }
 
-/// `[1.0.0] - 2026-05-12` or `1.0.0`; no release, if its version would not fit into a URI as it is.
+/// Parses `[1.0.0] - 2026-05-12` or `1.0.0`. The version must not need percent-encoding in a URI.
 fn titled(title: &str) -> Option<Release> {
     let title = title.trim();
     let (version, rest) = match title.strip_prefix('[') {
@@ -55,7 +55,7 @@ fn is_date(text: &str) -> bool {
 }
 
 impl Release {
-    /// Version, date, and the lists below each `### ` line.
+    /// Formats version, date and the list below each `### ` line as JSON.
     pub(crate) fn json(&self) -> Value {
         let mut changes: Vec<(&str, Vec<String>)> = Vec::new();
         for line in self.text.lines() {
@@ -64,7 +64,7 @@ impl Release {
             } else if let Some((_, items)) = changes.last_mut() {
                 match (line.strip_prefix("- "), items.last_mut()) {
                     (Some(item), _) => items.push(item.trim().to_owned()),
-                    // What is indented goes on with the item above.
+                    // An indented line continues the item above.
                     (None, Some(item)) if line.starts_with("  ") => {
                         item.push(' ');
                         item.push_str(line.trim());
@@ -78,7 +78,7 @@ impl Release {
         json!({ "version": self.version, "date": self.date, "changes": changes })
     }
 
-    /// Differs whenever the text differs: 32 bits of FNV-1a, which is short in every language.
+    /// A hash of the text (32-bit FNV-1a, which is short to implement in every language).
     pub(crate) fn digest(&self) -> String {
         let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         format!("{:08x}", self.text.bytes().fold(0x811c_9dc5, step))

@@ -1,5 +1,4 @@
-//! The releases of a changelog (keepachangelog.com), as resources: one of the same five providers,
-//! each in another language.
+//! Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages.
 
 mod changelog;
 
@@ -9,9 +8,9 @@ use larder_provider::{
     Reading, Request, Result, Template, TemplatePage, info, paginate, setting_or,
 };
 
-/// Where the operator grants a folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
+/// The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
 const FOLDER: &str = "/changelog";
-/// What is shown where nothing is granted.
+/// Used if no folder is granted.
 const SAMPLE: &str = include_str!("sample.md");
 const RELEASES: &str = "changelog://releases/";
 const RELEASE: &str = "changelog://releases/{version}";
@@ -26,7 +25,7 @@ impl Provider for Changelog {
         Ok(Self)
     }
 
-    // What it is, for people and for the model.
+    // Describes the provider for people and for the model.
     fn describe(&self) -> Description {
         Description::new("Changelog")
             .version("0.1.0")
@@ -34,21 +33,21 @@ impl Provider for Changelog {
             .instructions("Read a release before you say what it changed.")
     }
 
-    // What there is, sorted by URI. A version lets the host see what differs without reading it.
+    // Lists the releases, sorted by URI. With a version, the host detects changes without a read.
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let mut releases = releases(&load()?);
         releases.sort_by(|a, b| a.version.cmp(&b.version));
         Ok(paginate(releases.iter().map(entry), query))
     }
 
-    // Families of resources. The host matches URIs with them, and hands over the variables.
+    // Lists the templates. The host matches URIs with them and passes on the variables.
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
         let text = Template::new(RELEASE, "release").title("A release").mime("text/markdown");
         let json = Template::new(AS_JSON, "release-json").title("A release as JSON").mime("application/json");
         Ok(vec![text, json].into())
     }
 
-    // What a URI holds. Not found lets another provider try.
+    // Reads a release. After a "not found" error, the host tries other providers.
     fn read(&self, request: &Request) -> Result<Reading> {
         let version = request.var("version")?;
         let releases = releases(&load()?);
@@ -61,7 +60,7 @@ impl Provider for Changelog {
         Ok(Reading::from(content).version(release.digest()))
     }
 
-    // Suggestions for the variables of the templates.
+    // Suggests values for the variables of the templates.
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         if request.variable != "version" {
             return Err(Error::NotFound);
@@ -70,7 +69,7 @@ impl Provider for Changelog {
         Ok(Completion::matching(versions, &request.prefix))
     }
 
-    // What is current of what somebody watches. Reading would do, but this is cheaper.
+    // Returns the current versions of resources with subscribers. Optional, but cheaper than reading them.
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         let releases = releases(&load()?);
         let digest = |uri: &String| {
@@ -93,7 +92,7 @@ fn entry(release: &Release) -> Entry {
         .details(details)
 }
 
-/// The file in the granted folder, or the sample. Any other trouble is an error, told to whoever asked.
+/// Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors.
 fn load() -> Result<String> {
     let path = format!("{FOLDER}/{}", setting_or("file", "CHANGELOG.md".to_owned())?);
     if !std::fs::exists(FOLDER).unwrap_or(false) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A request of 2026-07-28: each carries all that it needs, so there is no session.
+# Sends a request of 2026-07-28. Requests are self-contained, so there is no session.
 #   . ./ask.sh; ask METHOD PARAMS [NAME] [CURL OPTIONS]     PARAMS is JSON without its braces; NAME is the URI of a read
 
 ask() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Completes a template's variable; what is already filled in goes along.
+# Completes a variable of a template. The values of the other variables are sent along.
 #   run: echo://say/{word} word hel
 #   prints: "values":["hello","help","lang=en"]
 URL=$1

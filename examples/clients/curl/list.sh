@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lists resources, the second page of them, and the templates.
+# Lists all pages of resources, and the templates.
 #   prints: "uri":"test://extra/001"
 #   prints: "nextCursor":
 #   prints: "uri":"test://static-text"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads with reports of progress: the answer becomes a stream. Then reads what takes long, and goes away before the
-# answer: that cancels it, as a broken connection and Ctrl-C do.
+# Reads with progress notifications: the response is a stream. Then starts a slow read and disconnects before the
+# response, which cancels the request, as do a broken connection and Ctrl-C.
 #   run: echo://progress sleep://ms/600000
 #   prints: "progressToken":"p","progress":1.0,"total":3.0,"message":"step 1"
 #   prints: "progress":3.0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Reads text and bytes, and shows what errors look like.
+# Reads text and bytes, and shows an error response.
 #   prints: "text":"This is the content of the static text resource."
 #   prints: "blob":"iVBORw0KGgo
 #   prints: "code":-32602,"message":"Resource not found","data":{"uri":"test://nowhere"}

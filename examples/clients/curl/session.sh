@@ -1,5 +1,5 @@
 #!/bin/sh
-# Subscribes in a session of 2025-11-25: the connection is cut, and the next one goes on from there.
+# Subscribes in a session of 2025-11-25. The connection is closed, and the next one resumes the stream.
 #   run: file:///docs/news.md
 #   prints: now change the file
 #   prints: "method":"notifications/resources/updated","params":{"uri":"file:///docs/news.md"}
@@ -15,7 +15,7 @@ send() {
         --header 'accept: application/json, text/event-stream' "$@" --data "$body"
 }
 
-# Prints the next message, and keeps the name of its event in the file `last`.
+# Prints the next message and stores its event ID in the file `$kept`.
 hear() {
     curl --silent --no-buffer "$URL" --header 'accept: text/event-stream' --header "mcp-session-id: $session" \
         ${last:+--header "last-event-id: $last"} |
@@ -39,7 +39,7 @@ send '{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"'"
 echo
 last=
 hear
-# Nobody listens now. What changes meanwhile is not lost: the server is told which event came last.
+# No connection is open now. Changes are not lost, because the next request contains the ID of the last event.
 echo "cut; now change the file"
 hear
 curl --silent --request DELETE "$URL" --header "mcp-session-id: $session"

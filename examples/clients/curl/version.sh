@@ -1,5 +1,5 @@
 #!/bin/sh
-# Reads only if it differs from the version that is held.
+# Reads only if the version differs from the known one.
 #   run: test://static-text
 #   prints: "dev.larder/version":"1"
 #   prints: "code":-31001

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Hears of a resource that differs and of a list that does (2026-07-28).
+# Receives notifications of changes of a resource and of the list (2026-07-28).
 #   run: file:///docs/news.md
 #   prints: now change the file
 #   prints: "method":"notifications/resources/updated"
@@ -16,7 +16,7 @@ ask subscriptions/listen "\"notifications\": { \"resourcesListChanged\": true, \
         case $line in
             *subscriptions/acknowledged*) echo "now change the file" ;;
             *resources/updated*) updated=yes && echo "now add a file" ;;
-            # A list shows sizes, too: it may differ with the file.
+            # A list contains sizes, so it may also change with the file.
             *resources/list_changed*) [ -z "$updated" ] || exit 0 ;;
         esac
     done

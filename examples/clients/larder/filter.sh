@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lists a part: by the beginning of the URI, kind, media type, provider, team or text.
+# Lists a part of the resources, filtered by URI prefix, kind, media type, provider, team or text.
 #   prints: test://static-binary
 #   prints: test://static-text
 #   prints: test://extra/042

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lists all resources, and the templates; `--json` is for programs.
+# Lists all resources and the templates. `--json` prints JSON for programs.
 #   prints: test://extra/001
 #   prints: test://static-text
 #   prints: test://template/{id}/data

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reads with reports of progress on stderr. Then reads what takes long, and ends it before the answer: that cancels it,
-# as Ctrl-C does.
+# Reads with progress on stderr. Then starts a slow read and kills the client before the response, which cancels the
+# request, as Ctrl-C does.
 #   run: echo://progress sleep://ms/600000
 #   prints: 1 of 3: step 1
 #   prints: 3 of 3: step 3
@@ -15,5 +15,5 @@ larder read "$3" --url "$URL" &
 sleep 1
 kill $!
 wait $!
-# 128 and the signal's number: it was not the server that ended it.
+# 128 plus the number of SIGTERM: the client was killed before the read ended.
 [ $? -eq 143 ] && echo cancelled

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Reads text and bytes. What is not there is exit code 1, and a reason on stderr.
+# Reads text and bytes. A missing resource results in exit code 1 and a message on stderr.
 #   prints: This is the content of the static text resource.
 #   prints: PNG
 #   prints: the server returned an error: Resource not found (-32602)

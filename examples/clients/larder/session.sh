@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same in a session of 2025-11-25. A connection that breaks is gone on with where it broke.
+# Watches in a session of 2025-11-25. Broken connections are resumed.
 #   run: file:///docs/news.md
 #   prints: now change the file
 #   prints: updated       file:///docs/news.md

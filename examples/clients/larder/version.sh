@@ -1,5 +1,5 @@
 #!/bin/sh
-# Reads only if it differs from the version that is held: then nothing is written but a note, and the exit code is 0.
+# Reads only if the version differs from the known one. Otherwise prints a note; the exit code is 0.
 #   run: test://static-text
 #   prints: This is the content of the static text resource.
 #   prints: not modified

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Hears of a resource that differs, and of a list that does.
+# Waits for changes of a resource and of the list.
 #   run: file:///docs/news.md
 #   prints: now change the file
 #   prints: updated       file:///docs/news.md
@@ -7,7 +7,7 @@
 #   prints: list changed
 URL=$1 uri=$2
 
-# prompt TEXT: passes on what larder says, and says what to do once it watches.
+# prompt TEXT: prints the output of larder, and this text when larder is watching.
 prompt() {
     while read -r line; do
         echo "$line"

@@ -1,4 +1,4 @@
-"""Completes a template's variable; what is already filled in goes along.
+"""Completes a variable of a template. The values of the other variables are sent along.
 
 run: echo://say/{word} word hel lang=en
 prints: hello, help, lang=en

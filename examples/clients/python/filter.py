@@ -1,4 +1,4 @@
-"""Lists a part: by the beginning of the URI, kind, media type, provider, team or text. Pages keep to it.
+"""Lists a part of the resources, filtered by URI prefix, kind, media type, provider, team or text. All pages use the same filter.
 
 run: dev.larder/provider=conformance dev.larder/text=STATIC
 prints: test://static-binary
@@ -26,7 +26,7 @@ async def main(url, *wanted):
             if cursor is None:
                 break
         print(f"{count} in all")
-        # A key that the server does not know is an error, and not a list of everything.
+        # An unknown filter is an error; it is not ignored.
         try:
             await client.list_resources(meta={"dev.larder/colour": "red"})
         except MCPError as error:

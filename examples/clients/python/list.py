@@ -1,4 +1,4 @@
-"""Lists resources page after page, and the templates.
+"""Lists all pages of resources, and the templates.
 
 prints: a page of 20
 prints: test://static-text

@@ -1,4 +1,4 @@
-"""Reads text and bytes, and tells errors apart.
+"""Reads text and bytes, and distinguishes errors.
 
 run: test://static-text test://static-binary test://nowhere echo://error/denied
 prints: test://static-text: This is the content
@@ -24,7 +24,7 @@ async def main(url, *uris):
                     else:
                         print(f"{uri}: {piece.mime_type} of {len(base64.b64decode(piece.blob))} bytes")
             except MCPError as error:
-                # -32602 in 2026-07-28, -32002 before; either way the URI is all that is said of it.
+                # The code is -32602 in 2026-07-28 and -32002 before. In both cases, the data contains only the URI.
                 if error.data == {"uri": uri}:
                     print(f"{uri}: there is no such resource")
                 else:

@@ -1,4 +1,4 @@
-"""Subscribes in a session of 2025-11-25, without an SDK: the connection is cut, and the next goes on from there.
+"""Subscribes in a session of 2025-11-25, without an SDK. The connection is closed, and the next one resumes the stream.
 
 run: file:///docs/news.md
 prints: now change the file
@@ -22,7 +22,7 @@ def ask(method, params, **more):
 
 
 def hear(prompt):
-    """Waits for an update, and leaves in the middle of the stream."""
+    """Waits for an update, and then closes the stream before its end."""
     with server.stream("GET", url, headers={**headers, "accept": "text/event-stream"}) as stream:
         for line in stream.iter_lines():
             if line.startswith("id: "):
@@ -40,7 +40,7 @@ headers |= {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-ve
 ask("notifications/initialized", {})
 ask("resources/subscribe", {"uri": uri}, id=2)
 print("updated", hear("now change the file"), flush=True)
-# Nobody listens now. What changes meanwhile is not lost: the server is told which event came last.
+# No connection is open now. Changes are not lost, because the next request contains the ID of the last event.
 print("cut; now change the file", flush=True)
 print("updated", hear(None))
 server.delete(url, headers=headers)

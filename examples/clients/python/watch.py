@@ -1,4 +1,4 @@
-"""Hears of a resource that differs and of a list that does (2026-07-28).
+"""Receives notifications of changes of a resource and of the list (2026-07-28).
 
 run: file:///docs/news.md
 prints: now change the file

@@ -1,4 +1,4 @@
-// Lists a part: by the beginning of the URI, kind, media type, provider, team or text. Pages keep to it.
+// Lists a part of the resources, filtered by URI prefix, kind, media type, provider, team or text. All pages use the same filter.
 //   run: dev.larder/provider=conformance dev.larder/text=STATIC
 //   prints: test://static-binary
 //   prints: test://static-text
@@ -21,7 +21,7 @@ do {
 } while (cursor !== undefined);
 console.log(`${count} in all`);
 
-// A key that the server does not know is an error, and not a list of everything.
+// An unknown filter is an error; it is not ignored.
 const unknown = { "dev.larder/colour": "red" };
 await client.request({ method: "resources/list", params: { _meta: unknown } }).catch((error) => console.log(error.code));
 await client.close();

@@ -1,4 +1,4 @@
-// Lists resources page after page, and the templates.
+// Lists all pages of resources, and the templates.
 //   prints: a page of 20
 //   prints: test://static-text
 //   prints: template test://template/{id}/data
@@ -8,7 +8,7 @@ const [url = "http://127.0.0.1:7878/mcp"] = process.argv.slice(2);
 const client = new Client({ name: "list", version: "1" }, { versionNegotiation: { mode: "auto" } });
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 
-// `client.listResources()` walks all pages by itself; this shows them.
+// `client.listResources()` requests all pages; this shows the single pages.
 let cursor: string | undefined;
 do {
   const page = await client.request({ method: "resources/list", params: { cursor } });

@@ -1,4 +1,4 @@
-// Reads with reports of progress, and once more, cancelled at the first report.
+// Reads with progress notifications. Then reads again and cancels the request at the first notification.
 //   run: echo://progress
 //   prints: 1 of 3: step 1
 //   prints: 3 of 3: step 3

@@ -1,4 +1,4 @@
-// Reads text and bytes, and tells errors apart.
+// Reads text and bytes, and distinguishes errors.
 //   run: test://static-text test://static-binary test://nowhere echo://error/denied
 //   prints: test://static-text: This is the content
 //   prints: test://static-binary: image/png of 

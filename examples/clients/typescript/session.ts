@@ -1,4 +1,4 @@
-// Subscribes in a session of 2025-11-25. The SDK goes on where a connection broke: here it is cut.
+// Subscribes in a session of 2025-11-25. The SDK resumes the stream after a broken connection; here it is closed on purpose.
 //   run: file:///docs/news.md
 //   prints: now change the file
 //   prints: updated file:///docs/news.md
@@ -9,19 +9,19 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 const [url, uri] = process.argv.slice(2);
 let cut = () => {};
 let last: string | null = null;
-const fetchAndCut: typeof fetch = (input, init) => {
+const interruptibleFetch: typeof fetch = (input, init) => {
   if (init?.method !== "GET") return fetch(input, init);
   last = new Headers(init.headers).get("last-event-id");
-  const scissors = new AbortController();
-  cut = () => scissors.abort();
-  return fetch(input, { ...init, signal: AbortSignal.any([init.signal!, scissors.signal]) });
+  const controller = new AbortController();
+  cut = () => controller.abort();
+  return fetch(input, { ...init, signal: AbortSignal.any([init.signal!, controller.signal]) });
 };
 
-let heard: (uri: string) => void;
-const next = () => new Promise<string>((resolve) => { heard = resolve; });
+let onUpdate: (uri: string) => void;
+const next = () => new Promise<string>((resolve) => { onUpdate = resolve; });
 const client = new Client({ name: "session", version: "1" });
-client.setNotificationHandler("notifications/resources/updated", ({ params }) => heard(params.uri));
-await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: fetchAndCut }));
+client.setNotificationHandler("notifications/resources/updated", ({ params }) => onUpdate(params.uri));
+await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: interruptibleFetch }));
 
 await client.subscribeResource({ uri });
 const first = next();

@@ -1,4 +1,4 @@
-// Reads only if it differs from the version that is held.
+// Reads only if the version differs from the known one.
 //   run: test://static-text
 //   prints: version 1
 //   prints: not modified

@@ -1,5 +1,5 @@
-//! The `test://` fixtures of the official MCP conformance suite: one resource of each sort, and
-//! enough numbered ones that a list has pages.
+//! Provides the `test://` fixtures of the official MCP conformance suite: one resource of each kind, and
+//! enough numbered resources for several pages.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use larder_provider::{
     Provider, Query, Reading, Request, Result, Template, TemplatePage, paginate,
 };
 
-/// How many numbered resources follow those that the suite asks for.
+/// Number of additional, numbered resources.
 const EXTRA: usize = 120;
 const DATA: &str = "test://template/{id}/data";
 
-/// Red, one pixel square.
+/// A red image of one pixel.
 const PIXEL: &[u8] = include_bytes!("pixel.png");
 
 struct Conformance;
@@ -27,23 +27,23 @@ impl Provider for Conformance {
     fn describe(&self) -> Description {
         Description::new("Conformance fixtures")
             .version(env!("CARGO_PKG_VERSION"))
-            .summary("what the MCP conformance suite reads")
-            .instructions("The test:// resources are fixtures of a test suite and hold nothing of use.")
+            .summary("fixtures of the MCP conformance suite")
+            .instructions("The test:// resources are fixtures of a test suite and have no useful content.")
             .claim("test://")
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
-        Ok(paginate(entries(), query).freshness(fresh()))
+        Ok(paginate(entries(), query).freshness(freshness()))
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
         let data = Template::new(DATA, "data").title("Data by id").mime("application/json");
-        Ok(TemplatePage::from(vec![data]).freshness(fresh()))
+        Ok(TemplatePage::from(vec![data]).freshness(freshness()))
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
         request.unless_known(VERSION)?;
-        Ok(Reading::from(content(request)?).version(VERSION).freshness(fresh()))
+        Ok(Reading::from(content(request)?).version(VERSION).freshness(freshness()))
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
@@ -59,14 +59,14 @@ impl Provider for Conformance {
     }
 }
 
-/// Nothing here ever differs.
+/// The version of all resources, which never change.
 const VERSION: &str = "1";
 
-fn fresh() -> Freshness {
+fn freshness() -> Freshness {
     Freshness::everyone(Duration::from_secs(1))
 }
 
-/// In the order of their URIs.
+/// All entries, sorted by URI.
 fn entries() -> Vec<Entry> {
     let extra = (1..=EXTRA).map(|n| text(&format!("test://extra/{n:03}"), &format!("extra-{n:03}")));
     let mut entries: Vec<Entry> = extra.collect();
@@ -100,14 +100,14 @@ fn content(request: &Request) -> Result<Content> {
 }
 
 fn data(id: &str) -> Content {
-    let id = quoted(id);
+    let id = json_string(id);
     let json =
         format!(r#"{{"id":{id},"templateTest":true,"data":"the data of the one that was asked for"}}"#);
     Content::text(json).mime("application/json")
 }
 
-/// A text as JSON writes it.
-fn quoted(text: &str) -> String {
+/// Formats a text as a JSON string.
+fn json_string(text: &str) -> String {
     let mut json = String::from('"');
     for c in text.chars() {
         match c {
@@ -125,15 +125,15 @@ mod tests {
     use super::*;
 
     fn check(request: Request, expected: &str) {
-        let answer = match Conformance.read(&request) {
+        let actual = match Conformance.read(&request) {
             Ok(reading) => format!("{:?}", reading.contents[0].body),
             Err(error) => error.to_string(),
         };
-        assert!(answer.contains(expected), "{request:?}: {answer}");
+        assert!(actual.contains(expected), "{request:?}: {actual}");
     }
 
     #[test]
-    fn the_fixtures_hold_what_the_suite_expects() {
+    fn returns_the_contents_that_the_suite_expects() {
         check(Request::new("test://static-text"), "static text");
         check(Request::new("test://static-binary"), "Blob([137, 80, 78, 71");
         check(Request::new("test://watched-resource"), "watched");
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_template_is_written_as_json() {
+    fn escapes_the_variable_in_json() {
         let of = |id: &str| Request::new("test://template/x/data").matched(DATA, &[("id", id)]);
         check(of("123"), r#"{\"id\":\"123\""#);
-        assert_eq!(quoted("a\"\\\n\u{7f}ä"), r#""a\"\\\u000a\u007fä""#);
+        assert_eq!(json_string("a\"\\\n\u{7f}ä"), r#""a\"\\\u000a\u007fä""#);
     }
 
     #[test]
-    fn the_list_is_sorted_and_everything_in_it_can_be_read() {
+    fn the_list_is_sorted_and_all_entries_can_be_read() {
         let entries = entries();
         assert!(entries.is_sorted_by(|a, b| a.uri < b.uri));
         for entry in &entries {

@@ -1,47 +1,47 @@
-//! A granted folder as the system shows it: three questions, each about a path below it. A path is
-//! the names on the way down; what keeps it below is [`crate::uri`] and, for links, the sandbox.
+//! Access to a granted folder: list names, stat and read, each for a path relative to the folder. A path is a
+//! list of names. [`crate::uri`] rejects paths that leave the folder; the sandbox does the same for symbolic
+//! links.
 
 #[cfg(target_family = "wasm")]
 #[path = "disk/guest.rs"]
-mod place;
+mod imp;
 #[cfg(not(target_family = "wasm"))]
 #[path = "disk/native.rs"]
-mod place;
+mod imp;
 
 use std::time::Duration;
 
 use larder_provider::{Error, Result};
 
-pub(crate) use place::{Disk, granted};
+pub(crate) use imp::{Disk, granted};
 
-/// What is known of a file or folder without opening it.
+/// Metadata of a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) is_file: bool,
     pub(crate) size: u64,
-    /// Since 1970; nothing where it is not known or was before.
+    /// Time since 1970; zero if it is unknown or earlier.
     pub(crate) modified: Duration,
 }
 
-/// One name in a folder.
+/// A directory entry.
 #[derive(Debug)]
-pub(crate) struct Name {
+pub(crate) struct DirEntry {
     pub(crate) name: String,
-    /// Not so for a link, wherever it leads: it may lead in a circle.
+    /// False for symbolic links to folders, since they could form a cycle.
     pub(crate) is_folder: bool,
 }
 
 impl Disk {
-    /// A file's bytes, unless there are more than `most`. It may have grown since it was looked at.
-    pub(crate) fn read(&self, path: &[String], found: &Stat, most: u64) -> Result<Vec<u8>> {
-        if found.size <= most {
-            let bytes = self.read_at_most(path, most.saturating_add(1))?;
-            if bytes.len() as u64 <= most {
+    /// Reads a file of at most `max` bytes. The size is checked again after the read, because the file may
+    /// have grown since `stat` was read.
+    pub(crate) fn read(&self, path: &[String], stat: &Stat, max: u64) -> Result<Vec<u8>> {
+        if stat.size <= max {
+            let bytes = self.read_at_most(path, max.saturating_add(1))?;
+            if bytes.len() as u64 <= max {
                 return Ok(bytes);
             }
         }
-        Err(Error::Failed(format!(
-            "the file has more than the {most} bytes that are read (setting `max-bytes`)"
-        )))
+        Err(Error::Failed(format!("the file is larger than {max} bytes (setting `max-bytes`)")))
     }
 }

@@ -1,5 +1,5 @@
-//! Every granted folder as `file:///…` resources. What leaves a folder is refused here by name, and by
-//! the sandbox however it is named.
+//! Provides all granted folders as `file:///…` resources. URIs that lead out of a folder are rejected here;
+//! the sandbox additionally rejects every path that does.
 
 mod disk;
 mod folder;
@@ -29,14 +29,14 @@ larder_provider::export!(Files: completions, versions);
 
 impl Provider for Files {
     fn new() -> Result<Self> {
-        Ok(Self::of(folder::granted(), Settings::read()?))
+        Ok(Self::with_folders(folder::granted(), Settings::read()?))
     }
 
     fn describe(&self) -> Description {
         let prefixes: Vec<&str> = self.folders.iter().map(|folder| folder.prefix.as_str()).collect();
         let about = Description::new("Files").version(env!("CARGO_PKG_VERSION"));
         if prefixes.is_empty() {
-            return about.summary("no folder is granted: add `dirs` to this provider's section");
+            return about.summary("no folder is granted: add `dirs` to this provider's configuration");
         }
         let listed = prefixes.join(", ");
         let about = about
@@ -46,9 +46,9 @@ impl Provider for Files {
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
-        let range = Range { after: query.cursor.clone(), within: query.uri_prefix.clone() };
+        let range = Range { after: query.cursor.clone(), prefix: query.uri_prefix.clone() };
         let entries = Walk::new(&self.folders, &self.settings, range);
-        Ok(paginate(entries, query).freshness(self.fresh()))
+        Ok(paginate(entries, query).freshness(self.freshness()))
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
@@ -59,22 +59,22 @@ impl Provider for Files {
             ))
         };
         let templates: Vec<Template> = self.folders.iter().map(template).collect();
-        Ok(TemplatePage::from(templates).freshness(self.fresh()))
+        Ok(TemplatePage::from(templates).freshness(self.freshness()))
     }
 
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
-        let (folder, names) = self.place(uri).ok()?;
+        let (folder, names) = self.locate(uri).ok()?;
         let variables = vec![("path".to_owned(), names.join("/"))];
         Some(TemplateMatch { uri_template: folder.template(), variables })
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
-        let (folder, names) = self.place(&request.uri)?;
-        let found = folder.find(&names, &self.settings)?;
-        let version = found.version();
+        let (folder, names) = self.locate(&request.uri)?;
+        let stat = folder.stat(&names, &self.settings)?;
+        let version = stat.version();
         request.unless_known(&version)?;
-        let content = folder.content(&names, &found, &self.settings)?;
-        Ok(Reading::from(content).version(version).freshness(self.fresh()))
+        let content = folder.content(&names, &stat, &self.settings)?;
+        Ok(Reading::from(content).version(version).freshness(self.freshness()))
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
@@ -84,37 +84,36 @@ impl Provider for Files {
         if request.variable != "path" {
             return Err(Error::NotFound);
         }
-        Ok(folder.suggest(&request.prefix, &self.settings))
+        Ok(folder.complete(&request.prefix, &self.settings))
     }
 
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         let version = |uri: &String| {
-            let (folder, names) = self.place(uri).ok()?;
-            Some(folder.find(&names, &self.settings).ok()?.version())
+            let (folder, names) = self.locate(uri).ok()?;
+            Some(folder.stat(&names, &self.settings).ok()?.version())
         };
         Ok(uris.iter().map(version).collect())
     }
 }
 
 impl Files {
-    /// Folders in the order of their URIs; one that is granted twice counts once.
-    fn of(mut folders: Vec<Folder>, settings: Settings) -> Self {
+    /// Sorts the folders by URI and removes duplicates.
+    fn with_folders(mut folders: Vec<Folder>, settings: Settings) -> Self {
         folders.sort_by(|a, b| a.prefix.cmp(&b.prefix));
         folders.dedup_by(|a, b| a.prefix == b.prefix);
         Self { folders, settings }
     }
 
-    /// The folder that a URI points into, and the names on the way: the innermost, since one granted
-    /// folder may appear inside another.
-    fn place(&self, uri: &str) -> Result<(&Folder, Vec<String>)> {
-        let inside = |folder: &&Folder| folder.holds(uri);
+    /// The folder of a URI and the path in it. If granted folders are nested, this is the innermost one.
+    fn locate(&self, uri: &str) -> Result<(&Folder, Vec<String>)> {
+        let inside = |folder: &&Folder| folder.contains(uri);
         let innermost = self.folders.iter().filter(inside).max_by_key(|folder| folder.prefix.len());
         let folder = innermost.ok_or(Error::NotFound)?;
         let below = uri.get(folder.prefix.len()..).unwrap_or_default();
         Ok((folder, uri::names(below)?))
     }
 
-    fn fresh(&self) -> Freshness {
+    fn freshness(&self) -> Freshness {
         Freshness::everyone(self.settings.ttl)
     }
 }

@@ -1,14 +1,14 @@
-//! Media types by file name: those that people keep among their documents and sources.
+//! Media types by file name, for common document and source files.
 
-/// The media type that a name suggests.
-pub(crate) fn of(name: &str) -> Option<&'static str> {
+/// The media type for a file name.
+pub(crate) fn from_name(name: &str) -> Option<&'static str> {
     let Some((_, extension)) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) else {
-        return by_name(name);
+        return from_full_name(name);
     };
-    by_extension(&extension.to_ascii_lowercase())
+    from_extension(&extension.to_ascii_lowercase())
 }
 
-/// Whether contents of this type are handed over as bytes, even if they happen to be UTF-8.
+/// Whether contents of this type are always returned as bytes, even if they are valid UTF-8.
 pub(crate) fn is_binary(mime: &str) -> bool {
     let text =
         ["application/json", "application/toml", "application/yaml", "application/xml", "application/sql"];
@@ -16,13 +16,13 @@ pub(crate) fn is_binary(mime: &str) -> bool {
     !mime.ends_with("+xml") && !text.contains(&mime) && binary.iter().any(|family| mime.starts_with(family))
 }
 
-fn by_name(name: &str) -> Option<&'static str> {
+fn from_full_name(name: &str) -> Option<&'static str> {
     let plain =
         ["README", "LICENSE", "NOTICE", "AUTHORS", "CHANGELOG", "Makefile", "Dockerfile", "CODEOWNERS"];
     plain.contains(&name).then_some("text/plain")
 }
 
-fn by_extension(extension: &str) -> Option<&'static str> {
+fn from_extension(extension: &str) -> Option<&'static str> {
     Some(match extension {
         "txt" | "log" | "cfg" | "conf" | "ini" | "env" | "lock" | "diff" | "patch" => "text/plain",
         "md" | "markdown" => "text/markdown",
@@ -84,9 +84,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_suggests_a_type() {
+    fn guesses_the_type_from_the_name() {
         let check = |name: &str, expected: Option<(&str, bool)>| {
-            assert_eq!(of(name).map(|mime| (mime, is_binary(mime))), expected, "{name}");
+            assert_eq!(from_name(name).map(|mime| (mime, is_binary(mime))), expected, "{name}");
         };
         check("a.b.MD", Some(("text/markdown", false)));
         check("LICENSE", Some(("text/plain", false)));

@@ -1,25 +1,25 @@
-//! What the operator may set, and what holds otherwise.
+//! The settings of this provider and their defaults.
 
 use std::time::Duration;
 
 use larder_provider::{Result, setting, setting_or};
 
-/// Folders that hold what was made from other files, and much of it.
+/// Names of folders with generated files, which are often large.
 const IGNORED: &str = "target,node_modules,.git,.venv,__pycache__";
 
-/// What is shown, and how much of it.
+/// Settings of the operator.
 pub(crate) struct Settings {
-    /// `hidden`: whether names that begin with a dot are shown.
+    /// `hidden`: whether names that begin with a dot are visible.
     pub(crate) hidden: bool,
-    /// `ignore`: names that are never shown, separated by commas.
+    /// `ignore`: names that are never visible, separated by commas.
     pub(crate) ignore: Vec<String>,
-    /// `depth`: how many folders deep a list goes.
+    /// `depth`: maximum depth of folders in a list.
     pub(crate) depth: usize,
-    /// `max-names`: how many names of one folder a list looks at.
-    pub(crate) most_names: usize,
-    /// `max-bytes`: the largest file that is read.
-    pub(crate) most_bytes: u64,
-    /// `ttl-ms`: how long an answer may be reused.
+    /// `max-names`: maximum number of names per folder in a list.
+    pub(crate) max_names: usize,
+    /// `max-bytes`: maximum size of a file that can be read.
+    pub(crate) max_bytes: u64,
+    /// `ttl-ms`: how long a response may be cached.
     pub(crate) ttl: Duration,
 }
 
@@ -31,15 +31,15 @@ impl Settings {
             hidden: setting_or("hidden", false)?,
             ignore: names.map(str::to_owned).collect(),
             depth: setting_or("depth", 32)?,
-            most_names: setting_or("max-names", 100_000)?,
-            // The host's own limit of 16 MiB counts what the file becomes on its way.
-            most_bytes: setting_or("max-bytes", 8 << 20)?,
+            max_names: setting_or("max-names", 100_000)?,
+            // Half of the host's limit of 16 MiB, which applies to the encoded response.
+            max_bytes: setting_or("max-bytes", 8 << 20)?,
             ttl: Duration::from_millis(setting_or("ttl-ms", 1000)?),
         })
     }
 
-    /// Whether something of this name is there at all, for lists and reads alike.
-    pub(crate) fn shows(&self, name: &str) -> bool {
+    /// Whether files and folders with this name are visible, both in lists and in reads.
+    pub(crate) fn is_visible(&self, name: &str) -> bool {
         (self.hidden || !name.starts_with('.')) && !self.ignore.iter().any(|ignored| ignored == name)
     }
 }

@@ -1,4 +1,4 @@
-//! The provider over folders made for the test.
+//! Tests of the provider with temporary folders.
 
 use std::fs;
 use std::path::Path;
@@ -12,19 +12,19 @@ use crate::disk::Disk;
 use crate::folder::Folder;
 use crate::settings::Settings;
 
-struct Tree {
+struct Fixture {
     files: Files,
     root: tempfile::TempDir,
 }
 
-/// Files at these paths, granted as `/docs`, each holding its own path.
-fn tree(paths: &[&str]) -> Tree {
+/// Creates files at these paths, granted as `/docs`. Each file contains its own path.
+fn fixture(paths: &[&str]) -> Fixture {
     let root = tempfile::tempdir().unwrap();
     for path in paths {
         write(root.path(), path, path);
     }
     let docs = Folder::new("/docs", Disk(root.path().to_owned()));
-    Tree { files: Files::of(vec![docs], Settings::read().unwrap()), root }
+    Fixture { files: Files::with_folders(vec![docs], Settings::read().unwrap()), root }
 }
 
 fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
@@ -42,7 +42,7 @@ fn read(files: &Files, uri: &str) -> Result<Reading> {
 }
 
 fn check_read(files: &Files, uri: &str, expected: &str) {
-    let met = match read(files, uri) {
+    let actual = match read(files, uri) {
         Ok(reading) => match &reading.contents[0].body {
             Body::Text(text) => format!("text {}: {text}", reading.contents[0].mime_type.as_deref().unwrap()),
             Body::Blob(bytes) => {
@@ -51,7 +51,7 @@ fn check_read(files: &Files, uri: &str, expected: &str) {
         },
         Err(error) => error.to_string(),
     };
-    assert!(met.starts_with(expected), "{uri}: {met}");
+    assert!(actual.starts_with(expected), "{uri}: {actual}");
 }
 
 const MIXED: &[&str] = &["b/z.md", "b.md", "b-c.md", "a b/ü#?.txt", ".env", ".git/config", "target/x", "x"];
@@ -65,8 +65,8 @@ const LISTED: &[&str] = &[
 ];
 
 #[test]
-fn the_list_is_sorted_by_uri_and_leaves_out_what_is_hidden() {
-    let Tree { files, root: _kept } = tree(MIXED);
+fn the_list_is_sorted_by_uri_without_hidden_files() {
+    let Fixture { files, root: _kept } = fixture(MIXED);
     let page = files.list(&Query::new(100)).unwrap();
     assert_eq!(uris(&page), LISTED);
     let entry = &page.entries[3];
@@ -78,12 +78,12 @@ fn the_list_is_sorted_by_uri_and_leaves_out_what_is_hidden() {
 
 #[test]
 fn pages_of_any_size_add_up_to_the_list() {
-    let tree = tree(MIXED);
+    let fixture = fixture(MIXED);
     for limit in 1..=6 {
         let mut query = Query::new(limit);
         let mut all = Vec::new();
         loop {
-            let page = tree.files.list(&query).unwrap();
+            let page = fixture.files.list(&query).unwrap();
             all.extend(uris(&page).iter().map(|uri| uri.to_string()));
             query.cursor = page.next_cursor;
             if query.cursor.is_none() {
@@ -95,8 +95,8 @@ fn pages_of_any_size_add_up_to_the_list() {
 }
 
 #[test]
-fn every_entry_is_read_as_what_it_holds() {
-    let Tree { files, root } = tree(MIXED);
+fn reads_entries_as_text_or_bytes() {
+    let Fixture { files, root } = fixture(MIXED);
     for entry in files.list(&Query::new(100)).unwrap().entries {
         let reading = read(&files, &entry.uri).unwrap();
         assert_eq!(reading.version, entry.version);
@@ -114,8 +114,8 @@ fn every_entry_is_read_as_what_it_holds() {
 }
 
 #[test]
-fn what_is_outside_hidden_or_missing_is_not_given() {
-    let Tree { files, root: _kept } = tree(MIXED);
+fn rejects_paths_that_are_outside_hidden_or_missing() {
+    let Fixture { files, root: _kept } = fixture(MIXED);
     check_read(&files, "file:///docs/x", "text text/plain: x");
     check_read(&files, "file:///docs/none.md", "not found");
     check_read(&files, "file:///docs/x/y", "not found");
@@ -131,25 +131,25 @@ fn what_is_outside_hidden_or_missing_is_not_given() {
 }
 
 #[test]
-fn settings_change_what_is_shown() {
+fn applies_the_settings() {
     set_setting("hidden", "true");
     set_setting("ignore", "b, x");
     set_setting("depth", "0");
-    let shown = tree(MIXED);
+    let limited = fixture(MIXED);
     assert_eq!(
-        uris(&shown.files.list(&Query::new(9)).unwrap()),
+        uris(&limited.files.list(&Query::new(9)).unwrap()),
         ["file:///docs/.env", "file:///docs/b-c.md", "file:///docs/b.md",]
     );
     set_setting("max-bytes", "3");
-    let small = tree(MIXED);
-    check_read(&small.files, "file:///docs/b.md", "the file has more than the 3 bytes");
+    let small = fixture(MIXED);
+    check_read(&small.files, "file:///docs/b.md", "the file is larger than 3 bytes");
     set_setting("hidden", "yes");
     assert!(Settings::read().is_err_and(|error| error.to_string().contains("`hidden`")));
 }
 
 #[test]
-fn a_known_version_is_not_read_again() {
-    let Tree { files, root } = tree(&["a.md"]);
+fn returns_not_modified_for_a_known_version() {
+    let Fixture { files, root } = fixture(&["a.md"]);
     let version = read(&files, "file:///docs/a.md").unwrap().version;
     let known = Request { known_version: version.clone(), ..Request::new("file:///docs/a.md") };
     assert_eq!(files.read(&known).err(), Some(Error::NotModified));
@@ -160,8 +160,8 @@ fn a_known_version_is_not_read_again() {
 }
 
 #[test]
-fn paths_are_completed_a_folder_at_a_time() {
-    let Tree { files, root: _kept } = tree(&["a/b/c.md", "a/bee.md", "a/.x", "apple", "b"]);
+fn completes_paths_one_folder_at_a_time() {
+    let Fixture { files, root: _kept } = fixture(&["a/b/c.md", "a/bee.md", "a/.x", "apple", "b"]);
     let check = |prefix: &str, expected: &[&str]| {
         let request = CompletionRequest {
             uri_template: "file:///docs/{+path}".into(),
@@ -182,14 +182,14 @@ fn paths_are_completed_a_folder_at_a_time() {
 }
 
 #[test]
-fn a_folder_inside_another_is_listed_and_read_as_itself() {
-    let Tree { root: outer, files: _ } = tree(&["a", "in/lost", "z"]);
-    let Tree { root: inner, files: _ } = tree(&["kept"]);
+fn nested_grants_are_listed_and_read_separately() {
+    let Fixture { root: outer, files: _ } = fixture(&["a", "in/lost", "z"]);
+    let Fixture { root: inner, files: _ } = fixture(&["kept"]);
     let folders = vec![
         Folder::new("/", Disk(outer.path().to_owned())),
         Folder::new("/in", Disk(inner.path().to_owned())),
     ];
-    let files = Files::of(folders, Settings::read().unwrap());
+    let files = Files::with_folders(folders, Settings::read().unwrap());
     let page = files.list(&Query::new(9)).unwrap();
     assert_eq!(uris(&page), ["file:///a", "file:///in/kept", "file:///z"]);
     check_read(&files, "file:///in/lost", "not found");

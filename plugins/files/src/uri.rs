@@ -1,12 +1,12 @@
-//! Between the names on a path and the text of a URI. Each name is a segment of its own, so that an
-//! encoded slash never becomes a separator.
+//! Converts between paths (lists of names) and URIs. Each name is one URI segment, so that an encoded slash
+//! never becomes a separator.
 
 use std::borrow::Cow;
 
 use larder_provider::{Error, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// All but what RFC 3986 lets a segment hold as it is.
+/// All characters except those that RFC 3986 allows unencoded in a segment.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -26,18 +26,18 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// A name as a URI writes it.
+/// Encodes a name as a URI segment.
 pub(crate) fn segment(name: &str) -> Cow<'_, str> {
     utf8_percent_encode(name, ENCODED).into()
 }
 
-/// The URI of a granted folder, with a slash behind it, from the path under which it was granted.
+/// The URI of a granted folder with a trailing slash, from its guest path.
 pub(crate) fn prefix(path: &str) -> String {
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
     names.fold("file:///".to_owned(), |uri, name| uri + &segment(name) + "/")
 }
 
-/// The decoded names of what follows a folder's URI. None of them leads anywhere but down.
+/// Decodes the names in the part of a URI after the folder's URI. Rejects names that lead out of the folder.
 pub(crate) fn names(below: &str) -> Result<Vec<String>> {
     let below = below.strip_suffix('/').unwrap_or(below);
     if below.is_empty() {
@@ -50,9 +50,9 @@ fn name(segment: &str) -> Result<String> {
     let name = percent_decode_str(segment).decode_utf8().map_err(|_| Error::NotFound)?;
     match name.as_ref() {
         "" => Err(Error::NotFound),
-        "." | ".." => Err(Error::Invalid(format!("`{name}` is not a name that a path may hold here"))),
+        "." | ".." => Err(Error::Invalid(format!("`{name}` is not allowed in a path"))),
         name if name.contains(['/', '\0']) => {
-            Err(Error::Invalid("a name holds neither a slash nor NUL, encoded or not".to_owned()))
+            Err(Error::Invalid("a name must not contain an encoded slash or NUL".to_owned()))
         }
         name => Ok(name.to_owned()),
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_named_by_the_path_of_its_grant() {
+    fn makes_a_folder_uri_from_the_guest_path() {
         let check = |path: &str, expected: &str| assert_eq!(prefix(path), expected, "{path:?}");
         check("/", "file:///");
         check(".", "file:///");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_encoded_and_comes_back() {
+    fn encodes_and_decodes_names() {
         let check = |name: &str, expected: &str| {
             assert_eq!(segment(name), expected);
             assert_eq!(names(expected), Ok(vec![name.to_owned()]));
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_up_or_sideways() {
+    fn rejects_paths_that_leave_the_folder() {
         let check = |below: &str, expected: Result<&[&str], &str>| {
-            let met = names(below).map_err(|error| error.to_string());
+            let actual = names(below).map_err(|error| error.to_string());
             match expected {
-                Ok(names) => assert_eq!(met, Ok(names.iter().map(|name| name.to_string()).collect())),
+                Ok(names) => assert_eq!(actual, Ok(names.iter().map(|name| name.to_string()).collect())),
                 Err(part) => {
-                    assert!(met.as_ref().is_err_and(|error| error.contains(part)), "{below:?}: {met:?}")
+                    assert!(actual.as_ref().is_err_and(|error| error.contains(part)), "{below:?}: {actual:?}")
                 }
             }
         };
@@ -108,7 +108,7 @@ mod tests {
         check("a//b", Err("not found"));
         check("/etc", Err("not found"));
         check("%ff", Err("not found"));
-        // Decoded once: what is left is a name like any other.
+        // Names are decoded only once.
         check("%252e%252e", Ok(&["%2e%2e"]));
     }
 }

@@ -1,5 +1,5 @@
-//! Every file below the granted folders, one by one in the order of their URIs. Folders in which
-//! nothing is wanted are not opened, so the next page costs no second walk over the ones before.
+//! Iterates over all files below the granted folders, sorted by URI. Folders outside the requested range are
+//! not opened, so a later page does not walk over the earlier ones again.
 
 use std::iter::Peekable;
 use std::time::{Duration, UNIX_EPOCH};
@@ -11,16 +11,16 @@ use crate::folder::{Child, Folder};
 use crate::mime;
 use crate::settings::Settings;
 
-/// The part of the list that is wanted.
+/// The requested part of the list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Range {
-    /// Only what comes after this URI.
+    /// Only URIs after this one.
     pub(crate) after: Option<String>,
-    /// Only what begins like this.
-    pub(crate) within: Option<String>,
+    /// Only URIs with this prefix.
+    pub(crate) prefix: Option<String>,
 }
 
-/// The folders' walks, merged.
+/// Merges the walks of all folders.
 pub(crate) struct Walk<'a> {
     walks: Vec<Peekable<FolderWalk<'a>>>,
 }
@@ -33,7 +33,7 @@ struct FolderWalk<'a> {
     levels: Vec<Level>,
 }
 
-/// A folder on the way down, and what of it is still to come, last first.
+/// An open folder and its remaining children in reverse order.
 struct Level {
     uri: String,
     names: Vec<String>,
@@ -61,26 +61,25 @@ impl Iterator for Walk<'_> {
 impl<'a> FolderWalk<'a> {
     fn new(folder: &'a Folder, others: &'a [Folder], settings: &'a Settings, range: Range) -> Self {
         let mut walk = Self { folder, others, settings, range, levels: Vec::new() };
-        if walk.range.reaches(&folder.prefix) {
+        if walk.range.may_contain(&folder.prefix) {
             walk.enter(folder.prefix.clone(), Vec::new());
         }
         walk
     }
 
-    /// Goes down into a folder. One that cannot be opened is passed over: the list of the others
-    /// is worth more than an error.
+    /// Opens a folder. A folder that cannot be opened is skipped, so that the others are still listed.
     fn enter(&mut self, uri: String, names: Vec<String>) {
         let Ok(mut rest) = self.folder.children(&names, self.settings) else { return };
         rest.retain(|child| {
             let uri = format!("{uri}{}", child.segment);
-            if child.is_folder { self.range.reaches(&uri) } else { self.range.holds(&uri) }
+            if child.is_folder { self.range.may_contain(&uri) } else { self.range.contains(&uri) }
         });
         rest.reverse();
         self.levels.push(Level { uri, names, rest });
     }
 
-    /// What is granted by itself is listed as itself.
-    fn is_granted_itself(&self, uri: &str) -> bool {
+    /// Whether this folder is also granted separately. Then the separate grant is listed.
+    fn is_separate_grant(&self, uri: &str) -> bool {
         self.others.iter().any(|other| other.prefix == uri)
     }
 }
@@ -99,15 +98,15 @@ impl Iterator for FolderWalk<'_> {
             let uri = format!("{}{}", level.uri, child.segment);
             let names: Vec<String> = level.names.iter().chain([&child.name]).cloned().collect();
             if !child.is_folder {
-                match self.folder.find(&names, self.settings) {
-                    Ok(found) if found.is_file => return Some(entry(uri, &names, &found)),
+                match self.folder.stat(&names, self.settings) {
+                    Ok(stat) if stat.is_file => return Some(entry(uri, &names, &stat)),
                     _ => continue,
                 }
             }
             if cancelled() {
                 return None;
             }
-            if depth <= self.settings.depth && !self.is_granted_itself(&uri) {
+            if depth <= self.settings.depth && !self.is_separate_grant(&uri) {
                 self.enter(uri, names);
             }
         }
@@ -115,34 +114,34 @@ impl Iterator for FolderWalk<'_> {
 }
 
 impl Range {
-    /// Whether anything below this folder can be wanted.
-    fn reaches(&self, folder: &str) -> bool {
+    /// Whether the range can contain URIs below this folder.
+    fn may_contain(&self, folder: &str) -> bool {
         let after = self.after.as_deref().is_none_or(|after| folder > after || after.starts_with(folder));
-        let within = |within: &str| folder.starts_with(within) || within.starts_with(folder);
-        after && self.within.as_deref().is_none_or(within)
+        let overlaps = |prefix: &str| folder.starts_with(prefix) || prefix.starts_with(folder);
+        after && self.prefix.as_deref().is_none_or(overlaps)
     }
 
-    fn holds(&self, uri: &str) -> bool {
+    fn contains(&self, uri: &str) -> bool {
         self.after.as_deref().is_none_or(|after| uri > after)
-            && self.within.as_deref().is_none_or(|within| uri.starts_with(within))
+            && self.prefix.as_deref().is_none_or(|prefix| uri.starts_with(prefix))
     }
 }
 
-fn entry(uri: String, path: &[String], found: &Stat) -> Entry {
+fn entry(uri: String, path: &[String], stat: &Stat) -> Entry {
     let name = path.last().map(String::as_str).unwrap_or_default();
     let mut details = Details::kind("file");
-    details.last_modified = rfc3339(found.modified);
-    let mut entry = Entry::new(uri, name).size(found.size).version(found.version()).details(details);
+    details.last_modified = rfc3339(stat.modified);
+    let mut entry = Entry::new(uri, name).size(stat.size).version(stat.version()).details(details);
     entry.title = (path.len() > 1).then(|| path.join("/"));
-    entry.mime_type = mime::of(name).map(str::to_owned);
+    entry.mime_type = mime::from_name(name).map(str::to_owned);
     entry
 }
 
-/// None for a time that RFC 3339 has no year for; anyone may give a file such a one.
+/// Returns `None` for times after the year 9999, which RFC 3339 cannot express but a file may have.
 fn rfc3339(since_1970: Duration) -> Option<String> {
     const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
-    let known = !since_1970.is_zero() && since_1970 < YEAR_10000;
-    known.then(|| humantime::format_rfc3339_seconds(UNIX_EPOCH + since_1970).to_string())
+    let is_valid = !since_1970.is_zero() && since_1970 < YEAR_10000;
+    is_valid.then(|| humantime::format_rfc3339_seconds(UNIX_EPOCH + since_1970).to_string())
 }
 
 #[cfg(test)]
@@ -150,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_written_if_it_can_be() {
+    fn formats_times_within_the_range_of_rfc_3339() {
         let check = |seconds: u64, expected: Option<&str>| {
             assert_eq!(rfc3339(Duration::from_secs(seconds)).as_deref(), expected, "{seconds}");
         };

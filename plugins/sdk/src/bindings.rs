@@ -1,5 +1,5 @@
-//! What wit-bindgen makes of the contract: one module for what every provider exports,
-//! one for each optional interface. Macros of this crate reach in here; authors do not.
+//! Bindings that wit-bindgen generates from the contract: one module for the interfaces that every provider
+//! exports, and one for each optional interface. They are public only for the macros of this crate.
 #![allow(missing_docs, clippy::all, reason = "generated code")]
 #![allow(unreachable_pub, unsafe_code, reason = "generated code")]
 
@@ -15,8 +15,8 @@ wit_bindgen::generate!({
     generate_unused_types: true,
 });
 
-/// A world with nothing but one optional interface. Its types are those of the world above:
-/// the linker merges the worlds that a component exports.
+/// Generates a world with a single optional interface. It uses the types of the world above. The linker
+/// merges all worlds that a component exports.
 macro_rules! optional {
     ($module:ident, $export:literal, $inline:literal) => {
         pub mod $module {

@@ -1,4 +1,4 @@
-//! What a read gives: contents, the version of all of them, and how long that may be reused.
+//! Results of a read: contents, their version, and how long they may be cached.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ pub use crate::bindings::exports::larder::provider::resource_provider::Reading;
 pub use crate::bindings::provider_types::{Body, Content, Freshness, Scope};
 
 impl Content {
-    /// Text.
+    /// Creates a text content.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(Body::Text(text.into()))
     }
 
-    /// Anything else.
+    /// Creates a binary content.
     pub fn blob(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(Body::Blob(bytes.into()))
     }
@@ -20,19 +20,19 @@ impl Content {
         Self { uri: None, mime_type: None, body, metadata: Vec::new() }
     }
 
-    /// Its media type.
+    /// Sets the media type.
     pub fn mime(mut self, mime: impl Into<String>) -> Self {
         self.mime_type = Some(mime.into());
         self
     }
 
-    /// Its URI, where it is not the one that was asked for.
+    /// Sets the URI, if it differs from the requested one.
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());
         self
     }
 
-    /// Adds a key and the JSON text that belongs to it.
+    /// Adds a metadata key with its value as JSON text.
     pub fn metadata(mut self, key: impl Into<String>, json: impl Into<String>) -> Self {
         self.metadata.push((key.into(), json.into()));
         self
@@ -40,7 +40,7 @@ impl Content {
 }
 
 impl Reading {
-    /// The version of these contents.
+    /// Sets the version of these contents.
     ///
     /// ```
     /// # use larder_provider::{Content, Freshness, Reading};
@@ -55,7 +55,7 @@ impl Reading {
         self
     }
 
-    /// How long this may be reused, and by whom. Unless said, not at all.
+    /// Sets how long the reading may be cached, and for which callers. Without it, the reading is not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self
@@ -75,17 +75,17 @@ impl From<Content> for Reading {
 }
 
 impl Freshness {
-    /// The same answer for anyone who may see this provider.
+    /// The response may be shared by all callers that have access to this provider.
     pub fn everyone(ttl: Duration) -> Self {
-        Self { ttl_ms: in_ms(ttl), scope: Scope::Everyone }
+        Self { ttl_ms: milliseconds(ttl), scope: Scope::Everyone }
     }
 
-    /// An answer that only this caller gets.
+    /// The response may be reused only for the same caller.
     pub fn caller(ttl: Duration) -> Self {
-        Self { ttl_ms: in_ms(ttl), scope: Scope::Caller }
+        Self { ttl_ms: milliseconds(ttl), scope: Scope::Caller }
     }
 }
 
-fn in_ms(ttl: Duration) -> u64 {
+fn milliseconds(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
 }

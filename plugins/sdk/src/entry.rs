@@ -1,10 +1,10 @@
-//! What there is: entries, templates, and what a provider says about itself.
+//! Entries, templates, and the description of a provider.
 
 pub use crate::bindings::exports::larder::provider::resource_provider::Description;
 pub use crate::bindings::provider_types::{Details, Entry, Icon, Role, Template};
 
 impl Description {
-    /// A provider by its title.
+    /// Creates a description with a title.
     ///
     /// ```
     /// # use larder_provider::Description;
@@ -18,25 +18,26 @@ impl Description {
         Self { title: Some(title.into()).filter(|title| !title.is_empty()), ..Self::default() }
     }
 
-    /// The provider's own version; most give `env!("CARGO_PKG_VERSION")`.
+    /// Sets the version of the provider, usually `env!("CARGO_PKG_VERSION")`.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// What it offers, for the reader of the catalog.
+    /// Sets a short summary of what the provider offers, for people.
     pub fn summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
         self
     }
 
-    /// When and how to use it, for the model.
+    /// Sets instructions for the model: when and how to use these resources.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
     }
 
-    /// Adds a URI prefix that is this provider's own, beyond what it lists.
+    /// Claims a URI prefix: the host may route any URI with this prefix to the provider, even if it is not
+    /// listed.
     pub fn claim(mut self, prefix: impl Into<String>) -> Self {
         self.claims.push(prefix.into());
         self
@@ -50,29 +51,29 @@ impl Default for Description {
     }
 }
 
-/// What entries and templates have in common.
+/// Methods that entries and templates share.
 macro_rules! common {
     ($type:ty) => {
         impl $type {
-            /// A name for people, if it differs from the short one.
+            /// Sets a display name, if it differs from the short name.
             pub fn title(mut self, title: impl Into<String>) -> Self {
                 self.title = Some(title.into());
                 self
             }
 
-            /// What it is, for people and for the model.
+            /// Sets a description for people and for the model.
             pub fn description(mut self, description: impl Into<String>) -> Self {
                 self.description = Some(description.into());
                 self
             }
 
-            /// Its media type.
+            /// Sets the media type.
             pub fn mime(mut self, mime: impl Into<String>) -> Self {
                 self.mime_type = Some(mime.into());
                 self
             }
 
-            /// What few have: see [`Details`].
+            /// Sets less common properties; see [`Details`].
             pub fn details(mut self, details: Details) -> Self {
                 self.details = Some(details);
                 self
@@ -84,7 +85,7 @@ common!(Entry);
 common!(Template);
 
 impl Entry {
-    /// One readable thing, by its absolute URI and its short name.
+    /// Creates an entry from its absolute URI and short name.
     ///
     /// ```
     /// # use larder_provider::{Details, Entry};
@@ -108,13 +109,13 @@ impl Entry {
         }
     }
 
-    /// The size of its content in bytes.
+    /// Sets the size of the content in bytes.
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
     }
 
-    /// Anything that differs whenever the content differs.
+    /// Sets the version: any text that changes whenever the content changes.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
@@ -128,7 +129,7 @@ impl From<&Entry> for Entry {
 }
 
 impl Template {
-    /// A family of readable things, by its RFC 6570 template and its short name.
+    /// Creates a template from an RFC 6570 URI template and a short name.
     ///
     /// ```
     /// # use larder_provider::Template;
@@ -148,36 +149,36 @@ impl Template {
 }
 
 impl Details {
-    /// Details of a thing of this kind, such as "file" or "database-table".
+    /// Creates details with a category, such as "file" or "database-table".
     pub fn kind(kind: impl Into<String>) -> Self {
         Self { kind: Some(kind.into()), ..Self::default() }
     }
 
-    /// Adds whom it is for.
+    /// Adds a role to the intended audience.
     pub fn audience(mut self, role: Role) -> Self {
         self.audience.push(role);
         self
     }
 
-    /// From 0 (optional) to 1 (required).
+    /// Sets the priority, from 0 (optional) to 1 (required).
     pub fn priority(mut self, priority: f64) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// When it was last changed, in RFC 3339.
+    /// Sets the time of the last modification, in RFC 3339.
     pub fn last_modified(mut self, at: impl Into<String>) -> Self {
         self.last_modified = Some(at.into());
         self
     }
 
-    /// Adds a picture of it.
+    /// Adds an icon.
     pub fn icon(mut self, icon: Icon) -> Self {
         self.icons.push(icon);
         self
     }
 
-    /// Adds a key and the JSON text that belongs to it.
+    /// Adds a metadata key with its value as JSON text.
     pub fn metadata(mut self, key: impl Into<String>, json: impl Into<String>) -> Self {
         self.metadata.push((key.into(), json.into()));
         self
@@ -199,7 +200,7 @@ impl Default for Details {
 }
 
 impl Icon {
-    /// A picture, by its URI.
+    /// Creates an icon from the URI of an image.
     pub fn new(src: impl Into<String>) -> Self {
         Self { src: src.into(), mime_type: None, sizes: Vec::new() }
     }

@@ -1,37 +1,37 @@
-//! Answers other than success. Any other way to fail is a trap, and a fault of the provider.
+//! Errors that a provider returns. Any other failure is a trap and counts as a fault of the provider.
 
 use std::fmt;
 use std::io;
 
 use crate::bindings::provider_types;
 
-/// What a provider gives back.
+/// The result type of provider methods.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no answer. The text reaches the caller: say what can be done.
+/// An error response. The caller sees its text, so it should say how to solve the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The URI names nothing here. Another provider may still know it.
+    /// There is no such resource in this provider. The host then asks other providers.
     NotFound,
-    /// The version that the caller holds is still the current one.
+    /// The caller's known version is still current.
     NotModified,
-    /// The question makes no sense: a bad value, a bad cursor.
+    /// The request is invalid, for example because of a bad value or a bad cursor.
     Invalid(String),
-    /// This caller may not, or this provider was not granted what it would need.
+    /// The caller is not authorized, or the provider lacks a grant.
     Denied(String),
-    /// Worth another try later.
+    /// A temporary failure; the request may be retried later.
     Unavailable(String),
-    /// Everything else.
+    /// Any other failure.
     Failed(String),
 }
 
 impl Error {
-    /// A failure, from anything that can be shown: `value.parse().map_err(Error::failed)?`.
+    /// Creates a failure from anything that implements `Display`: `value.parse().map_err(Error::failed)?`.
     pub fn failed(reason: impl fmt::Display) -> Self {
         Self::Failed(reason.to_string())
     }
 
-    /// A question that makes no sense, from anything that can be shown.
+    /// Creates an [`Invalid`](Self::Invalid) error from anything that implements `Display`.
     pub fn invalid(reason: impl fmt::Display) -> Self {
         Self::Invalid(reason.to_string())
     }
@@ -97,10 +97,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_the_file_system_keep_their_meaning() {
+    fn maps_io_errors() {
         let check = |kind: io::ErrorKind, expected: &str| {
-            let shown = Error::from(io::Error::new(kind, "x")).to_string();
-            assert_eq!(shown, expected, "{kind:?}");
+            let text = Error::from(io::Error::new(kind, "x")).to_string();
+            assert_eq!(text, expected, "{kind:?}");
         };
         check(io::ErrorKind::NotFound, "not found");
         check(io::ErrorKind::NotADirectory, "not found");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_mark_turns_texts_into_failures() {
+    fn the_question_mark_operator_turns_text_into_failures() {
         fn fails(owned: bool) -> Result<()> {
             if owned { Err(String::from("a"))? } else { Err("b")? }
         }

@@ -1,4 +1,4 @@
-//! From the functions of a component to the methods of a [`Provider`].
+//! Exports the functions of a component and calls the methods of a [`Provider`].
 
 use crate::bindings::completions::exports::larder::provider::completion_provider;
 use crate::bindings::exports::larder::provider::resource_provider;
@@ -6,8 +6,8 @@ use crate::bindings::provider_types;
 use crate::bindings::versions::exports::larder::provider::version_provider;
 use crate::{Description, Provider, Query, Request, Result, TemplateMatch, greedy, host};
 
-/// Makes a component out of a [`Provider`], once in a crate. The optional interfaces are named, so that a
-/// component offers only what it has. One of these:
+/// Exports a [`Provider`] as a component; to be used once per crate. Optional interfaces have to be named, so
+/// that a component exports only those that it implements:
 ///
 /// ```
 /// # use larder_provider::{Error, Provider, Reading, Request, Result};
@@ -21,11 +21,11 @@ use crate::{Description, Provider, Query, Request, Result, TemplateMatch, greedy
 /// larder_provider::export!(Notes: completions, versions);
 /// ```
 ///
-/// Off WebAssembly it exports nothing, so that `cargo test` runs a provider natively.
+/// On native targets it exports nothing, so that `cargo test` can test the provider.
 #[macro_export]
 macro_rules! export {
     ($provider:ty $(: $($ability:ident),+ $(,)?)?) => {
-        #[allow(unsafe_code, reason = "the functions of a component are extern ones")]
+        #[allow(unsafe_code, reason = "a component exports extern functions")]
         const _: () = {
             struct Exported;
 
@@ -44,7 +44,7 @@ macro_rules! export {
             $crate::bindings::__export_resources!(Exported with_types_in $crate::bindings);
             $($($crate::__export_ability!($ability);)+)?
 
-            // Off WebAssembly nothing else calls the provider, which then would count as dead code.
+            // On native targets nothing else uses the provider, and the compiler would report dead code.
             #[cfg(not(target_family = "wasm"))]
             const _: fn() = || <Exported as $crate::Exported>::with(|_| ());
         };
@@ -68,21 +68,21 @@ macro_rules! __export_ability {
         );
     };
     ($other:ident) => {
-        ::std::compile_error!("what can be exported beside resources is `completions` and `versions`");
+        ::std::compile_error!("unknown optional interface: only `completions` and `versions` can be exported");
     };
 }
 
-/// Where the one value of a component lives. Implemented by [`export!`] alone.
+/// Access to the single provider value of a component. Implemented only by [`export!`].
 #[doc(hidden)]
 pub trait Exported {
-    /// What is exported.
+    /// The exported provider.
     type Provider: Provider;
 
-    /// Lends the provider, which is made before the first call.
+    /// Calls a function with the provider. It is created before the first call.
     fn with<R>(call: impl FnOnce(&Result<Self::Provider>) -> R) -> R;
 }
 
-/// Makes a provider once its panics are sure to be heard.
+/// Installs the panic hook and creates the provider.
 #[doc(hidden)]
 pub fn start<P: Provider>() -> Result<P> {
     host::log_panics();
@@ -96,11 +96,12 @@ fn call<E: Exported, R>(method: impl FnOnce(&E::Provider) -> Result<R>) -> Resul
     })
 }
 
-/// What a provider says of itself, with the claims of its greedy templates: it is asked only for what it claims.
+/// The description of a provider, with the prefixes of its greedy templates as additional claims. Without a
+/// claim, the host would not call `match_uri` for their URIs.
 fn about(provider: &impl Provider) -> Description {
     let mut about = provider.describe();
     for claim in provider.greedy().into_iter().map(greedy::claim) {
-        if !about.claims.iter().any(|known| known == claim) {
+        if !about.claims.iter().any(|existing| existing == claim) {
             about.claims.push(claim.to_owned());
         }
     }

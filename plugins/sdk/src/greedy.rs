@@ -1,16 +1,17 @@
-//! Templates whose last variable takes slashes, which RFC 6570 never lets `{path}` do.
+//! Greedy templates: their last variable also matches slashes. In RFC 6570, `{path}` never does.
 
 use crate::TemplateMatch;
 
-/// The URI prefix that such a template claims: what stands before its first variable.
+/// The URI prefix that a greedy template claims: the text before its first variable.
 pub(crate) fn claim(template: &str) -> &str {
     template.split('{').next().unwrap_or_default()
 }
 
 impl TemplateMatch {
-    /// What a template makes of a URI if its last variable takes the rest of the path, slashes included. For an own
-    /// [`match_uri`](crate::Provider::match_uri); where there is none,
-    /// [`Provider::greedy`](crate::Provider::greedy) is enough. Its expressions are plain ones: `{name}`.
+    /// Matches a URI with a template whose last variable matches the rest of the path, including slashes. It
+    /// is meant for implementations of [`match_uri`](crate::Provider::match_uri); otherwise
+    /// [`Provider::greedy`](crate::Provider::greedy) is sufficient. Only simple expressions such as `{name}`
+    /// are supported.
     ///
     /// ```
     /// # use larder_provider::TemplateMatch;
@@ -19,52 +20,53 @@ impl TemplateMatch {
     /// assert_eq!(TemplateMatch::greedy("file:///{path}", "note:a"), None);
     /// ```
     pub fn greedy(template: &str, uri: &str) -> Option<Self> {
-        let mut pieces = template.split('{');
-        let rest = uri.strip_prefix(pieces.next()?)?;
-        let slots: Vec<(&str, &str)> = pieces.map(|piece| piece.split_once('}')).collect::<Option<_>>()?;
-        let mut variables = fill(&slots, rest)?;
+        let mut parts = template.split('{');
+        let rest = uri.strip_prefix(parts.next()?)?;
+        let variables: Vec<(&str, &str)> = parts.map(|part| part.split_once('}')).collect::<Option<_>>()?;
+        let mut variables = match_variables(&variables, rest)?;
         variables.reverse();
         Some(Self { uri_template: template.to_owned(), variables })
     }
 }
 
-/// The values of these variables, each with the text behind it, the last one first. An earlier one takes as much
-/// as it can, up to a slash.
-fn fill(slots: &[(&str, &str)], rest: &str) -> Option<Vec<(String, String)>> {
-    let ((name, behind), others) = slots.split_first()?;
-    let plain = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    let named = |value: &str| {
-        let fits = plain && !value.is_empty() && !name.contains([',', '*', ':']);
-        fits.then(|| Some((name.to_string(), decoded(value)?)))?
+/// Matches variables, each given with the literal that follows it. Returns the names and values in reverse
+/// order. Every variable except the last matches as much as possible, but no slash.
+fn match_variables(variables: &[(&str, &str)], rest: &str) -> Option<Vec<(String, String)>> {
+    let ((name, literal), others) = variables.split_first()?;
+    let is_simple =
+        name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && !name.contains([',', '*', ':']);
+    let pair = |value: &str| {
+        let is_valid = is_simple && !value.is_empty();
+        is_valid.then(|| Some((name.to_string(), percent_decode(value)?)))?
     };
     if others.is_empty() {
-        return Some(vec![named(rest.strip_suffix(behind)?)?]);
+        return Some(vec![pair(rest.strip_suffix(literal)?)?]);
     }
-    let most = rest.find('/').unwrap_or(rest.len());
-    let ends = (1..=most).rev().filter(|end| rest.is_char_boundary(*end));
-    ends.filter_map(|end| Some((&rest[..end], rest[end..].strip_prefix(behind)?))).find_map(
+    let longest = rest.find('/').unwrap_or(rest.len());
+    let ends = (1..=longest).rev().filter(|end| rest.is_char_boundary(*end));
+    ends.filter_map(|end| Some((&rest[..end], rest[end..].strip_prefix(literal)?))).find_map(
         |(value, rest)| {
-            let mut variables = fill(others, rest)?;
-            variables.push(named(value)?);
-            Some(variables)
+            let mut pairs = match_variables(others, rest)?;
+            pairs.push(pair(value)?);
+            Some(pairs)
         },
     )
 }
 
-/// Percent-decoded, once.
-fn decoded(value: &str) -> Option<String> {
+/// Decodes percent-encoding once. Returns `None` if the result is not UTF-8.
+fn percent_decode(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| first == b'%').and_then(|two| str::from_utf8(two).ok());
+    while let Some((&first, remaining)) = rest.split_first() {
+        let digits = remaining.get(..2).filter(|_| first == b'%').and_then(|two| str::from_utf8(two).ok());
         match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);
-                rest = &behind[2..];
+                rest = &remaining[2..];
             }
             None => {
                 bytes.push(first);
-                rest = behind;
+                rest = remaining;
             }
         }
     }
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_variable_takes_the_rest() {
+    fn the_last_variable_matches_slashes() {
         check("file:///{path}", "file:///a/b/c", Some(&[("path", "a/b/c")]));
         check("git://{repo}/{path}", "git://r/a/b", Some(&[("repo", "r"), ("path", "a/b")]));
         check("x:{a}-{b}.md", "x:1-2-3/4.md", Some(&[("a", "1-2"), ("b", "3/4")]));
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn it_claims_what_is_written_out() {
+    fn claims_the_literal_prefix() {
         assert_eq!(claim("file:///docs/{path}"), "file:///docs/");
     }
 }

@@ -1,12 +1,12 @@
-//! What the host offers during a call. Off WebAssembly, where there is no host, its place is taken
-//! by the environment and stderr, so that a provider's own tests run natively.
+//! Functions of the host. On native targets there is no host: settings come from the environment and logs go
+//! to stderr, so that a provider can be tested natively.
 
 #[cfg(target_family = "wasm")]
 #[path = "host/guest.rs"]
-mod place;
+mod imp;
 #[cfg(not(target_family = "wasm"))]
 #[path = "host/native.rs"]
-mod place;
+mod imp;
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,63 +16,64 @@ pub use crate::bindings::provider_types::Caller;
 use crate::{Error, Result};
 
 #[cfg(not(target_family = "wasm"))]
-pub use place::set_setting;
+pub use imp::set_setting;
 
-/// Who is asking; none when the host itself asks.
+/// The caller of the current request; `None` if the host itself makes the call.
 pub fn caller() -> Option<Caller> {
-    place::caller()
+    imp::caller()
 }
 
-/// The metadata that came with the request: key and JSON text.
+/// The metadata of the request: keys with JSON text.
 pub fn metadata() -> Vec<(String, String)> {
-    place::metadata()
+    imp::metadata()
 }
 
-/// A setting from the provider's own section of the configuration.
+/// A setting from the provider's section of the configuration.
 ///
-/// Off WebAssembly: what `set_setting` said on this thread, else the environment variable
-/// `LARDER_SETTING_NAME`, in capitals.
+/// On native targets: the value from `set_setting` on this thread, or else the environment variable
+/// `LARDER_SETTING_NAME` with the name in capitals.
 pub fn setting(name: &str) -> Option<String> {
-    place::setting(name)
+    imp::setting(name)
 }
 
-/// A setting read as a number, a flag or the like, or what holds without it.
+/// A setting that is parsed, for example as a number, or a default value.
 ///
 /// ```
 /// # use larder_provider::setting_or;
 /// assert_eq!(setting_or("depth", 32_usize), Ok(32));
 /// ```
-pub fn setting_or<T: FromStr<Err: fmt::Display>>(name: &str, otherwise: T) -> Result<T> {
-    let Some(text) = setting(name) else { return Ok(otherwise) };
-    text.trim().parse().map_err(|error| Error::Failed(format!("the setting `{name}` is wrong: {error}")))
+pub fn setting_or<T: FromStr<Err: fmt::Display>>(name: &str, default: T) -> Result<T> {
+    let Some(text) = setting(name) else { return Ok(default) };
+    text.trim().parse().map_err(|error| Error::Failed(format!("invalid setting `{name}`: {error}")))
 }
 
-/// Writes a line into the host's log. See also [`info!`](crate::info!) and its siblings.
+/// Writes a message to the host's log. See also [`info!`](crate::info!), [`debug!`](crate::debug!),
+/// [`warn!`](crate::warn!) and [`error!`](crate::error!).
 pub fn log(level: Level, message: &str) {
-    place::log(level, message);
+    imp::log(level, message);
 }
 
-/// Tells those who watch this URI that its content differs.
+/// Notifies subscribers of this URI that its content has changed.
 pub fn resource_updated(uri: &str) {
-    place::resource_updated(uri);
+    imp::resource_updated(uri);
 }
 
-/// Tells everyone that the list of entries or templates differs.
+/// Notifies all clients that the list of entries or templates has changed.
 pub fn resources_changed() {
-    place::resources_changed();
+    imp::resources_changed();
 }
 
-/// Tells the caller how far a long read has come.
+/// Reports the progress of a long read to the caller.
 pub fn progress(done: f64, total: Option<f64>, message: Option<&str>) {
-    place::progress(done, total, message);
+    imp::progress(done, total, message);
 }
 
-/// Whether nobody waits for the answer any more. Worth asking in a long loop.
+/// Whether the request was cancelled. Long loops should check it.
 pub fn cancelled() -> bool {
-    place::cancelled()
+    imp::cancelled()
 }
 
-/// Sends what a panic says to the log, and to stderr, whose tail explains a trap.
+/// Writes panic messages to the log, and to stderr, whose end the host reports with a trap.
 pub(crate) fn log_panics() {
     #[cfg(target_family = "wasm")]
     std::panic::set_hook(Box::new(|panic| {
@@ -82,10 +83,10 @@ pub(crate) fn log_panics() {
     }));
 }
 
-/// Logs at one level, with the arguments of `format!`.
+/// Defines a logging macro with the arguments of `format!`.
 macro_rules! level {
     ($dollar:tt $name:ident $level:ident) => {
-        #[doc = concat!("Logs with the level `", stringify!($name), "`; takes what `format!` takes.")]
+        #[doc = concat!("Logs a message with the level `", stringify!($name), "`. Takes the arguments of `format!`.")]
         #[macro_export]
         macro_rules! $name {
                             ($dollar($argument:tt)*) => {
@@ -104,12 +105,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_is_read_as_what_stands_in_its_place() {
+    fn parses_a_setting_with_the_type_of_its_default() {
         set_setting("depth", "7");
         assert_eq!(setting_or("depth", 1_u8), Ok(7));
         assert_eq!(setting_or("width", 1_u8), Ok(1));
         set_setting("depth", "deep");
         let error = setting_or("depth", 1_u8).map_err(|error| error.to_string());
-        assert_eq!(error, Err("the setting `depth` is wrong: invalid digit found in string".into()));
+        assert_eq!(error, Err("invalid setting `depth`: invalid digit found in string".into()));
     }
 }

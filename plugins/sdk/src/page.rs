@@ -1,4 +1,4 @@
-//! Parts of lists: pages with cursors, and suggestions.
+//! Pages of lists, and completions.
 
 use std::borrow::Borrow;
 
@@ -6,15 +6,16 @@ pub use crate::bindings::completions::exports::larder::provider::completion_prov
 pub use crate::bindings::exports::larder::provider::resource_provider::{EntryPage, TemplatePage};
 use crate::{Entry, Freshness, Query, Template};
 
-/// As many suggestions as MCP lets an answer have.
-const SUGGESTIONS: usize = 100;
+/// The maximum number of values in a completion, as specified by MCP.
+const MAX_SUGGESTIONS: usize = 100;
 
-/// One page of a list that is **sorted by URI**: what follows the query's cursor, at most as many
-/// as it asks for, filtered by its hints.
+/// Returns one page of a list that is **sorted by URI**: the entries after the query's cursor that match its
+/// hints, up to its limit.
 ///
-/// The cursor is the last URI of the page before, so a list that grows or shrinks between two pages
-/// neither repeats nor loses what was there throughout. Takes entries (`paginate(walk(), query)`) or borrows
-/// them (`paginate(&self.entries, query)`); an iterator is asked for no more than the page needs.
+/// The cursor is the last URI of the previous page. If the list changes between two pages, entries that are
+/// in the list all the time are neither repeated nor lost. Takes entries by value (`paginate(walk(), query)`)
+/// or by reference (`paginate(&self.entries, query)`). An iterator is consumed only as far as the page needs
+/// it.
 ///
 /// ```
 /// # use larder_provider::{Entry, Query, paginate};
@@ -45,7 +46,7 @@ where
 }
 
 impl EntryPage {
-    /// How long this page may be reused, and by whom. Unless said, not at all.
+    /// Sets how long this page may be cached, and for which callers. Without it, the page is not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self
@@ -58,7 +59,7 @@ impl Default for EntryPage {
     }
 }
 
-/// The only page, and so the whole list.
+/// A complete list as a single page.
 impl From<Vec<Entry>> for EntryPage {
     fn from(entries: Vec<Entry>) -> Self {
         Self { entries, next_cursor: None, freshness: None }
@@ -66,7 +67,7 @@ impl From<Vec<Entry>> for EntryPage {
 }
 
 impl TemplatePage {
-    /// How long this page may be reused, and by whom. Unless said, not at all.
+    /// Sets how long this page may be cached, and for which callers. Without it, the page is not cached.
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self
@@ -79,7 +80,7 @@ impl Default for TemplatePage {
     }
 }
 
-/// The only page, and so the whole list.
+/// A complete list as a single page.
 impl From<Vec<Template>> for TemplatePage {
     fn from(templates: Vec<Template>) -> Self {
         Self { templates, next_cursor: None, freshness: None }
@@ -87,7 +88,7 @@ impl From<Vec<Template>> for TemplatePage {
 }
 
 impl Completion {
-    /// Those of the candidates that begin with what has been typed, as many as an answer may have.
+    /// Returns the candidates that begin with the prefix, truncated to the maximum number of suggestions.
     ///
     /// ```
     /// # use larder_provider::Completion;
@@ -96,11 +97,11 @@ impl Completion {
     /// assert_eq!((completion.total, completion.more), (Some(2), false));
     /// ```
     pub fn matching<T: Into<String>>(candidates: impl IntoIterator<Item = T>, prefix: &str) -> Self {
-        let begins = |value: &String| value.starts_with(prefix);
-        let mut values: Vec<String> = candidates.into_iter().map(Into::into).filter(begins).collect();
+        let matches = |value: &String| value.starts_with(prefix);
+        let mut values: Vec<String> = candidates.into_iter().map(Into::into).filter(matches).collect();
         let total = values.len();
-        values.truncate(SUGGESTIONS);
-        Self { values, total: Some(total as u64), more: total > SUGGESTIONS }
+        values.truncate(MAX_SUGGESTIONS);
+        Self { values, total: Some(total as u64), more: total > MAX_SUGGESTIONS }
     }
 }
 
@@ -125,26 +126,26 @@ mod tests {
     }
 
     #[test]
-    fn a_page_holds_what_follows_its_cursor() {
+    fn a_page_begins_after_the_cursor() {
         let from = |cursor: &str, limit| Query { cursor: Some(cursor.into()), ..Query::new(limit) };
         check(Query::new(2), &["n:0", "n:1"], Some("n:1"));
         check(from("n:1", 2), &["n:2", "n:3"], Some("n:3"));
         check(from("n:3", 2), &["n:4", "n:5"], None);
         check(from("n:5", 2), &[], None);
-        // Its entry is gone by now: the walk goes on behind where it was.
+        // The entry of the cursor no longer exists: the page begins after its position.
         check(from("n:35", 9), &["n:4", "n:5"], None);
         check(Query::new(0), &["n:0"], Some("n:0"));
     }
 
     #[test]
-    fn hints_filter_before_the_page_is_cut() {
+    fn hints_filter_before_the_limit_applies() {
         check(Query { kind: Some("odd".into()), ..Query::new(2) }, &["n:1", "n:3"], Some("n:3"));
         check(Query { uri_prefix: Some("n:4".into()), ..Query::new(2) }, &["n:4"], None);
         check(Query { uri_prefix: Some("m:".into()), ..Query::new(2) }, &[], None);
     }
 
     #[test]
-    fn an_answer_has_no_more_than_a_hundred_suggestions() {
+    fn a_completion_has_at_most_a_hundred_values() {
         let completion = Completion::matching((0..150).map(|n| n.to_string()), "");
         assert_eq!((completion.values.len(), completion.total, completion.more), (100, Some(150), true));
     }

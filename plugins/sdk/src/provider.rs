@@ -1,15 +1,16 @@
-//! What a provider is: a trait of which only two functions have to be written.
+//! The `Provider` trait.
 
 use crate::{
     Completion, CompletionRequest, Description, EntryPage, Query, Reading, Request, Result, TemplateMatch,
     TemplatePage,
 };
 
-/// A provider of resources. Write [`new`](Self::new) and [`read`](Self::read), say what there is in
-/// [`list`](Self::list) or [`templates`](Self::templates), and export it with [`export!`](crate::export!).
+/// A provider of resources. Only [`new`](Self::new) and [`read`](Self::read) are required. Resources are
+/// announced with [`list`](Self::list) or [`templates`](Self::templates). Export the provider with
+/// [`export!`](crate::export!).
 ///
-/// A value lives as long as its guest, which may be one call: keep what is costly to make, trust
-/// nothing to be there later.
+/// The value exists as long as its guest, which may be only one call. It can cache values that are expensive
+/// to compute, but must not rely on them in a later call.
 ///
 /// ```
 /// use larder_provider::{Content, Entry, EntryPage, Error, Provider, Query, Reading, Request, Result, paginate};
@@ -37,28 +38,28 @@ use crate::{
 /// # fn main() {}
 /// ```
 pub trait Provider: Sized + 'static {
-    /// Makes the provider, before its first call. An error here is the answer to every call.
+    /// Creates the provider before its first call. If it returns an error, every call returns this error.
     fn new() -> Result<Self>;
 
-    /// What this provider is, for people and for the model.
+    /// Describes this provider for people and for the model.
     fn describe(&self) -> Description {
         Description::default()
     }
 
-    /// One page of what there is, sorted by URI. [`paginate`](crate::paginate()) makes pages.
+    /// Returns one page of the list of resources, sorted by URI. See [`paginate`](crate::paginate()).
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let _ = query;
         Ok(EntryPage::default())
     }
 
-    /// Families of resources, by RFC 6570 template. A short list needs no pages: `Ok(vec![…].into())`.
+    /// Returns the RFC 6570 templates of this provider. A short list needs no pages: `Ok(vec![…].into())`.
     fn templates(&self, cursor: Option<&str>) -> Result<TemplatePage> {
         let _ = cursor;
         Ok(TemplatePage::default())
     }
 
-    /// Those of the templates whose last variable takes slashes as well, so that `file:///{path}` reads
-    /// `file:///a/b/c`. They need no claims, and no [`match_uri`](Self::match_uri).
+    /// Returns the templates whose last variable also matches slashes, so that `file:///{path}` matches
+    /// `file:///a/b/c`. They need no claims and no [`match_uri`](Self::match_uri).
     ///
     /// ```
     /// # use larder_provider::{Content, Provider, Reading, Request, Result, Template, TemplatePage};
@@ -82,26 +83,26 @@ pub trait Provider: Sized + 'static {
         Vec::new()
     }
 
-    /// Whose template a URI belongs to that is inside the claims of
-    /// [`describe`](Self::describe), where matching by RFC 6570 found nothing. Unless written, that of
+    /// Matches a URI to a template. Called only for URIs within the claims of [`describe`](Self::describe)
+    /// that no template matches by the rules of RFC 6570. The default matches the templates of
     /// [`greedy`](Self::greedy).
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
         self.greedy().iter().find_map(|template| TemplateMatch::greedy(template, uri))
     }
 
-    /// What a URI holds. [`Error::NotFound`](crate::Error::NotFound) lets another provider try.
+    /// Reads a resource. After [`Error::NotFound`](crate::Error::NotFound), the host tries other providers.
     fn read(&self, request: &Request) -> Result<Reading>;
 
-    /// Suggestions for a variable of a template. Asked only if exported: `export!(T: completions)`.
+    /// Suggests values for a variable of a template. Called only if exported: `export!(T: completions)`.
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         let _ = request;
         Ok(Completion::default())
     }
 
-    /// The current version of each URI, in order; none where it names nothing, or where only
-    /// [`read`](Self::read) can tell: the host reads those. Asked only if exported:
-    /// `export!(T: versions)`. Write it where there is a cheaper way than reading; unless written, it
-    /// knows none.
+    /// Returns the current version of each URI, in order; `None` if the resource does not exist or its
+    /// version is known only after a [`read`](Self::read), which the host then makes. Called only if
+    /// exported: `export!(T: versions)`. Implement it if versions are cheaper than reads. The default returns
+    /// no versions.
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         Ok(vec![None; uris.len()])
     }

@@ -1,4 +1,4 @@
-//! What is asked: reads with their variables, queries with their hints.
+//! Requests to a provider: reads, list queries and completions.
 
 pub use crate::bindings::completions::exports::larder::provider::completion_provider::CompletionRequest;
 pub use crate::bindings::exports::larder::provider::resource_provider::{
@@ -7,27 +7,27 @@ pub use crate::bindings::exports::larder::provider::resource_provider::{
 use crate::{Entry, Error, Result};
 
 impl Request {
-    /// A request as a test would make it: for this URI, matched by nothing.
+    /// Creates a request for tests, without a matching template.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), matched: None, known_version: None }
     }
 
-    /// The same request, matched by a template.
+    /// Sets the matching template and its variables.
     pub fn matched(mut self, template: impl Into<String>, variables: &[(&str, &str)]) -> Self {
         let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
         self.matched = Some(TemplateMatch { uri_template: template.into(), variables: variables.collect() });
         self
     }
 
-    /// The template that the URI belongs to, if any.
+    /// The template that matches the URI, if any.
     pub fn template(&self) -> Option<&str> {
         self.matched.as_ref().map(|matched| matched.uri_template.as_str())
     }
 
     /// The decoded value of a variable of the matched template.
     ///
-    /// A URI that no template matched is not found; a variable that the template may leave out, and
-    /// the URI does, is an invalid request.
+    /// Returns [`Error::NotFound`] if no template matched, and [`Error::Invalid`] if the URI has no value for
+    /// an optional variable.
     ///
     /// ```
     /// # use larder_provider::{Error, Request};
@@ -43,14 +43,13 @@ impl Request {
         self.vars(name).next().ok_or_else(missing)
     }
 
-    /// All values of a variable: none where the URI leaves it out, several where the template has
-    /// `{name*}`.
+    /// All values of a variable: none if the URI omits it, several if the template has `{name*}`.
     pub fn vars<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let variables = self.matched.iter().flat_map(|matched| &matched.variables);
         variables.filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Ends the read with [`Error::NotModified`] where the caller already holds this version.
+    /// Returns [`Error::NotModified`] if the caller already knows this version.
     ///
     /// ```
     /// # use larder_provider::{Error, Request};
@@ -65,21 +64,21 @@ impl Request {
 }
 
 impl Query {
-    /// A query as a test would make it: the first page, of at most `limit`.
+    /// Creates a query for tests: the first page with at most `limit` entries.
     pub fn new(limit: u32) -> Self {
         Self { cursor: None, limit, uri_prefix: None, kind: None }
     }
 
-    /// Whether the hints of this query want such an entry.
+    /// Whether an entry matches the hints of this query.
     pub fn wants(&self, entry: &Entry) -> bool {
         let kind = || entry.details.as_ref().and_then(|details| details.kind.as_deref());
         self.uri_prefix.as_ref().is_none_or(|prefix| entry.uri.starts_with(prefix))
-            && self.kind.as_deref().is_none_or(|wanted| kind() == Some(wanted))
+            && self.kind.as_deref().is_none_or(|expected| kind() == Some(expected))
     }
 }
 
 impl CompletionRequest {
-    /// The value of a variable that is already filled in.
+    /// The value of another variable that is already filled in.
     pub fn filled(&self, name: &str) -> Option<&str> {
         self.filled.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }

@@ -1,5 +1,6 @@
-//! The packed crate cannot reach out of its folder, and a symbolic link is a text file to many a
-//! checkout on Windows: so this crate carries a copy of the contract, and this is what keeps it one.
+//! Checks that the copy of the contract in this crate is identical to `wit/`. The crate needs a copy, because
+//! a published crate cannot contain files outside its folder, and Git on Windows often checks out symbolic
+//! links as text files.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
@@ -7,14 +8,14 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_packed_contract_is_that_of_the_repository() {
+fn the_copy_of_the_contract_is_up_to_date() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let packed = contract(&here.join("wit"));
-    assert!(packed.contains_key("world.wit"));
-    assert_eq!(packed, contract(&here.join("../../wit")), "copy wit/*.wit to plugins/sdk/wit");
+    let copy = wit_files(&here.join("wit"));
+    assert!(copy.contains_key("world.wit"));
+    assert_eq!(copy, wit_files(&here.join("../../wit")), "copy wit/*.wit to plugins/sdk/wit");
 }
 
-fn contract(folder: &Path) -> BTreeMap<String, String> {
+fn wit_files(folder: &Path) -> BTreeMap<String, String> {
     let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let wit = files.filter(|path| path.extension().is_some_and(|extension| extension == "wit"));
     wit.map(|path| {

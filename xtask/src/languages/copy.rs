@@ -1,4 +1,4 @@
-//! A clean copy of an example, with the SDKs where it expects them: nothing that was built before is in it.
+//! Clean copies of the examples, without build output and with the SDKs at the expected relative paths.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 
 use crate::run::{root, target};
 
-/// What compilers and package managers leave behind.
-const LEFT: [&str; 5] = ["target", "node_modules", "build", "__pycache__", ".venv"];
+/// Output folders of compilers and package managers.
+const BUILD_OUTPUT: [&str; 5] = ["target", "node_modules", "build", "__pycache__", ".venv"];
 
-/// Where the copy of this example is.
-pub(crate) fn fresh(example: &str) -> Result<PathBuf> {
+/// Copies an example and returns the path of the copy.
+pub(crate) fn clean_copy(example: &str) -> Result<PathBuf> {
     let tree = target("examples").join(format!("tree-{example}"));
     if tree.exists() {
         fs::remove_dir_all(&tree).with_context(|| format!("cannot remove {}", tree.display()))?;
@@ -28,8 +28,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     for item in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
         let item = item?;
         let name = item.file_name();
-        let built = Path::new(&name).extension().is_some_and(|extension| extension == "wasm");
-        if built || LEFT.iter().any(|left| name == *left) {
+        let is_component = Path::new(&name).extension().is_some_and(|extension| extension == "wasm");
+        if is_component || BUILD_OUTPUT.iter().any(|output| name == *output) {
             continue;
         }
         match item.file_type()?.is_dir() {

@@ -1,5 +1,5 @@
-//! `examples/session.md`: what is asked, and what all examples have to answer. Each section has a configuration, and
-//! blocks of `$ larder …` lines with the answers below them.
+//! `examples/session.md`: commands, and the output that every example must produce. Each section has a
+//! configuration and blocks of `$ larder …` lines, followed by their expected output.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,61 +11,67 @@ use serde_json::Value;
 
 use crate::run::{Output, command, larder, root, target};
 
-/// A question in its section, and the answer.
+/// A command with the configuration of its section and its expected output.
 #[derive(Debug, PartialEq)]
-struct Question<'a> {
+struct SessionCommand<'a> {
     config: &'a str,
-    words: &'a str,
-    answer: String,
+    args: &'a str,
+    expected: String,
 }
 
-/// Asks the component in `at/plugins` everything. Says how many questions that were.
-pub(super) fn hold(output: &Output, at: &Path) -> Result<usize> {
+/// Runs all commands with the component in `dir/plugins`. Returns the number of commands.
+pub(super) fn run(output: &Output, dir: &Path) -> Result<usize> {
     let text = fs::read_to_string(root().join("examples/session.md"))?;
-    let questions = questions(&text)?;
-    folder(at)?;
-    let mut wrong = String::new();
-    for question in &questions {
-        let met = asked(at, question)?;
-        if !fits(&question.answer, &met) {
-            writeln!(wrong, "$ larder {}\nexpected:\n{}met:\n{met}", question.words, question.answer)?;
+    let commands = parse(&text)?;
+    write_folder(dir)?;
+    let mut failures = String::new();
+    for command in &commands {
+        let actual = run_command(dir, command)?;
+        if !matches(&command.expected, &actual) {
+            writeln!(
+                failures,
+                "$ larder {}\nexpected:\n{}actual:\n{actual}",
+                command.args, command.expected
+            )?;
         }
     }
-    output.say(&wrong)?;
-    ensure!(wrong.is_empty(), "not what examples/session.md expects:\n{wrong}");
-    completed(at)?;
-    Ok(questions.len())
+    output.write_line(&failures)?;
+    ensure!(failures.is_empty(), "the output differs from examples/session.md:\n{failures}");
+    check_completion_limit(dir)?;
+    Ok(commands.len())
 }
 
-/// More suggestions than an answer may have: as many as it may, and how many there are.
-fn completed(at: &Path) -> Result<()> {
+/// Checks a completion with more suggestions than a response may contain: it must be truncated and state the
+/// total.
+fn check_completion_limit(dir: &Path) -> Result<()> {
     let config = "[provider.changelog]\ndirs = [{ host = \"FOLDER\", guest = \"/changelog\" }]\n\
                   settings = { file = \"many.md\" }";
-    let words = "complete changelog://releases/{version} version 1. --json";
-    let met = asked(at, &Question { config, words, answer: String::new() })?;
-    let found = parsed(&met)?;
+    let args = "complete changelog://releases/{version} version 1. --json";
+    let actual = run_command(dir, &SessionCommand { config, args, expected: String::new() })?;
+    let found = parse_json(&actual)?;
     let values = found["values"].as_array().map_or(0, Vec::len);
-    let as_said = values == 100 && found["total"] == 150 && found["hasMore"] == true;
-    ensure!(as_said, "of 150 suggestions an answer has 100, and says so: {met}");
+    let is_truncated = values == 100 && found["total"] == 150 && found["hasMore"] == true;
+    ensure!(is_truncated, "expected 100 of 150 suggestions: {actual}");
     Ok(())
 }
 
-fn asked(at: &Path, question: &Question<'_>) -> Result<String> {
-    let file = at.join("larder.toml");
-    // Compiling is part of the first question only.
+fn run_command(dir: &Path, session_command: &SessionCommand<'_>) -> Result<String> {
+    let file = dir.join("larder.toml");
+    // With a shared cache, the component is compiled only for the first command.
     let cache = target("examples/cache");
-    let config = question.config.replace("FOLDER", &at.join("folder").display().to_string());
+    let config = session_command.config.replace("FOLDER", &dir.join("folder").display().to_string());
     fs::write(&file, format!("plugins = \"plugins\"\n[compiler]\ncache_dir = {cache:?}\n{config}"))?;
-    let mut ask: Command = command(larder());
-    let ran = ask.args(question.words.split_whitespace()).arg("--config").arg(&file).output()?;
-    let (out, err) = (String::from_utf8(ran.stdout)?, String::from_utf8(ran.stderr)?);
-    let line = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
-    Ok(format!("{out}{line}{err}"))
+    let mut larder: Command = command(larder());
+    let output = larder.args(session_command.args.split_whitespace()).arg("--config").arg(&file).output()?;
+    let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
+    let newline = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+    Ok(format!("{stdout}{newline}{stderr}"))
 }
 
-/// What is granted: the changelog of the session, with both sorts of line ends, and a file that is no text.
-fn folder(at: &Path) -> Result<()> {
-    let folder = at.join("folder");
+/// Writes the granted folder: the changelog of the session with both kinds of line endings, a file that is
+/// not UTF-8, an empty file, and a changelog with many releases.
+fn write_folder(dir: &Path) -> Result<()> {
+    let folder = dir.join("folder");
     fs::create_dir_all(&folder)?;
     let changelog = fs::read_to_string(root().join("examples/session.changelog.md"))?.replace("\r\n", "\n");
     fs::write(folder.join("CHANGELOG.md"), &changelog)?;
@@ -77,48 +83,51 @@ fn folder(at: &Path) -> Result<()> {
     Ok(())
 }
 
-fn questions(text: &str) -> Result<Vec<Question<'_>>> {
-    let (mut config, mut found) = ("", Vec::<Question<'_>>::new());
+fn parse(text: &str) -> Result<Vec<SessionCommand<'_>>> {
+    let (mut config, mut found) = ("", Vec::<SessionCommand<'_>>::new());
     let mut blocks = text.split("\n```");
     let _ = blocks.next();
-    // A block, and what is between it and the next one.
+    // Each iteration takes a block and the text between it and the next block.
     while let Some(block) = blocks.next() {
-        let (kind, body) = block.split_once('\n').context("a block without an end")?;
-        match kind {
+        let (language, body) = block.split_once('\n').context("a block without an end")?;
+        match language {
             "toml" => config = body,
-            "console" => found.extend(asked_in(config, body)),
-            other => bail!("a block of the kind `{other}`"),
+            "console" => found.extend(parse_console(config, body)),
+            other => bail!("unexpected block language `{other}`"),
         }
-        ensure!(blocks.next().is_some_and(|end| end.is_empty() || end.starts_with('\n')), "an open block");
+        ensure!(
+            blocks.next().is_some_and(|end| end.is_empty() || end.starts_with('\n')),
+            "a block is not closed"
+        );
     }
     Ok(found)
 }
 
-fn asked_in<'a>(config: &'a str, body: &'a str) -> Vec<Question<'a>> {
-    let mut found: Vec<Question<'_>> = Vec::new();
+fn parse_console<'a>(config: &'a str, body: &'a str) -> Vec<SessionCommand<'a>> {
+    let mut found: Vec<SessionCommand<'_>> = Vec::new();
     for line in body.lines() {
         match (line.strip_prefix("$ larder "), found.last_mut()) {
-            (Some(words), _) => found.push(Question { config, words, answer: String::new() }),
-            (None, Some(question)) => question.answer = format!("{}{line}\n", question.answer),
+            (Some(args), _) => found.push(SessionCommand { config, args, expected: String::new() }),
+            (None, Some(command)) => command.expected = format!("{}{line}\n", command.expected),
             (None, None) => {}
         }
     }
     found
 }
 
-/// JSON by what it means; other text line by line, where `[..]` stands for anything.
-fn fits(expected: &str, met: &str) -> bool {
-    if let (Ok(expected), Ok(met)) = (parsed(expected), parsed(met)) {
-        return expected == met;
+/// Compares JSON by value and other text line by line, where `[..]` matches any text.
+fn matches(expected: &str, actual: &str) -> bool {
+    if let (Ok(expected), Ok(actual)) = (parse_json(expected), parse_json(actual)) {
+        return expected == actual;
     }
-    expected.lines().count() == met.lines().count()
-        && expected.lines().zip(met.lines()).all(|(expected, met)| match expected.split_once("[..]") {
-            Some((before, after)) => met.starts_with(before) && met[before.len()..].ends_with(after),
-            None => expected == met,
+    expected.lines().count() == actual.lines().count()
+        && expected.lines().zip(actual.lines()).all(|(expected, actual)| match expected.split_once("[..]") {
+            Some((before, after)) => actual.starts_with(before) && actual[before.len()..].ends_with(after),
+            None => expected == actual,
         })
 }
 
-fn parsed(text: &str) -> serde_json::Result<Value> {
+fn parse_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text)
 }
 
@@ -127,22 +136,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_sections_with_questions() {
+    fn parses_sections_and_commands() {
         let text = "# x\n\n```toml\na = 1\n```\n\nwords\n\n```console\n$ larder list\none\n\ntwo\n$ larder read a:b\n\
                     three\n```\n\nmore\n";
-        let question = |words, answer: &str| Question { config: "a = 1", words, answer: answer.into() };
-        let expected = vec![question("list", "one\n\ntwo\n"), question("read a:b", "three\n")];
-        assert_eq!(questions(text).unwrap_or_default(), expected);
-        assert!(questions("x\n```console\n$ larder list\n").is_err());
-        assert!(questions("x\n```sh\nls\n```\n").is_err());
+        let command =
+            |args, expected: &str| SessionCommand { config: "a = 1", args, expected: expected.into() };
+        let expected = vec![command("list", "one\n\ntwo\n"), command("read a:b", "three\n")];
+        assert_eq!(parse(text).unwrap_or_default(), expected);
+        assert!(parse("x\n```console\n$ larder list\n").is_err());
+        assert!(parse("x\n```sh\nls\n```\n").is_err());
     }
 
     #[test]
-    fn answers_fit_by_meaning_or_by_line() {
-        assert!(fits("{\"a\":1,\"b\":[]}\n", "{ \"b\": [], \"a\": 1 }\n"));
-        assert!(!fits("{\"a\":1}\n", "{\"a\":2}\n"));
-        assert!(fits("a\ncannot [..] x\n", "a\ncannot read x\n"));
-        assert!(!fits("a\n", "a\nb\n"));
-        assert!(!fits("a\n", "b\n"));
+    fn compares_json_by_value_and_text_by_line() {
+        assert!(matches("{\"a\":1,\"b\":[]}\n", "{ \"b\": [], \"a\": 1 }\n"));
+        assert!(!matches("{\"a\":1}\n", "{\"a\":2}\n"));
+        assert!(matches("a\ncannot [..] x\n", "a\ncannot read x\n"));
+        assert!(!matches("a\n", "a\nb\n"));
+        assert!(!matches("a\n", "b\n"));
     }
 }

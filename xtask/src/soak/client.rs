@@ -1,4 +1,4 @@
-//! As much of an HTTP client as a soak needs: one connection, one question at a time.
+//! A minimal HTTP client for the soak test: one connection, one request at a time.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,57 +7,57 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-/// Above what any answer of a soak takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any response takes.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(crate) struct Peer {
+pub(crate) struct Client {
     host: String,
     stream: BufReader<TcpStream>,
 }
 
-/// What came back.
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) session: Option<String>,
     pub(crate) body: Value,
 }
 
-impl Peer {
+impl Client {
     pub(crate) fn connect(url: &str) -> Result<Self> {
         let host = url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
         let host = host.context("an http URL")?.to_owned();
         let stream = TcpStream::connect(&host)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         Ok(Self { host, stream: BufReader::new(stream) })
     }
 
-    /// Asks in the modern era.
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value> {
-        self.send(method, params)?;
-        let answer = self.answer()?;
-        ensure!(answer.status == 200, "{method}: {} {}", answer.status, answer.body);
-        ensure!(answer.body["result"].is_object(), "{method}: {}", answer.body);
-        Ok(answer.body["result"].clone())
+    /// Sends a request of the modern era and returns its result.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Result<Value> {
+        self.send_modern(method, params)?;
+        let response = self.receive()?;
+        ensure!(response.status == 200, "{method}: {} {}", response.status, response.body);
+        ensure!(response.body["result"].is_object(), "{method}: {}", response.body);
+        Ok(response.body["result"].clone())
     }
 
-    /// Begins to listen, and gives each line with a message, until it is enough or nothing comes for a while.
+    /// Subscribes and calls `on_message` for each message line, until it returns false or no message arrives
+    /// within `idle_timeout`.
     pub(crate) fn listen(
         mut self,
         params: Value,
-        quiet: Duration,
-        mut goes_on: impl FnMut(&str) -> bool,
+        idle_timeout: Duration,
+        mut on_message: impl FnMut(&str) -> bool,
     ) -> Result<()> {
-        self.send("subscriptions/listen", params)?;
-        let (status, _) = self.head()?;
+        self.send_modern("subscriptions/listen", params)?;
+        let (status, _) = self.receive_head()?;
         ensure!(status == 200, "subscriptions/listen: {status}");
-        self.stream.get_ref().set_read_timeout(Some(quiet))?;
+        self.stream.get_ref().set_read_timeout(Some(idle_timeout))?;
         let mut line = Vec::new();
         loop {
             line.clear();
             match self.stream.read_until(b'\n', &mut line) {
-                Ok(0) => bail!("the stream of notifications ended by itself"),
-                Ok(_) if !line.starts_with(b"data:") || goes_on(&String::from_utf8_lossy(&line)) => {}
+                Ok(0) => bail!("the server closed the notification stream"),
+                Ok(_) if !line.starts_with(b"data:") || on_message(&String::from_utf8_lossy(&line)) => {}
                 Ok(_) => return Ok(()),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Ok(());
@@ -67,7 +67,7 @@ impl Peer {
         }
     }
 
-    fn send(&mut self, method: &str, mut params: Value) -> Result<()> {
+    fn send_modern(&mut self, method: &str, mut params: Value) -> Result<()> {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
@@ -76,30 +76,25 @@ impl Peer {
         if let Some(uri) = params["uri"].as_str() {
             headers += &format!("mcp-name: {uri}\r\n");
         }
-        self.request(
-            "POST",
-            &headers,
-            &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }),
-        )
+        self.send("POST", &headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
     }
 
-    /// Asks in a session of the legacy era, or to have one.
-    pub(crate) fn legacy(&mut self, session: Option<&str>, method: &str, params: Value) -> Result<Answer> {
+    /// Sends a request of the legacy era, with a session ID unless it opens a session.
+    pub(crate) fn legacy(&mut self, session: Option<&str>, method: &str, params: Value) -> Result<Response> {
         let headers = session.map(|id| format!("mcp-session-id: {id}\r\n")).unwrap_or_default();
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        self.request("POST", &headers, &body)?;
-        self.answer()
+        self.send("POST", &headers, &body)?;
+        self.receive()
     }
 
-    /// Ends a session.
-    pub(crate) fn end(&mut self, session: &str) -> Result<()> {
-        self.request("DELETE", &format!("mcp-session-id: {session}\r\n"), &Value::Null)?;
-        let status = self.answer()?.status;
+    pub(crate) fn end_session(&mut self, session: &str) -> Result<()> {
+        self.send("DELETE", &format!("mcp-session-id: {session}\r\n"), &Value::Null)?;
+        let status = self.receive()?.status;
         ensure!((200..300).contains(&status), "DELETE of a session: {status}");
         Ok(())
     }
 
-    fn request(&mut self, verb: &str, headers: &str, body: &Value) -> Result<()> {
+    fn send(&mut self, verb: &str, headers: &str, body: &Value) -> Result<()> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let host = &self.host;
         let head = format!(
@@ -110,30 +105,31 @@ impl Peer {
         Ok(self.stream.get_mut().write_all(format!("{head}{body}").as_bytes())?)
     }
 
-    fn answer(&mut self) -> Result<Answer> {
-        let (status, headers) = self.head()?;
+    fn receive(&mut self) -> Result<Response> {
+        let (status, headers) = self.receive_head()?;
         let length = find(&headers, "content-length").map_or(Ok(0), str::parse)?;
-        ensure!(find(&headers, "transfer-encoding").is_none(), "an answer in chunks was not asked for");
+        ensure!(find(&headers, "transfer-encoding").is_none(), "unexpected chunked response");
         let mut bytes = vec![0; length];
         self.stream.read_exact(&mut bytes)?;
         let body = serde_json::from_slice(&bytes).unwrap_or_default();
-        Ok(Answer { status, session: find(&headers, "mcp-session-id").map(ToOwned::to_owned), body })
+        Ok(Response { status, session: find(&headers, "mcp-session-id").map(ToOwned::to_owned), body })
     }
 
-    fn head(&mut self) -> Result<(u16, Vec<(String, String)>)> {
-        let status = self.line()?.split(' ').nth(1).unwrap_or_default().parse().context("no status line")?;
+    fn receive_head(&mut self) -> Result<(u16, Vec<(String, String)>)> {
+        let line = self.read_line()?;
+        let status = line.split(' ').nth(1).unwrap_or_default().parse().context("invalid status line")?;
         let mut headers = Vec::new();
         loop {
-            let line = self.line()?;
+            let line = self.read_line()?;
             match line.split_once(':') {
                 Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.trim().to_owned())),
                 None if line.is_empty() => return Ok((status, headers)),
-                None => bail!("no header: {line}"),
+                None => bail!("invalid header: {line}"),
             }
         }
     }
 
-    fn line(&mut self) -> Result<String> {
+    fn read_line(&mut self) -> Result<String> {
         let mut line = String::new();
         ensure!(self.stream.read_line(&mut line)? > 0, "the server closed the connection");
         Ok(line.trim_end().to_owned())

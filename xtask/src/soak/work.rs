@@ -1,4 +1,4 @@
-//! What goes on during a soak. Each function is one bout, done again and again by a thread of its own.
+//! The work of the soak test. Each function is one batch, which its own thread repeats.
 
 use std::fs;
 use std::path::Path;
@@ -8,19 +8,21 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::peer::Peer;
+use super::client::Client;
 use super::{Count, Soak};
 
-/// Questions of one connection.
-const BOUT: usize = 200;
-/// How long somebody listens, if he is told much, and for how long he waits for more.
-const LISTENS: Duration = Duration::from_secs(2);
-const QUIET: Duration = Duration::from_secs(1);
-/// How long a swap may take on a busy machine.
-const SWAPPED_WITHIN: Duration = Duration::from_secs(60);
-const MARK: &str = "revision-00000000";
+/// Iterations of a batch, which uses one connection.
+const BATCH: usize = 200;
+/// How long a subscription stays open at most.
+const LISTEN_DURATION: Duration = Duration::from_secs(2);
+/// A subscription ends earlier if no notification arrives for this time.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long it may take until a replaced component is served, on a busy machine.
+const SWAP_TIMEOUT: Duration = Duration::from_secs(60);
+/// The text in the component that is replaced with the revision number.
+const PLACEHOLDER: &str = "revision-00000000";
 
-/// One component in any number of revisions.
+/// A component that can be produced with any revision number.
 pub(crate) struct Revisions {
     bytes: Vec<u8>,
     at: usize,
@@ -29,32 +31,33 @@ pub(crate) struct Revisions {
 impl Revisions {
     pub(crate) fn load(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-        let at = bytes.windows(MARK.len()).position(|window| window == MARK.as_bytes());
-        Ok(Self { at: at.context("the guest `revision` has no mark")?, bytes })
+        let at = bytes.windows(PLACEHOLDER.len()).position(|window| window == PLACEHOLDER.as_bytes());
+        Ok(Self { at: at.context("the guest `revision` does not contain the placeholder")?, bytes })
     }
 
-    pub(crate) fn number(&self, number: u32) -> Vec<u8> {
+    pub(crate) fn component(&self, revision: u32) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
-        bytes[self.at..self.at + MARK.len()].copy_from_slice(format!("revision-{number:08}").as_bytes());
+        bytes[self.at..self.at + PLACEHOLDER.len()]
+            .copy_from_slice(format!("revision-{revision:08}").as_bytes());
         bytes
     }
 }
 
-/// Replaces the component until the end, and waits for each revision.
+/// Replaces the component repeatedly and waits until each revision is served.
 pub(crate) fn swap(soak: &Soak, revisions: &Revisions) -> Result<()> {
-    let mut peer = Peer::connect(&soak.url)?;
-    for number in 2.. {
+    let mut client = Client::connect(&soak.url)?;
+    for revision in 2.. {
         let new = soak.plugins.join("revision.new");
-        fs::write(&new, revisions.number(number))?;
+        fs::write(&new, revisions.component(revision))?;
         fs::rename(&new, soak.plugins.join("revision.wasm"))?;
-        let began = Instant::now();
-        while revision_in(&mut peer, "revision://now")? != u64::from(number) {
-            if soak.is_over() {
+        let start = Instant::now();
+        while read_revision(&mut client, "revision://now")? != u64::from(revision) {
+            if soak.is_stopped() {
                 return Ok(());
             }
             ensure!(
-                began.elapsed() < SWAPPED_WITHIN,
-                "revision {number} was not served in {SWAPPED_WITHIN:?}"
+                start.elapsed() < SWAP_TIMEOUT,
+                "revision {revision} was not served within {SWAP_TIMEOUT:?}"
             );
             thread::sleep(Duration::from_millis(10));
         }
@@ -63,18 +66,18 @@ pub(crate) fn swap(soak: &Soak, revisions: &Revisions) -> Result<()> {
     Ok(())
 }
 
-/// Reads; no answer mixes revisions, and none is older than the one before it.
+/// Reads. No response may mix revisions, and none may be older than the previous response.
 pub(crate) fn read(soak: &Soak) -> Result<()> {
-    let mut peer = Peer::connect(&soak.url)?;
-    let mut seen = 0;
-    for _ in 0..BOUT {
-        if soak.is_over() {
+    let mut client = Client::connect(&soak.url)?;
+    let mut last = 0;
+    for _ in 0..BATCH {
+        if soak.is_stopped() {
             break;
         }
-        let answer = revision_in(&mut peer, "revision://many")?;
-        ensure!(answer >= seen, "revision {answer} after {seen}");
-        seen = answer;
-        peer.ask("resources/read", json!({ "uri": "file:///docs/touched.txt" }))?;
+        let revision = read_revision(&mut client, "revision://many")?;
+        ensure!(revision >= last, "revision {revision} after {last}");
+        last = revision;
+        client.request("resources/read", json!({ "uri": "file:///docs/touched.txt" }))?;
         soak.count(Count::Reads);
         soak.count(Count::Reads);
         thread::sleep(Duration::from_millis(2));
@@ -82,30 +85,31 @@ pub(crate) fn read(soak: &Soak) -> Result<()> {
     Ok(())
 }
 
-/// The only revision in an answer.
-fn revision_in(peer: &mut Peer, uri: &str) -> Result<u64> {
-    let answer = peer.ask("resources/read", json!({ "uri": uri }))?;
-    let contents = answer["contents"].as_array().context("no contents")?;
-    let mut all = contents.iter().map(|content| number(&content["text"]));
-    let first = all.next().flatten().with_context(|| format!("no revision: {answer}"))?;
-    ensure!(all.all(|other| other == Some(first)), "several revisions: {answer}");
+/// Reads a URI and returns the revision, which must be the same in all contents.
+fn read_revision(client: &mut Client, uri: &str) -> Result<u64> {
+    let result = client.request("resources/read", json!({ "uri": uri }))?;
+    let contents = result["contents"].as_array().context("no contents")?;
+    let mut revisions = contents.iter().map(|content| parse_revision(&content["text"]));
+    let first = revisions.next().flatten().with_context(|| format!("no revision: {result}"))?;
+    ensure!(revisions.all(|other| other == Some(first)), "several revisions: {result}");
     Ok(first)
 }
 
-fn number(text: &Value) -> Option<u64> {
+fn parse_revision(text: &Value) -> Option<u64> {
     text.as_str()?.strip_prefix("revision-")?.parse().ok()
 }
 
-/// Lists, and templates.
+/// Lists resources and templates.
 pub(crate) fn list(soak: &Soak) -> Result<()> {
-    let mut peer = Peer::connect(&soak.url)?;
-    for _ in 0..BOUT {
-        if soak.is_over() {
+    let mut client = Client::connect(&soak.url)?;
+    for _ in 0..BATCH {
+        if soak.is_stopped() {
             break;
         }
-        let answer = peer.ask("resources/list", json!({}))?;
-        ensure!(answer["resources"].as_array().is_some_and(|all| all.len() > 3), "a short list: {answer}");
-        peer.ask("resources/templates/list", json!({}))?;
+        let result = client.request("resources/list", json!({}))?;
+        let is_complete = result["resources"].as_array().is_some_and(|resources| resources.len() > 3);
+        ensure!(is_complete, "incomplete list: {result}");
+        client.request("resources/templates/list", json!({}))?;
         soak.count(Count::Lists);
         soak.count(Count::Lists);
         thread::sleep(Duration::from_millis(5));
@@ -113,45 +117,47 @@ pub(crate) fn list(soak: &Soak) -> Result<()> {
     Ok(())
 }
 
-/// Listens for a moment, and leaves without a word.
+/// Subscribes for a short time and then disconnects without unsubscribing.
 pub(crate) fn listen(soak: &Soak) -> Result<()> {
-    let began = Instant::now();
+    let start = Instant::now();
     let params = json!({ "notifications": {
         "resourcesListChanged": true,
         "resourceSubscriptions": ["revision://now", "file:///docs/touched.txt"],
     } });
     let mut acknowledged = false;
-    Peer::connect(&soak.url)?.listen(params, QUIET, |line| {
+    Client::connect(&soak.url)?.listen(params, IDLE_TIMEOUT, |line| {
         if line.contains("subscriptions/acknowledged") {
             acknowledged = true;
         } else {
-            soak.count(Count::Told);
+            soak.count(Count::Notifications);
         }
-        began.elapsed() < LISTENS && !soak.is_over()
+        start.elapsed() < LISTEN_DURATION && !soak.is_stopped()
     })?;
-    ensure!(acknowledged, "a listener was not acknowledged");
+    ensure!(acknowledged, "a subscription was not acknowledged");
     soak.count(Count::Listens);
     Ok(())
 }
 
-/// Opens sessions of the legacy era; every second one is left as it is.
+/// Opens sessions of the legacy era. Every second one is abandoned.
 pub(crate) fn open_sessions(soak: &Soak) -> Result<()> {
-    for at in 0..BOUT {
-        if soak.is_over() {
+    for n in 0..BATCH {
+        if soak.is_stopped() {
             break;
         }
-        let mut peer = Peer::connect(&soak.url)?;
+        let mut client = Client::connect(&soak.url)?;
         let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "soak", "version": "1" },
         });
-        let answer = peer.legacy(None, "initialize", params)?;
-        let id = answer.session.with_context(|| format!("no session: {} {}", answer.status, answer.body))?;
-        let subscribed = peer.legacy(Some(&id), "resources/subscribe", json!({ "uri": "revision://now" }))?;
+        let response = client.legacy(None, "initialize", params)?;
+        let id =
+            response.session.with_context(|| format!("no session: {} {}", response.status, response.body))?;
+        let subscribed =
+            client.legacy(Some(&id), "resources/subscribe", json!({ "uri": "revision://now" }))?;
         ensure!(subscribed.body["result"].is_object(), "subscribe: {}", subscribed.body);
-        let listed = peer.legacy(Some(&id), "resources/list", json!({}))?;
+        let listed = client.legacy(Some(&id), "resources/list", json!({}))?;
         ensure!(listed.body["result"]["resources"].is_array(), "list: {}", listed.body);
-        if at % 2 == 0 {
-            peer.end(&id)?;
+        if n % 2 == 0 {
+            client.end_session(&id)?;
         }
         soak.count(Count::Sessions);
         thread::sleep(Duration::from_millis(20));
@@ -159,7 +165,7 @@ pub(crate) fn open_sessions(soak: &Soak) -> Result<()> {
     Ok(())
 }
 
-/// Changes a file that the provider `files` shows.
+/// Changes a file that the provider `files` serves.
 pub(crate) fn touch_files(soak: &Soak) -> Result<()> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     fs::write(soak.docs.join("touched.txt"), now.as_nanos().to_string())?;

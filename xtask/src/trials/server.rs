@@ -1,5 +1,5 @@
-//! A trial is dropped into the folder of a running server with the limits that hold by default, asked, replaced while
-//! somebody reads all the time, and there again after a restart.
+//! Runs a trial provider in a server with default limits: loads it, checks its responses, replaces it during
+//! continuous reads, and restarts the server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 
 use super::Language;
-use super::web::{self, Web};
+use super::web::{self, WebServer};
 use crate::run::{Output, command, larder};
-use crate::server::Serving;
+use crate::server::RunningServer;
 
-/// Above what the slowest component takes to be compiled on a loaded machine.
-const GIVE_UP: Duration = Duration::from_secs(300);
+/// Longer than compiling the slowest component takes on a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The last of a text of two megabytes, which is read within the limits.
-const THE_END: &str = "grüße zum schluss";
+/// The end of a text of two megabytes. Reading it must be possible within the limits.
+const LAST_LINE: &str = "grüße zum schluss";
 
-/// What is asked, whether there is an answer, and what is in it or in the error.
-const QUESTIONS: [(&str, bool, &str); 11] = [
+/// Requested path, whether the read succeeds, and a part of the content or of the error message.
+const CASES: [(&str, bool, &str); 11] = [
     ("revision", true, "first"),
-    ("http", true, web::ANSWER),
+    ("http", true, web::BODY),
     ("elsewhere", false, "is not granted; its operator can allow it with `hosts = "),
-    ("long", true, THE_END),
+    ("long", true, LAST_LINE),
     ("/a/b%20c", true, "a/b c"),
     ("garbled", false, "no caf"),
     ("raises", false, "no such luck"),
@@ -37,16 +37,17 @@ const QUESTIONS: [(&str, bool, &str); 11] = [
     ("nothing", false, "Resource not found"),
 ];
 
-/// Asks everything of the first build, and replaces it with the second. Says how many questions that were.
-pub(super) fn hold(output: &Output, at: &Path, builds: &[PathBuf; 2], language: &Language) -> Result<usize> {
-    let (web, elsewhere) = (Web::open()?, Web::open()?);
-    let plugins = at.join("plugins");
+/// Checks all cases with the first build and then replaces it with the second one. Returns the number of
+/// cases.
+pub(super) fn run(output: &Output, dir: &Path, builds: &[PathBuf; 2], language: &Language) -> Result<usize> {
+    let (web, elsewhere) = (WebServer::start()?, WebServer::start()?);
+    let plugins = dir.join("plugins");
     fs::create_dir_all(&plugins)?;
-    fs::create_dir_all(at.join("folder"))?;
+    fs::create_dir_all(dir.join("folder"))?;
     let lines = (0..).map(|line| format!("{line}: schöne Grüße\n")).take(95_000);
-    fs::write(at.join("folder/long.txt"), lines.collect::<String>() + THE_END)?;
-    let config = at.join("larder.toml");
-    // Of the limits, only the one that takes long to be reached is another one.
+    fs::write(dir.join("folder/long.txt"), lines.collect::<String>() + LAST_LINE)?;
+    let config = dir.join("larder.toml");
+    // All limits are defaults except the CPU time, to make the test faster.
     let text = format!(
         "plugins = \"plugins\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = \"cache\"\n\
          [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu_time = \"600ms\" }}\n\
@@ -56,95 +57,101 @@ pub(super) fn hold(output: &Output, at: &Path, builds: &[PathBuf; 2], language: 
         elsewhere = elsewhere.url(),
     );
     fs::write(&config, text)?;
-    let serving = Serving::start(&config, output)?;
-    let met = meet(output, &serving, &plugins.join("trial.wasm"), builds, language);
-    let stopped = serving.stop();
-    met.and(stopped)?;
-    ensure!(elsewhere.asked() == 0, "a request went where none may go");
-    // What was compiled is kept: the server that comes next finds it.
-    let kept = compiled(&at.join("cache"))?;
-    let serving = Serving::start(&config, output)?;
-    let answer = until("the second build answers after a restart", || answers(&serving, "second"));
-    let stopped = serving.stop();
-    answer.and(stopped)?;
-    ensure!(!kept.is_empty() && compiled(&at.join("cache"))? == kept, "it was compiled once more");
-    Ok(QUESTIONS.len())
+    let server = RunningServer::start(&config, output)?;
+    let result = check(output, &server, &plugins.join("trial.wasm"), builds, language);
+    let stopped = server.stop();
+    result.and(stopped)?;
+    ensure!(elsewhere.request_count() == 0, "a request to a host without a grant was sent");
+    // After a restart, the server must find the compiled component in the cache.
+    let before = compiled_files(&dir.join("cache"))?;
+    let server = RunningServer::start(&config, output)?;
+    let result = wait_for("the second build after a restart", || serves_revision(&server, "second"));
+    let stopped = server.stop();
+    result.and(stopped)?;
+    ensure!(
+        !before.is_empty() && compiled_files(&dir.join("cache"))? == before,
+        "the component was compiled again"
+    );
+    Ok(CASES.len())
 }
 
-fn meet(
+fn check(
     output: &Output,
-    serving: &Serving,
+    server: &RunningServer,
     file: &Path,
     [first, second]: &[PathBuf; 2],
     language: &Language,
 ) -> Result<()> {
     fs::copy(first, file)?;
-    until("the first build answers", || answers(serving, "first"))?;
-    for (what, good, says) in QUESTIONS {
-        let (answered, text) = ask(serving, what)?;
-        let as_said = answered == good && text.to_lowercase().contains(&says.to_lowercase());
+    wait_for("the first build", || serves_revision(server, "first"))?;
+    for (path, expect_success, expected) in CASES {
+        let (success, text) = read(server, path)?;
+        let is_expected = success == expect_success && text.to_lowercase().contains(&expected.to_lowercase());
         let text: String = text.chars().take(1_000).collect();
-        ensure!(as_said, "trial://{what}: {text:?}, where `{says}` is expected");
-        ensure!(answers(serving, "first")?, "after trial://{what} it does not answer any more");
+        ensure!(is_expected, "trial://{path}: expected `{expected}`, got {text:?}");
+        ensure!(serves_revision(server, "first")?, "the provider does not respond after trial://{path}");
     }
-    for words in language.blames.into_iter().chain([language.last_words]) {
-        let said =
-            || Ok(output.written().lines().any(|line| line.starts_with("larder: ") && line.contains(words)));
-        until(&format!("the log says `{words}`"), said)?;
+    for expected in language.error_location.into_iter().chain([language.exit_message]) {
+        let is_logged = || {
+            let log = output.contents();
+            Ok(log.lines().any(|line| line.starts_with("larder: ") && line.contains(expected)))
+        };
+        wait_for(&format!("`{expected}` in the log"), is_logged)?;
     }
-    replace(serving, file, second)
+    replace(server, file, second)
 }
 
-/// Somebody reads all the time: every answer is one of the two, and after the second there is no first.
-fn replace(serving: &Serving, file: &Path, second: &Path) -> Result<()> {
+/// Replaces the component during continuous reads. Every response must come from one of the two builds, and
+/// none from the first build after one from the second.
+fn replace(server: &RunningServer, file: &Path, second: &Path) -> Result<()> {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = scope.spawn(|| -> Result<()> {
-            let mut seen = "first";
+            let mut revision = "first";
             while !done.load(Ordering::Relaxed) {
-                let (answered, text) = ask(serving, "revision")?;
+                let (success, text) = read(server, "revision")?;
                 match text.as_str() {
-                    "second" if answered => seen = "second",
-                    "first" if answered && seen == "first" => {}
-                    _ => bail!("a reader met {text:?} after {seen}"),
+                    "second" if success => revision = "second",
+                    "first" if success && revision == "first" => {}
+                    _ => bail!("read {text:?} after revision {revision}"),
                 }
             }
             Ok(())
         });
-        // In place, and not in one step, as a careless build does it.
+        // The file is overwritten in place and not replaced atomically, as many build tools do.
         let replaced = fs::copy(second, file)
             .map_err(anyhow::Error::from)
-            .and_then(|_| until("the second build answers", || answers(serving, "second")));
+            .and_then(|_| wait_for("the second build", || serves_revision(server, "second")));
         done.store(true, Ordering::Relaxed);
         let Ok(read) = reader.join() else { bail!("the reader panicked") };
         replaced.and(read)
     })
 }
 
-fn answers(serving: &Serving, word: &str) -> Result<bool> {
-    let (answered, text) = ask(serving, "revision")?;
-    Ok(answered && text == word)
+fn serves_revision(server: &RunningServer, revision: &str) -> Result<bool> {
+    let (success, text) = read(server, "revision")?;
+    Ok(success && text == revision)
 }
 
-/// Whether there was an answer, and its text or the error's.
-fn ask(serving: &Serving, what: &str) -> Result<(bool, String)> {
-    let uri = format!("trial://{what}");
-    let ran = command(larder()).args(["read", &uri, "--url", &serving.url]).output()?;
-    let text = if ran.status.success() { ran.stdout } else { ran.stderr };
-    Ok((ran.status.success(), String::from_utf8(text)?))
+/// Reads a URI. Returns whether the read succeeded, and the content or the error message.
+fn read(server: &RunningServer, path: &str) -> Result<(bool, String)> {
+    let uri = format!("trial://{path}");
+    let output = command(larder()).args(["read", &uri, "--url", &server.url]).output()?;
+    let text = if output.status.success() { output.stdout } else { output.stderr };
+    Ok((output.status.success(), String::from_utf8(text)?))
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+fn wait_for(what: &str, mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
-    while !holds()? {
-        ensure!(start.elapsed() < GIVE_UP, "not within {GIVE_UP:?}: {what}");
+    while !condition()? {
+        ensure!(start.elapsed() < TIMEOUT, "timed out after {TIMEOUT:?}: {what}");
         thread::sleep(Duration::from_millis(50));
     }
     Ok(())
 }
 
-/// The files of compiled code. One that is written anew is another file.
-fn compiled(cache: &Path) -> Result<BTreeMap<PathBuf, u64>> {
+/// The inode numbers of the files with compiled code. A file that is written again gets a new inode.
+fn compiled_files(cache: &Path) -> Result<BTreeMap<PathBuf, u64>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![cache.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -152,7 +159,7 @@ fn compiled(cache: &Path) -> Result<BTreeMap<PathBuf, u64>> {
             let item = item?;
             match item.file_type()?.is_dir() {
                 true => folders.push(item.path()),
-                // What else is there says how code and components were found, and is written at each start.
+                // Other files are indexes that are rewritten at each start.
                 false if item.path().extension().is_none_or(|kind| kind != "cwasm") => {}
                 false => drop(files.insert(item.path(), item.metadata()?.ino())),
             }

@@ -1,4 +1,4 @@
-//! A web server on this machine, with the same page for everybody. It ends with its owner.
+//! A local web server that responds to every request with the same page. It stops when it is dropped.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -8,63 +8,63 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Result;
 
-/// What it has to say.
-pub(super) const ANSWER: &str = "hello from outside";
+/// The body of every response.
+pub(super) const BODY: &str = "hello from outside";
 
-pub(super) struct Web {
+pub(super) struct WebServer {
     address: SocketAddr,
-    asked: Arc<AtomicUsize>,
-    ends: Arc<AtomicBool>,
+    requests: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Web {
-    /// On a free port.
-    pub(super) fn open() -> Result<Self> {
+impl WebServer {
+    /// Starts the server on a free port.
+    pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let (asked, ends) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (requests, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let thread = {
-            let (asked, ends) = (asked.clone(), ends.clone());
+            let (requests, stop) = (requests.clone(), stop.clone());
             thread::spawn(move || {
                 for stream in listener.incoming().map_while(Result::ok) {
-                    if ends.load(Ordering::Relaxed) {
+                    if stop.load(Ordering::Relaxed) {
                         return;
                     }
-                    asked.fetch_add(1, Ordering::Relaxed);
-                    // Whoever does not wait for the answer does not get one.
-                    let _ = answer(stream);
+                    requests.fetch_add(1, Ordering::Relaxed);
+                    // An error means that the client disconnected.
+                    let _ = respond(stream);
                 }
             })
         };
-        Ok(Self { address, asked, ends, thread: Some(thread) })
+        Ok(Self { address, requests, stop, thread: Some(thread) })
     }
 
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// How often it was asked.
-    pub(super) fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+    /// The number of requests so far.
+    pub(super) fn request_count(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
     }
 }
 
-fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+fn respond(mut stream: TcpStream) -> std::io::Result<()> {
     let head = BufReader::new(stream.try_clone()?).lines();
-    // An empty line ends the head, and nobody sends a body.
+    // The head ends with an empty line. The requests have no body.
     head.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
     write!(
         stream,
-        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{ANSWER}",
-        ANSWER.len()
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{BODY}",
+        BODY.len()
     )
 }
 
-impl Drop for Web {
+impl Drop for WebServer {
     fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
-        // Wakes it up; if that fails it is gone already.
+        self.stop.store(true, Ordering::Relaxed);
+        // The connection wakes up the thread. If it fails, the thread has already ended.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -1,5 +1,5 @@
-//! Through wasi:filesystem itself. The standard library cannot list what is granted, and asks the
-//! host for an inode with each name and each stat, which makes a list several times slower.
+//! Uses wasi:filesystem directly. The standard library cannot list the granted folders, and it requests an
+//! inode from the host with each directory entry and each stat, which makes a list several times slower.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use wasip2::filesystem::types::{
     Descriptor, DescriptorFlags, DescriptorType, ErrorCode, OpenFlags, PathFlags,
 };
 
-use super::{Name, Stat};
+use super::{DirEntry, Stat};
 
 #[derive(Debug)]
 pub(crate) struct Disk(Descriptor);
 
-/// The folders that this guest was granted, and under which paths.
+/// The granted folders with their guest paths.
 pub(crate) fn granted() -> Vec<(String, Disk)> {
     preopens::get_directories().into_iter().map(|(folder, path)| (path, Disk(folder))).collect()
 }
 
 impl Disk {
-    pub(crate) fn names(&self, path: &[String]) -> Result<impl Iterator<Item = Name>> {
-        let entries = self.open(path, OpenFlags::DIRECTORY)?.read_directory().map_err(meaning)?;
+    pub(crate) fn entries(&self, path: &[String]) -> Result<impl Iterator<Item = DirEntry>> {
+        let entries = self.open(path, OpenFlags::DIRECTORY)?.read_directory().map_err(to_error)?;
         Ok(std::iter::from_fn(move || {
-            // A name that is not UTF-8 ends in an error; the next call goes on behind it.
+            // A name that is not UTF-8 is reported as an error. The next call continues after it.
             loop {
                 match entries.read_directory_entry() {
                     Ok(entry) => {
                         let name = entry?;
                         let is_folder = name.type_ == DescriptorType::Directory;
-                        return Some(Name { name: name.name, is_folder });
+                        return Some(DirEntry { name: name.name, is_folder });
                     }
                     Err(ErrorCode::IllegalByteSequence) => continue,
                     Err(_) => return None,
@@ -39,7 +39,7 @@ impl Disk {
     }
 
     pub(crate) fn stat(&self, path: &[String]) -> Result<Stat> {
-        let stat = self.0.stat_at(PathFlags::SYMLINK_FOLLOW, &below(path)).map_err(meaning)?;
+        let stat = self.0.stat_at(PathFlags::SYMLINK_FOLLOW, &relative_path(path)).map_err(to_error)?;
         let is_file = match stat.type_ {
             DescriptorType::RegularFile => true,
             DescriptorType::Directory => false,
@@ -50,34 +50,35 @@ impl Disk {
         Ok(Stat { is_file, size: stat.size, modified })
     }
 
-    pub(super) fn read_at_most(&self, path: &[String], most: u64) -> Result<Vec<u8>> {
+    pub(super) fn read_at_most(&self, path: &[String], max: u64) -> Result<Vec<u8>> {
         let file = self.open(path, OpenFlags::empty())?;
         let mut bytes = Vec::new();
         loop {
             let read = bytes.len() as u64;
-            let (part, end) = file.read(most - read, read).map_err(meaning)?;
+            let (part, end) = file.read(max - read, read).map_err(to_error)?;
             bytes.extend_from_slice(&part);
-            if end || part.is_empty() || bytes.len() as u64 >= most {
+            if end || part.is_empty() || bytes.len() as u64 >= max {
                 return Ok(bytes);
             }
         }
     }
 
-    fn open(&self, path: &[String], how: OpenFlags) -> Result<Descriptor> {
-        let opened = self.0.open_at(PathFlags::SYMLINK_FOLLOW, &below(path), how, DescriptorFlags::READ);
-        opened.map_err(meaning)
+    fn open(&self, path: &[String], flags: OpenFlags) -> Result<Descriptor> {
+        let opened =
+            self.0.open_at(PathFlags::SYMLINK_FOLLOW, &relative_path(path), flags, DescriptorFlags::READ);
+        opened.map_err(to_error)
     }
 }
 
-fn below(path: &[String]) -> String {
+fn relative_path(path: &[String]) -> String {
     if path.is_empty() { ".".to_owned() } else { path.join("/") }
 }
 
-fn meaning(error: ErrorCode) -> Error {
+fn to_error(error: ErrorCode) -> Error {
     match error {
         ErrorCode::NoEntry | ErrorCode::NotDirectory | ErrorCode::Loop => Error::NotFound,
-        ErrorCode::Access => Error::Denied("the host has no right to read it".to_owned()),
-        ErrorCode::NotPermitted => Error::Denied("it leads out of the granted folder".to_owned()),
+        ErrorCode::Access => Error::Denied("the host has no permission to read it".to_owned()),
+        ErrorCode::NotPermitted => Error::Denied("the path leads out of the granted folder".to_owned()),
         ErrorCode::NameTooLong | ErrorCode::IllegalByteSequence => Error::invalid(error),
         ErrorCode::Busy | ErrorCode::WouldBlock | ErrorCode::Interrupted => {
             Error::Unavailable(error.to_string())

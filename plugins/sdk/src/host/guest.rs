@@ -1,4 +1,4 @@
-//! The host, asked through the contract.
+//! Calls the host through the imports of the component.
 
 use crate::bindings::provider_host;
 use crate::{Caller, Level};

@@ -1,4 +1,4 @@
-//! A stand-in for the host in native tests: nobody asks, nobody watches, the log is stderr.
+//! A substitute for the host in native tests: no caller, no subscribers, logs on stderr.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ thread_local! {
     static SETTINGS: RefCell<HashMap<String, String>> = RefCell::default();
 }
 
-/// Sets a setting for the tests on this thread. Only off WebAssembly.
+/// Sets a setting for tests on this thread. Only available on native targets.
 pub fn set_setting(name: &str, value: &str) {
     SETTINGS.with_borrow_mut(|settings| settings.insert(name.to_owned(), value.to_owned()));
 }
@@ -36,7 +36,7 @@ pub(super) fn resource_updated(uri: &str) {
 }
 
 pub(super) fn resources_changed() {
-    eprintln!("the list changed");
+    eprintln!("list changed");
 }
 
 pub(super) fn progress(done: f64, total: Option<f64>, message: Option<&str>) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The dialect `resources-get` in a session: a resource with what it holds, and updates that carry it, for clients of
-# servers that had it. The operator turns it on: `extensions = ["resources-get"]`.
+# The extension `resources-get` in a session: returns a resource together with its content, and sends the content with
+# updates. It is for clients of older servers. Enable it with `extensions = ["resources-get"]`.
 #   run: file:///docs/news.md
 #   prints: "contents":{"contentType":"text/markdown","content":"
 #   prints: "code":-31001
@@ -10,7 +10,7 @@
 #   prints: {"jsonrpc":"2.0","id":1,"result":{}}
 #   prints: "code":-32002
 URL=$1 uri=$2
-session= heard=
+session= connected=
 
 # send BODY [CURL OPTIONS]
 send() {
@@ -27,7 +27,7 @@ ask() {
     echo
 }
 
-about='{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"dialect","version":"1"}}'
+about='{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"extension","version":"1"}}'
 session=$(send '{"jsonrpc":"2.0","id":1,"method":"initialize","params":'"$about"'}' --output /dev/null --dump-header - |
     tr -d '\r' | sed -n 's/^[Mm][Cc][Pp]-[Ss]ession-[Ii][Dd]: //p')
 send '{"jsonrpc":"2.0","method":"notifications/initialized"}'
@@ -41,7 +41,7 @@ ask resources/subscribe '{"uris":["'"$uri"'"]}'
 curl --silent --no-buffer "$URL" --header 'accept: text/event-stream' --header "mcp-session-id: $session" |
     while read -r line; do
         case $line in
-            id:*) [ -n "$heard" ] || echo "now change the file"; heard=yes ;;
+            id:*) [ -n "$connected" ] || echo "now change the file"; connected=yes ;;
             data:*content_changed*) echo "${line#data: }"; exit ;;
         esac
     done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The dialect `resources-get`: a resource with what it holds, and updates that carry it. `larder request` asks by the
-# name of any method. The operator turns it on: `extensions = ["resources-get"]`.
+# The extension `resources-get`: returns a resource together with its content, and sends the content with updates.
+# `larder request` sends any method. Enable the extension with `extensions = ["resources-get"]`.
 #   run: file:///docs/news.md
 #   prints: "contents":{"contentType":"text/markdown","content":"
 #   prints: "code":-31001

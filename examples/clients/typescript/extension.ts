@@ -1,5 +1,6 @@
-// The dialect `resources-get` in a session: a resource with what it holds, and updates that carry it. The SDK does not
-// know it, but sends any method and hears any notification. The operator turns it on: `extensions = ["resources-get"]`.
+// The extension `resources-get` in a session: returns a resource together with its content, and sends the content with
+// updates. The SDK does not support it, but can send any method and receive any notification. Enable it with
+// `extensions = ["resources-get"]`.
 //   run: file:///docs/news.md
 //   prints: news.md is text/markdown
 //   prints: not modified
@@ -11,7 +12,7 @@ import { Client, fromJsonSchema, StreamableHTTPClientTransport } from "@modelcon
 
 const [url, uri] = process.argv.slice(2);
 const anything = fromJsonSchema<any>({});
-const client = new Client({ name: "dialect", version: "1" });
+const client = new Client({ name: "extension", version: "1" });
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 const ask = (method: string, params: Record<string, unknown>) => client.request({ method, params }, anything);
 
@@ -25,9 +26,9 @@ try {
   console.log("not modified");
 }
 
-const changed = new Promise<any>((heard) => {
+const changed = new Promise<any>((resolve) => {
   const method = "notifications/resources/content_changed";
-  client.setNotificationHandler(method, { params: anything }, (params: any) => heard(params.resource));
+  client.setNotificationHandler(method, { params: anything }, (params: any) => resolve(params.resource));
 });
 await ask("resources/subscribe", { uris: [uri] });
 console.log("now change the file");

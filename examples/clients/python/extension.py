@@ -1,5 +1,6 @@
-"""The dialect `resources-get` in a session: a resource with what it holds, and updates that carry it. The SDK does not
-know it, but sends any method and hears any notification. The operator turns it on: `extensions = ["resources-get"]`.
+"""The extension `resources-get` in a session: returns a resource together with its content, and sends the content with
+updates. The SDK does not support it, but can send any method and receive any notification. Enable it with
+`extensions = ["resources-get"]`.
 
 run: file:///docs/news.md
 prints: news.md is text/markdown
@@ -23,21 +24,21 @@ class Changed(BaseModel):
     resource: dict
 
 
-class Dialect(ClientExtension):
+class ResourcesGet(ClientExtension):
     identifier = "dev.larder/resources-get"
 
     def __init__(self):
-        self.heard = asyncio.Queue()
+        self.received = asyncio.Queue()
 
     def notifications(self):
         return [NotificationBinding(
-            method="notifications/resources/content_changed", params_type=Changed, handler=self.heard.put
+            method="notifications/resources/content_changed", params_type=Changed, handler=self.received.put
         )]
 
 
 async def main(url, uri):
-    dialect = Dialect()
-    async with Client(url, mode="legacy", extensions=[dialect]) as client:
+    extension = ResourcesGet()
+    async with Client(url, mode="legacy", extensions=[extension]) as client:
 
         async def ask(method, **params):
             request = Request[dict, str](method=method, params=params)
@@ -56,7 +57,7 @@ async def main(url, uri):
 
         await ask("resources/subscribe", uris=[uri])
         print("now change the file", flush=True)
-        changed = (await dialect.heard.get()).resource
+        changed = (await extension.received.get()).resource
         same = changed["version"] == resource["version"]
         print(f"{changed['name']} has {'the same' if same else 'another'} version")
         await ask("resources/unsubscribe", uris=[uri])

@@ -1,0 +1,156 @@
+//! The book in `docs/`: it builds without a broken link to a page, its commands run, and its configurations
+//! are valid.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::run::{Output, command, larder, root, target};
+use crate::step::Outcome;
+use crate::tools;
+
+/// The version that is installed where the machine has none.
+const PINNED: &str = "0.5.4";
+
+/// How long one code block may take, for `timeout`.
+const BLOCK_LIMIT: &str = "120";
+
+/// Builds the book.
+pub(crate) fn build(output: &Output) -> Result<Outcome> {
+    let program =
+        tools::installed(output, "mdbook", PINNED, &["--no-default-features", "--features", "search"])?;
+    output.run(command(program).arg("build").arg(root().join("docs")))?;
+    let log = output.contents();
+    ensure!(!log.contains("WARN") && !log.contains("ERROR"), "mdbook reported a problem");
+    Ok(Outcome::Passed)
+}
+
+/// Runs the `sh,run` blocks of each page in an empty folder, and checks the `toml,larder` blocks with `larder
+/// check`.
+pub(crate) fn run_examples(output: &Output) -> Result<Outcome> {
+    let mut pages = Vec::new();
+    collect_pages(&root().join("docs"), &mut pages)?;
+    let mut count = 0;
+    for page in pages {
+        let text = fs::read_to_string(&page)?;
+        let blocks: Vec<Block<'_>> =
+            blocks(&text).into_iter().filter(|block| block.kind().is_some()).collect();
+        if blocks.is_empty() {
+            continue;
+        }
+        let name = page.strip_prefix(root())?.with_extension("").display().to_string().replace('/', "-");
+        let folder = target("book-examples").join(name);
+        recreate(&folder)?;
+        for block in &blocks {
+            let at = || format!("{}:{}", page.strip_prefix(root()).unwrap_or(&page).display(), block.line);
+            block.run(&folder, output).with_context(at)?;
+        }
+        count += blocks.len();
+    }
+    ensure!(count > 0, "no page has an example that can be run");
+    Ok(Outcome::PassedWithNote(format!("{count} examples")))
+}
+
+fn collect_pages(folder: &Path, pages: &mut Vec<PathBuf>) -> Result<()> {
+    for item in fs::read_dir(folder)? {
+        let path = item?.path();
+        if path.is_dir() {
+            collect_pages(&path, pages)?;
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    Ok(())
+}
+
+fn recreate(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(fs::create_dir_all(folder)?)
+}
+
+/// A fenced code block.
+#[derive(Debug, PartialEq, Eq)]
+struct Block<'a> {
+    info: &'a str,
+    text: String,
+    line: usize,
+}
+
+enum Kind {
+    Commands,
+    Configuration,
+}
+
+impl Block<'_> {
+    fn kind(&self) -> Option<Kind> {
+        match self.info {
+            "sh,run" => Some(Kind::Commands),
+            "toml,larder" => Some(Kind::Configuration),
+            _ => None,
+        }
+    }
+
+    fn run(&self, folder: &Path, output: &Output) -> Result<()> {
+        let mut child = match self.kind() {
+            Some(Kind::Commands) => {
+                let mut child = command("timeout");
+                child.args(["-k", "5", BLOCK_LIMIT, "bash", "-euo", "pipefail", "-c", &self.text]);
+                child
+            }
+            Some(Kind::Configuration) => {
+                fs::write(folder.join("larder.toml"), &self.text)?;
+                let mut child = command(larder());
+                child.args(["check", "--config", "larder.toml"]);
+                child
+            }
+            None => return Ok(()),
+        };
+        let programs = larder().parent().map(Path::to_owned).unwrap_or_default();
+        let path = format!("{}:{}", programs.display(), search_path());
+        output.run(child.current_dir(folder).env("PATH", path).env("PLUGINS", target("plugins")))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
+fn search_path() -> String {
+    std::env::var("PATH").unwrap_or_default()
+}
+
+/// The fenced code blocks of a page.
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut found = Vec::new();
+    let mut open: Option<Block<'_>> = None;
+    for (number, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some(info), None) => {
+                open = Some(Block { info: info.trim(), text: String::new(), line: number + 1 })
+            }
+            (None, Some(block)) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_blocks_with_their_info_and_line() {
+        let page = "# A\n\n```sh,run\nls\necho\n```\ntext\n```\nplain\n```\n";
+        let expected = [
+            Block { info: "sh,run", text: "ls\necho\n".into(), line: 3 },
+            Block { info: "", text: "plain\n".into(), line: 8 },
+        ];
+        assert_eq!(blocks(page), expected);
+    }
+}
