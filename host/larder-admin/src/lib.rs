@@ -2,6 +2,8 @@
 //! from the MCP listener and read-only.
 
 mod access;
+mod metrics;
+mod response;
 mod routes;
 mod status;
 
@@ -11,19 +13,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use self::access::AccessPolicy;
 pub use self::status::{Grants, LastError, PendingApproval, Provider, Rejected, Status, Team};
 use larder_core::catalog::Reader;
 use larder_model::name::Digest;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
-use larder_runtime::metrics::Metrics;
+use larder_runtime::host_policy::HostPolicy;
+use larder_runtime::metrics::{Metrics, Registry};
 
 /// Maximum number of concurrent connections. The admin address has few clients.
 const MAX_CONNECTIONS: usize = 32;
@@ -60,9 +63,11 @@ pub struct TeamView {
 pub struct Admin(Arc<Inner>);
 
 struct Inner {
-    access_policy: AccessPolicy,
+    host_policy: HostPolicy,
+    token: Option<Digest>,
     teams: Vec<TeamView>,
     metrics: Metrics,
+    catalog_metrics: Registry,
     health: Health,
     /// The drain of the rest of the server, whose state `/readyz` reports.
     server_drain: Drain,
@@ -80,12 +85,23 @@ impl Admin {
         server_drain: Drain,
         drain: Drain,
     ) -> Self {
-        let access_policy = AccessPolicy::new(&config.hosts, config.token);
-        Self(Arc::new(Inner { access_policy, teams, metrics, health, server_drain, drain }))
+        let host_policy = HostPolicy::new(&config.hosts, &[]).with_addresses();
+        let (token, catalog_metrics) = (config.token, metrics::of_catalogs(&teams));
+        Self(Arc::new(Inner {
+            host_policy,
+            token,
+            teams,
+            metrics,
+            catalog_metrics,
+            health,
+            server_drain,
+            drain,
+        }))
     }
 
     /// Serves requests until its own drain stops.
     pub async fn serve(self, listener: TcpListener) {
+        let router = routes::router(self.clone());
         let connection_slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
             let accept = async {
@@ -98,9 +114,9 @@ impl Admin {
             };
             match accepted {
                 Ok((slot, stream)) => {
-                    let admin = self.clone();
+                    let (admin, router) = (self.clone(), router.clone());
                     self.0.drain.spawn(async move {
-                        admin.serve_connection(stream).await;
+                        admin.serve_connection(stream, router).await;
                         drop(slot);
                     });
                 }
@@ -112,17 +128,14 @@ impl Admin {
         }
     }
 
-    async fn serve_connection(self, stream: TcpStream) {
-        // One request per connection, so that idle connections do not use up the limit.
-        let service = service_fn(|request| {
-            let response = self.handle(&request);
-            async move { Ok::<_, std::convert::Infallible>(response) }
-        });
+    async fn serve_connection(self, stream: TcpStream, router: Router) {
+        // `axum::serve` has no timeouts. One request per connection, so that idle connections do not use up the
+        // limit.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(CONNECTION_TIMEOUT)
             .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::time::timeout(CONNECTION_TIMEOUT, async {
             tokio::select! {

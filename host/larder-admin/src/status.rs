@@ -173,7 +173,7 @@ impl Provider {
         let provider = &offer.provider;
         let calls = Outcome::ALL
             .iter()
-            .map(|outcome| (outcome.word().to_owned(), provider.metrics().calls(*outcome)));
+            .map(|outcome| (outcome.label().to_owned(), provider.metrics().calls(*outcome)));
         Self {
             name: offer.name().to_string(),
             digest: provider.digest().to_string(),
@@ -233,7 +233,7 @@ impl LastError {
         Self {
             at: time(error.at),
             operation: error.operation.into(),
-            outcome: error.outcome.word().into(),
+            outcome: error.outcome.label().into(),
             message: error.message.clone(),
         }
     }
@@ -242,7 +242,7 @@ impl LastError {
 impl Rejected {
     fn of(rejected: &catalog::RejectedComponent) -> Self {
         Self {
-            file: rejected.file.clone(),
+            file: rejected.origin.clone(),
             digest: rejected.digest.map(|digest| digest.to_string()),
             reason: rejected.reason.clone(),
             since: time(rejected.since),

@@ -70,7 +70,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Connects to an endpoint such as `http://127.0.0.1:7878/mcp`.
+    /// Connects to an endpoint such as `http://127.0.0.1:7878/mcp`, or to the Unix socket of a server, such as
+    /// `unix:/run/larder.sock`.
     pub async fn http(self, url: &str) -> Result<Client, ClientError> {
         let http = HttpTransport::new(url, &self.http)?;
         handshake(Transport::Http(http), self.revision).await

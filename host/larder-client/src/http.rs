@@ -4,6 +4,7 @@ mod error;
 mod events;
 mod stream;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -21,6 +22,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer than a server's default deadline for a call.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The URL of requests over a Unix socket, whose server always has this path.
+const SOCKET_TARGET: &str = "http://localhost/mcp";
+
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -35,7 +39,10 @@ pub(super) struct HttpOptions {
 
 #[derive(Debug)]
 pub(super) struct HttpTransport {
+    /// The URL as the user knows it, for errors.
     url: Url,
+    /// The URL that requests have.
+    target: Url,
     client: reqwest::Client,
     session: Option<HeaderValue>,
     /// The request of a legacy session that has no answer yet.
@@ -46,9 +53,13 @@ impl HttpTransport {
     pub(super) fn new(url: &str, options: &HttpOptions) -> Result<Self, ClientError> {
         let bad = || ClientError::BadUrl(url.escape_debug().to_string());
         let url = Url::parse(url).map_err(|_| bad())?;
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(bad());
-        }
+        let socket = (url.scheme() == "unix").then(|| PathBuf::from(url.path()));
+        let target = match &socket {
+            Some(path) if path.as_os_str().is_empty() => return Err(bad()),
+            Some(_) => Url::parse(SOCKET_TARGET).map_err(|_| bad())?,
+            None if !matches!(url.scheme(), "http" | "https") || !url.has_host() => return Err(bad()),
+            None => url.clone(),
+        };
         // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
         let headers = headers(options)?;
@@ -57,9 +68,13 @@ impl HttpTransport {
         let builder = builder.default_headers(headers).connect_timeout(CONNECT_TIMEOUT);
         let builder = builder.read_timeout(READ_TIMEOUT);
         // A proxy cannot reach the loopback addresses of this machine.
-        let builder = if is_local(&url) { builder.no_proxy() } else { builder };
+        let builder = if is_local(&target) { builder.no_proxy() } else { builder };
+        let builder = match socket {
+            Some(path) => builder.unix_socket(path),
+            None => builder,
+        };
         let client = builder.build().map_err(|error| request_error(&url, &error))?;
-        Ok(Self { url, client, session: None, pending_request: None })
+        Ok(Self { url, target, client, session: None, pending_request: None })
     }
 
     pub(super) async fn exchange(
@@ -98,7 +113,7 @@ impl HttpTransport {
 
     /// Returns the body of a plain GET of the URL.
     pub(super) async fn get_body(&self) -> Result<Vec<u8>, ClientError> {
-        let response = self.client.get(self.url.clone()).send().await;
+        let response = self.client.get(self.target.clone()).send().await;
         let response = response.map_err(|error| request_error(&self.url, &error))?;
         match response.status() {
             status @ StatusCode::UNAUTHORIZED => Err(self.access_error(status, None)),
@@ -113,12 +128,12 @@ impl HttpTransport {
     /// Ends the session. Ignores errors: a server that does not know the session has ended it already.
     pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {
-            _ = self.with_headers(self.client.delete(self.url.clone()), era).send().await;
+            _ = self.with_headers(self.client.delete(self.target.clone()), era).send().await;
         }
     }
 
     async fn post(&self, message: &Outgoing<'_>, era: Era) -> Result<Response, ClientError> {
-        let mut post = self.with_headers(self.client.post(self.url.clone()), era);
+        let mut post = self.with_headers(self.client.post(self.target.clone()), era);
         if era == Era::Modern {
             post = post.header("mcp-method", header_text(message.method));
             if let Some(name) = message.name {
@@ -262,7 +277,7 @@ impl HttpTransport {
     }
 
     async fn get_stream(&self, era: Era, last_event_id: Option<&str>) -> Result<Response, ClientError> {
-        let mut get = self.with_headers(self.client.get(self.url.clone()), era);
+        let mut get = self.with_headers(self.client.get(self.target.clone()), era);
         if let Some(id) = last_event_id {
             get = get.header("last-event-id", id);
         }
@@ -279,7 +294,7 @@ impl HttpTransport {
 
     /// Sends the reply to a request of the server.
     pub(super) async fn reply(&self, body: String, era: Era) -> Result<(), ClientError> {
-        let post = self.with_headers(self.client.post(self.url.clone()), era).body(body);
+        let post = self.with_headers(self.client.post(self.target.clone()), era).body(body);
         post.send().await.map(|_| ()).map_err(|error| request_error(&self.url, &error))
     }
 }

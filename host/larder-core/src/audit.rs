@@ -230,11 +230,11 @@ impl AuditSlot {
                 permit.send(QueuedLine { bytes, _share: self.share });
             }
             (_, Err(error)) => {
-                self.audit.metrics.server().audit.failed.increment();
+                self.audit.metrics.server().audit.failed.inc();
                 tracing::error!(%error, "cannot serialize an audit log line");
             }
             (None, Ok(_)) => {
-                self.audit.metrics.server().audit.dropped.increment();
+                self.audit.metrics.server().audit.dropped.inc();
                 if !self.audit.is_dropping.swap(true, Ordering::Relaxed) {
                     tracing::error!("audit log lines are dropped; see larder_audit_lines_total");
                 }

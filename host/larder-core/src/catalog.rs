@@ -330,7 +330,7 @@ mod tests {
     fn a_snapshot_is_not_changed_by_publish() {
         let (mut writer, reader) = catalog(TeamName::default_team(), 8);
         let rejected = |file: &str| RejectedComponent {
-            file: file.into(),
+            origin: file.into(),
             digest: None,
             reason: "empty".into(),
             since: SystemTime::now(),
@@ -347,7 +347,7 @@ mod tests {
         watch.watch_list(true);
         let since = SystemTime::now();
         let rejected =
-            RejectedComponent { file: "a.wasm".into(), digest: None, reason: "empty".into(), since };
+            RejectedComponent { origin: "a.wasm".into(), digest: None, reason: "empty".into(), since };
         writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
         let uri = Uri::parse("x:y").unwrap();
         watch.add(uri.clone());

@@ -2,7 +2,7 @@
 //! answered from the catalog; reads and completions call providers.
 
 mod admission;
-mod audited;
+mod audit_record;
 mod cache;
 mod cursor;
 mod error;
@@ -24,7 +24,7 @@ use crate::catalog::{self, Reader, Watch};
 use larder_model::name::TeamName;
 use larder_model::policy::{Permit, Quota, QuotaUsage};
 use larder_model::resource::{Call, Caller, Completion, CompletionRequest, Freshness};
-use larder_runtime::metrics::{GaugeCallback, Metrics};
+use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_sandbox::{Signal, SignalSender};
 
 /// Configuration of the gateway.
@@ -112,12 +112,16 @@ impl Gateway {
     /// Registers the sizes of the response caches, by team.
     pub fn register_cache_metrics(&self, metrics: &Metrics) {
         let gauges = |part: fn((u64, u64)) -> u64| {
-            let gauge = |team: Arc<TeamState>| -> GaugeCallback { Box::new(move || part(team.cache.size())) };
-            self.teams.iter().map(|(name, team)| (name.clone(), gauge(team.clone()))).collect()
+            let teams = self.teams.clone();
+            ComputedFamily::gauges(move |samples| {
+                teams.iter().try_for_each(|(name, team)| {
+                    samples.gauge(&[("team", name.as_str())], part(team.cache.size()))
+                })
+            })
         };
         let (bytes, entries) = (gauges(|(bytes, _)| bytes), gauges(|(_, entries)| entries));
-        metrics.register_team_gauges("larder_cache_bytes", "Bytes of cached responses.", bytes);
-        metrics.register_team_gauges("larder_cache_entries", "Number of cached responses.", entries);
+        metrics.register("larder_cache_bytes", "Bytes of cached responses", bytes);
+        metrics.register("larder_cache_entries", "Number of cached responses", entries);
     }
 
     /// Refreshes expired lists in the background. The current request is answered with the old ones.

@@ -1,4 +1,4 @@
-//! Compares the components in the plugins folder with those that are served, and loads what differs.
+//! Compares the artifacts of the sources with the components that are served, and loads what differs.
 //!
 //! Loading runs in the background. A new revision is published in one step, after it is known to work. A
 //! faulty component is not an error of this module: it becomes an entry in the catalog, and the last good
@@ -7,11 +7,12 @@
 mod approvals;
 mod config;
 mod desired_state;
-mod folder_scanner;
+mod event_loop;
 mod list_refresh;
 mod load;
 mod pass;
 mod scan_schedule;
+mod source_scanner;
 mod state;
 mod state_writer;
 
@@ -22,30 +23,28 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::approvals::{Approvals, ApprovalsError, Imports, PendingApprovalRecord};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
-use self::desired_state::DesiredState;
-use self::folder_scanner::{FolderScanner, ScanOutcome};
+use self::desired_state::{DesiredComponents, DesiredState};
 use self::list_refresh::ListRefreshLimiter;
 pub use self::load::MAX_GRANT_REQUEST_SIZE;
 use self::load::{LoadResult, Loader};
 pub use self::pass::{ReconcilePass, RevisionSummary};
-use self::scan_schedule::ScanSchedule;
+use self::source_scanner::SourceScanner;
 use self::state::State;
 use self::state_writer::{PersistedState, StateWriter};
 use crate::catalog::Writer;
-use larder_model::name::{ProviderName, TeamName};
+use crate::source::Source;
+use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
-use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
-use larder_runtime::metrics::process::thread_cpu_time;
-use larder_sandbox::{Sandbox, Signal, SignalReceiver, SignalSender, signal_channel};
+use larder_sandbox::{Sandbox, SignalReceiver, SignalSender, signal_channel};
 
 /// Limit of concurrent loads. It is above one so that a slow component does not delay the others.
 const MAX_CONCURRENT_LOADS: usize = 4;
 
 /// The reconcile loop of one team.
 pub struct Reconciler {
-    scanner: FolderScanner,
+    scanner: SourceScanner,
     state_writer: StateWriter,
     state: State,
     list_refresh_limiter: ListRefreshLimiter,
@@ -65,9 +64,11 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Creates a reconciler. It loads nothing before the first pass.
+    /// Creates a reconciler. It loads nothing before the first pass. If several sources have a component of the same
+    /// name, the first of them is used.
     pub fn new(
         config: Config,
+        sources: Vec<Box<dyn Source>>,
         sandbox: Arc<Sandbox>,
         writer: Writer,
         quota_usage: Option<Arc<QuotaUsage>>,
@@ -97,10 +98,10 @@ impl Reconciler {
             quota_usage,
             load_results: load_results_sender,
         };
-        let mut desired_state = DesiredState::new(config_updates);
+        let mut desired_state = DesiredState::new(sources, config_updates);
         desired_state.limit_components(max_providers);
         Self {
-            scanner: FolderScanner::new(desired_state, drain.clone()),
+            scanner: SourceScanner::new(desired_state, drain.clone()),
             state_writer,
             state: State::default(),
             list_refresh_limiter: ListRefreshLimiter::default(),
@@ -118,13 +119,13 @@ impl Reconciler {
         }
     }
 
-    /// Does not write the state files. For a process that only inspects the folder while a server uses it.
+    /// Does not write the state files. For a process that only inspects the sources while a server uses them.
     pub fn without_persistence(mut self) -> Self {
         self.persists_state = false;
         self
     }
 
-    /// Reports here when the folder or its files cannot be read.
+    /// Reports here when a source or one of its artifacts cannot be read.
     pub fn with_health(mut self, health: Health) -> Self {
         self.health = health;
         self
@@ -181,8 +182,8 @@ impl Reconciler {
     async fn scan_and_load(&mut self, pass: &mut ReconcilePass) {
         loop {
             self.scanner.start_scan();
-            let outcome = self.scanner.finished().await;
-            let Some(delay) = self.compare(outcome, pass) else { break };
+            let desired = self.scanner.finished().await;
+            let Some(delay) = self.compare(desired, pass) else { break };
             tokio::time::sleep(delay).await;
         }
         while self.state.is_loading() {
@@ -191,31 +192,31 @@ impl Reconciler {
         }
     }
 
-    /// Compares the folder with what is served. Starts loads for what differs and removes what is missing.
-    /// Returns the delay until the next scan, if files are still changing.
-    fn compare(&mut self, outcome: ScanOutcome, pass: &mut ReconcilePass) -> Option<Duration> {
-        self.loader.metrics.passes.increment();
-        self.report_health(&outcome);
-        pass.problems.extend(outcome.problems);
-        let desired = outcome.desired?;
-        self.state.remove_missing(&desired.components, pass);
+    /// Compares the sources with what is served. Starts loads for what differs and removes what is missing.
+    /// Returns the delay until the next scan, if artifacts are still changing.
+    fn compare(&mut self, mut desired: DesiredComponents, pass: &mut ReconcilePass) -> Option<Duration> {
+        self.loader.metrics.passes.inc();
+        self.report_health(&desired);
+        pass.problems.append(&mut desired.new_problems);
+        self.state.remove_missing(&desired, pass);
+        self.state.set_pending_artifacts(desired.pending_approvals, pass);
         for component in desired.components {
             self.state.ensure_loaded(component, &self.loader);
         }
         desired.rescan_after
     }
 
-    /// Reports problems with the folder and its files. An unreadable folder affects only its own team, so
+    /// Reports problems with the sources and their artifacts. An unreadable source affects only its own team, so
     /// that one team cannot make the server unready for all others.
-    fn report_health(&self, outcome: &ScanOutcome) {
-        let (folder, files) = (&outcome.folder_error, &outcome.file_errors);
-        for (subject, error, impact) in
-            [("folder", folder, Impact::OneTeam), ("files", files, Impact::OperatorOnly)]
-        {
-            let subject = format!("{subject} of {}", self.team);
+    fn report_health(&self, desired: &DesiredComponents) {
+        for (part, error, impact) in [
+            ("sources", &desired.source_error, Impact::OneTeam),
+            ("artifacts", &desired.artifact_error, Impact::OperatorOnly),
+        ] {
+            let part = format!("{part} of {}", self.team);
             match error {
-                Some(error) => self.health.report(&subject, format!("team {}: {error}", self.team), impact),
-                None => self.health.resolve(&subject),
+                Some(error) => self.health.report(&part, format!("team {}: {error}", self.team), impact),
+                None => self.health.resolve(&part),
             }
         }
     }
@@ -244,136 +245,5 @@ impl Reconciler {
             )
         });
         self.state_writer.save(PersistedState { pending: pending.collect(), served: self.state.imports() });
-    }
-
-    /// Watches the folder, loads what changes and handles the providers' signals until shutdown.
-    pub async fn run(mut self) {
-        let (drain, wake) = (self.drain.clone(), self.wake());
-        self.scanner.enable_watch(&wake);
-        let mut schedule = ScanSchedule::new(self.scan_interval);
-        self.persist_state();
-        loop {
-            let next_scan = schedule.next_scan_at(self.state.next_load_retry());
-            let next_list_refresh =
-                Instant::now() + self.list_refresh_limiter.next_due().min(self.state.next_list_retry());
-            tokio::select! {
-                biased;
-                () = drain.stopping() => break,
-                (provider, signal) = self.signal_receiver.recv() => self.handle_signal(&provider, signal),
-                Some(result) = self.load_results.recv() => self.charge_cpu_time(
-                    |this| this.load_finished(result)
-                ),
-                () = self.state_writer.finished() => {}
-                // This branch precedes the scan result: a folder that does not respond must not delay list
-                // refreshes.
-                () = tokio::time::sleep_until(next_list_refresh.into()) => self.refresh_due_lists(),
-                outcome = self.scanner.finished() => self.charge_cpu_time(
-                    |this| this.scan_finished(outcome, &mut schedule)
-                ),
-                () = wake.notified() => schedule.wake(),
-                () = tokio::time::sleep_until(next_scan.into()), if !self.scanner.is_scanning() => {
-                    schedule.scan_started();
-                    self.scanner.start_scan();
-                }
-            }
-        }
-        // The next start must know what was served last.
-        self.state_writer.flush().await;
-    }
-
-    /// Runs work that is done for a team's lists, and charges its CPU time to the team's quota.
-    fn charge_cpu_time<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let began = thread_cpu_time();
-        let done = work(self);
-        if let Some(quota_usage) = &self.loader.quota_usage {
-            quota_usage.charge_cpu(thread_cpu_time().saturating_sub(began));
-        }
-        done
-    }
-
-    fn scan_finished(&mut self, outcome: ScanOutcome, schedule: &mut ScanSchedule) {
-        let (mut pass, scanned) = (ReconcilePass::default(), outcome.desired.is_some());
-        let rescan_after = self.compare(outcome, &mut pass);
-        self.starting &= self.state.is_loading();
-        schedule.scan_finished(scanned, rescan_after);
-        // Retries a failed write.
-        self.state_writer.write_queued();
-        if !pass.is_empty() {
-            self.publish(&pass);
-            self.persist_state();
-            pass.log();
-        }
-    }
-
-    /// Handles the result of a load.
-    fn load_finished(&mut self, result: LoadResult) {
-        let mut pass = ReconcilePass { duration: result.duration, ..ReconcilePass::default() };
-        let before = self.writer.current();
-        if !self.starting {
-            self.state.next_generation();
-        }
-        self.state.apply(result, &mut pass);
-        self.starting &= self.state.is_loading();
-        for provider in self.state.take_requested_refreshes() {
-            self.refresh_list(&provider);
-        }
-        if pass.is_empty() && !pass.lists_refreshed {
-            return;
-        }
-        self.publish(&pass);
-        self.persist_state();
-        let now = self.writer.current();
-        pass.collisions =
-            now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();
-        pass.log();
-    }
-
-    /// Refreshes a provider's lists, at once or after the minimum interval.
-    fn refresh_list(&mut self, provider: &ProviderName) {
-        if self.list_refresh_limiter.request(provider) {
-            self.state.refresh_list(provider, &self.loader);
-        }
-    }
-
-    /// Refreshes the lists that waited for the minimum interval, and retries those that failed.
-    fn refresh_due_lists(&mut self) {
-        for provider in self.list_refresh_limiter.take_due() {
-            self.state.refresh_list(&provider, &self.loader);
-        }
-        for provider in self.state.take_due_list_retries() {
-            self.refresh_list(&provider);
-        }
-    }
-
-    fn handle_signal(&mut self, provider: &ProviderName, signal: Signal) {
-        match signal {
-            Signal::Updated(uri) => match Uri::parse(&uri) {
-                Ok(uri) if self.writer.current().owns(provider, &uri) => {
-                    self.writer.updated(&uri);
-                }
-                Ok(uri) => {
-                    let uri = self.redacted(provider, uri.as_str());
-                    tracing::warn!(
-                        %provider,
-                        uri,
-                        "ignored an update of a URI that the provider does not own"
-                    )
-                }
-                Err(error) => tracing::warn!(%provider, %error, "ignored an update of an invalid URI"),
-            },
-            Signal::ListChanged => {
-                self.state.mark_list_changed(provider);
-                self.refresh_list(provider);
-            }
-            Signal::ListStale => self.refresh_list(provider),
-        }
-    }
-
-    /// Returns text from a provider with its secrets removed, or `None` if the provider is not served any
-    /// more.
-    fn redacted(&self, provider: &ProviderName, text: &str) -> Option<String> {
-        let catalog = self.writer.current();
-        let offer = catalog.offers().iter().find(|offer| offer.name() == provider)?;
-        Some(offer.provider.grant().secrets.redact(text).into_owned())
     }
 }

@@ -120,7 +120,7 @@ impl Telemetry {
 }
 
 fn count_dropped(metrics: &Metrics, dropping: &AtomicBool) {
-    metrics.server().spans.dropped.increment();
+    metrics.server().spans.dropped.inc();
     if !dropping.swap(true, Ordering::Relaxed) {
         tracing::warn!("the collector is too slow: spans are dropped and counted in larder_spans_total");
     }

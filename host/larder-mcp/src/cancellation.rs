@@ -7,12 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use super::message::{Id, Params};
+use super::rpc_error::{INTERNAL_ERROR, RpcError};
 
-/// The running requests of one session.
-#[derive(Debug, Default)]
-pub(super) struct CancellableRequests(Mutex<HashMap<Id, CancellationToken>>);
+/// The requests of one client that run or wait.
+#[derive(Debug)]
+pub(super) struct CancellableRequests {
+    tokens: Mutex<HashMap<Id, CancellationToken>>,
+    max_requests: usize,
+}
 
-/// A running request. Its id is in use until this is dropped.
+/// A request that runs or waits. Its id is in use until this is dropped.
 #[derive(Debug)]
 pub(super) struct CancellableRequest {
     requests: Arc<CancellableRequests>,
@@ -21,15 +25,26 @@ pub(super) struct CancellableRequest {
 }
 
 impl CancellableRequests {
-    /// Registers a request. Returns `None` if its id is in use.
-    pub(super) fn register(self: &Arc<Self>, id: &Id) -> Option<CancellableRequest> {
+    /// Creates a table for up to `max_requests` requests.
+    pub(super) fn new(max_requests: usize) -> Arc<Self> {
+        Arc::new(Self { tokens: Mutex::default(), max_requests })
+    }
+
+    /// Registers a request. Fails if its id is in use, or if there are too many requests.
+    pub(super) fn register(self: &Arc<Self>, id: &Id) -> Result<CancellableRequest, RpcError> {
         let mut requests = self.lock();
+        if requests.len() >= self.max_requests {
+            return Err(RpcError::new(
+                INTERNAL_ERROR,
+                "too many requests are under way: wait for some to end",
+            ));
+        }
         if requests.contains_key(id) {
-            return None;
+            return Err(RpcError::duplicate_id());
         }
         let token = CancellationToken::new();
         requests.insert(id.clone(), token.clone());
-        Some(CancellableRequest { requests: self.clone(), id: id.clone(), token })
+        Ok(CancellableRequest { requests: self.clone(), id: id.clone(), token })
     }
 
     /// Cancels the request that a `notifications/cancelled` names. An unknown id is no error.
@@ -49,7 +64,7 @@ impl CancellableRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,7 +93,7 @@ impl Drop for CancellableRequest {
 #[cfg(test)]
 mod tests {
     use super::super::fields::Fields;
-    use super::super::json_scanner::RawJson;
+    use super::super::raw_json::RawJson;
     use super::*;
 
     fn id(text: &str) -> Id {
@@ -87,9 +102,9 @@ mod tests {
 
     #[tokio::test]
     async fn cancels_only_the_named_request() {
-        let requests = Arc::new(CancellableRequests::default());
+        let requests = CancellableRequests::new(2);
         let (one, other) = (requests.register(&id("1")).unwrap(), requests.register(&id("\"1\"")).unwrap());
-        assert!(requests.register(&id("1")).is_none(), "the id is in use");
+        assert!(requests.register(&id("3")).is_err(), "the table is full");
         for text in [r#"{"requestId":1}"#, r#"{"requestId":2}"#, r#"{"requestId":{}}"#, "{}"] {
             let params = Params { fields: Fields::parse(text).unwrap(), ..Params::default() };
             requests.cancel(&params);
@@ -98,6 +113,7 @@ mod tests {
         assert!(!other.is_cancelled());
         drop((one, other));
         assert_eq!(requests.len(), 0);
-        assert!(requests.register(&id("1")).is_some());
+        let _one = requests.register(&id("1")).unwrap();
+        assert_eq!(requests.register(&id("1")).unwrap_err(), RpcError::duplicate_id());
     }
 }

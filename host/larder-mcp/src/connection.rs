@@ -13,12 +13,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
 use super::Endpoint;
 use super::in_flight::{IdleTimer, InFlight};
+use super::listener::{Accept, ClientAddress, ClientStream, Listener};
+use larder_runtime::metrics::GaugeGuard;
 use larder_runtime::yield_batch;
 
 /// Maximum time until a request head is complete, including the idle time before it.
@@ -43,7 +44,14 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 impl Endpoint {
     /// Serves HTTP until the server stops. Requests in flight continue in the drain.
-    pub async fn serve_http(&self, listener: TcpListener) -> io::Result<()> {
+    pub async fn serve_http(&self, listener: impl Into<Listener>) -> io::Result<()> {
+        match listener.into() {
+            Listener::Tcp(listener) => self.serve_connections(listener).await,
+            Listener::Unix(socket) => self.serve_connections(socket).await,
+        }
+    }
+
+    async fn serve_connections(&self, listener: impl Accept) -> io::Result<()> {
         let drain = &self.0.drain;
         let connection_permits = Arc::new(Semaphore::new(self.0.config.connections));
         let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
@@ -60,17 +68,17 @@ impl Endpoint {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => match connection_permits.clone().try_acquire_owned() {
+                Ok((stream, client)) => match connection_permits.clone().try_acquire_owned() {
                     Ok(permit) => {
-                        let serving = serve(stream, self.clone());
-                        let gauge = self.0.metrics.server().connections.guard();
+                        let serving = serve(stream, client, self.clone());
+                        let gauge = GaugeGuard::new(&self.0.metrics.server().connections);
                         drain.spawn(async move {
                             serving.await;
                             drop((permit, gauge));
                         });
                     }
                     Err(_) => {
-                        self.0.metrics.server().connections_refused.increment();
+                        self.0.metrics.server().connections_refused.inc();
                         // Further connections are closed without a response.
                         if let Ok(permit) = rejection_permits.clone().try_acquire_owned() {
                             drain.spawn(async move {
@@ -91,7 +99,7 @@ impl Endpoint {
 
 /// Rejects a surplus connection with status 503 and a `retry-after` header. Reads the request first:
 /// otherwise the client would get a connection reset instead of the response.
-async fn reject(mut stream: TcpStream) -> io::Result<()> {
+async fn reject(mut stream: impl ClientStream) -> io::Result<()> {
     let mut buffer = [0; 4 << 10];
     let _ = stream.read(&mut buffer).await?;
     stream.write_all(REJECTION.as_bytes()).await?;
@@ -100,17 +108,16 @@ async fn reject(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn serve(stream: TcpStream, endpoint: Endpoint) {
+async fn serve(stream: impl ClientStream, client: ClientAddress, endpoint: Endpoint) {
     let drain = endpoint.0.drain.clone();
-    // Small responses must not wait for the TCP acknowledgement of the previous one.
-    let _ = stream.set_nodelay(true);
+    stream.tune();
     let in_flight = InFlight::default();
     let timeout_stream =
         TimeoutStream::new(stream, (endpoint.0.config.stall_timeout, HEAD_TIMEOUT), in_flight.clone());
     let service = service_fn(|request| {
         let (endpoint, guard) = (endpoint.clone(), in_flight.begin());
         async move {
-            let response = endpoint.respond(request).await;
+            let response = endpoint.respond_to(request, client.is_unix()).await;
             yield_batch::yield_once().await;
             Ok::<_, Infallible>(response.map(|body| body.with_guard(guard)))
         }
@@ -129,7 +136,7 @@ async fn serve(stream: TcpStream, endpoint: Endpoint) {
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "connection failed");
+        tracing::debug!(%client, %error, "connection failed");
     }
 }
 

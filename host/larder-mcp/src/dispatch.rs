@@ -6,22 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use http::HeaderMap;
 
 use super::Endpoint;
-use super::era::{LEGACY, LegacyVersion, MODERN, declares_version};
+use super::era::{LEGACY, MODERN, declares_version};
 use super::escape;
-use super::extension::{self, Subscriptions};
+use super::extension;
 use super::json_writer::{Object, object, write_objects};
 use super::message::{Id, Request};
-use super::method::{self, Operation};
+use super::method::Operation;
 use super::progress::CancelOnDrop;
 use super::render;
-use super::rpc_error::{INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError};
-use larder_core::gateway::Error;
+use super::rpc_error::{DispatchError, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use super::subscriptions::Subscriptions;
 use larder_model::resource::{Body, Call, Caller, Completion, Content, Freshness, Page, ReadResult, Scope};
 use larder_model::trace::ActiveSpan;
-use larder_model::uri::Uri;
 use larder_runtime::metrics::ProtocolEra;
 
 /// JavaScript's largest safe integer: clients that parse numbers as doubles cannot read a larger one exactly.
@@ -31,8 +29,10 @@ const MAX_TTL_MS: u64 = (1 << 53) - 1;
 #[derive(Clone)]
 pub(super) enum Peer {
     Modern,
-    /// With the subscriptions of its session.
+    /// With its subscriptions.
     Legacy(Arc<Subscriptions>),
+    /// A legacy client before `initialize`, which may only ping.
+    Uninitialized,
 }
 
 impl Peer {
@@ -68,7 +68,7 @@ impl Endpoint {
         let span = self.span(&operation, &mut call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
         self.0.metrics.server().request(
-            operation.metric_label(),
+            operation.method().metric_label(),
             if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy },
         );
         // A panic fails this request only.
@@ -97,17 +97,11 @@ impl Endpoint {
     /// MCP.
     fn span(&self, operation: &Operation, call: &mut Arc<Call>, modern: bool) -> Option<ActiveSpan> {
         // The `Arc` has not been cloned yet, so this succeeds.
-        let mut span = self.0.telemetry.start_request(Arc::get_mut(call)?, operation.method_name())?;
+        let mut span = self.0.telemetry.start_request(Arc::get_mut(call)?, operation.method().name())?;
         if modern {
             span.set_attribute("mcp.protocol.version", MODERN);
         }
-        if let Operation::Read { uri, .. }
-        | Operation::Get { uri, .. }
-        | Operation::Subscribe { uri }
-        | Operation::Unsubscribe { uri } = operation
-        {
-            span.set_attribute("mcp.resource.uri", uri.as_str());
-        }
+        operation.uri().into_iter().for_each(|uri| span.set_attribute("mcp.resource.uri", uri));
         Some(span)
     }
 
@@ -166,7 +160,7 @@ impl Endpoint {
                 })
             }
             Operation::SubscribeAll { uris } => {
-                self.subscribe_all(subscriptions(peer)?, call, uris).await?;
+                self.subscribe_all(subscriptions(peer)?, call, &uris).await?;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::UnsubscribeAll { uris } => {
@@ -174,75 +168,22 @@ impl Endpoint {
                 uris.iter().for_each(|uri| subscriptions.remove(uri));
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
+            Operation::InvalidUri { method, invalid } => {
+                if method.is_read() {
+                    gateway.record_bad_uri(call, &invalid.text).await?;
+                }
+                return Err(RpcError::new(INVALID_PARAMS, invalid.error.to_string()).into());
+            }
         })
-    }
-
-    async fn subscribe(
-        &self,
-        subscriptions: &Subscriptions,
-        call: &Arc<Call>,
-        uri: String,
-    ) -> Result<(), DispatchError> {
-        match subscriptions.add(self.subscribable_uri(call, uri).await?, false) {
-            true => Ok(()),
-            false => Err(RpcError::subscription_limit_exceeded().into()),
-        }
-    }
-
-    /// Parses a URI and checks that a provider serves it.
-    pub(super) async fn subscribable_uri(&self, call: &Arc<Call>, uri: String) -> Result<Uri, DispatchError> {
-        let parsed = Uri::parse(&uri).map_err(Error::BadUri)?;
-        match self.0.gateway.is_readable(call, &uri).await {
-            true => Ok(parsed),
-            false => Err(Error::NotFound { uri }.into()),
-        }
     }
 
     fn discover(&self, id: &Id, caller: &Caller) -> Vec<u8> {
         let server = self.0.gateway.instructions(caller);
         self.result(id, true, ResultMetadata { freshness: Some(server.freshness), version: None }, |o| {
             o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
-            capabilities(o);
+            write_capabilities(o);
             o.optional_text("instructions", server.instructions.as_deref());
         })
-    }
-
-    /// Returns the response to a legacy `initialize` request.
-    pub(super) fn handshake(
-        &self,
-        request: &Request<'_>,
-        headers: Option<&HeaderMap>,
-        version: LegacyVersion,
-        caller: &Caller,
-    ) -> Vec<u8> {
-        self.0.metrics.server().request("initialize", ProtocolEra::Legacy);
-        let span = self.handshake_span(request, headers, caller);
-        let server = self.0.gateway.instructions(caller);
-        let response = self.result(&request.id, false, ResultMetadata::default(), |o| {
-            o.text("protocolVersion", version.as_str());
-            capabilities(o);
-            o.json("serverInfo", &self.0.server_info);
-            o.optional_text("instructions", server.instructions.as_deref());
-        });
-        if let Some(mut span) = span {
-            span.set_attribute("mcp.protocol.version", version.as_str());
-            span.end(None);
-        }
-        response
-    }
-
-    /// Starts the span of a handshake, which does not reach the gateway.
-    fn handshake_span(
-        &self,
-        request: &Request<'_>,
-        headers: Option<&HeaderMap>,
-        caller: &Caller,
-    ) -> Option<ActiveSpan> {
-        let telemetry = Some(&self.0.telemetry).filter(|telemetry| telemetry.is_on())?;
-        let mut call = method::new_call(&request.params, caller.clone()).ok()?;
-        call.request_id = Some(request.id.shared());
-        headers.into_iter().for_each(|headers| method::add_trace_headers(&mut call, headers));
-        telemetry.start_request(&mut call, &request.method)
     }
 
     fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, key: &'static str, items: &[&[u8]]) -> Vec<u8> {
@@ -310,49 +251,17 @@ impl Endpoint {
         });
         out
     }
-
-    /// Returns the final result of `subscriptions/listen`, sent when the server ends the stream.
-    pub(super) fn listen_result(&self, id: &Id) -> Vec<u8> {
-        object(|o| {
-            o.text("jsonrpc", "2.0");
-            o.json("id", id.json());
-            o.object("result", |o| {
-                o.text("resultType", "complete");
-                o.object("_meta", |o| {
-                    o.json("io.modelcontextprotocol/subscriptionId", id.json());
-                    o.json("io.modelcontextprotocol/serverInfo", &self.0.server_info);
-                });
-            });
-        })
-    }
-}
-
-/// Why an operation failed: an error of the gateway, or of the endpoint itself.
-pub(super) enum DispatchError {
-    Gateway(Error),
-    Rpc(RpcError),
-}
-
-impl From<Error> for DispatchError {
-    fn from(error: Error) -> Self {
-        Self::Gateway(error)
-    }
-}
-
-impl From<RpcError> for DispatchError {
-    fn from(rpc_error: RpcError) -> Self {
-        Self::Rpc(rpc_error)
-    }
 }
 
 fn subscriptions(peer: &Peer) -> Result<&Subscriptions, RpcError> {
     match peer {
         Peer::Legacy(subscriptions) => Ok(subscriptions),
-        Peer::Modern => Err(RpcError::unknown_method("resources/subscribe")),
+        Peer::Modern | Peer::Uninitialized => Err(RpcError::unknown_method("resources/subscribe")),
     }
 }
 
-fn capabilities(o: &mut Object<'_>) {
+/// Writes the capabilities of the server.
+pub(super) fn write_capabilities(o: &mut Object<'_>) {
     o.json("capabilities", r#"{"resources":{"subscribe":true,"listChanged":true},"completions":{}}"#);
 }
 

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::json_scanner::RawJson;
 use super::message::{Params, Request};
 use super::method::Method;
+use super::raw_json::RawJson;
 use super::rpc_error::{
     HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, RpcError, UNSUPPORTED_PROTOCOL_VERSION, clip,
 };

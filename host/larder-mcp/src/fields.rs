@@ -1,10 +1,14 @@
-//! Members of a JSON object, borrowed from the text. Structs deserialized with serde cannot distinguish null
-//! from a missing member, and maps silently take the last of two equal keys. Parsers that read the same text
-//! differently are a security hole, so this parser is hand-written.
+//! Members of a JSON object, borrowed from the text. Structs deserialized with serde cannot distinguish null from a
+//! missing member, and maps silently take the last of two equal keys. Parsers that read the same text differently are a
+//! security hole, so this visitor rejects what is ambiguous.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use super::json_scanner::{JsonError, RawJson, Scanner};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::raw_json::RawJson;
 
 /// Maximum number of members of an object. Objects of the protocol have a dozen at most.
 const MAX_MEMBERS: usize = 128;
@@ -20,6 +24,8 @@ pub(super) enum BadFields {
     TooMany,
     #[error("a key contains an unpaired surrogate")]
     NotUnicode,
+    #[error("a value is nested too deeply")]
+    TooDeep,
     #[error("`{key}` must be {expected}")]
     WrongType { key: &'static str, expected: &'static str },
     #[error("`{0}` is missing")]
@@ -41,56 +47,40 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads an object. Errors in its keys are left to the caller, in `error`.
-    pub(super) fn parse(text: &'a str) -> Result<Self, JsonError> {
-        let mut scanner = Scanner::new(text);
-        let fields = Self::scan(&mut scanner, &[], &mut [])?;
-        scanner.end()?;
-        Ok(fields)
+    pub(super) fn parse(text: &'a str) -> serde_json::Result<Self> {
+        Self::read(text, &[], &mut [])
     }
 
     /// Reads in one pass an object, the object in its member `inner`, and the object in that one's member
     /// `innermost`. Returns `None` on any error: the caller then reads them one by one to find out which.
     pub(super) fn nested(text: &'a str, inner: &str, innermost: &str) -> Option<[Self; 3]> {
         let mut found = [None, None];
-        let mut scanner = Scanner::new(text);
-        let outer = Self::scan(&mut scanner, &[inner, innermost], &mut found).ok()?;
-        scanner.end().ok()?;
+        let outer = Self::read(text, &[inner, innermost], &mut found).ok()?;
         let all = [outer].into_iter().chain(found.map(Option::unwrap_or_default));
         let mut all = all.filter(|fields| fields.error.is_none());
         Some([all.next()?, all.next()?, all.next()?])
     }
 
-    /// Reads an object and the nested objects along a path of keys. These are returned in `inner`, not as
-    /// members.
-    fn scan(scanner: &mut Scanner<'a>, path: &[&str], inner: &mut [Option<Self>]) -> Result<Self, JsonError> {
-        let mut fields = Self { items: Vec::with_capacity(4), error: None };
-        let mut members = 0;
-        scanner.object(|scanner, key| {
-            members += 1;
-            if members > MAX_MEMBERS {
-                fields.error.get_or_insert(BadFields::TooMany);
-                return scanner.skip();
-            }
-            let Some(key) = key.string() else {
-                fields.error.get_or_insert(BadFields::NotUnicode);
-                return scanner.skip();
-            };
-            let is_duplicate = match (path, &mut *inner) {
-                ([first, rest @ ..], [slot, slots @ ..]) if key == *first => {
-                    slot.replace(Self::scan(scanner, rest, slots)?).is_some()
-                }
-                _ => {
-                    let is_duplicate = fields.raw(&key).is_some();
-                    fields.items.push((key.clone(), scanner.value()?));
-                    is_duplicate
-                }
-            };
-            if is_duplicate {
-                fields.error.get_or_insert_with(|| BadFields::Duplicate(key.chars().take(80).collect()));
-            }
-            Ok(())
-        })?;
+    fn read(text: &'a str, path: &[&str], inner: &mut [Option<Self>]) -> serde_json::Result<Self> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let fields = ObjectSeed { path, inner }.deserialize(&mut deserializer)?;
+        deserializer.end()?;
         Ok(fields)
+    }
+
+    /// Adds a member, unless its key is there already.
+    fn push(&mut self, key: Cow<'a, str>, value: RawJson<'a>) {
+        if value.is_too_deep() {
+            self.error.get_or_insert(BadFields::TooDeep);
+        }
+        if self.raw(&key).is_some() {
+            return self.set_duplicate(&key);
+        }
+        self.items.push((key, value));
+    }
+
+    fn set_duplicate(&mut self, key: &str) {
+        self.error.get_or_insert_with(|| BadFields::Duplicate(key.chars().take(80).collect()));
     }
 
     pub(super) fn error(&self) -> Option<&BadFields> {
@@ -143,6 +133,55 @@ impl<'a> Fields<'a> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, RawJson<'a>)> + Clone {
         self.items.iter().map(|(key, value)| (key.as_ref(), *value))
+    }
+}
+
+/// Reads an object and the nested objects along a path of keys. These go to `inner`, and are not among its members.
+struct ObjectSeed<'p, 'a> {
+    path: &'p [&'p str],
+    inner: &'p mut [Option<Fields<'a>>],
+}
+
+impl<'de> DeserializeSeed<'de> for ObjectSeed<'_, 'de> {
+    type Value = Fields<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Fields<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ObjectSeed<'_, 'de> {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields<'de>, M::Error> {
+        let mut fields = Fields { items: Vec::with_capacity(4), error: None };
+        let mut members = 0;
+        while let Some(key) = map.next_key::<&RawValue>()? {
+            members += 1;
+            if members > MAX_MEMBERS {
+                fields.error.get_or_insert(BadFields::TooMany);
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let Some(key) = RawJson::from(key).string() else {
+                fields.error.get_or_insert(BadFields::NotUnicode);
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            match (self.path, &mut *self.inner) {
+                ([first, path @ ..], [slot, inner @ ..]) if key == *first => {
+                    if slot.replace(map.next_value_seed(ObjectSeed { path, inner })?).is_some() {
+                        fields.set_duplicate(&key);
+                    }
+                }
+                _ => fields.push(key, map.next_value::<&RawValue>()?.into()),
+            }
+        }
+        Ok(fields)
     }
 }
 

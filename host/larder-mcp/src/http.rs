@@ -1,33 +1,34 @@
 //! Streamable HTTP: one path for both eras. The order of the checks follows the protocol.
 
+mod headers;
 mod legacy;
+mod sse;
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::headers::{accepts, check_accept, check_content_type, not_acceptable};
+use super::Endpoint;
+use super::auth::{AuthError, Identity, METADATA};
+use super::body::{Body, Response};
+use super::cancellation::CancellableRequests;
+use super::cors;
+use super::dispatch::error;
+use super::era::{RequestKind, classify, has_modern_version_header};
+use super::json_writer::object;
+use super::message::{self, Id, Incoming, Message, Request as RpcRequest};
 use bytes::Bytes;
-use futures_util::FutureExt as _;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Method as HttpMethod, Request, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::Endpoint;
-use super::auth::{AuthError, Identity, METADATA};
-use super::body::{Body, Response};
-use super::dispatch::{Peer, error};
-use super::era::{RequestKind, classify, has_modern_version_header};
-use super::json_writer::object;
-use super::listen::{ListenFilter, ListenSubscription};
-use super::message::{self, Id, Incoming, Message, Request as RpcRequest};
-use super::method::{self, ParsedRequest};
-use super::origin_policy;
 use super::progress::{CallStream, StreamItem};
-use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
-use super::sse;
+use super::protocol::{AcceptedRequest, ConcurrencyLimit, RequestContext, modern};
+use super::rpc_error::{INVALID_REQUEST, RpcError};
 use larder_runtime::deadline::with_deadline;
+use larder_runtime::host_policy::HostPolicy;
 
 /// Maximum time for receiving a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,24 +51,39 @@ impl<B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send> RequestBody
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Endpoint {
-    /// Returns the response to one HTTP request, whatever transport it came over.
+    /// Returns the response to one HTTP request that came over the network.
     pub async fn respond(&self, request: Request<impl RequestBody>) -> http::Response<Body> {
+        self.respond_to(request, false).await
+    }
+
+    /// Returns the response to one HTTP request, which may have come through a Unix socket.
+    ///
+    /// The checks of the Host and Origin headers are for browsers, which any web page can make send requests
+    /// (DNS rebinding, cross-site requests). A browser cannot open a Unix socket, but a proxy in front of one
+    /// can pass on what a browser sends. So a request through a Unix socket may omit the host, which
+    /// no browser does; a host and an origin that are there must be allowed as everywhere.
+    pub(super) async fn respond_to(
+        &self,
+        request: Request<impl RequestBody>,
+        is_unix: bool,
+    ) -> http::Response<Body> {
+        let policy = if is_unix { &self.0.unix_host_policy } else { &self.0.host_policy };
         let (head, body) = request.into_parts();
         match head.uri.path() {
-            PATH => self.respond_to_mcp(&head, body).await,
+            PATH => self.respond_to_mcp(&head, body, policy).await,
             path => match path.strip_prefix(WELL_KNOWN).and_then(|rest| rest.strip_prefix(METADATA)) {
                 Some(suffix) if suffix.is_empty() || suffix.starts_with('/') => {
-                    self.resource_metadata(&head, suffix)
+                    self.resource_metadata(&head, suffix, policy)
                 }
-                _ => self.respond_not_found(&head),
+                _ => respond_not_found(&head, policy),
             },
         }
     }
 
-    async fn respond_to_mcp(&self, head: &Parts, body: impl RequestBody) -> Response {
-        let origin = match self.0.origin_policy.check(head) {
+    async fn respond_to_mcp(&self, head: &Parts, body: impl RequestBody, policy: &HostPolicy) -> Response {
+        let origin = match policy.check(&head.uri, &head.headers) {
             Ok(origin) => origin,
-            Err(rpc_error) => return error_response(None, &rpc_error),
+            Err(forbidden) => return error_response(None, &forbidden.into()),
         };
         let mut response = match head.method {
             HttpMethod::OPTIONS => preflight(),
@@ -86,7 +102,7 @@ impl Endpoint {
             response = self.hold_buffer_permit(response);
         }
         if let Some(origin) = origin {
-            origin_policy::allow_origin(response.headers_mut(), origin);
+            cors::allow_origin(response.headers_mut(), origin.clone());
         }
         response
     }
@@ -109,9 +125,9 @@ impl Endpoint {
 
     /// Serves the protected resource metadata, which names the issuer of tokens for this endpoint. Clients
     /// fetch it before they have a token, and from web pages of any origin.
-    fn resource_metadata(&self, head: &Parts, suffix: &str) -> Response {
-        if let Err(rpc_error) = self.0.origin_policy.check_host(head) {
-            return error_response(None, &rpc_error);
+    fn resource_metadata(&self, head: &Parts, suffix: &str, policy: &HostPolicy) -> Response {
+        if let Err(forbidden) = policy.check_host(&head.uri, &head.headers) {
+            return error_response(None, &forbidden.into());
         }
         let metadata = self.0.authenticator.metadata(self.0.config.title.as_deref());
         let mut response = match (&head.method, metadata) {
@@ -127,12 +143,12 @@ impl Endpoint {
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         response
     }
+}
 
-    fn respond_not_found(&self, head: &Parts) -> Response {
-        match self.0.origin_policy.check(head) {
-            Ok(_) => not_found(),
-            Err(rpc_error) => error_response(None, &rpc_error),
-        }
+fn respond_not_found(head: &Parts, policy: &HostPolicy) -> Response {
+    match policy.check(&head.uri, &head.headers) {
+        Ok(_) => not_found(),
+        Err(forbidden) => error_response(None, &forbidden.into()),
     }
 }
 
@@ -233,86 +249,52 @@ impl Endpoint {
         identity: &Arc<Identity>,
         request: &RpcRequest<'_>,
     ) -> Result<Response, RpcError> {
+        let context = self.context(headers, identity, None);
         match classify(request, Some(headers))? {
             RequestKind::Modern(method) => {
-                let unknown = |rpc_error: RpcError| rpc_error.with_status(StatusCode::NOT_FOUND);
-                let method = self.supported_method(method, request).map_err(unknown)?;
-                let parsed = ParsedRequest::read(request, method, identity.caller.clone())?
-                    .with_trace_headers(headers);
-                self.respond_modern(parsed, identity).await
+                Ok(self.respond_modern(modern::accept(request, method, context)?, identity).await)
             }
-            RequestKind::Listen => self.listen(headers, identity, request).await,
+            RequestKind::Listen => {
+                let accepted = modern::listen(request, context)?;
+                if !accepts(headers, &["text/event-stream", "text/*"]) {
+                    return Err(not_acceptable("text/event-stream"));
+                }
+                Ok(sse::listen(self.clone(), accepted.begin().await, identity.clone()))
+            }
             RequestKind::Initialize => self.initialize(headers, identity, request),
-            RequestKind::Legacy => self.in_session(headers, identity, request).await,
+            RequestKind::Legacy => self.respond_in_session(headers, identity, request).await,
         }
     }
 
-    /// Runs the call in the connection's own future, so that the guest is dropped when the client
-    /// disconnects.
-    async fn respond_modern(
-        &self,
-        parsed: ParsedRequest,
-        identity: &Arc<Identity>,
-    ) -> Result<Response, RpcError> {
-        let ParsedRequest { id, operation, call, progress } = parsed;
-        let wants_progress = progress.is_requested();
-        let permit = self.0.gateway.request_permit(&identity.caller).map_err(RpcError::quota_exceeded)?;
-        let response = self.clone().dispatch(id, operation, call, Peer::Modern);
-        if !wants_progress {
-            let response = json(StatusCode::OK, response.await);
-            drop(permit);
-            return Ok(response);
-        }
-        let response = async move {
-            let _permit = permit;
-            Some(response.await)
-        };
-        Ok(self.respond_with_stream(CallStream::new(progress, response.boxed()), identity).await)
+    fn context<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+        identity: &'a Identity,
+        in_flight: Option<&'a Arc<CancellableRequests>>,
+    ) -> RequestContext<'a> {
+        let (caller, limit) = (&identity.caller, &ConcurrencyLimit::Quota);
+        RequestContext { endpoint: self, caller, headers: Some(headers), limit, in_flight }
     }
 
-    /// Responds with JSON, or with an event stream if a progress notification precedes the response.
-    async fn respond_with_stream(&self, mut stream: CallStream, identity: &Arc<Identity>) -> Response {
+    /// Runs the request in the connection's own future, so that the guest is dropped when the client
+    /// disconnects. Responds with JSON, or with an event stream if a progress notification precedes the
+    /// response.
+    async fn respond_modern(&self, accepted: AcceptedRequest, identity: &Arc<Identity>) -> Response {
+        if !accepted.wants_progress() {
+            return accepted.respond().await.map_or_else(cancelled, |bytes| json(StatusCode::OK, bytes));
+        }
+        let mut stream: CallStream = accepted.into_stream();
         match stream.next().await {
             Some(StreamItem::Response(bytes)) => json(StatusCode::OK, bytes),
             Some(StreamItem::Progress(bytes)) => sse::call(self.clone(), bytes, stream, identity.clone()),
-            // The call was cancelled: the client expects no response, and an event stream can end without
-            // one.
-            None => sse::events(futures_util::stream::empty()),
+            None => cancelled(),
         }
-    }
-
-    async fn listen(
-        &self,
-        headers: &HeaderMap,
-        identity: &Arc<Identity>,
-        request: &RpcRequest<'_>,
-    ) -> Result<Response, RpcError> {
-        let filter = ListenFilter::read(&request.params)?;
-        if !accepts(headers, &["text/event-stream", "text/*"]) {
-            return Err(not_acceptable("text/event-stream"));
-        }
-        let permit = self.stream_permit(identity)?;
-        let mut call = method::new_call(&request.params, identity.caller.clone())?;
-        method::add_trace_headers(&mut call, headers);
-        let subscription = ListenSubscription::begin(self, request.id.clone(), filter, call).await;
-        Ok(sse::listen(self.clone(), subscription, identity.clone(), permit))
-    }
-
-    /// Acquires a permit for a notification stream, from the caller's team and from the server.
-    fn stream_permit(&self, identity: &Identity) -> Result<StreamPermit, RpcError> {
-        let team = self.0.gateway.stream_permit(&identity.caller).map_err(RpcError::quota_exceeded)?;
-        let server = self.0.stream_permits.clone().try_acquire_owned().map_err(|_| {
-            RpcError::new(INTERNAL_ERROR, "too many clients are listening: try again later")
-                .with_status(StatusCode::SERVICE_UNAVAILABLE)
-        })?;
-        Ok(StreamPermit { _server: server, _team: team })
     }
 }
 
-/// A permit for one notification stream. It is released on drop.
-pub(super) struct StreamPermit {
-    _server: OwnedSemaphorePermit,
-    _team: Option<OwnedSemaphorePermit>,
+/// The response to a cancelled request: its client expects none, and an event stream can end without one.
+fn cancelled() -> Response {
+    sse::events(futures_util::stream::empty())
 }
 
 /// Reads a whole body. Most bodies arrive in one frame, which is returned without copying.
@@ -327,56 +309,6 @@ async fn read_all<B: http_body::Body<Data = Bytes>>(body: B) -> Result<Bytes, B:
     }
     let rest = body.collect().await?.to_bytes();
     Ok(if rest.is_empty() { first } else { [first, rest].concat().into() })
-}
-
-fn check_accept(headers: &HeaderMap) -> Result<(), RpcError> {
-    if accepts(headers, &["application/json", "application/*"]) {
-        return Ok(());
-    }
-    Err(not_acceptable("application/json, text/event-stream"))
-}
-
-/// Whether the client accepts one of these media types. Without an Accept header it accepts every type.
-fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
-    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
-    if values.peek().is_none() {
-        return true;
-    }
-    values.flat_map(|value| split_trimmed(value.as_bytes(), b',')).any(|range| {
-        let mut parts = split_trimmed(range, b';');
-        let media_type = parts.next().unwrap_or_default();
-        let is_accepted = media_type == b"*/*"
-            || types.iter().any(|accepted| media_type.eq_ignore_ascii_case(accepted.as_bytes()));
-        is_accepted && !parts.any(has_zero_weight)
-    })
-}
-
-/// Whether a media range parameter is a weight of zero, which means "not acceptable".
-fn has_zero_weight(parameter: &[u8]) -> bool {
-    let weight = parameter.strip_prefix(b"q=").and_then(|weight| std::str::from_utf8(weight).ok());
-    weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
-}
-
-/// Splits at a separator and trims the parts.
-fn split_trimmed(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
-    value.split(move |byte| *byte == separator).map(<[u8]>::trim_ascii)
-}
-
-/// Requires `application/json`: an HTML form on any web page can send other types without a preflight
-/// request.
-fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
-    let media_type =
-        headers.get(header::CONTENT_TYPE).and_then(|value| split_trimmed(value.as_bytes(), b';').next());
-    if media_type.is_some_and(|media_type| media_type.eq_ignore_ascii_case(b"application/json")) {
-        return Ok(());
-    }
-    let why = "the content type must be application/json";
-    Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
-}
-
-fn not_acceptable(required: &str) -> RpcError {
-    let why = format!("the client must accept {required}");
-    RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::NOT_ACCEPTABLE)
 }
 
 fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
@@ -403,7 +335,7 @@ fn empty(status: StatusCode) -> Response {
 fn preflight() -> Response {
     let mut response = empty(StatusCode::NO_CONTENT);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
-    origin_policy::allow_request(response.headers_mut());
+    cors::allow_request(response.headers_mut());
     response
 }
 

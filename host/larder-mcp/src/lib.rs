@@ -6,6 +6,7 @@ pub mod auth;
 mod body;
 mod cancellation;
 mod connection;
+mod cors;
 mod dispatch;
 mod era;
 mod escape;
@@ -14,22 +15,23 @@ mod fields;
 mod filter;
 mod http;
 mod in_flight;
-mod json_scanner;
 mod json_writer;
 mod listen;
+mod listener;
 mod message;
 mod method;
-mod origin_policy;
 mod progress;
+mod protocol;
+mod raw_json;
 mod render;
 mod replay;
 mod rpc_error;
 mod session;
-mod sse;
 mod stdio;
+mod stream_permit;
+mod subscriptions;
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,19 +39,23 @@ use tokio::sync::Semaphore;
 
 use self::auth::Authenticator;
 pub use self::body::Body;
-use self::origin_policy::OriginPolicy;
+pub use self::listener::{ListenAddress, Listener, UnixSocket};
 use self::session::Sessions;
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
+use larder_runtime::host_policy::HostPolicy;
 use larder_runtime::metrics::Metrics;
+
+/// The name of the server in the protocol.
+const SERVER_NAME: &str = "larder";
 
 /// Configuration of the endpoint. The operator's configuration sets every field; there are no defaults here.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The address of the HTTP listener, for information only: the app binds the socket.
-    pub listen: SocketAddr,
+    pub listen: ListenAddress,
     /// Host names that clients may use for this server in addition to the loopback names: `host` or
     /// `host:port`.
     pub hosts: Vec<String>,
@@ -95,7 +101,9 @@ pub struct Endpoint(Arc<Inner>);
 struct Inner {
     gateway: Gateway,
     drain: Drain,
-    origin_policy: OriginPolicy,
+    host_policy: HostPolicy,
+    /// The policy for requests through a Unix socket.
+    unix_host_policy: HostPolicy,
     authenticator: Authenticator,
     sessions: Arc<Sessions>,
     stream_permits: Arc<Semaphore>,
@@ -119,23 +127,24 @@ impl Endpoint {
         (metrics, telemetry): (Metrics, Telemetry),
     ) -> Self {
         let server_info = json_writer::object(|o| {
-            o.text("name", env!("CARGO_PKG_NAME"));
+            o.text("name", SERVER_NAME);
             o.text("version", env!("CARGO_PKG_VERSION"));
             o.optional_text("title", config.title.as_deref());
         });
         let sessions = Arc::new(Sessions::new(config.sessions, config.session_idle_timeout));
         let stream_permits = Arc::new(Semaphore::new(config.streams));
         let (session_table, max_streams, free) = (sessions.clone(), config.streams, stream_permits.clone());
-        metrics.register_gauge("larder_sessions", "Open sessions of legacy clients.", move || {
+        metrics.register_gauge("larder_sessions", "Open sessions of legacy clients", move || {
             session_table.len()
         });
-        metrics.register_gauge("larder_streams", "Open notification streams.", move || {
+        metrics.register_gauge("larder_streams", "Open notification streams", move || {
             max_streams.saturating_sub(free.available_permits()) as u64
         });
         Self(Arc::new(Inner {
             gateway,
             drain,
-            origin_policy: OriginPolicy::new(&config.hosts, &config.origins),
+            host_policy: HostPolicy::new(&config.hosts, &config.origins),
+            unix_host_policy: HostPolicy::new(&config.hosts, &config.origins).with_optional_host(),
             authenticator,
             sessions,
             stream_permits,

@@ -69,7 +69,7 @@ impl ListenSubscription {
         let readable = stream::iter(uris)
             .map(|uri| {
                 let (gateway, call) = (gateway.clone(), call.clone());
-                async move { gateway.is_readable(&call, uri.as_str()).await.then_some(uri) }
+                async move { gateway.is_readable(&call, &uri).await.then_some(uri) }
             })
             .buffered(MAX_CONCURRENT_CHECKS);
         let uris: Vec<Uri> = readable.filter_map(std::future::ready).collect().await;
@@ -140,8 +140,8 @@ pub(super) fn notification(change: &Change, subscription_id: Option<&Id>) -> Vec
 mod tests {
     use expect_test::expect;
 
-    use super::super::json_scanner::RawJson;
     use super::super::message::{Incoming, Message, read};
+    use super::super::raw_json::RawJson;
     use super::*;
 
     fn filter(notifications: &str) -> Result<ListenFilter, RpcError> {

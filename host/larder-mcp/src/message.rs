@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::fields::{BadFields, Fields};
-use super::json_scanner::RawJson;
+use super::raw_json::RawJson;
 use super::rpc_error::{INVALID_REQUEST, PARSE_ERROR, RpcError};
 
 /// Maximum number of messages in a batch.
@@ -91,7 +91,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, RpcError> {
     if !text.trim_start().starts_with('[') {
         return Ok(Incoming::One(read_message(text)?));
     }
-    let items = RawJson::items(text, MAX_BATCH).map_err(|fault| not_json(&fault.describe(text)))?;
+    let items = RawJson::items(text, MAX_BATCH).map_err(|fault| not_json(&fault.to_string()))?;
     match items.len() {
         0 => Err(RpcError::bad_request(INVALID_REQUEST, "the batch is empty")),
         1..=MAX_BATCH => {
@@ -116,7 +116,7 @@ fn read_any_message(text: &str) -> Result<Message<'_>, RpcError> {
     let envelope = match Fields::parse(text) {
         Ok(envelope) => envelope,
         Err(_) if is_not_object() => return Ok(malformed(None, "a message is a JSON object")),
-        Err(fault) => return Err(not_json(&fault.describe(text))),
+        Err(fault) => return Err(not_json(&fault.to_string())),
     };
     let id = envelope.raw("id").map(Id::read);
     match (envelope.error(), &id) {

@@ -1,6 +1,7 @@
 //! The methods and their parameters. Parameters become owned values here, because an operation can outlive
 //! the bytes of its request.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
@@ -14,6 +15,7 @@ use super::rpc_error::{INVALID_PARAMS, RpcError, clip};
 use larder_core::gateway::Filter;
 use larder_model::resource::{Call, Caller, CompletionRequest, PackedPairs};
 use larder_model::trace::TraceContext;
+use larder_model::uri::{BadUri, Uri};
 
 /// Maximum size of the metadata that is passed on with a request, in bytes.
 const MAX_METADATA: usize = 64 << 10;
@@ -72,6 +74,11 @@ impl Method {
         }
     }
 
+    /// Whether the response takes no time, because it needs no provider.
+    pub(super) fn is_immediate(self) -> bool {
+        matches!(self, Self::Ping | Self::Discover)
+    }
+
     fn shared(name: &str) -> Option<Self> {
         match name {
             "resources/list" => Some(Self::List),
@@ -80,6 +87,40 @@ impl Method {
             "completion/complete" => Some(Self::Complete),
             "resources/get" => Some(Self::Get),
             _ => None,
+        }
+    }
+
+    /// Whether the method reads a resource.
+    pub(super) fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::Get)
+    }
+
+    /// Returns the value of the metric's `method` label.
+    pub(super) fn metric_label(self) -> &'static str {
+        match self {
+            Self::Discover => "discover",
+            Self::Ping => "ping",
+            Self::List => "list",
+            Self::Templates => "templates",
+            Self::Read | Self::Get => "read",
+            Self::Complete => "complete",
+            Self::Subscribe | Self::SubscribeAll => "subscribe",
+            Self::Unsubscribe | Self::UnsubscribeAll => "unsubscribe",
+        }
+    }
+
+    /// Returns the name of the method in the protocol.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Discover => "server/discover",
+            Self::Ping => "ping",
+            Self::List => "resources/list",
+            Self::Templates => "resources/templates/list",
+            Self::Read => "resources/read",
+            Self::Complete => "completion/complete",
+            Self::Get => "resources/get",
+            Self::Subscribe | Self::SubscribeAll => "resources/subscribe",
+            Self::Unsubscribe | Self::UnsubscribeAll => "resources/unsubscribe",
         }
     }
 }
@@ -98,28 +139,42 @@ pub(super) enum Operation {
         filter: Filter,
     },
     Read {
-        uri: String,
+        uri: Uri,
         /// The version that the client already has.
         known_version: Option<String>,
     },
     /// `None` for prompts, which this server does not have.
     Complete(Option<CompletionRequest>),
     Subscribe {
-        uri: String,
+        uri: Uri,
     },
+    /// The text is not parsed: removing a subscription that does not exist succeeds, whatever the text is.
     Unsubscribe {
         uri: String,
     },
     Get {
-        uri: String,
+        uri: Uri,
         known_version: Option<String>,
     },
     SubscribeAll {
-        uris: Vec<String>,
+        uris: Vec<Uri>,
     },
     UnsubscribeAll {
         uris: Vec<String>,
     },
+    /// A method whose `uri` is a string, but not a URI. It fails, but is counted, traced and, where it would
+    /// have read a resource, audited.
+    InvalidUri {
+        method: Method,
+        invalid: InvalidUri,
+    },
+}
+
+/// A text that is not a URI.
+#[derive(Debug)]
+pub(super) struct InvalidUri {
+    pub(super) text: String,
+    pub(super) error: BadUri,
 }
 
 /// A request whose parameters were read.
@@ -177,32 +232,31 @@ pub(super) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcE
 }
 
 impl Operation {
-    /// Returns the value of the metric's `method` label.
-    pub(super) fn metric_label(&self) -> &'static str {
+    /// Returns the method.
+    pub(super) fn method(&self) -> Method {
         match self {
-            Self::Discover => "discover",
-            Self::Ping => "ping",
-            Self::List { .. } => "list",
-            Self::Templates { .. } => "templates",
-            Self::Read { .. } | Self::Get { .. } => "read",
-            Self::Complete(_) => "complete",
-            Self::Subscribe { .. } | Self::SubscribeAll { .. } => "subscribe",
-            Self::Unsubscribe { .. } | Self::UnsubscribeAll { .. } => "unsubscribe",
+            Self::Discover => Method::Discover,
+            Self::Ping => Method::Ping,
+            Self::List { .. } => Method::List,
+            Self::Templates { .. } => Method::Templates,
+            Self::Read { .. } => Method::Read,
+            Self::Complete(_) => Method::Complete,
+            Self::Subscribe { .. } => Method::Subscribe,
+            Self::Unsubscribe { .. } => Method::Unsubscribe,
+            Self::Get { .. } => Method::Get,
+            Self::SubscribeAll { .. } => Method::SubscribeAll,
+            Self::UnsubscribeAll { .. } => Method::UnsubscribeAll,
+            Self::InvalidUri { method, .. } => *method,
         }
     }
 
-    /// Returns the name of the method in the protocol.
-    pub(super) fn method_name(&self) -> &'static str {
+    /// Returns the URI that the operation is about, if it is about one.
+    pub(super) fn uri(&self) -> Option<&str> {
         match self {
-            Self::Discover => "server/discover",
-            Self::Ping => "ping",
-            Self::List { .. } => "resources/list",
-            Self::Templates { .. } => "resources/templates/list",
-            Self::Read { .. } => "resources/read",
-            Self::Complete(_) => "completion/complete",
-            Self::Get { .. } => "resources/get",
-            Self::Subscribe { .. } | Self::SubscribeAll { .. } => "resources/subscribe",
-            Self::Unsubscribe { .. } | Self::UnsubscribeAll { .. } => "resources/unsubscribe",
+            Self::Read { uri, .. } | Self::Get { uri, .. } | Self::Subscribe { uri } => Some(uri.as_str()),
+            Self::Unsubscribe { uri } => Some(uri),
+            Self::InvalidUri { invalid, .. } => Some(&invalid.text),
+            _ => None,
         }
     }
 
@@ -213,7 +267,8 @@ impl Operation {
         let fields = &params.fields;
         let cursor = || Ok::<_, RpcError>(fields.text("cursor")?.map(Into::into));
         let filter = || filter::read(&params.meta);
-        let uri = || Ok::<_, RpcError>(fields.required_text("uri")?.into_owned());
+        let uri_text = || Ok::<_, RpcError>(fields.required_text("uri")?);
+        let uri = || uri_text().map(InvalidUri::parse);
         let uris = || match fields.texts("uris", MAX_URIS)? {
             uris if uris.len() <= MAX_URIS => Ok(uris),
             _ => Err(RpcError::new(INVALID_PARAMS, format!("`uris` has more than {MAX_URIS} URIs"))),
@@ -224,15 +279,33 @@ impl Operation {
             Method::List => Self::List { cursor: cursor()?, filter: filter()? },
             Method::Templates => Self::Templates { cursor: cursor()?, filter: filter()? },
             Method::Read => {
-                Self::Read { uri: uri()?, known_version: params.meta.text(VERSION_KEY)?.map(Into::into) }
+                let (uri, known_version) = (uri()?, params.meta.text(VERSION_KEY)?.map(Into::into));
+                Self::with_uri(method, uri, |uri| Self::Read { uri, known_version })
             }
             Method::Complete => Self::Complete(read_completion(fields)?),
-            Method::Subscribe => Self::Subscribe { uri: uri()? },
-            Method::Unsubscribe => Self::Unsubscribe { uri: uri()? },
-            Method::Get => Self::Get { uri: uri()?, known_version: fields.text("version")?.map(Into::into) },
-            Method::SubscribeAll => Self::SubscribeAll { uris: uris()? },
+            Method::Subscribe => Self::with_uri(method, uri()?, |uri| Self::Subscribe { uri }),
+            Method::Unsubscribe => Self::Unsubscribe { uri: uri_text()?.into_owned() },
+            Method::Get => {
+                let (uri, known_version) = (uri()?, fields.text("version")?.map(Into::into));
+                Self::with_uri(method, uri, |uri| Self::Get { uri, known_version })
+            }
+            Method::SubscribeAll => {
+                let uris = uris()?.into_iter().map(|text| InvalidUri::parse(text.into())).collect();
+                Self::with_uri(method, uris, |uris| Self::SubscribeAll { uris })
+            }
             Method::UnsubscribeAll => Self::UnsubscribeAll { uris: uris()? },
         })
+    }
+
+    fn with_uri<T>(method: Method, uri: Result<T, InvalidUri>, of: impl FnOnce(T) -> Self) -> Self {
+        uri.map_or_else(|invalid| Self::InvalidUri { method, invalid }, of)
+    }
+}
+
+impl InvalidUri {
+    /// Parses a URI; if it is invalid, keeps its text.
+    fn parse(text: Cow<'_, str>) -> Result<Uri, Self> {
+        Uri::parse(&text).map_err(|error| Self { text: text.into_owned(), error })
     }
 }
 

@@ -25,7 +25,7 @@ const MAX_ENDED: usize = 8;
 pub(super) struct Replay {
     /// Distinguishes the events of this session from those of other sessions.
     event_prefix: String,
-    notifications: NotificationLog,
+    notifications: Arc<NotificationLog>,
     streams: Mutex<RequestStreams>,
     budget: Arc<ReplayBudget>,
 }
@@ -44,8 +44,12 @@ pub(super) enum ResumePoint {
 
 impl Replay {
     /// Creates the streams of a session. All sessions share the budget for ended streams.
-    pub(super) fn new(event_prefix: String, budget: Arc<ReplayBudget>) -> Self {
-        Self { event_prefix, notifications: NotificationLog::default(), streams: Mutex::default(), budget }
+    pub(super) fn new(
+        event_prefix: String,
+        notifications: Arc<NotificationLog>,
+        budget: Arc<ReplayBudget>,
+    ) -> Self {
+        Self { event_prefix, notifications, streams: Mutex::default(), budget }
     }
 
     /// The log of the session's notifications.
@@ -127,7 +131,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json_scanner::RawJson;
+    use crate::raw_json::RawJson;
     use larder_core::catalog::Change;
     use larder_model::name::Teams;
 
@@ -149,8 +153,10 @@ mod tests {
 
     #[test]
     fn finds_only_events_of_this_session() {
-        let (replay, other) =
-            (Replay::new("a1".into(), Arc::default()), Replay::new("b2".into(), Arc::default()));
+        let (replay, other) = (
+            Replay::new("a1".into(), Arc::default(), Arc::default()),
+            Replay::new("b2".into(), Arc::default(), Arc::default()),
+        );
         for replay in [&replay, &other] {
             replay.notifications().append(&mut LogPosition::default(), vec![Change::List]);
         }
@@ -178,7 +184,7 @@ mod tests {
 
     #[test]
     fn forgets_the_oldest_ended_streams() {
-        let replay = Replay::new("a".into(), Arc::default());
+        let replay = Replay::new("a".into(), Arc::default(), Arc::default());
         let running = replay.open(request(), caller("read"));
         let ended: Vec<_> = (0..2 * MAX_ENDED)
             .map(|_| {

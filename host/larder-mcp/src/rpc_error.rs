@@ -11,6 +11,7 @@ use super::json_writer::{Object, object};
 use larder_core::gateway::Error;
 use larder_model::name::ProviderName;
 use larder_model::policy::QuotaExceeded;
+use larder_runtime::host_policy::Forbidden;
 
 pub(super) const PARSE_ERROR: i32 = -32700;
 pub(super) const INVALID_REQUEST: i32 = -32600;
@@ -115,7 +116,6 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
             // Clients recognise the error by `uri` being the only key.
             RpcError::new(code, "Resource not found").with_data(|data| data.text("uri", uri))
         }
-        Error::BadUri(bad) => invalid_params(bad.to_string()),
         Error::BadCursor => invalid_params("unknown cursor: request the first page again".into()),
         Error::FilterMismatch => invalid_params(
             "the cursor belongs to a list with another filter: send that filter, or omit the cursor".into(),
@@ -177,6 +177,38 @@ fn retry_later(provider: &ProviderName, kind: &str, words: &str, retry: Duration
     })
 }
 
+/// Why an operation failed: an error of the gateway, or of the endpoint itself.
+pub(super) enum DispatchError {
+    Gateway(Error),
+    Rpc(RpcError),
+}
+
+impl From<Error> for DispatchError {
+    fn from(error: Error) -> Self {
+        Self::Gateway(error)
+    }
+}
+
+impl From<RpcError> for DispatchError {
+    fn from(rpc_error: RpcError) -> Self {
+        Self::Rpc(rpc_error)
+    }
+}
+
+impl From<Forbidden<'_>> for RpcError {
+    fn from(forbidden: Forbidden<'_>) -> Self {
+        let why = match forbidden {
+            Forbidden::Host(host) => {
+                format!("the host `{}` is not allowed: add it to `server.hosts`", clip(host, 100))
+            }
+            Forbidden::RepeatedHost => "the header `host` is repeated".into(),
+            Forbidden::RepeatedOrigin => "the header `origin` is repeated".into(),
+            Forbidden::Origin => "the origin of the request is not allowed on this server".into(),
+        };
+        Self::new(INVALID_REQUEST, why).with_status(StatusCode::FORBIDDEN)
+    }
+}
+
 /// Truncates a foreign text for use in a message.
 pub(super) fn clip(text: &str, max_chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max_chars) {
@@ -190,7 +222,6 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use larder_model::uri::Uri;
 
     fn check(error: Error, expected: Expect) {
         let show = |r: RpcError| format!("{} {} {}", r.code, r.message, r.data.unwrap_or_default());
@@ -208,12 +239,6 @@ mod tests {
             expect![[r#"
                 -32602 Resource not found {"uri":"x:1"}
                 -32002 Resource not found {"uri":"x:1"}"#]],
-        );
-        check(
-            Error::BadUri(Uri::parse("no uri").unwrap_err()),
-            expect![
-                "-32602 `no uri` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded) "
-            ],
         );
         check(Error::BadCursor, expect!["-32602 unknown cursor: request the first page again "]);
         check(

@@ -11,12 +11,16 @@ use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use super::cancellation::CancellableRequests;
-use super::era::LegacyVersion;
-use super::extension::Subscriptions;
+use super::protocol::legacy::Client;
 use super::replay::{Replay, ReplayBudget};
 use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
+use super::subscriptions::Subscriptions;
 use eviction::SessionCounts;
 use larder_model::resource::Caller;
+
+/// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
+/// bounds them.
+const MAX_REQUESTS: usize = 64;
 
 /// All sessions. Generic over the subscriptions of a session, which this module does not use.
 pub(super) struct Sessions<W = Subscriptions> {
@@ -31,8 +35,7 @@ type Table<W> = HashMap<String, Arc<Session<W>>>;
 /// One session.
 pub(super) struct Session<W = Subscriptions> {
     pub(super) id: String,
-    pub(super) version: LegacyVersion,
-    pub(super) subscriptions: Arc<W>,
+    pub(super) client: Client<W>,
     pub(super) requests: Arc<CancellableRequests>,
     pub(super) replay: Replay,
     caller: Caller,
@@ -52,14 +55,9 @@ impl<W> Sessions<W> {
 
     /// Opens a session. If the table is full, a session of the same caller is evicted, or of one with more
     /// sessions.
-    pub(super) fn open(
-        &self,
-        version: LegacyVersion,
-        caller: Caller,
-        subscriptions: W,
-    ) -> Result<Arc<Session<W>>, RpcError> {
+    pub(super) fn open(&self, client: Client<W>, caller: Caller) -> Result<Arc<Session<W>>, RpcError> {
         let id = random_id()?;
-        let replay = Replay::new(random_id()?[..12].to_owned(), self.budget.clone());
+        let replay = Replay::new(random_id()?[..12].to_owned(), client.log.clone(), self.budget.clone());
         let mut table = self.lock();
         if table.len() >= self.max_sessions {
             self.evict_one(&mut table, &caller)?;
@@ -67,9 +65,8 @@ impl<W> Sessions<W> {
         let usage = Mutex::new(Usage { last_used: Instant::now(), stream: None });
         let session = Arc::new(Session {
             id: id.clone(),
-            version,
-            subscriptions: Arc::new(subscriptions),
-            requests: Arc::default(),
+            client,
+            requests: CancellableRequests::new(MAX_REQUESTS),
             replay,
             caller,
             ended: CancellationToken::new(),
@@ -200,14 +197,20 @@ fn random_id() -> Result<String, RpcError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::era::LegacyVersion;
     use larder_model::name::Teams;
+
+    pub(super) fn client() -> Client<()> {
+        let version = LegacyVersion::negotiate("2025-11-25");
+        Client { version, subscriptions: Arc::default(), log: Arc::default() }
+    }
 
     fn caller(subject: &str) -> Caller {
         Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] }
     }
 
     fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, RpcError> {
-        sessions.open(LegacyVersion::negotiate("2025-11-25"), caller("ann"), ())
+        sessions.open(client(), caller("ann"))
     }
 
     fn status(found: Result<Arc<Session<()>>, RpcError>) -> u16 {

@@ -1,64 +1,59 @@
-//! Metrics and their rendering in the Prometheus text format. Recording costs a few atomic operations: no
-//! lock, no allocation. Labels are names of teams and providers, or fixed words, never a URI or text from a
-//! guest. The metrics of a provider are dropped with its last revision, so the number of label values stays
-//! bounded.
+//! Metrics and their export in a text format. Recording costs a few atomic operations: no lock, no allocation.
+//! Labels are names of teams and providers, or fixed words, never a URI or text from a guest. The metrics of a
+//! provider are dropped with its last revision, so the number of label values stays bounded.
+//!
+//! Families are registered without `_total` and without the final full stop of the help text: prometheus-client
+//! adds both.
 
+mod family;
 mod loads;
 mod outcome;
 pub mod process;
 mod provider;
-mod render;
+mod providers;
 mod server;
 mod text;
 mod value;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+pub use prometheus_client::registry::Registry;
+
+pub use self::family::{ComputedFamily, Samples};
+use self::loads::LoadFamilies;
 pub use self::loads::{LoadMetrics, LoadOutcome};
 pub use self::outcome::Outcome;
 pub use self::provider::{CacheResult, LastError, ProviderMetrics};
+use self::providers::Providers;
 pub use self::server::{METHODS, ProtocolEra, ServerMetrics, WriteCounters};
-pub use self::text::{MetricKind, PrometheusText};
-pub use self::value::{Counter, Gauge, GaugeGuard, Histogram};
+pub use self::text::TextFormat;
+pub use self::value::{GaugeGuard, Histogram};
 use larder_model::name::{ProviderName, TeamName};
 
 /// All metrics of the process. Clones share the same values.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Metrics(Arc<Inner>);
 
+#[derive(Debug)]
 struct Inner {
+    registry: Mutex<Registry>,
     server: ServerMetrics,
-    loads: Mutex<BTreeMap<TeamName, Arc<LoadMetrics>>>,
-    providers: Mutex<BTreeMap<(TeamName, ProviderName), Weak<ProviderMetrics>>>,
-    callback_gauges: Mutex<Vec<CallbackGauge>>,
-    quota_refusals: Mutex<BTreeMap<TeamName, GaugeCallback>>,
+    loads: LoadFamilies,
+    providers: Providers,
     started: SystemTime,
 }
 
-/// A gauge whose value is kept elsewhere and read when the metrics are rendered.
-struct CallbackGauge {
-    name: &'static str,
-    help: &'static str,
-    /// One callback per team, or a single one without a team for the whole server.
-    callbacks: Vec<(Option<TeamName>, GaugeCallback)>,
-}
-
-/// Returns the current value.
-pub type GaugeCallback = Box<dyn Fn() -> u64 + Send + Sync>;
-
-impl Default for Inner {
+impl Default for Metrics {
     fn default() -> Self {
-        Self {
-            server: ServerMetrics::default(),
-            loads: Mutex::default(),
-            providers: Mutex::default(),
-            callback_gauges: Mutex::default(),
-            quota_refusals: Mutex::default(),
-            started: SystemTime::now(),
-        }
+        let (mut registry, started) = (Registry::default(), SystemTime::now());
+        process::register(&mut registry, started);
+        let server = ServerMetrics::register(&mut registry);
+        let loads = LoadFamilies::register(&mut registry);
+        let providers = Providers::default();
+        providers.register(&mut registry);
+        Self(Arc::new(Inner { registry: Mutex::new(registry), server, loads, providers, started }))
     }
 }
 
@@ -75,22 +70,14 @@ impl Metrics {
 
     /// Metrics of one team's plugins folder. They are never dropped, because teams come from the
     /// configuration.
-    pub fn load_metrics(&self, team: &TeamName) -> Arc<LoadMetrics> {
-        lock(&self.0.loads).entry(team.clone()).or_default().clone()
+    pub fn load_metrics(&self, team: &TeamName) -> LoadMetrics {
+        self.0.loads.of(team)
     }
 
     /// Metrics of one provider, shared by all its live revisions. Called once for each revision, when it is
     /// loaded.
     pub fn provider(&self, team: &TeamName, name: &ProviderName) -> Arc<ProviderMetrics> {
-        let mut providers = lock(&self.0.providers);
-        let key = (team.clone(), name.clone());
-        if let Some(metrics) = providers.get(&key).and_then(Weak::upgrade) {
-            return metrics;
-        }
-        providers.retain(|_, metrics| metrics.strong_count() > 0);
-        let metrics = Arc::new(ProviderMetrics::default());
-        providers.insert(key, Arc::downgrade(&metrics));
-        metrics
+        self.0.providers.get_or_create((team.clone(), name.clone()))
     }
 
     /// Registers a gauge whose value is kept elsewhere.
@@ -98,67 +85,19 @@ impl Metrics {
         &self,
         name: &'static str,
         help: &'static str,
-        callback: impl Fn() -> u64 + Send + Sync + 'static,
+        value: impl Fn() -> u64 + Send + Sync + 'static,
     ) {
-        let callbacks: Vec<(_, GaugeCallback)> = vec![(None, Box::new(callback))];
-        lock(&self.0.callback_gauges).push(CallbackGauge { name, help, callbacks });
+        self.register(name, help, ComputedFamily::gauges(move |samples| samples.gauge(&[], value())));
     }
 
-    /// Registers a gauge with one value per team.
-    pub fn register_team_gauges(
-        &self,
-        name: &'static str,
-        help: &'static str,
-        callbacks: Vec<(TeamName, GaugeCallback)>,
-    ) {
-        let callbacks = callbacks.into_iter().map(|(team, callback)| (Some(team), callback)).collect();
-        lock(&self.0.callback_gauges).push(CallbackGauge { name, help, callbacks });
+    /// Registers a family.
+    pub fn register(&self, name: &'static str, help: &'static str, family: ComputedFamily) {
+        lock(&self.0.registry).register(name, help, family);
     }
 
-    /// Registers the counter of requests that were refused because this team's quota was exhausted.
-    pub fn register_quota_refusals(
-        &self,
-        team: &TeamName,
-        callback: impl Fn() -> u64 + Send + Sync + 'static,
-    ) {
-        lock(&self.0.quota_refusals).insert(team.clone(), Box::new(callback));
-    }
-
-    /// Renders all metrics.
-    pub fn render(&self, text: &mut PrometheusText) {
-        process::render(text, self.0.started);
-        self.0.server.render(text);
-        let teams: Vec<_> =
-            lock(&self.0.loads).iter().map(|(team, loads)| (team.clone(), loads.clone())).collect();
-        loads::render(text, &teams);
-        for gauge in lock(&self.0.callback_gauges).iter() {
-            text.family(gauge.name, MetricKind::Gauge, gauge.help);
-            for (team, callback) in &gauge.callbacks {
-                let labels: Vec<_> = team.iter().map(|team| ("team", team.as_str())).collect();
-                text.sample(gauge.name, &labels, callback());
-            }
-        }
-        let name = "larder_quota_refusals_total";
-        text.family(name, MetricKind::Counter, "Requests refused because the team's quota was exhausted.");
-        for (team, callback) in lock(&self.0.quota_refusals).iter() {
-            text.sample(name, &[("team", team.as_str())], callback());
-        }
-        render::providers(text, &self.live_providers());
-    }
-
-    fn live_providers(&self) -> Vec<(TeamName, ProviderName, Arc<ProviderMetrics>)> {
-        let mut providers = lock(&self.0.providers);
-        providers.retain(|_, metrics| metrics.strong_count() > 0);
-        let live = providers
-            .iter()
-            .filter_map(|((team, name), metrics)| Some((team.clone(), name.clone(), metrics.upgrade()?)));
-        live.collect()
-    }
-}
-
-impl fmt::Debug for Inner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").field("started", &self.started).finish_non_exhaustive()
+    /// Writes all metrics, and those of another registry, which must not have families of the same name.
+    pub fn encode(&self, format: TextFormat, other: Option<&Registry>) -> Result<String, fmt::Error> {
+        format.encode([&*lock(&self.0.registry)].into_iter().chain(other))
     }
 }
 
@@ -175,24 +114,20 @@ mod tests {
         let metrics = Metrics::default();
         let team = TeamName::default_team();
         let of = |name: &str| metrics.provider(&team, &ProviderName::parse(name).unwrap());
-        let rendered = || {
-            let mut text = PrometheusText::default();
-            metrics.render(&mut text);
-            text.into_string()
-        };
+        let encoded = || metrics.encode(TextFormat::OpenMetrics, None).unwrap();
         let (old, new) = (of("a"), of("a"));
         old.record_call(Outcome::Ok);
         new.record_call(Outcome::Ok);
         drop(old);
         let calls = r#"larder_calls_total{team="default",provider="a",outcome="ok"} 2"#;
-        assert!(rendered().contains(calls), "{}", rendered());
-        let before = rendered().lines().count();
+        assert!(encoded().contains(calls), "{}", encoded());
+        let before = encoded().lines().count();
         for n in 0..100 {
             of(&format!("p{n}"));
         }
-        assert_eq!(rendered().lines().count(), before);
+        assert_eq!(encoded().lines().count(), before);
         drop(new);
-        assert!(!rendered().contains("provider="), "{}", rendered());
+        assert!(!encoded().contains("provider="), "{}", encoded());
         assert_eq!(of("a").calls(Outcome::Ok), 0);
     }
 }

@@ -68,20 +68,16 @@ pub struct CompiledComponent {
     pub(super) pre: InstancePre<GuestState>,
     /// Keeps its entry in the cache.
     _pin: Arc<()>,
-    /// The digest of the component.
-    pub digest: Digest,
+    digest: Digest,
     /// The functions of the required interface.
-    pub resources: resource_provider::GuestIndices,
+    pub(super) resources: resource_provider::GuestIndices,
     /// The function `read-resource`, which is called most.
-    pub read: ComponentExportIndex,
+    pub(super) read: ComponentExportIndex,
     /// The functions of `completion-provider`, if it exports that.
-    pub completion: Option<completion_provider::GuestIndices>,
+    pub(super) completion: Option<completion_provider::GuestIndices>,
     /// The functions of `version-provider`, if it exports that.
-    pub versions: Option<version_provider::GuestIndices>,
-    /// The names of its imports.
-    pub imports: Vec<String>,
-    /// The names of its exports.
-    pub exports: Vec<String>,
+    pub(super) versions: Option<version_provider::GuestIndices>,
+    imports: Vec<String>,
 }
 
 /// The bytes of a component, and their digest.
@@ -184,7 +180,6 @@ impl Sandbox {
             _pin: pin,
             digest,
             imports,
-            exports,
         })
     }
 }
@@ -195,9 +190,19 @@ impl Sandbox {
 pub(super) struct TypeMismatch(String);
 
 impl CompiledComponent {
+    /// The digest of the component.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The names of its imports.
+    pub fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
     /// Loads the functions of the required interface from an instance, after checking the types of the
     /// optional interfaces as well. Wasmtime can check function types only in an instance.
-    pub fn load_checked(
+    pub(super) fn load_checked(
         &self,
         store: &mut Store<GuestState>,
         instance: &Instance,

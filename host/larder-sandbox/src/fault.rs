@@ -10,16 +10,16 @@ use super::compiled::TypeMismatch;
 #[error("{kind}")]
 pub struct Fault {
     /// What happened; may be shown to the caller.
-    pub kind: FaultKind,
+    pub(super) kind: FaultKind,
     /// The full error of the engine, for the log.
-    pub detail: String,
+    pub(super) detail: String,
     /// The end of what the guest wrote to stderr, for the log.
-    pub stderr: String,
+    pub(super) stderr: String,
 }
 
 /// The kinds of fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FaultKind {
+pub(super) enum FaultKind {
     /// It exceeded its CPU time.
     Cpu(Duration),
     /// It did not respond in time.
@@ -52,7 +52,7 @@ impl FaultKind {
     }
 
     /// A stable identifier for metrics and programs.
-    pub fn as_str(&self) -> &'static str {
+    pub(super) fn as_str(&self) -> &'static str {
         match self {
             Self::Cpu(_) => "cpu",
             Self::Timeout(_) => "deadline",

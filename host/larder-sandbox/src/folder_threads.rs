@@ -19,7 +19,7 @@ const MAX_THREADS: usize = 16;
 /// The threads of one provider. All of its revisions share them, so a new revision does not get new threads
 /// that can be blocked.
 #[derive(Debug)]
-pub struct FolderThreads {
+pub(super) struct FolderThreads {
     runtime: OnceLock<Runtime>,
     /// Limits the number of guests whose folders are being opened, including those that wait for a blocked
     /// thread.

@@ -6,16 +6,24 @@ use std::sync::atomic::AtomicBool;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
+use super::Sandbox;
 use super::bindings::exports::larder::provider::resource_provider;
+use super::compiled::CompiledComponent;
+use super::cpu_time::set_cpu_deadline;
 use super::fault::{Fault, FaultKind, fault_without_detail};
-use super::limits;
-use super::state::{GuestState, Lease, MAX_HANDLES};
-use super::{CompiledComponent, Sandbox};
+use super::guest_config::Lease;
+use super::state::{GuestState, MAX_HANDLES};
 
 /// A call of one of the contract's functions. It can be made more than once.
-pub trait GuestCall: Send + Sync {
+pub(super) trait GuestCall: Send + Sync {
     /// What the call returns.
     type Output: Send;
+
+    /// The name of the operation in metrics and traces.
+    const OPERATION: &'static str;
+
+    /// What the call is about: a URI, a template or a cursor.
+    fn subject(&self) -> &str;
 
     /// Makes the call.
     fn call(
@@ -27,11 +35,11 @@ pub trait GuestCall: Send + Sync {
 
 /// A guest to which a call is made.
 #[derive(Clone, Copy)]
-pub struct CallableGuest<'a> {
-    /// The instance of the component.
-    pub instance: &'a Instance,
+pub(super) struct CallableGuest<'a> {
+    pub(super) compiled: &'a CompiledComponent,
+    pub(super) instance: &'a Instance,
     /// The functions of the required interface, if the guest is reused: their types were checked before.
-    pub functions: Option<&'a resource_provider::Guest>,
+    pub(super) functions: Option<&'a resource_provider::Guest>,
 }
 
 /// One instance of a component with its store.
@@ -54,7 +62,7 @@ impl Guest {
         let limits = &self.store.data().lease.grant.limits;
         let (cpu_time, result) = (limits.cpu_time, usize::try_from(limits.result).unwrap_or(usize::MAX));
         self.store.set_hostcall_fuel(result);
-        limits::set_cpu_deadline(&mut self.store, cpu_time)
+        set_cpu_deadline(&mut self.store, cpu_time)
     }
 
     /// Makes a call. The component is instantiated first if it was not.
@@ -74,7 +82,7 @@ impl Guest {
         if self.calls_left.is_some() && self.functions.is_none() {
             self.functions = Some(compiled.resources.load(&mut self.store, &instance)?);
         }
-        let guest = CallableGuest { instance: &instance, functions: self.functions.as_ref() };
+        let guest = CallableGuest { compiled, instance: &instance, functions: self.functions.as_ref() };
         guest_call.call(&mut self.store, guest).await
     }
 

@@ -4,7 +4,8 @@
 use super::bindings::larder::provider::{http_client, provider_host, provider_types};
 use super::log::LogLevel;
 use super::outgoing_http::RequestError;
-use super::state::{GuestState, Signal};
+use super::signal_queue::Signal;
+use super::state::GuestState;
 use larder_model::resource::Progress;
 use larder_model::uri::Uri;
 

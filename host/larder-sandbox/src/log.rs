@@ -9,9 +9,11 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use super::state::GuestConfig;
+use super::guest_config::GuestConfig;
 use larder_model::policy::Secrets;
 
+/// The `tracing` target of all lines of providers, so that an operator can filter them.
+const LOG_TARGET: &str = "larder::provider";
 /// Number of bytes of stderr that are kept to explain a trap.
 const TAIL: usize = 4 * 1024;
 /// What a line counts in addition to its text: even an empty line has a timestamp, a name and a target.
@@ -89,6 +91,7 @@ impl LogState {
         if cost > self.bytes_left {
             self.is_exhausted = true;
             tracing::warn!(
+                target: LOG_TARGET,
                 team,
                 provider,
                 "log limit reached: the rest of this call is not logged (`limits.log`)"
@@ -100,10 +103,18 @@ impl LogState {
         // Debug formatting escapes control characters, which could move a terminal's cursor or forge a log
         // line.
         match level {
-            LogLevel::Debug => tracing::debug!(team, provider, text = ?text, "provider log"),
-            LogLevel::Info => tracing::info!(team, provider, text = ?text, "provider log"),
-            LogLevel::Warn => tracing::warn!(team, provider, text = ?text, "provider log"),
-            LogLevel::Error => tracing::error!(team, provider, text = ?text, "provider log"),
+            LogLevel::Debug => {
+                tracing::debug!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
+            }
+            LogLevel::Info => {
+                tracing::info!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
+            }
+            LogLevel::Warn => {
+                tracing::warn!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
+            }
+            LogLevel::Error => {
+                tracing::error!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
+            }
         }
     }
 

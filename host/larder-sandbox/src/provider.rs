@@ -1,6 +1,7 @@
 //! A provider: a loaded component with its name, team and grants, and the calls to it. Calls are made to a
 //! guest each. WIT types are converted here to types of the host, which are bounded and parsed.
 
+mod calls;
 mod charge;
 mod circuit_breaker;
 mod concurrency_limit;
@@ -8,6 +9,7 @@ mod convert;
 mod error;
 mod guest_calls;
 mod instrument;
+mod omissions;
 mod probe;
 
 use std::collections::BTreeSet;
@@ -17,30 +19,23 @@ use std::time::{Duration, SystemTime};
 
 use self::circuit_breaker::CircuitBreaker;
 use self::concurrency_limit::ConcurrencyLimit;
-use self::convert::{Omissions, entry_page, read_result, template_match, template_page, versions};
 pub use self::error::CallError;
 pub use self::probe::{LoadError, ProbeResult};
-use crate::bindings::exports::larder::provider::{completion_provider, resource_provider as wit};
-use crate::bindings::larder::provider::provider_types::Error as WitError;
-use crate::{
-    CompiledComponent, Fault, FaultKind, GuestCall, GuestConfig, Lease, OutgoingHttp, QueueTimer, ReuseKey,
-    Sandbox, SignalRateLimit, SignalSender,
-};
+use crate::bindings::exports::larder::provider::resource_provider as wit;
+use crate::guest_config::GuestConfig;
+use crate::outgoing_http::OutgoingHttp;
+use crate::signal_rate_limit::SignalRateLimit;
+use crate::{CompiledComponent, Sandbox, SignalSender};
 use larder_model::name::{Digest, ProviderName, TeamName};
-use larder_model::policy::{Grant, GuestLifetime, Permit, QuotaUsage};
-use larder_model::resource::{Completion, CompletionRequest, Entry, Freshness, Match, ReadResult, Template};
-use larder_model::uri::Uri;
+use larder_model::policy::{Grant, QuotaUsage};
+use larder_model::resource::Freshness;
 use larder_runtime::metrics::ProviderMetrics;
-
-/// Maximum number of values in one completion.
-const MAX_COMPLETIONS: usize = 100;
 
 /// One revision of a provider: a component with its grants and settings.
 pub struct Provider {
     /// The configuration of its guests.
     config: Arc<GuestConfig>,
     revision: u64,
-    digest: Digest,
     compiled: CompiledComponent,
     sandbox: Arc<Sandbox>,
     concurrency_limit: ConcurrencyLimit,
@@ -90,7 +85,6 @@ impl Provider {
     /// Creates a provider. It has to be probed before it is served.
     pub fn new(
         (name, team): (ProviderName, TeamName),
-        digest: Digest,
         compiled: CompiledComponent,
         grant: Arc<Grant>,
         sandbox: Arc<Sandbox>,
@@ -103,7 +97,6 @@ impl Provider {
         Self {
             since: SystemTime::now(),
             revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
-            digest,
             breaker: CircuitBreaker::default(),
             concurrency_limit: ConcurrencyLimit::new(&grant.limits),
             config: Arc::new(GuestConfig {
@@ -152,7 +145,7 @@ impl Provider {
 
     /// The digest of its component.
     pub fn digest(&self) -> Digest {
-        self.digest
+        self.compiled.digest()
     }
 
     /// When this revision was created.
@@ -175,166 +168,9 @@ impl Provider {
         &self.config.grant
     }
 
-    /// The names of what its component imports.
-    pub fn imports(&self) -> &[String] {
-        &self.compiled.imports
-    }
-
-    /// The names of what its component exports.
-    pub fn exports(&self) -> &[String] {
-        &self.compiled.exports
-    }
-
     /// Whether it implements `version-provider`, so that versions are known without a read.
     pub fn supports_versions(&self) -> bool {
         self.compiled.versions.is_some()
-    }
-
-    /// Waits for permits of the provider and its team, and makes a call to a guest.
-    async fn call<W: GuestCall>(&self, permit: Permit, guest_call: &W) -> Result<W::Output, CallError> {
-        let queue_timer =
-            QueueTimer::new(self.config.metrics.clone(), self.config.grant.limits.queue_timeout);
-        let Some(_concurrency_permit) = self.concurrency_limit.acquire(&queue_timer).await else {
-            return Err(CallError::Busy);
-        };
-        let _team_permit = match &self.config.quota_usage {
-            Some(quota_usage) => Some(
-                quota_usage.call_permit(queue_timer.remaining()).await.map_err(CallError::QuotaExceeded)?,
-            ),
-            None => None,
-        };
-        let lease = Lease { config: self.config.clone(), permit };
-        let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
-            .then(|| ReuseKey { revision: self.revision, caller: lease.permit.caller().cloned() });
-        // Boxed because this future is large: each future that awaits it would contain it, and moving them
-        // would overflow the stack of a thread.
-        let response = Box::pin(self.sandbox.run(&self.compiled, lease, queue_timer, reuse_key, guest_call));
-        response.await.map_err(|fault| self.log_fault(fault))
-    }
-
-    /// Logs a fault with all details, and converts it to an error, of which the caller sees only the kind.
-    fn log_fault(&self, fault: Fault) -> CallError {
-        if fault.kind == FaultKind::NoCapacity {
-            return CallError::Busy;
-        }
-        let (team, provider, digest) =
-            (self.config.team.non_default(), self.config.provider.as_str(), self.digest.short());
-        let Fault { kind, detail, stderr } = &fault;
-        tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "the provider failed");
-        CallError::Fault(fault)
-    }
-
-    /// Counts a call that was rejected because of too many other calls, and logs rejected calls in intervals.
-    pub fn log_rejected_calls(&self, error: &CallError) {
-        if let Some(calls) = self.concurrency_limit.count_rejected() {
-            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
-            tracing::warn!(team, provider, calls, %error, "rejected calls: too many at the same time");
-        }
-    }
-
-    async fn describe_once(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        self.call(permit, &guest_calls::Describe(&self.compiled)).await
-    }
-
-    async fn list_once(&self, permit: Permit, query: ListQuery) -> Result<ListPage<Entry>, CallError> {
-        let ListQuery { cursor, limit, uri_prefix, kind } = query;
-        let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
-        let page = self.call(permit, &guest_calls::List(&self.compiled, query)).await?;
-        let page = page.map_err(|error| self.redacted_error(error))?;
-        entry_page(page, self.config.grant.limits.page_entries, &self.config.grant.secrets)
-    }
-
-    async fn templates_once(
-        &self,
-        permit: Permit,
-        cursor: Option<String>,
-    ) -> Result<ListPage<Template>, CallError> {
-        let page = self.call(permit, &guest_calls::Templates(&self.compiled, cursor)).await?;
-        let page = page.map_err(|error| self.redacted_error(error))?;
-        template_page(page, self.config.grant.limits.page_entries, &self.config.grant.secrets)
-    }
-
-    async fn match_once(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        let found = self.call(permit, &guest_calls::Matching(&self.compiled, uri.as_str())).await?;
-        Ok(found.map(template_match))
-    }
-
-    async fn read_once(
-        &self,
-        permit: Permit,
-        uri: &Uri,
-        matched: Option<Match>,
-        known_version: Option<String>,
-    ) -> Result<ReadResult, CallError> {
-        let has_version = known_version.is_some();
-        let request = wit::ReadRequest {
-            uri: uri.to_string(),
-            matched: matched
-                .map(|found| wit::TemplateMatch { uri_template: found.template, variables: found.values }),
-            known_version,
-        };
-        let response = self.call(permit, &guest_calls::Read(&self.compiled, request)).await?;
-        let mut omissions = Omissions::new(&self.config.grant.secrets);
-        let response = response.map_err(|error| match error {
-            WitError::NotModified if has_version => CallError::NotModified,
-            error => self.redacted_error(error),
-        });
-        let result = read_result(response?, uri, &mut omissions);
-        self.log_omissions(&omissions);
-        result
-    }
-
-    async fn complete_once(
-        &self,
-        permit: Permit,
-        request: CompletionRequest,
-    ) -> Result<Completion, CallError> {
-        let Some(functions) = &self.compiled.completion else {
-            return Ok(Completion::default());
-        };
-        let wit_request = completion_provider::CompletionRequest {
-            uri_template: request.template,
-            variable: request.variable,
-            prefix: request.prefix,
-            filled: request.filled,
-        };
-        let response = self.call(permit, &guest_calls::Complete(functions, wit_request)).await?;
-        let mut response = response.map_err(|error| self.redacted_error(error))?;
-        let has_more = response.more || response.values.len() > MAX_COMPLETIONS;
-        response.values.truncate(MAX_COMPLETIONS);
-        Ok(Completion { values: response.values, total: response.total, has_more })
-    }
-
-    async fn versions_once(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
-        let Some(functions) = &self.compiled.versions else {
-            return Err(CallError::Failed("it does not implement `version-provider`".into()));
-        };
-        let uri_strings: Vec<String> = uris.iter().map(ToString::to_string).collect();
-        let response = self.call(permit, &guest_calls::Versions(functions, uri_strings)).await?;
-        versions(response.map_err(|error| self.redacted_error(error))?, uris.len())
-    }
-
-    /// Converts an error of the provider, and removes secrets from its text.
-    fn redacted_error(&self, error: WitError) -> CallError {
-        let clean = |why: String| self.config.grant.secrets.redact(&why).into_owned();
-        CallError::from(match error {
-            WitError::NotFound => error,
-            // No version was passed, so the caller has nothing that could be unmodified.
-            WitError::NotModified => {
-                WitError::Failed("it returned `not-modified`, but no known version was passed".into())
-            }
-            WitError::Invalid(why) => WitError::Invalid(clean(why)),
-            WitError::Denied(why) => WitError::Denied(clean(why)),
-            WitError::Unavailable(why) => WitError::Unavailable(clean(why)),
-            WitError::Failed(why) => WitError::Failed(clean(why)),
-        })
-    }
-
-    fn log_omissions(&self, omissions: &Omissions<'_>) {
-        let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
-        for note in omissions.summary() {
-            tracing::warn!(team, provider, %note, "omitted or changed part of a response");
-        }
     }
 }
 
@@ -348,7 +184,7 @@ impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Provider")
             .field("name", &self.config.provider)
-            .field("digest", &self.digest)
+            .field("digest", &self.digest())
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use larder_runtime::metrics::ProviderMetrics;
 
 /// The queueing time of one call. It is recorded when this is dropped, whether or not the call was admitted.
 #[derive(Debug)]
-pub struct QueueTimer {
+pub(super) struct QueueTimer {
     metrics: Arc<ProviderMetrics>,
     /// When the call first had to wait; empty until then.
     started: OnceLock<Instant>,
@@ -19,18 +19,18 @@ pub struct QueueTimer {
 
 impl QueueTimer {
     /// Creates a timer that starts when the call first has to wait.
-    pub fn new(metrics: Arc<ProviderMetrics>, timeout: Duration) -> Self {
+    pub(super) fn new(metrics: Arc<ProviderMetrics>, timeout: Duration) -> Self {
         Self { metrics, started: OnceLock::new(), timeout }
     }
 
     /// Returns the remaining time, for a wait that enforces the timeout itself. Starts the timer.
-    pub fn remaining(&self) -> Duration {
+    pub(super) fn remaining(&self) -> Duration {
         self.timeout.saturating_sub(self.started.get_or_init(Instant::now).elapsed())
     }
 
     /// Awaits a future within the remaining time. Returns none on timeout. A future that is ready at once
     /// always succeeds.
-    pub async fn wait<T>(&self, what: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn wait<T>(&self, what: impl Future<Output = T>) -> Option<T> {
         with_deadline(|| *self.started.get_or_init(Instant::now) + self.timeout, what).await
     }
 

@@ -26,12 +26,12 @@ const MAX_GROWTH: u64 = 32 << 20;
 /// Identifies the calls for which a guest may be reused: they have the same caller, and use the same revision
 /// of the same provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReuseKey {
+pub(super) struct ReuseKey {
     /// The revision of the provider, which determines its component, grants and settings.
-    pub revision: u64,
+    pub(super) revision: u64,
     /// The caller; none for calls that the host makes itself. All of its fields are compared, because a guest
     /// can see all of them.
-    pub caller: Option<Caller>,
+    pub(super) caller: Option<Caller>,
 }
 
 /// The idle guests. Clones share the same pool.
@@ -58,7 +58,7 @@ impl ReusableGuests {
         Self(Arc::new(Inner { state: Mutex::default(), capacity: slots as usize / 4, drain: drain.clone() }))
     }
 
-    /// Takes the most recently used guest with this key, with its slot.
+    /// Takes the guest with this key that was idle for the shortest time, with its slot.
     pub(super) fn take(&self, key: &ReuseKey) -> Option<(Guest, OwnedSemaphorePermit)> {
         self.0.lock().pool.take(key)
     }

@@ -1,4 +1,4 @@
-//! A queue for the signals of all providers. Each provider has a bounded queue of its own, and the receiver
+//! Signals of providers, and a queue for those of all providers. Each provider has a bounded queue of its own, and the receiver
 //! takes from them in turn, so a provider with many signals delays only itself. Duplicates are merged.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -6,11 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::state::Signal;
 use larder_model::name::ProviderName;
 
 /// Maximum number of updated URIs of one provider in the queue.
 const MAX_UPDATED: usize = 1_024;
+
+/// A notification from a provider about its resources. It is not part of the response to the call during
+/// which it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signal {
+    /// The content of the resource with this URI has changed.
+    Updated(String),
+    /// The list of entries or templates has changed.
+    ListChanged,
+    /// The lists of entries and templates are out of date and may have changed.
+    ListStale,
+}
 
 /// The sending end. Clones send to the same receiver.
 #[derive(Debug, Clone)]

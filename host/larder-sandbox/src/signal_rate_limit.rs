@@ -9,7 +9,7 @@ const MAX_PER_SECOND: u64 = 256;
 
 /// The rate limit of one revision of a provider.
 #[derive(Debug)]
-pub struct SignalRateLimit {
+pub(super) struct SignalRateLimit {
     start: Instant,
     /// The current second since `start` and the number of signals in it, in one number: `second *
     /// (MAX_PER_SECOND + 1) + count`.

@@ -1,22 +1,15 @@
 //! The state of a guest's store: its lease, WASI context, limits and log.
 
-use std::ops::Deref;
-use std::sync::Arc;
-
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use super::folder_threads::FolderThreads;
+use super::guest_config::Lease;
 use super::limits::GuestLimiter;
 use super::log::{Log, LogLevel, LogStream};
-use super::outgoing_http::{HttpHooks, OutgoingHttp};
 use super::preopen;
-use super::signal_queue::SignalSender;
-use super::signal_rate_limit::SignalRateLimit;
-use larder_model::name::{ProviderName, TeamName};
-use larder_model::policy::{Grant, Permit, QuotaUsage};
-use larder_runtime::metrics::ProviderMetrics;
+use super::wasi_http::HttpHooks;
+use larder_model::policy::Grant;
 
 /// Maximum number of component handles that a guest may hold. Wasmtime's default is much higher.
 pub(super) const MAX_HANDLES: usize = 1_000;
@@ -28,79 +21,8 @@ const MAX_RANDOM_BYTES: u64 = 64 << 10;
 /// Maximum size of the header fields of one HTTP request or response, in bytes.
 const MAX_HTTP_FIELD_BYTES: usize = 32 << 10;
 
-/// A notification from a provider about its resources. It is not part of the response to the call during
-/// which it is sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Signal {
-    /// The content of the resource with this URI has changed.
-    Updated(String),
-    /// The list of entries or templates has changed.
-    ListChanged,
-    /// The lists of entries and templates are out of date and may have changed.
-    ListStale,
-}
-
-/// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
-/// has one.
-#[derive(Clone)]
-pub struct Lease {
-    /// The configuration of all guests of the provider.
-    pub config: Arc<GuestConfig>,
-    /// The permission for this call; it names the caller.
-    pub permit: Permit,
-}
-
-impl Deref for Lease {
-    type Target = GuestConfig;
-
-    fn deref(&self) -> &GuestConfig {
-        &self.config
-    }
-}
-
-/// Configuration and shared state of all guests of one provider.
-pub struct GuestConfig {
-    /// The name of the provider.
-    pub provider: ProviderName,
-    /// The team of the provider.
-    pub team: TeamName,
-    /// What the guests may access, and their limits.
-    pub grant: Arc<Grant>,
-    /// Sends their HTTP requests.
-    pub outgoing_http: Arc<OutgoingHttp>,
-    /// Limits how often they may send signals.
-    pub signal_rate_limit: SignalRateLimit,
-    /// The queue for their signals.
-    pub signals: SignalSender,
-    /// Threads for file system calls; present if the provider was granted folders.
-    pub folder_threads: Option<Arc<FolderThreads>>,
-    /// Metrics of the provider.
-    pub metrics: Arc<ProviderMetrics>,
-    /// The quota of the team and its usage; none if no teams are configured.
-    pub quota_usage: Option<Arc<QuotaUsage>>,
-}
-
-#[cfg(test)]
-impl GuestConfig {
-    /// The configuration of a provider without any grants.
-    pub(super) fn without_grants() -> Arc<Self> {
-        let grant = Arc::<Grant>::default();
-        Arc::new(Self {
-            provider: ProviderName::parse("p").unwrap(),
-            team: TeamName::default_team(),
-            outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
-            grant,
-            signal_rate_limit: SignalRateLimit::default(),
-            signals: super::signal_channel().0,
-            folder_threads: None,
-            metrics: Arc::default(),
-            quota_usage: None,
-        })
-    }
-}
-
 /// The data of a guest's store.
-pub struct GuestState {
+pub(super) struct GuestState {
     pub(super) lease: Lease,
     pub(super) limiter: GuestLimiter,
     pub(super) log: Log,
@@ -127,16 +49,18 @@ impl GuestState {
             notifications_left: limits.notifications,
             logged_lost_signal: false,
             wasi: wasi(&lease.grant, &log)?,
-            http_hooks: HttpHooks::new(lease.config.clone(), log.clone(), lease.permit.trace().cloned()),
+            http_hooks: HttpHooks::new(
+                lease.outgoing_http.clone(),
+                log.clone(),
+                lease.permit.trace().cloned(),
+            ),
             http,
             table,
             log,
             lease,
         })
     }
-}
 
-impl GuestState {
     /// Resets the state of a reused guest for another call of the same caller.
     pub(super) fn begin_call(&mut self, lease: Lease) {
         self.notifications_left = lease.grant.limits.notifications;

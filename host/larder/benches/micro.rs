@@ -72,7 +72,7 @@ impl Fixture {
         grant.settings.insert("authority".into(), name.0.to_string());
         let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
         let compiled = self.compiled.clone();
-        Arc::new(Provider::new(name, compiled.digest, compiled, Arc::new(grant), sandbox, signals, None))
+        Arc::new(Provider::new(name, compiled, Arc::new(grant), sandbox, signals, None))
     }
 
     fn offer(&self, name: &str, entries: Vec<Entry>, templates: Vec<Template>) -> Arc<Offer> {
@@ -275,7 +275,7 @@ fn guests(c: &mut Criterion, fixture: &Fixture) {
             },
             |component| async {
                 let compiled = fixture.sandbox.compile(&TeamName::default_team(), component).await;
-                compiled.expect("a provider").digest
+                compiled.expect("a provider").digest()
             },
             BatchSize::PerIteration,
         );

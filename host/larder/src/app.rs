@@ -28,8 +28,8 @@ use larder_core::audit::AuditLog;
 use larder_core::catalog::Reader;
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::{Telemetry, TelemetryError};
-use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
+use larder_mcp::{Endpoint, ListenAddress, Listener};
 use larder_runtime::drain::{Drain, DrainGuard};
 use larder_runtime::health::{Health, Impact};
 use larder_sandbox::{Sandbox, SetUpError};
@@ -94,10 +94,10 @@ impl View {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The MCP address is in use or not available.
-    #[error("cannot listen on {listen}: {error}{}", advice(error, "--listen"))]
+    #[error("cannot listen on {listen}: {error}{}", bind_advice(listen, error))]
     Bind {
         /// The address.
-        listen: SocketAddr,
+        listen: ListenAddress,
         /// The error of the operating system.
         error: io::Error,
     },
@@ -147,9 +147,23 @@ fn advice(error: &io::Error, option: &str) -> String {
     }
 }
 
+fn bind_advice(listen: &ListenAddress, error: &io::Error) -> String {
+    match (listen, error.kind()) {
+        (ListenAddress::Tcp(_), _) => advice(error, "--listen"),
+        (_, io::ErrorKind::AddrInUse | io::ErrorKind::AlreadyExists) => {
+            "; choose another path with `--listen`".into()
+        }
+        (_, io::ErrorKind::NotFound) => "; create the folder first".into(),
+        (_, io::ErrorKind::PermissionDenied) => {
+            "; the user who runs the server must be able to create files in the folder".into()
+        }
+        _ => String::new(),
+    }
+}
+
 /// Binds the MCP address before the components load. Early clients wait until the server accepts connections.
-pub async fn bind(listen: SocketAddr) -> Result<TcpListener, RunError> {
-    TcpListener::bind(listen).await.map_err(|error| RunError::Bind { listen, error })
+pub async fn bind(listen: &ListenAddress) -> Result<Listener, RunError> {
+    Listener::bind(listen).await.map_err(|error| RunError::Bind { listen: listen.clone(), error })
 }
 
 impl App {
@@ -206,7 +220,7 @@ impl App {
         let catalogs: Vec<_> = teams_to_run.iter().map(|team| team.reader.clone()).collect();
         health.report("start", "not all components have been loaded yet", Impact::AllTeams);
         if let Some(listener) = admin {
-            let folders = config.teams.values().map(|team| team.reconcile.plugins.clone());
+            let folders = config.teams.values().map(|team| team.plugins.clone());
             let teams = folders.zip(catalogs.iter().cloned());
             let teams = teams.map(|(plugins, catalog)| TeamView { plugins, catalog }).collect();
             let (server_drain, own_drain) = (drain.clone(), admin_drain.clone());
@@ -269,8 +283,8 @@ impl App {
         self.spawn_updates(true);
     }
 
-    fn spawn_updates(&mut self, persists: bool) {
-        self.teams_to_run.drain(..).for_each(|team| team.start_updates(&self.critical_tasks, persists));
+    fn spawn_updates(&mut self, persists_state: bool) {
+        self.teams_to_run.drain(..).for_each(|team| team.start_updates(&self.critical_tasks, persists_state));
         if let Some(reloader) = self.reloader.take() {
             reloader.start(&self.critical_tasks, &self.drain);
         }
@@ -296,7 +310,7 @@ impl App {
     }
 
     /// Serves HTTP until shutdown.
-    pub async fn serve_http(self, listener: TcpListener) -> Result<(), RunError> {
+    pub async fn serve_http(self, listener: Listener) -> Result<(), RunError> {
         let endpoint = self.endpoint.clone();
         self.run(async move { endpoint.serve_http(listener).await }).await
     }

@@ -14,7 +14,6 @@ mod value;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ use larder_core::change_detector;
 use larder_core::gateway;
 use larder_core::reconcile;
 use larder_core::telemetry;
-use larder_mcp as endpoint;
+use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
 use larder_model::policy::Quota;
 use larder_model::resource::Caller;
@@ -81,7 +80,9 @@ pub struct Config {
 /// The configuration of one team.
 #[derive(Debug, Clone)]
 pub struct Team {
-    /// Where its components come from, and the grant of each provider.
+    /// The folder with its components.
+    pub plugins: PathBuf,
+    /// The grant of each provider, and how components are loaded.
     pub reconcile: reconcile::Config,
     /// The limits for the whole team. `None` if the file has no `[team.*]`.
     pub quota: Option<Quota>,
@@ -91,7 +92,7 @@ impl Config {
     /// Requires that all plugins folders exist. For commands that run once; a server waits for its folders
     /// instead.
     pub fn require_plugins_folders(self) -> Result<Self, ConfigError> {
-        let gone = self.teams.iter().filter(|(_, team)| !team.reconcile.plugins.exists());
+        let gone = self.teams.iter().filter(|(_, team)| !team.plugins.exists());
         let diagnostics: Vec<_> = gone
             .map(|(name, team)| {
                 let key = match (&self.overrides.plugins, &team.quota) {
@@ -101,7 +102,7 @@ impl Config {
                     (_, Some(_)) => format!("team.{name}.plugins"),
                     _ => "plugins".to_owned(),
                 };
-                let plugins = team.reconcile.plugins.display();
+                let plugins = team.plugins.display();
                 let message = format!("there is no folder {plugins}: create it, or name another one");
                 Diagnostic { line: None, key, message }
             })
@@ -147,7 +148,7 @@ impl Config {
 /// The log configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// The `tracing` filter, such as `info`, or `info,larder::sandbox::log=off` to hide log lines of
+    /// The `tracing` filter, such as `info`, or `info,larder::provider=off` to hide log lines of
     /// providers.
     pub filter: String,
     /// The output format.
@@ -174,7 +175,7 @@ pub struct Overrides {
     /// The team to which `plugins` belongs, and for which this process makes requests.
     pub team: Option<TeamName>,
     /// The address to listen on.
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<ListenAddress>,
 }
 
 /// Environment variables, for `${NAME}` and grants.

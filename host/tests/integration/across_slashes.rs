@@ -1,4 +1,4 @@
-//! A template whose last variable takes slashes, because its provider asked for it.
+//! A template whose last variable matches across slashes, because its provider enabled that.
 
 use std::time::Duration;
 
@@ -9,22 +9,25 @@ use larder_model::resource::CompletionRequest;
 use larder_model::uri::Uri;
 use serde_json::json;
 
-use crate::house::{Plan, someone};
-use crate::wire::Wire;
+use crate::harness::{TestServer, anonymous_call};
+use crate::http_server::HttpTestServer;
 
 #[tokio::test]
-async fn a_greedy_template_reads_what_has_slashes() {
-    let house = Plan::of("greedy").open().await;
-    assert_eq!(house.text("greedy:///a").await, "greedy:///{path}: a", "as RFC 6570 has it");
-    assert_eq!(house.text("greedy:///a/b%20c/d").await, "greedy:///{path}: a/b c/d");
-    assert_eq!(house.text("greedy://wiki/a").await, "greedy://wiki/{page}: a");
-    let other = house.read("greedy://wiki/a/b").await;
-    assert!(matches!(other, Err(Error::NotFound { .. })), "the other template did not ask for it: {other:?}");
+async fn a_variable_matches_across_slashes() {
+    let server = TestServer::builder("greedy").start().await;
+    assert_eq!(server.text("greedy:///a").await, "greedy:///{path}: a", "as in RFC 6570");
+    assert_eq!(server.text("greedy:///a/b%20c/d").await, "greedy:///{path}: a/b c/d");
+    assert_eq!(server.text("greedy://wiki/a").await, "greedy://wiki/{page}: a");
+    let other = server.read("greedy://wiki/a/b").await;
+    assert!(
+        matches!(other, Err(Error::NotFound { .. })),
+        "the other template does not match across slashes: {other:?}"
+    );
 }
 
 #[tokio::test]
-async fn its_values_are_screened_like_any_other() {
-    let house = Plan::of("greedy").open().await;
+async fn its_values_are_checked_like_any_other() {
+    let server = TestServer::builder("greedy").start().await;
     for uri in [
         "greedy:///a/../b",
         "greedy:///a/%2e%2e/b",
@@ -33,46 +36,47 @@ async fn its_values_are_screened_like_any_other() {
         "greedy:///a/b%00",
         "greedy:///C:/a",
     ] {
-        let refused = house.read(uri).await;
+        let refused = server.read(uri).await;
         assert!(matches!(refused, Err(Error::Refused { .. })), "{uri}: {refused:?}");
         assert!(
-            !house.gateway.is_readable(&someone(), uri).await,
-            "what cannot be read cannot be watched: {uri}"
+            !server.gateway.is_readable(&anonymous_call(), &Uri::parse(uri).unwrap()).await,
+            "a URI that cannot be read must not be watchable: {uri}"
         );
     }
-    let raw = Plan::of("greedy").terms("greedy", |grant, _| grant.raw_values = true).open().await;
+    let raw =
+        TestServer::builder("greedy").provider("greedy", |grant, _| grant.raw_values = true).start().await;
     assert_eq!(raw.text("greedy:///a/%2e%2e/b").await, "greedy:///{path}: a/../b");
 }
 
 #[tokio::test]
-async fn it_is_listed_and_completed_as_it_is_written() {
-    let wire = Wire::of("greedy").await;
-    let listed = wire.modern("resources/templates/list", json!({})).await.json();
+async fn it_is_listed_and_completed_in_its_original_form() {
+    let http = HttpTestServer::start("greedy").await;
+    let listed = http.modern("resources/templates/list", json!({})).await.json();
     assert_eq!(listed["result"]["resourceTemplates"][0]["uriTemplate"], "greedy:///{path}");
-    let ask = CompletionRequest {
+    let request = CompletionRequest {
         template: "greedy:///{path}".into(),
         variable: "path".into(),
         prefix: "docs/".into(),
         filled: vec![],
     };
-    let values = wire.house.gateway.complete(&someone(), ask).await.unwrap().values;
+    let values = http.server.gateway.complete(&anonymous_call(), request).await.unwrap().values;
     assert_eq!(values, ["docs/a.md", "docs/b.md"]);
     for value in values {
-        let answer = wire.read(&format!("greedy:///{value}")).await;
+        let answer = http.read(&format!("greedy:///{value}")).await;
         assert!(answer.body.contains(&format!("{{path}}: {value}")), "{}", answer.body);
     }
 }
 
 #[tokio::test]
 async fn it_can_be_watched() {
-    let house = Plan::of("greedy").open().await;
-    let uri = "greedy:///clock/a/b";
-    assert!(house.gateway.is_readable(&someone(), uri).await);
-    let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
-    assert!(watch.add(Uri::parse(uri).unwrap()));
+    let server = TestServer::builder("greedy").start().await;
+    let uri = Uri::parse("greedy:///clock/a/b").unwrap();
+    assert!(server.gateway.is_readable(&anonymous_call(), &uri).await);
+    let watch = server.gateway.watch(anonymous_call().caller.as_ref().unwrap());
+    assert!(watch.add(uri.clone()));
     let read_interval = Some(Duration::from_millis(20));
-    house.look_out(Config { version_interval: Duration::from_secs(3_600), read_interval });
-    let told =
+    server.start_change_detector(Config { version_interval: Duration::from_secs(3_600), read_interval });
+    let changes =
         tokio::time::timeout(Duration::from_secs(60), watch.next()).await.expect("not within a minute");
-    assert_eq!(told, [Change::Updated(Uri::parse(uri).unwrap())]);
+    assert_eq!(changes, [Change::Updated(uri)]);
 }

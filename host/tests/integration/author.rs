@@ -1,15 +1,13 @@
-//! What authors of providers run: `new`, `bindings`, `pack`, `dev`, and `check` of one component.
+//! The commands for authors of providers: `new`, `bindings`, `pack`, `dev`, and `check` of one component.
 
-use std::time::{Duration, Instant};
-
-use crate::house::component;
-use crate::process::{Place, Running, word};
+use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
+use crate::process::{RunningProcess, WorkDir, path_arg};
 
 #[test]
-fn a_new_project_is_refused_before_anything_is_written() {
-    let place = Place::of("").file("taken", "a file").file("file.txt", "");
-    let before = names(&place);
-    for (words, says) in [
+fn new_reports_errors_before_it_writes_files() {
+    let work_dir = WorkDir::with_guests("").file("taken", "a file").file("file.txt", "");
+    let before = names(&work_dir);
+    for (args, message) in [
         ("new My.Notes --lang rust", "`My.Notes` cannot be the name: use up to 64 lower-case letters"),
         ("new ../notes --lang c", "cannot be the name"),
         ("new larder-provider --lang rust", "choose another name"),
@@ -19,44 +17,44 @@ fn a_new_project_is_refused_before_anything_is_written() {
         ("new notes --lang cobol", "[possible values: rust, python, javascript, go, c]"),
         ("new notes", "--lang <LANGUAGE>"),
     ] {
-        let said = place.larder(words).no(64);
-        assert!(said.contains(says), "{words}: {said}");
+        let stderr = work_dir.larder(args).expect_exit(64);
+        assert!(stderr.contains(message), "{args}: {stderr}");
     }
-    let said = place.larder("new notes --lang c --path file.txt/notes").no(1);
-    assert!(said.contains("cannot write file.txt/notes"), "{said}");
-    assert_eq!(names(&place), before);
-    let said = place.larder("new notes --lang python --path own").no(0);
-    assert!(said.contains("created own"), "{said}");
-    assert!(std::fs::read_to_string(place.path("own/app.py")).unwrap().contains("\"notes://hello\""));
+    let output = work_dir.larder("new notes --lang c --path file.txt/notes").expect_exit(1);
+    assert!(output.contains("cannot write file.txt/notes"), "{output}");
+    assert_eq!(names(&work_dir), before);
+    let output = work_dir.larder("new notes --lang python --path own").expect_exit(0);
+    assert!(output.contains("created own"), "{output}");
+    assert!(std::fs::read_to_string(work_dir.path("own/app.py")).unwrap().contains("\"notes://hello\""));
 }
 
-fn names(place: &Place) -> Vec<String> {
-    let items = std::fs::read_dir(place.path("")).unwrap();
+fn names(work_dir: &WorkDir) -> Vec<String> {
+    let items = std::fs::read_dir(work_dir.path("")).unwrap();
     let mut names: Vec<_> = items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
 
 #[test]
-fn bindings_are_written_and_nothing_else_is_touched() {
-    let place = Place::of("").file("go.mod", "module example.dev/notes // of all notes\n");
-    let listed = place.larder("bindings c -o c").yes();
+fn bindings_leaves_other_files_alone() {
+    let work_dir = WorkDir::with_guests("").file("go.mod", "module example.dev/notes // of all notes\n");
+    let listed = work_dir.larder("bindings c -o c").expect_success();
     assert_eq!(listed, "c/provider.c\nc/provider.h\nc/provider_component_type.o\n");
-    std::fs::write(place.path("c/mine.c"), "mine").unwrap();
-    std::fs::write(place.path("c/provider.h"), "old").unwrap();
-    place.larder("bindings c -o c --with completions,versions").yes();
-    let header = std::fs::read_to_string(place.path("c/provider.h")).unwrap();
+    std::fs::write(work_dir.path("c/mine.c"), "mine").unwrap();
+    std::fs::write(work_dir.path("c/provider.h"), "old").unwrap();
+    work_dir.larder("bindings c -o c --with completions,versions").expect_success();
+    let header = std::fs::read_to_string(work_dir.path("c/provider.h")).unwrap();
     assert!(header.contains("exports_larder_provider_version_provider_versions("), "{header}");
-    assert_eq!(std::fs::read_to_string(place.path("c/mine.c")).unwrap(), "mine");
-    // The import path is that of the folder, wherever its go.mod is.
-    place.larder("bindings go -o in/ner").yes();
-    let exports = std::fs::read_to_string(place.path("in/ner/wit_exports/wit_exports.go")).unwrap();
+    assert_eq!(std::fs::read_to_string(work_dir.path("c/mine.c")).unwrap(), "mine");
+    // The import path is derived from the nearest `go.mod` above the folder.
+    work_dir.larder("bindings go -o in/ner").expect_success();
+    let exports = std::fs::read_to_string(work_dir.path("in/ner/wit_exports/wit_exports.go")).unwrap();
     assert!(exports.contains("\"example.dev/notes/in/ner/larder_provider_resource_provider\""), "{exports}");
-    std::fs::create_dir_all(place.path("one/two")).unwrap();
-    let place = place.file("one/two/go.mod", "module example.dev/two\n");
-    let there = place.path("one/two");
+    std::fs::create_dir_all(work_dir.path("one/two")).unwrap();
+    let work_dir = work_dir.file("one/two/go.mod", "module example.dev/two\n");
+    let there = work_dir.path("one/two");
     for (folder, path) in [("one/two/../x", "notes/one/x"), ("one/two/a/../x", "two/x")] {
-        place.larder(&format!("bindings go -o {folder}")).yes();
+        work_dir.larder(&format!("bindings go -o {folder}")).expect_success();
         let exports = there.join("../..").join(folder).join("wit_exports/wit_exports.go");
         let exports = std::fs::read_to_string(exports).unwrap();
         assert!(
@@ -64,64 +62,73 @@ fn bindings_are_written_and_nothing_else_is_touched() {
             "{path}"
         );
     }
-    place.larder("bindings wit -o wit").yes();
+    work_dir.larder("bindings wit -o wit").expect_success();
     for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit")).unwrap() {
         let file = file.unwrap();
         if file.file_name().to_str().is_some_and(|name| name.ends_with(".wit")) {
-            let copy = place.path("wit").join(file.file_name());
+            let copy = work_dir.path("wit").join(file.file_name());
             assert_eq!(std::fs::read(copy).unwrap(), std::fs::read(file.path()).unwrap());
         }
     }
-    std::fs::remove_file(place.path("go.mod")).unwrap();
-    let said = place.larder("bindings go -o go").no(64);
-    assert!(said.contains("go mod init") && !place.path("go").exists(), "{said}");
+    std::fs::remove_file(work_dir.path("go.mod")).unwrap();
+    let output = work_dir.larder("bindings go -o go").expect_exit(64);
+    assert!(output.contains("go mod init") && !work_dir.path("go").exists(), "{output}");
 }
 
 #[test]
-fn pack_says_what_is_wrong_with_a_module() {
-    let place = Place::of("").file("text.wasm", "text").file("out.wasm", "old");
-    let echo = component("echo");
-    let said = place.larder(&format!("pack {} -o out.wasm", word(&echo))).no(1);
-    assert!(said.contains("it is a component already"), "{said}");
-    let said = place.larder("pack text.wasm -o out.wasm").no(1);
-    assert!(said.contains("text.wasm: it is not WebAssembly"), "{said}");
-    place.larder("pack gone.wasm -o out.wasm").no(64);
-    assert_eq!(std::fs::read_to_string(place.path("out.wasm")).unwrap(), "old");
+fn pack_reports_invalid_modules() {
+    let work_dir = WorkDir::with_guests("").file("text.wasm", "text").file("out.wasm", "old");
+    let echo = component_path("echo");
+    let output = work_dir.larder(&format!("pack {} -o out.wasm", path_arg(&echo))).expect_exit(1);
+    assert!(output.contains("it is a component already"), "{output}");
+    let output = work_dir.larder("pack text.wasm -o out.wasm").expect_exit(1);
+    assert!(output.contains("text.wasm: it is not WebAssembly"), "{output}");
+    work_dir.larder("pack gone.wasm -o out.wasm").expect_exit(64);
+    assert_eq!(std::fs::read_to_string(work_dir.path("out.wasm")).unwrap(), "old");
 }
 
 #[test]
-fn check_asks_one_component() {
-    let place = Place::of("liar@trap_start").file("text.wasm", "text");
-    let fine = place.larder(&format!("check {}", word(&component("echo")))).yes();
+fn check_tests_one_component() {
+    let work_dir = WorkDir::with_guests("liar@trap_start").file("text.wasm", "text");
+    let fine = work_dir.larder(&format!("check {}", path_arg(&component_path("echo")))).expect_success();
     assert!(fine.contains("ok      read      echo://blob: "), "{fine}");
-    let found = place.larder("check plugins/liar.wasm --json").json();
+    let found = work_dir.larder("check plugins/liar.wasm --json").json();
     assert_eq!(found["ok"], false, "{found}");
-    let said = place.larder("check text.wasm");
-    assert!(said.code == Some(1) && said.out.starts_with("FAILED  load"), "{}", said.out);
-    place.larder("check gone.wasm").no(64);
+    let output = work_dir.larder("check text.wasm");
+    assert!(output.code == Some(1) && output.stdout.starts_with("FAILED  load"), "{}", output.stdout);
+    work_dir.larder("check gone.wasm").expect_exit(64);
 }
 
-/// Built against another contract: with a field, or a case, of another name.
+/// The component is built for another contract, in which a field or a case has another name.
 #[test]
-fn check_says_which_type_is_not_the_contracts() {
-    let place = Place::of("");
-    let built = std::fs::read(component("full")).unwrap();
-    for (field, other, says) in [
+fn check_names_the_type_that_does_not_match_the_contract() {
+    let work_dir = WorkDir::with_guests("");
+    let built = std::fs::read(component_path("full")).unwrap();
+    for (field, other, message) in [
         ("summary", "summery", "record field named summary, found summery"),
         ("not-found", "not-there", "variant case named not-found, found not-there"),
-        // Only in an interface that a provider need not have.
+        // This field is in an optional interface.
         ("filled", "fillet", "record field named filled, found fillet"),
     ] {
-        let unlike = place.path(&format!("{other}.wasm"));
-        std::fs::write(&unlike, renamed(&built, field, other)).unwrap();
-        let said = place.larder(&format!("check {}", word(&unlike)));
+        let renamed_path = work_dir.path(&format!("{other}.wasm"));
+        std::fs::write(&renamed_path, renamed(&built, field, other)).unwrap();
+        let output = work_dir.larder(&format!("check {}", path_arg(&renamed_path)));
         let begins = "FAILED  load      its types do not match the contract: ";
-        assert!(said.code == Some(1) && said.out.starts_with(begins), "{}{}", said.out, said.err);
-        assert!(said.out.contains(says) && said.out.contains("`larder bindings wit`"), "{}", said.out);
+        assert!(
+            output.code == Some(1) && output.stdout.starts_with(begins),
+            "{}{}",
+            output.stdout,
+            output.stderr
+        );
+        assert!(
+            output.stdout.contains(message) && output.stdout.contains("`larder bindings wit`"),
+            "{}",
+            output.stdout
+        );
     }
 }
 
-/// The same component, with another word of the same length in the types.
+/// Replaces a name in the types of a component with another name of the same length.
 fn renamed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     let mut renamed = component.to_vec();
     for at in 0..=renamed.len() - from.len() {
@@ -129,74 +136,71 @@ fn renamed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
             renamed[at..at + to.len()].copy_from_slice(to.as_bytes());
         }
     }
-    assert_ne!(renamed, component, "no {from} in it");
+    assert_ne!(renamed, component, "{from} is not in the component");
     renamed
 }
 
-/// A project in the folder `project`, whose build is this script.
-pub(crate) fn project(script: &str) -> Place {
-    let place = Place::of("");
-    std::fs::create_dir(place.path("project")).unwrap();
-    std::fs::copy(component("echo"), place.path("echo.wasm")).unwrap();
-    let settings = "build = [['/bin/sh', 'build.sh']]\ncomponent = 'made'\n";
-    let place = place.file("project/larder-dev.toml", settings);
-    place.file("project/build.sh", script)
+/// A project in the folder `project` that this script builds.
+pub(crate) fn project(script: &str) -> WorkDir {
+    let work_dir = WorkDir::with_guests("");
+    std::fs::create_dir(work_dir.path("project")).unwrap();
+    std::fs::copy(component_path("echo"), work_dir.path("echo.wasm")).unwrap();
+    let settings = "build = [['/bin/sh', 'build.sh']]\ncomponent = 'output'\n";
+    let work_dir = work_dir.file("project/larder-dev.toml", settings);
+    work_dir.file("project/build.sh", script)
 }
 
-/// Waits until nobody has this number any more, which a script of a project wrote down.
-fn ends(place: &Place, file: &str) {
-    let id = std::fs::read_to_string(place.path(file)).unwrap();
-    let began = Instant::now();
-    while alive(id.trim()) {
-        assert!(began.elapsed() < Duration::from_secs(30), "process {id} goes on");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+/// Waits until the process whose id is in this file has ended. The build script writes the file.
+fn wait_for_exit(work_dir: &WorkDir, file: &str) {
+    let id = std::fs::read_to_string(work_dir.path(file)).unwrap();
+    eventually_blocking(SLOW_WAIT, &format!("process {id} ends"), || !is_running(id.trim()));
 }
 
-fn alive(id: &str) -> bool {
-    // One that ended and that nobody has asked for yet is a zombie, and as good as gone.
+fn is_running(id: &str) -> bool {
+    // A process that has ended and was not waited for yet is a zombie. It counts as ended.
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-pub(crate) const BUILDS: &str = "cp ../echo.wasm made";
+pub(crate) const BUILD_SCRIPT: &str = "cp ../echo.wasm output";
 
 #[cfg(target_os = "linux")]
 #[test]
-fn dev_builds_on_every_save_and_shows_what_is_wrong() {
-    let place = project("echo oh no >&2; exit 3");
-    let mut dev = place.start("dev project --listen 127.0.0.1:0");
-    let line = dev.told("serves http://");
+fn dev_builds_on_every_save_and_shows_errors() {
+    let work_dir = project("echo oh no >&2; exit 3");
+    let mut dev = work_dir.start("dev project --listen 127.0.0.1:0");
+    let line = dev.wait_for_stderr("serves http://");
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
-    dev.told("oh no");
-    dev.told("the build failed: `/bin/sh build.sh` exited with exit status: 3");
-    let place = place.file("project/build.sh", BUILDS);
+    dev.wait_for_stderr("oh no");
+    dev.wait_for_stderr("the build failed: `/bin/sh build.sh` exited with exit status: 3");
+    let work_dir = work_dir.file("project/build.sh", BUILD_SCRIPT);
     assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
     assert_eq!(dev.next(), "  echo://blob\n");
-    dev.told("loaded after");
+    dev.wait_for_stderr("loaded after");
     let read = format!("read echo://hello --url {url}");
-    place.larder(&read).yes();
-    // What worked last goes on serving.
-    let place = place.file("project/build.sh", "echo text > made");
-    let said = dev.told("project.wasm is rejected");
-    assert!(said.contains("not a WebAssembly component"), "{said}");
-    place.larder(&read).yes();
-    let place = place.file("project/build.sh", "rm made");
-    dev.told("the build did not create");
-    // A file that is new counts as well as one that was changed.
-    let place = place.file("project/build.sh", "test -e new && cp ../echo.wasm made");
-    dev.told("the build failed");
-    let place = place.file("project/new", "");
-    assert_eq!(next_about(&mut dev), "project: 4 resources, 4 templates\n");
-    let place = place.file("project/larder-dev.toml", "build = [['/bin/true']]\ncomponent = 'made'\n");
-    dev.told("larder-dev.toml has changed; restart `larder dev`");
+    work_dir.larder(&read).expect_success();
+    // The last component that worked keeps serving.
+    let work_dir = work_dir.file("project/build.sh", "echo text > output");
+    let output = dev.wait_for_stderr("project.wasm is rejected");
+    assert!(output.contains("not a WebAssembly component"), "{output}");
+    work_dir.larder(&read).expect_success();
+    let work_dir = work_dir.file("project/build.sh", "rm output");
+    dev.wait_for_stderr("the build did not create");
+    // A new file starts a build too.
+    let work_dir = work_dir.file("project/build.sh", "test -e new && cp ../echo.wasm output");
+    dev.wait_for_stderr("the build failed");
+    let work_dir = work_dir.file("project/new", "");
+    assert_eq!(next_summary(&mut dev), "project: 4 resources, 4 templates\n");
+    let work_dir =
+        work_dir.file("project/larder-dev.toml", "build = [['/bin/true']]\ncomponent = 'output'\n");
+    dev.wait_for_stderr("larder-dev.toml has changed; restart `larder dev`");
     dev.signal("INT");
-    dev.end();
-    place.larder(&read).no(1);
+    dev.wait();
+    work_dir.larder(&read).expect_exit(1);
 }
 
-/// The next line that says how much is offered.
-fn next_about(running: &mut Running) -> String {
+/// The next line with the number of resources, which is not indented.
+fn next_summary(running: &mut RunningProcess) -> String {
     loop {
         let line = running.next();
         if !line.starts_with("  ") {
@@ -207,21 +211,21 @@ fn next_about(running: &mut Running) -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn dev_ends_a_build_that_a_save_made_useless_and_all_its_processes() {
-    let hangs = "sleep 600 & echo $! > ../child; echo $$ > ../parent; echo waiting >&2; wait";
-    let place = project(hangs);
-    let mut dev = place.start("dev project --listen 127.0.0.1:0");
-    dev.told("waiting");
-    let place = place.file("project/build.sh", BUILDS);
-    dev.told("files changed during the build; building again");
+fn dev_kills_an_outdated_build_with_all_its_processes() {
+    let blocks = "sleep 600 & echo $! > ../child; echo $$ > ../parent; echo waiting >&2; wait";
+    let work_dir = project(blocks);
+    let mut dev = work_dir.start("dev project --listen 127.0.0.1:0");
+    dev.wait_for_stderr("waiting");
+    let work_dir = work_dir.file("project/build.sh", BUILD_SCRIPT);
+    dev.wait_for_stderr("files changed during the build; building again");
     assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
     for file in ["child", "parent"] {
-        ends(&place, file);
+        wait_for_exit(&work_dir, file);
     }
-    // And whoever stops it stops its build; so does the end of the terminal.
-    let mut place = place.file("project/build.sh", hangs);
+    // A signal to `larder dev` ends its build too, as does closing the terminal (SIGHUP).
+    let mut work_dir = work_dir.file("project/build.sh", blocks);
     drop(dev);
-    for (words, signal) in [
+    for (args, signal) in [
         ("--listen 127.0.0.1:0", "INT"),
         ("--listen 127.0.0.1:0", "HUP"),
         ("--plugins plugins", "HUP"),
@@ -229,46 +233,51 @@ fn dev_ends_a_build_that_a_save_made_useless_and_all_its_processes() {
         ("--once", "HUP"),
     ] {
         for file in ["child", "parent"] {
-            place = place.file(file, "");
+            work_dir = work_dir.file(file, "");
         }
-        let mut dev = place.start(&format!("dev project {words}"));
-        dev.told("waiting");
+        let mut dev = work_dir.start(&format!("dev project {args}"));
+        dev.wait_for_stderr("waiting");
         dev.signal(signal);
-        let code = dev.end().code;
-        assert_eq!(code, Some(i32::from(words == "--once")), "{words} {signal}");
+        let code = dev.wait().code;
+        assert_eq!(code, Some(i32::from(args == "--once")), "{args} {signal}");
         for file in ["child", "parent"] {
-            ends(&place, file);
+            wait_for_exit(&work_dir, file);
         }
     }
 }
 
 #[test]
-fn dev_drops_what_works_into_another_folder_and_nothing_else() {
-    let place = project("cp ../echo.wasm made");
-    let mut dev = place.start("dev project --plugins plugins");
+fn dev_copies_only_working_components_to_the_plugins_folder() {
+    let work_dir = project("cp ../echo.wasm output");
+    let mut dev = work_dir.start("dev project --plugins plugins");
     assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
-    dev.told("loaded after");
-    let component = std::fs::read(place.path("echo.wasm")).unwrap();
-    assert_eq!(std::fs::read(place.path("plugins/project.wasm")).unwrap(), component);
-    let place = place.file("project/build.sh", "echo text > made");
-    dev.told("project.wasm is rejected");
-    assert_eq!(std::fs::read(place.path("plugins/project.wasm")).unwrap(), component);
-    assert_eq!(std::fs::read_dir(place.path("plugins")).unwrap().count(), 1);
+    dev.wait_for_stderr("loaded after");
+    let component = std::fs::read(work_dir.path("echo.wasm")).unwrap();
+    assert_eq!(std::fs::read(work_dir.path("plugins/project.wasm")).unwrap(), component);
+    let work_dir = work_dir.file("project/build.sh", "echo text > output");
+    dev.wait_for_stderr("project.wasm is rejected");
+    assert_eq!(std::fs::read(work_dir.path("plugins/project.wasm")).unwrap(), component);
+    assert_eq!(std::fs::read_dir(work_dir.path("plugins")).unwrap().count(), 1);
     dev.signal("TERM");
-    assert_eq!(dev.end().code, Some(0));
+    assert_eq!(dev.wait().code, Some(0));
 }
 
 #[test]
-fn dev_once_is_for_scripts() {
-    let place = project("cp ../echo.wasm made");
-    let ran = place.larder("dev project --once");
-    assert!(ran.code == Some(0) && ran.out.starts_with("project: 4 resources"), "{}{}", ran.out, ran.err);
-    let place = place.file("project/build.sh", "exit 1");
-    assert!(place.larder("dev project --once").no(1).contains("the build failed"));
-    let missing = "build = [['no-such-compiler', 'x']]\ncomponent = 'made'\n";
-    let place = place.file("project/larder-dev.toml", missing);
-    let said = place.larder("dev project --once").no(1);
-    assert!(said.contains("cannot run `no-such-compiler x`"), "{said}");
-    assert!(place.larder("dev plugins --once").no(64).contains("larder-dev.toml"));
-    place.larder("dev gone").no(64);
+fn dev_once_reports_success_with_its_exit_code() {
+    let work_dir = project("cp ../echo.wasm output");
+    let ran = work_dir.larder("dev project --once");
+    assert!(
+        ran.code == Some(0) && ran.stdout.starts_with("project: 4 resources"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let work_dir = work_dir.file("project/build.sh", "exit 1");
+    assert!(work_dir.larder("dev project --once").expect_exit(1).contains("the build failed"));
+    let missing = "build = [['no-such-compiler', 'x']]\ncomponent = 'output'\n";
+    let work_dir = work_dir.file("project/larder-dev.toml", missing);
+    let output = work_dir.larder("dev project --once").expect_exit(1);
+    assert!(output.contains("cannot run `no-such-compiler x`"), "{output}");
+    assert!(work_dir.larder("dev plugins --once").expect_exit(64).contains("larder-dev.toml"));
+    work_dir.larder("dev gone").expect_exit(64);
 }

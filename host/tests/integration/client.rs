@@ -1,5 +1,5 @@
-//! The library's own client against the library's own server, in both eras: over HTTP, over lines, and with a server that
-//! it starts.
+//! Our client library against our server, in both eras: over HTTP, and over stdio with a server
+//! that the client starts.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
@@ -13,24 +13,24 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::house::component;
-use crate::wire::Wire;
+use crate::harness::component_path;
+use crate::http_server::HttpTestServer;
 
-/// Passes connections on until they are cut.
-struct Wires {
+/// A TCP proxy that can cut all its connections.
+struct Proxy {
     address: SocketAddr,
     cuts: watch::Sender<u32>,
-    through: watch::Receiver<u32>,
+    connection_count: watch::Receiver<u32>,
 }
 
-impl Wires {
-    async fn to(wire: &Wire) -> Self {
+impl Proxy {
+    async fn to(http: &HttpTestServer) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let (address, server) = (listener.local_addr().unwrap(), wire.address);
+        let (address, server) = (listener.local_addr().unwrap(), http.address);
         let (cuts, cut) = watch::channel(0);
-        let (count, through) = watch::channel(0);
-        let drain = wire.house.drain.clone();
-        wire.house.drain.spawn(async move {
+        let (count, connection_count) = watch::channel(0);
+        let drain = http.server.drain.clone();
+        http.server.drain.spawn(async move {
             loop {
                 let accepted = tokio::select! {
                     () = drain.stopping() => return,
@@ -50,7 +50,7 @@ impl Wires {
                 });
             }
         });
-        Self { address, cuts, through }
+        Self { address, cuts, connection_count }
     }
 
     fn url(&self) -> String {
@@ -62,16 +62,16 @@ impl Wires {
     }
 
     fn connections(&mut self) -> u32 {
-        *self.through.borrow_and_update()
+        *self.connection_count.borrow_and_update()
     }
 }
 
-fn speaking(revision: &str) -> ClientBuilder {
+fn client_of_revision(revision: &str) -> ClientBuilder {
     Client::builder().revision(revision.parse::<Revision>().unwrap())
 }
 
-async fn touch(wire: &Wire, uri: &str) {
-    assert_eq!(wire.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
+async fn touch(http: &HttpTestServer, uri: &str) {
+    assert_eq!(http.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
 }
 
 async fn next(listening: &mut larder_client::ListeningClient) -> Option<ResourceChange> {
@@ -79,8 +79,8 @@ async fn next(listening: &mut larder_client::ListeningClient) -> Option<Resource
     next.expect("nothing within a minute").unwrap()
 }
 
-/// All that a client can ask.
-async fn asks_everything(client: &mut Client) {
+/// Uses every kind of request of the client.
+async fn use_every_request(client: &mut Client) {
     let page = client.resources(&Filter::default(), None).await.unwrap();
     assert_eq!(page.items.len(), 4);
     let page = client.templates(&Filter::default(), None).await.unwrap();
@@ -91,8 +91,8 @@ async fn asks_everything(client: &mut Client) {
     let values = client.complete("echo://say/{word}", "word", "hel", &filled).await.unwrap().values;
     assert_eq!(values, ["hello", "help", "lang=en"]);
     let gone = client.read("nobody:x").await.unwrap_err();
-    let ClientError::Rpc(refusal) = gone else { panic!("{gone}") };
-    assert_eq!(refusal.data, Some(json!({ "uri": "nobody:x" })));
+    let ClientError::Rpc(error) = gone else { panic!("{gone}") };
+    assert_eq!(error.data, Some(json!({ "uri": "nobody:x" })));
 
     let mut reports: Vec<Progress> = Vec::new();
     let reading = client.read_with_progress("echo://progress", |progress| {
@@ -111,31 +111,31 @@ async fn asks_everything(client: &mut Client) {
 }
 
 #[tokio::test]
-async fn it_asks_everything_in_each_revision() {
-    let wire = Wire::of("echo").await;
+async fn supports_every_request_in_each_revision() {
+    let http = HttpTestServer::start("echo").await;
     for revision in ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"] {
-        let mut client = speaking(revision).http(&wire.url).await.unwrap();
+        let mut client = client_of_revision(revision).http(&http.url).await.unwrap();
         assert_eq!(client.revision(), revision);
-        asks_everything(&mut client).await;
+        use_every_request(&mut client).await;
         client.close().await;
     }
-    // This server does not speak the oldest that the client does.
-    let error = speaking("2024-11-05").http(&wire.url).await.unwrap_err().to_string();
+    // The client supports one older revision than the server.
+    let error = client_of_revision("2024-11-05").http(&http.url).await.unwrap_err().to_string();
     assert!(error.contains("2025-11-25 and not 2024-11-05"), "{error}");
 }
 
 #[tokio::test]
-async fn it_asks_a_server_that_it_started() {
+async fn supports_every_request_over_stdio() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(component("echo"), folder.path().join("echo.wasm")).unwrap();
+    std::fs::copy(component_path("echo"), folder.path().join("echo.wasm")).unwrap();
     for revision in ["2026-07-28", "2025-11-25"] {
         let mut larder = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"));
         larder.args(["serve", "--stdio", "--plugins"]).arg(folder.path());
         larder.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).current_dir(folder.path());
         larder.env("XDG_STATE_HOME", folder.path()).stderr(std::process::Stdio::null());
-        let mut client = speaking(revision).spawn(larder).await.unwrap();
+        let mut client = client_of_revision(revision).spawn(larder).await.unwrap();
         assert_eq!(client.revision(), revision);
-        asks_everything(&mut client).await;
+        use_every_request(&mut client).await;
         client.close().await;
     }
     let error = Client::spawn(tokio::process::Command::new("/no/such/program")).await.unwrap_err();
@@ -143,50 +143,50 @@ async fn it_asks_a_server_that_it_started() {
 }
 
 #[tokio::test]
-async fn it_listens_in_each_era() {
-    let mut wire = Wire::of("echo").await;
-    wire.run();
+async fn listens_in_each_era() {
+    let mut http = HttpTestServer::start("echo").await;
+    http.run_reconciler();
     for revision in ["2026-07-28", "2025-11-25", "2025-06-18"] {
-        let client = speaking(revision).http(&wire.url).await.unwrap();
+        let client = client_of_revision(revision).http(&http.url).await.unwrap();
         let wanted = ListenTargets { uris: vec!["echo://hello".into(), "nobody:x".into()], list: false };
         let mut listening = client.listen(&wanted).await.unwrap();
         assert_eq!(listening.honoured(), &ListenTargets { uris: vec!["echo://hello".into()], list: false });
-        touch(&wire, "echo://hello").await;
+        touch(&http, "echo://hello").await;
         assert_eq!(next(&mut listening).await, Some(ResourceChange::Updated("echo://hello".into())));
-        touch(&wire, "echo://hello").await;
-        let mut news = std::pin::pin!(listening.stream());
-        let again = tokio::time::timeout(Duration::from_secs(60), news.next()).await.unwrap();
+        touch(&http, "echo://hello").await;
+        let mut changes = std::pin::pin!(listening.stream());
+        let again = tokio::time::timeout(Duration::from_secs(60), changes.next()).await.unwrap();
         assert_eq!(again.unwrap().unwrap(), ResourceChange::Updated("echo://hello".into()));
     }
 }
 
 #[tokio::test]
-async fn in_a_session_it_goes_on_where_the_connection_broke() {
-    let mut wire = Wire::of("echo").await;
-    wire.run();
-    let mut wires = Wires::to(&wire).await;
-    let client = speaking("2025-11-25").http(&wires.url()).await.unwrap();
+async fn resumes_a_session_stream_after_a_broken_connection() {
+    let mut http = HttpTestServer::start("echo").await;
+    http.run_reconciler();
+    let mut proxy = Proxy::to(&http).await;
+    let client = client_of_revision("2025-11-25").http(&proxy.url()).await.unwrap();
     let wanted = ListenTargets { uris: vec!["echo://hello".into(), "echo://many".into()], list: true };
     let mut listening = client.listen(&wanted).await.unwrap();
-    touch(&wire, "echo://hello").await;
+    touch(&http, "echo://hello").await;
     assert_eq!(next(&mut listening).await, Some(ResourceChange::Updated("echo://hello".into())));
-    let before = wires.connections();
+    let before = proxy.connections();
     for uri in ["echo://many", "echo://hello"] {
-        wires.cut();
-        touch(&wire, uri).await;
+        proxy.cut();
+        touch(&http, uri).await;
         let change = Some(ResourceChange::Updated(uri.into()));
-        assert_eq!(next(&mut listening).await, change, "once, and nothing else");
+        assert_eq!(next(&mut listening).await, change, "the change was not received exactly once");
     }
-    assert!(wires.connections() > before, "it went over other connections");
+    assert!(proxy.connections() > before, "the client did not reconnect");
     listening.close().await;
 }
 
 #[tokio::test]
-async fn a_stream_that_cannot_be_gone_on_with_ends() {
-    let wire = Wire::of("echo").await;
-    let client = speaking("2025-11-25").http(&wire.url).await.unwrap();
+async fn a_stream_that_cannot_be_resumed_ends() {
+    let http = HttpTestServer::start("echo").await;
+    let client = client_of_revision("2025-11-25").http(&http.url).await.unwrap();
     let mut listening = client.listen(&ListenTargets { uris: vec![], list: true }).await.unwrap();
-    let drain = wire.house.drain.clone();
+    let drain = http.server.drain.clone();
     let (_, ended) = tokio::join!(
         drain.finish(Duration::from_secs(30)),
         tokio::time::timeout(Duration::from_secs(60), listening.next_change())

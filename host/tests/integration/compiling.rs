@@ -1,4 +1,4 @@
-//! Components are compiled by another process and kept: what is used, what is not, and what goes wrong.
+//! The compiler process and the cache of compiled components.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use larder_runtime::drain::Drain;
 use larder_sandbox::{CacheLocation, CompilerConfig, Rejection, Sandbox, SetUpError};
 use tempfile::TempDir;
 
-use crate::house::{Plan, component, sandbox};
+use crate::harness::{SLOW_WAIT, TestServer, component_path, eventually_within, sandbox_config};
 
-/// A cache of its own, and a place for compilers that misbehave.
-struct Bench {
+/// A folder with its own cache and with compilers that misbehave.
+struct TestCompiler {
     folder: TempDir,
     drain: Drain,
 }
 
-impl Bench {
+impl TestCompiler {
     fn new() -> Self {
         Self { folder: TempDir::new().unwrap(), drain: Drain::new() }
     }
@@ -30,16 +30,16 @@ impl Bench {
     }
 
     fn sandbox(&self, change: impl FnOnce(&mut CompilerConfig)) -> Sandbox {
-        let mut config = sandbox();
+        let mut config = sandbox_config();
         config.compiler.cache.location = CacheLocation::Configured(self.cache());
         change(&mut config.compiler);
         Sandbox::new(&config, &self.drain).unwrap()
     }
 
-    /// One of `tests/compilers`, beside the true one.
+    /// Links one of `tests/compilers` and the real compiler into the folder.
     fn compiler(&self, name: &str) -> PathBuf {
         let link = |from: &Path, to: &str| {
-            // Two tests of one bench may ask for the same.
+            // A test may use the same compiler twice.
             let _ = std::os::unix::fs::symlink(from, self.folder.path().join(to));
         };
         link(Path::new(env!("CARGO_BIN_EXE_larder")), "larder");
@@ -51,7 +51,7 @@ impl Bench {
         std::fs::read_to_string(self.folder.path().join("runs")).map_or(0, |runs| runs.lines().count())
     }
 
-    /// The only entry.
+    /// The only entry of the cache.
     fn entry(&self) -> PathBuf {
         let files = std::fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().path());
         let mut entries = files.filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
@@ -60,19 +60,19 @@ impl Bench {
         entry
     }
 
-    /// Nothing is left of a compilation that failed.
-    fn is_clean(&self) {
+    /// Checks that failed compilations left nothing in the cache.
+    fn assert_cache_is_empty(&self) {
         let files = std::fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().file_name());
         assert_eq!(files.collect::<Vec<_>>(), ["key"]);
     }
 }
 
 fn echo() -> Bytes {
-    std::fs::read(component("echo")).unwrap().into()
+    std::fs::read(component_path("echo")).unwrap().into()
 }
 
-/// Why `echo` was not compiled. Longer than any limit here: what never ends is a failure, not a hang.
-async fn refusal(sandbox: &Sandbox) -> String {
+/// Why `echo` was not compiled. The timeout is longer than every limit in these tests.
+async fn compile_error(sandbox: &Sandbox) -> String {
     let team = TeamName::default_team();
     let compiled = tokio::time::timeout(Duration::from_secs(60), sandbox.compile(&team, echo()));
     match compiled.await.expect("no end within a minute") {
@@ -83,17 +83,17 @@ async fn refusal(sandbox: &Sandbox) -> String {
 }
 
 #[tokio::test]
-async fn what_was_compiled_once_is_only_loaded() {
-    let bench = Bench::new();
-    let first = bench.sandbox(|config| config.program = bench.compiler("counts"));
+async fn loads_a_compiled_component_from_the_cache() {
+    let test = TestCompiler::new();
+    let first = test.sandbox(|config| config.program = test.compiler("counts"));
     let compiled = first.compile(&TeamName::default_team(), echo()).await.unwrap();
-    assert!(first.compile(&TeamName::default_team(), echo()).await.is_ok() && bench.runs() == 1);
+    assert!(first.compile(&TeamName::default_team(), echo()).await.is_ok() && test.runs() == 1);
     drop(first);
-    // A sandbox that cannot compile anything at all.
-    let second = bench.sandbox(|config| config.program = "/nowhere/larder".into());
+    // A sandbox that cannot compile anything.
+    let second = test.sandbox(|config| config.program = "/nowhere/larder".into());
     let again = second.compile(&TeamName::default_team(), echo()).await.unwrap();
-    assert_eq!((again.digest, &again.exports), (compiled.digest, &compiled.exports));
-    let other = std::fs::read(component("many")).unwrap().into();
+    assert_eq!((again.digest(), again.imports()), (compiled.digest(), compiled.imports()));
+    let other = std::fs::read(component_path("many")).unwrap().into();
     let why = second
         .compile(&TeamName::default_team(), other)
         .await
@@ -104,168 +104,159 @@ async fn what_was_compiled_once_is_only_loaded() {
 }
 
 #[tokio::test]
-async fn many_who_ask_at_once_cause_one_compilation() {
-    let bench = Bench::new();
-    let sandbox = bench.sandbox(|config| config.program = bench.compiler("counts"));
+async fn concurrent_requests_cause_one_compilation() {
+    let test = TestCompiler::new();
+    let sandbox = test.sandbox(|config| config.program = test.compiler("counts"));
     let team = TeamName::default_team();
     let all = futures_util::future::join_all((0..8).map(|_| sandbox.compile(&team, echo()))).await;
     assert!(all.iter().all(Result::is_ok));
-    assert_eq!(bench.runs(), 1);
+    assert_eq!(test.runs(), 1);
 }
 
 #[tokio::test]
-async fn teams_come_in_turn_however_much_one_of_them_brings() {
-    let bench = Bench::new();
-    let sandbox = Arc::new(bench.sandbox(|config| config.program = bench.compiler("counts")));
+async fn compiles_for_each_team_in_turn() {
+    let test = TestCompiler::new();
+    let sandbox = Arc::new(test.sandbox(|config| config.program = test.compiler("counts")));
     let team = |name: &str| TeamName::parse(name).unwrap();
-    let ask = |team: TeamName, guest: &str| {
-        let (sandbox, bytes) = (sandbox.clone(), std::fs::read(component(guest)).unwrap());
-        bench.drain.spawn(async move { sandbox.compile(&team, bytes.into()).await.is_ok() })
+    let compile = |team: TeamName, guest: &str| {
+        let (sandbox, bytes) = (sandbox.clone(), std::fs::read(component_path(guest)).unwrap());
+        test.drain.spawn(async move { sandbox.compile(&team, bytes.into()).await.is_ok() })
     };
-    let mut asked: Vec<_> =
-        ["full", "dirs", "many", "net", "fresh"].map(|guest| ask(team("alpha"), guest)).into();
-    until("the first one is compiled", || bench.runs() > 0).await;
-    asked.push(ask(team("beta"), "echo"));
-    let all = futures_util::future::join_all(asked).await;
+    let mut tasks: Vec<_> =
+        ["full", "dirs", "many", "net", "fresh"].map(|guest| compile(team("alpha"), guest)).into();
+    eventually_within(SLOW_WAIT, "the first one is compiled", async || test.runs() > 0).await;
+    tasks.push(compile(team("beta"), "echo"));
+    let all = futures_util::future::join_all(tasks).await;
     assert!(all.into_iter().all(|ended| ended.unwrap() == Some(true)));
-    let runs = std::fs::read_to_string(bench.folder.path().join("runs")).unwrap();
+    let runs = std::fs::read_to_string(test.folder.path().join("runs")).unwrap();
     let size = format!("--size {} ", echo().len());
     let at = runs.lines().position(|run| run.contains(&size)).unwrap();
-    // The first was under way, and the second may have been.
+    // The first compilation had started, and the second may have.
     assert!(at <= 2, "{at} others went before:\n{runs}");
 }
 
 #[tokio::test]
-async fn what_was_compiled_for_one_team_tells_another_nothing() {
-    let bench = Bench::new();
+async fn the_cache_is_separate_for_each_team() {
+    let test = TestCompiler::new();
     let [alpha, beta] = ["alpha", "beta"].map(|name| TeamName::parse(name).unwrap());
-    let digest = bench.sandbox(|_| {}).compile(&alpha, echo()).await.unwrap().digest;
-    // Only what was compiled before can be loaded now.
-    let without = bench.sandbox(|config| config.program = "/nowhere/larder".into());
-    assert_eq!(without.compile(&alpha, echo()).await.unwrap().digest, digest);
+    let digest = test.sandbox(|_| {}).compile(&alpha, echo()).await.unwrap().digest();
+    // This sandbox can only load components from the cache.
+    let without = test.sandbox(|config| config.program = "/nowhere/larder".into());
+    assert_eq!(without.compile(&alpha, echo()).await.unwrap().digest(), digest);
     assert!(without.compile(&beta, echo()).await.is_err());
 }
 
 #[tokio::test]
-async fn a_spoilt_entry_is_compiled_again() {
-    let bench = Bench::new();
-    let whole = bench.sandbox(|_| {});
+async fn a_damaged_entry_is_compiled_again() {
+    let test = TestCompiler::new();
+    let whole = test.sandbox(|_| {});
     whole.compile(&TeamName::default_team(), echo()).await.unwrap();
-    let sound = std::fs::read(bench.entry()).unwrap();
-    let spoilt = [&sound[..sound.len() / 2], b"", b"\x7fELF".as_slice()];
-    for code in spoilt {
-        // Not in place: that is what is mapped just now.
-        std::fs::remove_file(bench.entry()).unwrap();
-        let mut name = std::fs::read_dir(bench.cache()).unwrap().map(|file| file.unwrap().path());
-        let seal = name.find(|path| path.extension().is_some_and(|ending| ending == "seal")).unwrap();
+    let intact = std::fs::read(test.entry()).unwrap();
+    let damaged = [&intact[..intact.len() / 2], b"", b"\x7fELF".as_slice()];
+    for code in damaged {
+        // The file is replaced and not written to, because it is mapped into memory.
+        std::fs::remove_file(test.entry()).unwrap();
+        let mut files = std::fs::read_dir(test.cache()).unwrap().map(|file| file.unwrap().path());
+        let seal = files.find(|path| path.extension().is_some_and(|ending| ending == "seal")).unwrap();
         std::fs::write(seal.with_extension("cwasm"), code).unwrap();
-        let broken = bench.sandbox(|config| config.program = "/nowhere/larder".into());
-        assert!(refusal(&broken).await.contains("cannot start"), "it was used");
+        let broken = test.sandbox(|config| config.program = "/nowhere/larder".into());
+        assert!(compile_error(&broken).await.contains("cannot start"), "it was used");
         whole.compile(&TeamName::default_team(), echo()).await.unwrap();
-        assert_eq!(std::fs::read(bench.entry()).unwrap(), sound);
+        assert_eq!(std::fs::read(test.entry()).unwrap(), intact);
     }
 }
 
 #[tokio::test]
-async fn a_compiler_that_dies_is_a_rejection() {
-    let bench = Bench::new();
-    let dies = bench.sandbox(|config| config.program = bench.compiler("dies"));
-    let why = refusal(&dies).await;
+async fn a_crash_of_the_compiler_is_a_rejection() {
+    let test = TestCompiler::new();
+    let dies = test.sandbox(|config| config.program = test.compiler("dies"));
+    let why = compile_error(&dies).await;
     assert!(why.contains("SIGSEGV") && why.contains("out of luck"), "{why}");
-    bench.is_clean();
-    assert_eq!(refusal(&bench.sandbox(|_| {})).await, "it was compiled");
+    test.assert_cache_is_empty();
+    assert_eq!(compile_error(&test.sandbox(|_| {})).await, "it was compiled");
 }
 
 #[tokio::test]
-async fn a_compiler_that_lies_is_a_rejection() {
-    let bench = Bench::new();
-    let lies = bench.sandbox(|config| config.program = bench.compiler("lies"));
-    let why = refusal(&lies).await;
-    assert!(why.contains("did not write what this engine can use"), "{why}");
-    bench.is_clean();
+async fn invalid_output_of_the_compiler_is_a_rejection() {
+    let test = TestCompiler::new();
+    let lies = test.sandbox(|config| config.program = test.compiler("lies"));
+    let why = compile_error(&lies).await;
+    assert!(why.contains("cannot be loaded by this engine"), "{why}");
+    test.assert_cache_is_empty();
 }
 
 #[tokio::test]
-async fn a_compiler_that_hangs_is_ended() {
-    let bench = Bench::new();
-    let hangs = bench.sandbox(|config| {
-        config.program = bench.compiler("hangs");
+async fn kills_a_compiler_that_hangs() {
+    let test = TestCompiler::new();
+    let hangs = test.sandbox(|config| {
+        config.program = test.compiler("hangs");
         config.timeout = Duration::from_secs(1);
     });
-    assert_eq!(refusal(&hangs).await, "compiling takes longer than 1s");
-    is_gone(&pid(&bench).await).await;
-    bench.is_clean();
+    assert_eq!(compile_error(&hangs).await, "compiling takes longer than 1s");
+    wait_for_exit(&pid(&test).await).await;
+    test.assert_cache_is_empty();
 }
 
 #[tokio::test]
-async fn a_compiler_that_nobody_waits_for_is_ended() {
-    let bench = Bench::new();
-    let hangs = Arc::new(bench.sandbox(|config| config.program = bench.compiler("hangs")));
+async fn kills_a_compiler_whose_result_is_no_longer_needed() {
+    let test = TestCompiler::new();
+    let hangs = Arc::new(test.sandbox(|config| config.program = test.compiler("hangs")));
     let waiting = hangs.clone();
-    let asked =
-        bench.drain.spawn(async move { waiting.compile(&TeamName::default_team(), echo()).await.is_ok() });
-    let pid = pid(&bench).await;
-    // As it is when the house stops while something is compiled.
-    assert!(!bench.drain.finish(Duration::from_millis(10)).await);
-    assert_eq!(asked.await.unwrap(), None);
-    is_gone(&pid).await;
-    bench.is_clean();
+    let tasks =
+        test.drain.spawn(async move { waiting.compile(&TeamName::default_team(), echo()).await.is_ok() });
+    let pid = pid(&test).await;
+    // The same happens if the server stops during a compilation.
+    assert!(!test.drain.finish(Duration::from_millis(10)).await);
+    assert_eq!(tasks.await.unwrap(), None);
+    wait_for_exit(&pid).await;
+    test.assert_cache_is_empty();
 }
 
 #[tokio::test]
-async fn a_house_that_is_given_up_while_it_is_built_leaves_no_compiler() {
-    let bench = Bench::new();
-    let plugins = bench.folder.path().join("plugins");
+async fn cancelling_the_start_of_the_app_kills_the_compiler() {
+    let test = TestCompiler::new();
+    let plugins = test.folder.path().join("plugins");
     std::fs::create_dir(&plugins).unwrap();
-    std::fs::copy(component("echo"), plugins.join("echo.wasm")).unwrap();
+    std::fs::copy(component_path("echo"), plugins.join("echo.wasm")).unwrap();
     let given = Overrides { plugins: Some(plugins), ..Overrides::default() };
     let mut config = larder::config::load(&given).unwrap();
-    config.sandbox.compiler.program = bench.compiler("hangs");
-    config.sandbox.compiler.cache.location = CacheLocation::Configured(bench.cache());
+    config.sandbox.compiler.program = test.compiler("hangs");
+    config.sandbox.compiler.cache.location = CacheLocation::Configured(test.cache());
     let pid = tokio::select! {
-        _ = App::build(config) => panic!("built, with a compiler that never ends"),
-        pid = pid(&bench) => pid,
+        _ = App::build(config) => panic!("the app was built with a compiler that hangs"),
+        pid = pid(&test) => pid,
     };
-    is_gone(&pid).await;
+    wait_for_exit(&pid).await;
 }
 
-async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..3_000 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("not within half a minute: {what}");
-}
-
-/// The process that hangs, once it runs.
-async fn pid(bench: &Bench) -> String {
-    let read = || std::fs::read_to_string(bench.folder.path().join("pid")).unwrap_or_default();
-    until("it runs", || read().ends_with('\n')).await;
+/// Waits until the compiler `hangs` runs, and returns its process id.
+async fn pid(test: &TestCompiler) -> String {
+    let read = || std::fs::read_to_string(test.folder.path().join("pid")).unwrap_or_default();
+    eventually_within(SLOW_WAIT, "the compiler runs", async || read().ends_with('\n')).await;
     read().trim().to_owned()
 }
 
-async fn is_gone(pid: &str) {
-    let is_there = || std::process::Command::new("kill").args(["-0", pid]).output().unwrap().status.success();
-    until("it is gone", || !is_there()).await;
+async fn wait_for_exit(pid: &str) {
+    let is_running =
+        || std::process::Command::new("kill").args(["-0", pid]).output().unwrap().status.success();
+    eventually_within(SLOW_WAIT, "the compiler has ended", async || !is_running()).await;
 }
 
 #[tokio::test]
-async fn the_true_compiler_keeps_to_its_limits() {
-    let bench = Bench::new();
-    let memory = bench.sandbox(|config| config.memory = 16 << 20);
-    let why = refusal(&memory).await;
+async fn the_real_compiler_respects_its_limits() {
+    let test = TestCompiler::new();
+    let memory = test.sandbox(|config| config.memory = 16 << 20);
+    let why = compile_error(&memory).await;
     assert!(why.contains("the compiler process") || why.contains("cannot"), "{why}");
-    let code = bench.sandbox(|config| config.code = 4 << 10);
-    assert_eq!(refusal(&code).await, "its code is larger than 4096 bytes");
-    let wall = bench.sandbox(|config| config.timeout = Duration::from_millis(1));
-    assert_eq!(refusal(&wall).await, "compiling takes longer than 1ms");
-    bench.is_clean();
+    let code = test.sandbox(|config| config.code = 4 << 10);
+    assert_eq!(compile_error(&code).await, "its code is larger than 4096 bytes");
+    let timeout = test.sandbox(|config| config.timeout = Duration::from_millis(1));
+    assert_eq!(compile_error(&timeout).await, "compiling takes longer than 1ms");
+    test.assert_cache_is_empty();
 }
 
-/// A section or a body: its length, then itself.
-fn sized(head: &[u8], inner: &[u8]) -> Vec<u8> {
+/// Encodes a section or a function body: `head`, the length, and the content.
+fn with_length(head: &[u8], inner: &[u8]) -> Vec<u8> {
     let mut length = inner.len();
     let mut out = head.to_vec();
     while length > 127 {
@@ -277,37 +268,38 @@ fn sized(head: &[u8], inner: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A sound component that keeps a compiler busy for many seconds: a thousand long functions.
-fn long() -> Bytes {
-    // x = popcnt(x * 5), a thousand times, in each of the functions.
+/// A valid component that takes many seconds to compile: a thousand long functions.
+fn slow_to_compile() -> Bytes {
+    // Each function computes x = popcnt(x * 5) a thousand times.
     let step = [0x20, 0, 0x41, 5, 0x6c, 0x69, 0x21, 0];
     let body = [[0].as_slice(), &step.repeat(1_000), &[0x20, 0, 0x0b]].concat();
-    let bodies = [[0xe8, 0x07].as_slice(), &sized(&[], &body).repeat(1_000)].concat();
+    let bodies = [[0xe8, 0x07].as_slice(), &with_length(&[], &body).repeat(1_000)].concat();
     let types = [1, 0x60, 1, 0x7f, 1, 0x7f];
     let functions = [[0xe8, 0x07].as_slice(), &[0; 1_000]].concat();
-    let sections = [sized(&[1], &types), sized(&[3], &functions), sized(&[10], &bodies)].concat();
+    let sections =
+        [with_length(&[1], &types), with_length(&[3], &functions), with_length(&[10], &bodies)].concat();
     let module = [b"\0asm\x01\0\0\0".as_slice(), &sections].concat();
-    [b"\0asm\x0d\0\x01\0".as_slice(), &sized(&[1], &module)].concat().into()
+    [b"\0asm\x0d\0\x01\0".as_slice(), &with_length(&[1], &module)].concat().into()
 }
 
 #[tokio::test]
-async fn a_component_that_takes_too_long_is_a_rejection() {
-    let bench = Bench::new();
-    let brief = bench.sandbox(|config| config.cpu_time = Duration::from_secs(1));
+async fn too_much_cpu_time_is_a_rejection() {
+    let test = TestCompiler::new();
+    let brief = test.sandbox(|config| config.cpu_time = Duration::from_secs(1));
     let why = brief
-        .compile(&TeamName::default_team(), long())
+        .compile(&TeamName::default_team(), slow_to_compile())
         .await
         .err()
         .map(|why| why.to_string())
         .unwrap_or_default();
     assert!(why.contains("compiling takes more than 1s of CPU time"), "{why}");
-    bench.is_clean();
+    test.assert_cache_is_empty();
 }
 
 #[tokio::test]
-async fn a_compiler_ends_with_those_who_started_it() {
+async fn the_compiler_exits_when_its_parent_dies() {
     use tokio::io::AsyncWriteExt as _;
-    let bytes = long();
+    let bytes = slow_to_compile();
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"))
         .args(["compile-component", "--size", &bytes.len().to_string()])
         .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000"])
@@ -318,17 +310,17 @@ async fn a_compiler_ends_with_those_who_started_it() {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&bytes).await.unwrap();
-    // As the system does it for one that was killed.
+    // The system closes the pipe if the parent is killed.
     drop(stdin);
     let ended = tokio::time::timeout(Duration::from_secs(60), child.wait_with_output()).await;
-    let ended = ended.expect("it goes on").unwrap();
-    assert_eq!((ended.status.code(), ended.stdout.len()), (Some(1), 0), "it did all the work");
+    let ended = ended.expect("the compiler still runs").unwrap();
+    assert_eq!((ended.status.code(), ended.stdout.len()), (Some(1), 0), "the compiler finished its work");
 }
 
 #[tokio::test]
-async fn the_true_compiler_says_what_is_wrong_with_a_component() {
-    let bench = Bench::new();
-    let sandbox = bench.sandbox(|_| {});
+async fn the_real_compiler_reports_invalid_components() {
+    let test = TestCompiler::new();
+    let sandbox = test.sandbox(|_| {});
     let whole = echo();
     for broken in [whole.slice(..whole.len() / 2), Bytes::from_static(b"\0asm\x0d\0\x01\0\xff")] {
         match sandbox.compile(&TeamName::default_team(), broken).await.err() {
@@ -336,45 +328,48 @@ async fn the_true_compiler_says_what_is_wrong_with_a_component() {
             other => panic!("{other:?}"),
         }
     }
-    bench.is_clean();
+    test.assert_cache_is_empty();
 }
 
 #[tokio::test]
-async fn compilers_learn_nothing_of_ours() {
-    let bench = Bench::new();
-    let leaks = bench.sandbox(|config| config.program = bench.compiler("leaks"));
-    let why = refusal(&leaks).await;
+async fn compilers_do_not_inherit_the_environment() {
+    let test = TestCompiler::new();
+    let leaks = test.sandbox(|config| config.program = test.compiler("leaks"));
+    let why = compile_error(&leaks).await;
     assert!(why.contains("exit status: 3") && why.contains("RAYON_NUM_THREADS="), "{why}");
     assert!(!why.contains("CARGO") && !why.contains("HOME="), "{why}");
 }
 
 #[tokio::test]
-async fn a_cache_that_others_can_write_is_refused() {
+async fn refuses_a_cache_that_others_can_write() {
     use std::os::unix::fs::PermissionsExt as _;
-    let bench = Bench::new();
-    std::fs::create_dir(bench.cache()).unwrap();
-    std::fs::set_permissions(bench.cache(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let mut config = sandbox();
-    config.compiler.cache.location = CacheLocation::Configured(bench.cache());
-    match Sandbox::new(&config, &bench.drain).err() {
+    let test = TestCompiler::new();
+    std::fs::create_dir(test.cache()).unwrap();
+    std::fs::set_permissions(test.cache(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut config = sandbox_config();
+    config.compiler.cache.location = CacheLocation::Configured(test.cache());
+    match Sandbox::new(&config, &test.drain).err() {
         Some(SetUpError::Cache(error)) => {
-            let said = error.to_string();
-            assert!(said.contains("can be written by others") && said.contains("cache_dir"), "{said}");
+            let message = error.to_string();
+            assert!(
+                message.contains("can be written by others") && message.contains("cache_dir"),
+                "{message}"
+            );
         }
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn compiled_code_in_the_plugins_folder_is_rejected() {
-    let bench = Bench::new();
-    bench.sandbox(|_| {}).compile(&TeamName::default_team(), echo()).await.unwrap();
-    let code = std::fs::read(bench.entry()).unwrap();
-    let house = Plan::of("echo").file("code.wasm", &code).file("echo.cwasm", &code).open().await;
+async fn rejects_compiled_code_in_the_plugins_folder() {
+    let test = TestCompiler::new();
+    test.sandbox(|_| {}).compile(&TeamName::default_team(), echo()).await.unwrap();
+    let code = std::fs::read(test.entry()).unwrap();
+    let server = TestServer::builder("echo").file("code.wasm", &code).file("echo.cwasm", &code).start().await;
     assert!(
-        house.rejected("code.wasm").contains("precompiled machine code"),
+        server.rejection_reason("code.wasm").contains("precompiled machine code"),
         "{}",
-        house.rejected("code.wasm")
+        server.rejection_reason("code.wasm")
     );
-    assert_eq!(house.reader.snapshot().offers().len(), 1);
+    assert_eq!(server.reader.snapshot().offers().len(), 1);
 }

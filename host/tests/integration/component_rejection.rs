@@ -1,100 +1,104 @@
-//! What becomes a provider and what does not, told with the cause; the rest serves on.
+//! Why a component is rejected. The other components keep serving.
 
 use expect_test::{Expect, expect};
 
-use crate::house::{Plan, component};
+use crate::harness::{TestServer, TestServerBuilder, component_path};
 
-async fn check(plan: Plan, file: &str, expected: Expect) {
-    let house = plan.open().await;
-    expected.assert_eq(&house.rejected(file));
-    assert!(house.text("echo://hello").await.starts_with("uri: echo://hello"), "the rest does not serve");
+async fn check(plan: TestServerBuilder, file: &str, expected: Expect) {
+    let server = plan.start().await;
+    expected.assert_eq(&server.rejection_reason(file));
+    assert!(
+        server.text("echo://hello").await.starts_with("uri: echo://hello"),
+        "the other provider does not serve"
+    );
 }
 
 #[tokio::test]
-async fn nothing_at_all() {
-    check(Plan::of("echo").file("bad.wasm", b""), "bad.wasm", expect!["the file is empty"]).await;
+async fn an_empty_file() {
+    check(TestServer::builder("echo").file("bad.wasm", b""), "bad.wasm", expect!["the file is empty"]).await;
 }
 
 #[tokio::test]
-async fn something_else() {
+async fn a_file_that_is_not_webassembly() {
     let expected =
         expect!["it is not a WebAssembly component (it does not begin with the magic bytes `\\0asm`)"];
-    check(Plan::of("echo").file("bad.wasm", b"#!/bin/sh\n"), "bad.wasm", expected).await;
+    check(TestServer::builder("echo").file("bad.wasm", b"#!/bin/sh\n"), "bad.wasm", expected).await;
 }
 
 #[tokio::test]
 async fn a_core_module() {
     let expected =
         expect!["it is a core module, not a component; `larder pack FILE -o OUT.wasm` makes one of it"];
-    check(Plan::of("echo").file("bad.wasm", b"\0asm\x01\0\0\0"), "bad.wasm", expected).await;
+    check(TestServer::builder("echo").file("bad.wasm", b"\0asm\x01\0\0\0"), "bad.wasm", expected).await;
 }
 
 #[tokio::test]
 async fn a_truncated_component() {
-    let bytes = std::fs::read(component("echo")).unwrap();
-    let half = Plan::of("echo").file("bad.wasm", &bytes[..bytes.len() / 2]);
-    let house = half.open().await;
-    let reason = house.rejected("bad.wasm");
+    let bytes = std::fs::read(component_path("echo")).unwrap();
+    let half = TestServer::builder("echo").file("bad.wasm", &bytes[..bytes.len() / 2]);
+    let server = half.start().await;
+    let reason = server.rejection_reason("bad.wasm");
     assert!(reason.starts_with("it is not a valid component (truncated"), "{reason}");
 }
 
 #[tokio::test]
-async fn a_component_that_is_no_provider() {
-    // The smallest component there is: only the header.
+async fn a_component_without_the_provider_interface() {
+    // The smallest component: only the header.
     let expected =
         expect!["it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider"];
-    check(Plan::of("echo").file("bad.wasm", b"\0asm\x0d\0\x01\0"), "bad.wasm", expected).await;
+    check(TestServer::builder("echo").file("bad.wasm", b"\0asm\x0d\0\x01\0"), "bad.wasm", expected).await;
 }
 
 #[tokio::test]
-async fn an_import_that_nobody_offers() {
+async fn an_import_that_the_host_does_not_offer() {
     let expected = expect!["it imports `other:thing/api@1.2.3`, which this host does not offer"];
-    check(Plan::of("echo unknown"), "unknown.wasm", expected).await;
+    check(TestServer::builder("echo unknown"), "unknown.wasm", expected).await;
 }
 
 #[tokio::test]
-async fn more_than_the_limit() {
-    let plan = Plan::of("echo big@many").terms("big", |grant, _| grant.limits.component_size = 1_000);
-    let house = plan.open().await;
-    let reason = house.rejected("big.wasm");
+async fn a_component_larger_than_the_limit() {
+    let plan =
+        TestServer::builder("echo big@many").provider("big", |grant, _| grant.limits.component_size = 1_000);
+    let server = plan.start().await;
+    let reason = server.rejection_reason("big.wasm");
     assert!(reason.ends_with("the limit for components is 1000 (`limits.component_size`)"), "{reason}");
 }
 
 #[tokio::test]
-async fn machine_code_is_never_taken() {
+async fn precompiled_machine_code() {
     let engine = wasmtime::Engine::default();
-    let code = engine.precompile_component(&std::fs::read(component("echo")).unwrap()).unwrap();
+    let code = engine.precompile_component(&std::fs::read(component_path("echo")).unwrap()).unwrap();
     let expected = expect![
         "it is precompiled machine code, which is never loaded from a plugins folder; put the component itself there"
     ];
-    check(Plan::of("echo").file("bad.wasm", &code), "bad.wasm", expected).await;
+    check(TestServer::builder("echo").file("bad.wasm", &code), "bad.wasm", expected).await;
 }
 
 #[tokio::test]
-async fn a_name_that_is_none() {
-    let house = Plan::of("echo").file("not a name.wasm", b"\0asm\x0d\0\x01\0").open().await;
-    let reason = house.rejected("not a name.wasm");
+async fn an_invalid_provider_name() {
+    let server = TestServer::builder("echo").file("not a name.wasm", b"\0asm\x0d\0\x01\0").start().await;
+    let reason = server.rejection_reason("not a name.wasm");
     assert!(reason.starts_with("`not a name` is not a name"), "{reason}");
 }
 
 #[tokio::test]
 async fn a_component_that_was_rejected_is_not_compiled_again() {
-    let mut house = Plan::of("echo unknown").open().await;
-    assert_eq!(house.round.rejected.len(), 1);
-    let again = house.reconcile().run_pass().await;
+    let mut server = TestServer::builder("echo unknown").start().await;
+    assert_eq!(server.first_pass.rejected.len(), 1);
+    let again = server.reconciler().run_pass().await;
     assert!(again.rejected.is_empty() && again.loaded.is_empty(), "{again}");
-    assert!(house.rejected("unknown.wasm").contains("other:thing/api"));
+    assert!(server.rejection_reason("unknown.wasm").contains("other:thing/api"));
 }
 
 #[tokio::test]
 async fn a_bad_revision_leaves_the_good_one_serving() {
-    let mut house = Plan::of("echo").open().await;
-    std::fs::write(house.folder.path().join("echo.wasm"), b"oops").unwrap();
-    let round = house.reconcile().run_pass().await;
-    assert_eq!(round.rejected.len(), 1, "{round}");
-    assert!(house.text("echo://hello").await.starts_with("uri:"));
-    std::fs::remove_file(house.folder.path().join("echo.wasm")).unwrap();
-    let round = house.reconcile().run_pass().await;
-    assert_eq!(round.removed.len(), 1, "{round}");
-    assert_eq!(house.text("echo://hello").await, "error: no resource at `echo://hello`");
+    let mut server = TestServer::builder("echo").start().await;
+    std::fs::write(server.folder.path().join("echo.wasm"), b"oops").unwrap();
+    let pass = server.reconciler().run_pass().await;
+    assert_eq!(pass.rejected.len(), 1, "{pass}");
+    assert!(server.text("echo://hello").await.starts_with("uri:"));
+    std::fs::remove_file(server.folder.path().join("echo.wasm")).unwrap();
+    let pass = server.reconciler().run_pass().await;
+    assert_eq!(pass.removed.len(), 1, "{pass}");
+    assert_eq!(server.text("echo://hello").await, "error: no resource at `echo://hello`");
 }

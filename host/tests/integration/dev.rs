@@ -1,140 +1,141 @@
-//! `larder dev`, where more counts than the component: what it asks for, whose it is, and saves that do not end.
+//! `larder dev`: grant request files, teams, the provider's log, and saves during a build.
 
-use crate::author::{BUILDS, project};
-use crate::process::{Place, Running};
+use crate::author::{BUILD_SCRIPT, project};
+use crate::process::{RunningProcess, WorkDir};
 
-/// Waits until what was saved last is loaded, and gives the endpoint's answer to what this setting is.
-fn setting(place: &Place, url: &str) -> String {
-    place.larder(&format!("read echo://setting/greeting --url {url}")).yes().trim().to_owned()
+/// Reads the provider's setting `greeting` from the endpoint.
+fn setting(work_dir: &WorkDir, url: &str) -> String {
+    work_dir.larder(&format!("read echo://setting/greeting --url {url}")).expect_success().trim().to_owned()
 }
 
-fn serving(place: &Place, words: &str) -> (Running, String) {
-    let mut dev = place.start(&format!("dev project --listen 127.0.0.1:0 {words}"));
-    let line = dev.told("serves http://");
+fn start_dev(work_dir: &WorkDir, args: &str) -> (RunningProcess, String) {
+    let mut dev = work_dir.start(&format!("dev project --listen 127.0.0.1:0 {args}"));
+    let line = dev.wait_for_stderr("serves http://");
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
     (dev, url)
 }
 
 #[test]
-fn what_a_component_asks_for_counts_as_much_as_the_component() {
-    let asks = "project/project.toml";
-    let place = project(BUILDS).file(asks, "settings.greeting = 1 = 2\n");
-    let (mut dev, url) = serving(&place, "");
-    assert!(dev.told("project.wasm is rejected").contains("faults: line 1"));
-    // Mended: what was wrong before is not told again.
-    let place = place.file(asks, "settings.greeting = 'hello'\n");
-    dev.told("loaded after");
-    assert_eq!(setting(&place, &url), "hello");
-    // Another one of the same component is in force as soon as it is said to be loaded.
-    let place = place.file(asks, "settings.greeting = 'good evening'\n");
-    dev.told("loaded after");
-    assert_eq!(setting(&place, &url), "good evening");
-    // A slip of a finger is told, though this component worked; and what worked goes on.
-    let place = place.file(asks, "setting.greeting = 'bye'\n");
-    assert!(dev.told("is rejected").contains("unknown field `setting`"));
-    assert_eq!(setting(&place, &url), "good evening");
-    // Taken out of the project, it is not in force any more.
-    std::fs::remove_file(place.path(asks)).unwrap();
-    dev.told("loaded after");
-    assert_eq!(setting(&place, &url), "unset");
-    // And one that cannot be read is no reason to go on without it.
-    std::fs::create_dir(place.path(asks)).unwrap();
-    let place = place.file("project/build.sh", &format!("{BUILDS} # again"));
-    assert!(dev.told("cannot read ").contains("project.toml"));
-    drop(place);
+fn a_changed_grant_request_file_reloads_the_component() {
+    let request_file = "project/project.toml";
+    let work_dir = project(BUILD_SCRIPT).file(request_file, "settings.greeting = 1 = 2\n");
+    let (mut dev, url) = start_dev(&work_dir, "");
+    assert!(dev.wait_for_stderr("project.wasm is rejected").contains("is invalid: line 1"));
+    // Once it is corrected, the old error is not reported again.
+    let work_dir = work_dir.file(request_file, "settings.greeting = 'hello'\n");
+    dev.wait_for_stderr("loaded after");
+    assert_eq!(setting(&work_dir, &url), "hello");
+    // Another request file for the same component is in effect once `loaded` is logged.
+    let work_dir = work_dir.file(request_file, "settings.greeting = 'good evening'\n");
+    dev.wait_for_stderr("loaded after");
+    assert_eq!(setting(&work_dir, &url), "good evening");
+    // An error in the request file is reported, and the last working version keeps serving.
+    let work_dir = work_dir.file(request_file, "setting.greeting = 'bye'\n");
+    assert!(dev.wait_for_stderr("is rejected").contains("unknown field `setting`"));
+    assert_eq!(setting(&work_dir, &url), "good evening");
+    // Once the file is removed from the project, it is no longer in effect.
+    std::fs::remove_file(work_dir.path(request_file)).unwrap();
+    dev.wait_for_stderr("loaded after");
+    assert_eq!(setting(&work_dir, &url), "unset");
+    // A request file that cannot be read is an error; it is not ignored.
+    std::fs::create_dir(work_dir.path(request_file)).unwrap();
+    let work_dir = work_dir.file("project/build.sh", &format!("{BUILD_SCRIPT} # again"));
+    assert!(dev.wait_for_stderr("cannot read ").contains("project.toml"));
+    drop(work_dir);
 }
 
 #[test]
-fn a_folder_that_a_project_asks_for_is_its_own() {
-    let asks = "project/project.toml";
-    let place = project(BUILDS).file(asks, "dirs = ['docs']\n");
-    let said = place.larder("dev project --once").no(1);
-    let docs = place.path("project").canonicalize().unwrap().join("docs");
-    assert!(said.contains(&format!("there is no folder {}: create it", docs.display())), "{said}");
+fn relative_folders_are_below_the_project_or_the_plugins_folder() {
+    let request_file = "project/project.toml";
+    let work_dir = project(BUILD_SCRIPT).file(request_file, "dirs = ['docs']\n");
+    let output = work_dir.larder("dev project --once").expect_exit(1);
+    let docs = work_dir.path("project").canonicalize().unwrap().join("docs");
+    assert!(output.contains(&format!("there is no folder {}: create it", docs.display())), "{output}");
     std::fs::create_dir(&docs).unwrap();
-    place.larder("dev project --once").yes();
-    let (mut dev, _) = serving(&place, "");
-    dev.told("loaded after");
-    // In a folder of others it is one of that folder, as it will be there.
-    let said = place.start("dev project --plugins plugins").told("is rejected");
-    let there = place.path("plugins").canonicalize().unwrap().join("docs");
-    assert!(said.contains(&format!("there is no folder {}", there.display())), "{said}");
+    work_dir.larder("dev project --once").expect_success();
+    let (mut dev, _) = start_dev(&work_dir, "");
+    dev.wait_for_stderr("loaded after");
+    // With `--plugins`, the folder is relative to the plugins folder, as it will be for the server.
+    let output = work_dir.start("dev project --plugins plugins").wait_for_stderr("is rejected");
+    let there = work_dir.path("plugins").canonicalize().unwrap().join("docs");
+    assert!(output.contains(&format!("there is no folder {}", there.display())), "{output}");
 }
 
 #[test]
-fn what_a_component_says_is_shown() {
-    let place = project(BUILDS);
-    let (mut dev, url) = serving(&place, "");
-    dev.told("loaded after");
-    place.larder(&format!("read echo://hello --url {url}")).yes();
-    dev.told("text=\"read echo://hello\"");
+fn shows_the_log_of_the_provider() {
+    let work_dir = project(BUILD_SCRIPT);
+    let (mut dev, url) = start_dev(&work_dir, "");
+    dev.wait_for_stderr("loaded after");
+    work_dir.larder(&format!("read echo://hello --url {url}")).expect_success();
+    dev.wait_for_stderr("text=\"read echo://hello\"");
 }
 
 #[test]
-fn what_is_taken_out_of_a_project_is_taken_out_of_the_other_folder_where_it_is_ours() {
-    let asks = "project/project.toml";
-    let place = project(BUILDS).file("plugins/project.toml", "settings.greeting = 'theirs'\n");
-    let mut dev = place.start("dev project --plugins plugins");
-    dev.told("project.toml does not belong to this project, and remains in effect");
-    dev.told("loaded after");
-    let place = place.file(asks, "settings.greeting = 'ours'\n");
-    dev.told("loaded after");
-    let copy = place.path("plugins/project.toml");
+fn removes_only_its_own_request_file_from_the_plugins_folder() {
+    let request_file = "project/project.toml";
+    let work_dir = project(BUILD_SCRIPT).file("plugins/project.toml", "settings.greeting = 'theirs'\n");
+    let mut dev = work_dir.start("dev project --plugins plugins");
+    dev.wait_for_stderr("project.toml does not belong to this project, and remains in effect");
+    dev.wait_for_stderr("loaded after");
+    let work_dir = work_dir.file(request_file, "settings.greeting = 'ours'\n");
+    dev.wait_for_stderr("loaded after");
+    let copy = work_dir.path("plugins/project.toml");
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), "settings.greeting = 'ours'\n");
-    std::fs::remove_file(place.path(asks)).unwrap();
-    dev.told("loaded after");
+    std::fs::remove_file(work_dir.path(request_file)).unwrap();
+    dev.wait_for_stderr("loaded after");
     assert!(!copy.exists());
 }
 
 #[test]
-fn one_team_of_several_is_whose_component_it_is() {
+fn uses_the_grants_of_the_selected_team() {
     let config = "[team.red.provider.project.settings]\ngreeting = 'red'\n[team.blue]\nplugins = 'blue'\n";
-    let place = project(BUILDS).file("larder.toml", config);
-    for (words, says) in [
-        ("--config larder.toml", "--team: the configuration has teams: say with `--team NAME`"),
+    let work_dir = project(BUILD_SCRIPT).file("larder.toml", config);
+    for (args, message) in [
+        ("--config larder.toml", "--team: the configuration has teams: specify with `--team NAME`"),
         ("--config larder.toml --team green", "there is no team green"),
         ("--team red", "there is no team red: the configuration has no [team.red]"),
     ] {
-        let said = place.larder(&format!("dev project --once {words}")).no(64);
-        assert!(said.contains(says), "{words}: {said}");
+        let output = work_dir.larder(&format!("dev project --once {args}")).expect_exit(64);
+        assert!(output.contains(message), "{args}: {output}");
     }
-    let once = place.larder("dev project --once --config larder.toml --team red").yes();
+    let once = work_dir.larder("dev project --once --config larder.toml --team red").expect_success();
     assert!(once.starts_with("project: 4 resources"), "{once}");
-    let (mut dev, url) = serving(&place, "--config larder.toml --team red");
-    dev.told("loaded after");
-    assert_eq!(setting(&place, &url), "red");
+    let (mut dev, url) = start_dev(&work_dir, "--config larder.toml --team red");
+    dev.wait_for_stderr("loaded after");
+    assert_eq!(setting(&work_dir, &url), "red");
     dev.signal("INT");
-    assert_eq!(dev.end().code, Some(0));
+    assert_eq!(dev.wait().code, Some(0));
 }
 
 #[test]
-fn dev_opens_nothing_to_everybody_and_leaves_nothing_behind() {
-    let place = project(BUILDS);
-    let said = place.larder("dev project --listen 0.0.0.0:0").no(64);
-    assert!(said.contains("auth"), "{said}");
-    let (mut dev, _) = serving(&place, "");
-    dev.told("loaded after");
+fn refuses_a_public_address_and_leaves_no_state() {
+    let work_dir = project(BUILD_SCRIPT);
+    let output = work_dir.larder("dev project --listen 0.0.0.0:0").expect_exit(64);
+    assert!(output.contains("auth"), "{output}");
+    let (mut dev, _) = start_dev(&work_dir, "");
+    dev.wait_for_stderr("loaded after");
     dev.signal("INT");
-    assert_eq!(dev.end().code, Some(0));
-    assert!(!place.path("state").exists());
+    assert_eq!(dev.wait().code, Some(0));
+    assert!(!work_dir.path("state").exists());
 }
 
 #[test]
-fn saves_during_every_build_are_built_at_last() {
-    // As if somebody saved in the middle of each build.
-    let place =
-        project("read -r text < text; test -e ../calm || echo \"$text.\" > text; cp ../echo.wasm made");
-    let place = place.file("project/text", "text\n");
-    let (mut dev, _) = serving(&place, "");
-    dev.told("text changed during each of the last builds");
-    dev.told("during each of the last 10 builds; waiting until they stop changing");
-    dev.told("building project");
-    dev.told("text changed during this build as well; the next build starts after the next save");
-    // Ten and one, and nothing more until somebody saves.
-    let text = std::fs::read_to_string(place.path("project/text")).unwrap();
+fn builds_the_last_save_if_files_change_during_each_build() {
+    // The build script changes a source file, as a save during the build would.
+    let work_dir = project(
+        "read -r text < text; test -e ../stop-saving || echo \"$text.\" > text; cp ../echo.wasm output",
+    );
+    let work_dir = work_dir.file("project/text", "text\n");
+    let (mut dev, _) = start_dev(&work_dir, "");
+    dev.wait_for_stderr("text changed during each of the last builds");
+    dev.wait_for_stderr("during each of the last 10 builds; waiting until they stop changing");
+    dev.wait_for_stderr("building project");
+    dev.wait_for_stderr("text changed during this build as well; the next build starts after the next save");
+    // Eleven builds, and no more until the next save.
+    let text = std::fs::read_to_string(work_dir.path("project/text")).unwrap();
     assert_eq!(text, "text...........\n");
-    let place = place.file("calm", "").file("project/text", "saved\n");
-    dev.told("building project");
-    dev.told("loaded after");
-    drop(place);
+    let work_dir = work_dir.file("stop-saving", "").file("project/text", "saved\n");
+    dev.wait_for_stderr("building project");
+    dev.wait_for_stderr("loaded after");
+    drop(work_dir);
 }

@@ -1,4 +1,5 @@
-//! What a component was is known at the next start by the stamp of its file, and is read all the same, later.
+//! The digest of a component is recorded with the fingerprint of its file. The next start uses the recorded
+//! digest, and reads the file later to check it.
 
 use std::path::Path;
 
@@ -7,74 +8,91 @@ use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_sandbox::{HashedComponent, Sandbox};
 
-use crate::house::{Plan, component, sandbox};
-use crate::process::Place;
-use crate::revision::{NOW, revision, text, until};
+use crate::harness::{
+    SLOW_WAIT, TestServer, TestServerBuilder, component_path, eventually_within, sandbox_config,
+};
+use crate::process::WorkDir;
+use crate::revision::{NOW, revision, text};
 
-/// Another one with the cache of these tests.
-fn other() -> Sandbox {
-    Sandbox::new(&sandbox(), &Drain::new()).unwrap()
+/// Returns another sandbox that uses the same cache of compiled components.
+fn second_sandbox() -> Sandbox {
+    Sandbox::new(&sandbox_config(), &Drain::new()).unwrap()
 }
 
-async fn is_known(file: &Path) -> bool {
-    other().find_cached(&TeamName::default_team(), FileFingerprint::of(file).unwrap()).await.is_some()
+async fn has_recorded_digest(file: &Path) -> bool {
+    second_sandbox()
+        .find_cached(&TeamName::default_team(), FileFingerprint::of(file).unwrap())
+        .await
+        .is_some()
 }
 
-/// Has it known that this file holds what it does not.
-async fn lie(file: &Path, bytes: Vec<u8>) {
-    let (sandbox, hashed) = (other(), HashedComponent::new(bytes.into()));
+/// Records the digest of other bytes for this file.
+async fn record_wrong_digest(file: &Path, bytes: Vec<u8>) {
+    let (sandbox, hashed) = (second_sandbox(), HashedComponent::new(bytes.into()));
     let digest = hashed.digest();
     sandbox.compile_hashed(&TeamName::default_team(), hashed).await.unwrap();
     sandbox.record_digest(FileFingerprint::of(file).unwrap(), digest).await;
 }
 
 #[tokio::test]
-async fn only_what_was_at_rest_when_it_was_read_is_known() {
-    let plan = Plan::of("echo");
-    let file = plan.folder().join("echo.wasm");
-    let house = plan.open().await;
-    assert!(!FileFingerprint::of(&file).unwrap().is_settled() && !is_known(&file).await);
-    until("it is at rest", async || FileFingerprint::of(&file).unwrap().is_settled()).await;
-    let house = Plan::after(house).await.open().await;
-    assert_eq!(house.round.loaded.len(), 1, "{}", house.round);
-    assert!(is_known(&file).await);
-    std::fs::copy(component("many"), &file).unwrap();
-    assert!(!is_known(&file).await);
+async fn records_only_settled_files() {
+    let builder = TestServer::builder("echo");
+    let file = builder.folder().join("echo.wasm");
+    let server = builder.start().await;
+    assert!(!FileFingerprint::of(&file).unwrap().is_settled() && !has_recorded_digest(&file).await);
+    eventually_within(SLOW_WAIT, "the file is settled", async || {
+        FileFingerprint::of(&file).unwrap().is_settled()
+    })
+    .await;
+    let server = TestServerBuilder::restart(server).await.start().await;
+    assert_eq!(server.first_pass.loaded.len(), 1, "{}", server.first_pass);
+    assert!(has_recorded_digest(&file).await);
+    std::fs::copy(component_path("many"), &file).unwrap();
+    assert!(!has_recorded_digest(&file).await);
 }
 
 #[tokio::test]
-async fn what_is_known_serves_at_once_and_is_read_later() {
-    let plan = Plan::of("").file("revision.wasm", &revision(2));
-    lie(&plan.folder().join("revision.wasm"), revision(1)).await;
-    let mut house = plan.open().await;
-    assert_eq!(house.text(NOW).await, text(1), "its file need not be read");
-    house.run();
-    house.serves(2).await;
-    let again = Plan::after(house).await.open().await;
-    assert_eq!(again.text(NOW).await, text(2), "the next start knows better");
+async fn starts_with_the_recorded_digest_and_reads_the_file_later() {
+    let builder = TestServer::builder("").file("revision.wasm", &revision(2));
+    record_wrong_digest(&builder.folder().join("revision.wasm"), revision(1)).await;
+    let mut server = builder.start().await;
+    assert_eq!(server.text(NOW).await, text(1), "the file was not read");
+    server.run_reconciler();
+    server.wait_for_revision(2).await;
+    let restarted = TestServerBuilder::restart(server).await.start().await;
+    assert_eq!(restarted.text(NOW).await, text(2), "the correct digest was recorded");
 }
 
 #[tokio::test]
-async fn what_is_known_keeps_to_the_limit_for_components() {
-    let plan = Plan::of("echo").terms("echo", |grant, _| grant.limits.component_size = 1_000);
-    lie(&plan.folder().join("echo.wasm"), std::fs::read(component("echo")).unwrap()).await;
-    let house = plan.open().await;
-    assert!(house.rejected("echo.wasm").contains("limits.component_size"), "{}", house.rejected("echo.wasm"));
+async fn applies_the_component_size_limit_to_recorded_digests() {
+    let builder =
+        TestServer::builder("echo").provider("echo", |grant, _| grant.limits.component_size = 1_000);
+    record_wrong_digest(&builder.folder().join("echo.wasm"), std::fs::read(component_path("echo")).unwrap())
+        .await;
+    let server = builder.start().await;
+    assert!(
+        server.rejection_reason("echo.wasm").contains("limits.component_size"),
+        "{}",
+        server.rejection_reason("echo.wasm")
+    );
 }
 
-/// What the system says of a server with so many providers: bytes that are in no file, and whether pages may be large.
-fn server(providers: usize) -> Option<(u64, bool)> {
+/// Starts a server with this many providers. Returns its anonymous memory in bytes, and whether it may use
+/// transparent huge pages, if the system reports them.
+fn start_and_measure(providers: usize) -> Option<(u64, bool)> {
     let guests: Vec<String> = (0..providers).map(|n| format!("p{n}@echo")).collect();
-    let place = Place::of(&guests.join(" "));
-    let (running, _) = place.serve("");
-    Some((running.anonymous()?, running.fact("THP_enabled")? == "1"))
+    let work_dir = WorkDir::with_guests(&guests.join(" "));
+    let (running, _) = work_dir.serve("");
+    Some((running.anonymous_memory()?, running.proc_status("THP_enabled")? == "1"))
 }
 
 #[test]
-fn a_provider_takes_little_memory() {
-    // Where the system does not say, there is nothing to compare.
-    let (Some((few, _)), Some((more, large))) = (server(1), server(21)) else { return };
-    assert!(!large, "large pages would be empty but for a little");
-    let each = more.saturating_sub(few) / 20;
-    assert!(each < 640 << 10, "{each} bytes for each, of {more} in all");
+fn each_provider_needs_little_memory() {
+    // A system that does not report these values is skipped.
+    let (Some((few, _)), Some((many, huge_pages))) = (start_and_measure(1), start_and_measure(21)) else {
+        return;
+    };
+    assert!(!huge_pages, "transparent huge pages would be mostly empty");
+    let each = many.saturating_sub(few) / 20;
+    assert!(each < 640 << 10, "{each} bytes for each provider, {many} bytes in all");
 }

@@ -1,9 +1,9 @@
-//! Lists with a filter: which items, over how many pages, and what a cursor remembers of it.
+//! Filtered lists: their items, their pages, and the filter of a cursor.
 
 use serde_json::{Value, json};
 
-use crate::house::Plan;
-use crate::wire::Wire;
+use crate::harness::TestServer;
+use crate::http_server::HttpTestServer;
 
 const LIST: &str = "resources/list";
 const TEMPLATES: &str = "resources/templates/list";
@@ -19,12 +19,12 @@ fn items(result: &Value) -> Vec<String> {
     items.iter().map(name).collect()
 }
 
-/// All pages: the filter is said once, and the cursor remembers it.
-async fn walk(wire: &Wire, method: &str, filter: Value) -> Vec<Value> {
+/// Fetches all pages. Only the first request has the filter; the cursor contains it.
+async fn all_pages(http: &HttpTestServer, method: &str, filter: Value) -> Vec<Value> {
     let mut pages = Vec::new();
     let mut params = filtered(&filter);
     loop {
-        let answer = wire.modern(method, params).await;
+        let answer = http.modern(method, params).await;
         let result = answer.json()["result"].clone();
         assert!(result.is_object(), "{}", answer.body);
         pages.push(result.clone());
@@ -36,23 +36,23 @@ async fn walk(wire: &Wire, method: &str, filter: Value) -> Vec<Value> {
     }
 }
 
-async fn found(wire: &Wire, filter: Value) -> Vec<String> {
-    walk(wire, LIST, filter).await.iter().flat_map(items).collect()
+async fn found(http: &HttpTestServer, filter: Value) -> Vec<String> {
+    all_pages(http, LIST, filter).await.iter().flat_map(items).collect()
 }
 
-/// How many there are, each of them once.
-async fn count(wire: &Wire, filter: Value) -> usize {
-    let mut found = found(wire, filter).await;
+/// The number of entries. Checks that none is listed twice.
+async fn count(http: &HttpTestServer, filter: Value) -> usize {
+    let mut found = found(http, filter).await;
     let all = found.len();
     found.sort();
     found.dedup();
-    assert_eq!(found.len(), all, "something is listed twice");
+    assert_eq!(found.len(), all, "an entry is listed twice");
     all
 }
 
 #[tokio::test]
-async fn every_word_of_a_filter() {
-    let wire = Wire::of("full echo").await;
+async fn each_filter_field() {
+    let http = HttpTestServer::start("full echo").await;
     let full = ["full://one"];
     for filter in [
         json!({ "dev.larder/uriPrefix": "full:" }),
@@ -62,26 +62,26 @@ async fn every_word_of_a_filter() {
         json!({ "dev.larder/text": "THE FIRST" }),
         json!({ "dev.larder/team": "default", "dev.larder/text": "one", "dev.larder/kind": "file" }),
     ] {
-        assert_eq!(found(&wire, filter.clone()).await, full, "{filter}");
-        let session = wire.session("2025-11-25").await;
-        let legacy = wire.legacy(&session, LIST, filtered(&filter)).await.json();
+        assert_eq!(found(&http, filter.clone()).await, full, "{filter}");
+        let session = http.session("2025-11-25").await;
+        let legacy = http.legacy(&session, LIST, filtered(&filter)).await.json();
         assert_eq!(items(&legacy["result"]), full, "{filter}");
     }
-    assert_eq!(found(&wire, json!({ "dev.larder/team": "default" })).await.len(), 5);
+    assert_eq!(found(&http, json!({ "dev.larder/team": "default" })).await.len(), 5);
     for nothing in [
         json!({ "dev.larder/team": "other" }),
         json!({ "dev.larder/provider": "echo", "dev.larder/kind": "file" }),
         json!({ "dev.larder/text": "nowhere" }),
     ] {
-        assert!(found(&wire, nothing.clone()).await.is_empty(), "{nothing}");
+        assert!(found(&http, nothing.clone()).await.is_empty(), "{nothing}");
     }
 }
 
 #[tokio::test]
-async fn templates_have_a_filter_too() {
-    let wire = Wire::of("shelf echo").await;
+async fn filters_templates() {
+    let http = HttpTestServer::start("shelf echo").await;
     let found = async |filter: Value| -> Vec<String> {
-        walk(&wire, TEMPLATES, filter).await.iter().flat_map(items).collect()
+        all_pages(&http, TEMPLATES, filter).await.iter().flat_map(items).collect()
     };
     assert_eq!(
         found(json!({ "dev.larder/provider": "shelf" })).await,
@@ -92,89 +92,94 @@ async fn templates_have_a_filter_too() {
 }
 
 #[tokio::test]
-async fn a_word_that_is_not_known_is_refused() {
-    let wire = Wire::of("echo").await;
+async fn rejects_an_unknown_filter_field() {
+    let http = HttpTestServer::start("echo").await;
     for method in [LIST, TEMPLATES] {
-        let answer = wire.modern(method, filtered(&json!({ "dev.larder/colour": "red" }))).await.json();
+        let answer = http.modern(method, filtered(&json!({ "dev.larder/colour": "red" }))).await.json();
         let (code, message) = (&answer["error"]["code"], answer["error"]["message"].as_str().unwrap());
         assert_eq!(code, -32602);
         assert!(
             message.contains("`dev.larder/colour`") && message.contains("`dev.larder/uriPrefix`"),
             "{message}"
         );
-        let answer = wire.modern(method, filtered(&json!({ "dev.larder/kind": 1 }))).await;
+        let answer = http.modern(method, filtered(&json!({ "dev.larder/kind": 1 }))).await;
         assert!(answer.body.contains("`dev.larder/kind` must be a string"), "{}", answer.body);
-        // What is not ours is somebody else's.
-        let others = wire.modern(method, filtered(&json!({ "com.example/colour": "red" }))).await;
+        // Fields of other vendors are ignored.
+        let others = http.modern(method, filtered(&json!({ "com.example/colour": "red" }))).await;
         assert_eq!(others.verdict(), "200 ok");
     }
 }
 
 #[tokio::test]
-async fn a_cursor_keeps_its_filter() {
-    let wire = Wire::open(Plan::of("shelf").page_size(10)).await;
+async fn a_cursor_contains_its_filter() {
+    let http = HttpTestServer::from_builder(TestServer::builder("shelf").page_size(10)).await;
     let filter = json!({ "dev.larder/mimeType": "image/png" });
-    let first = wire.modern(LIST, filtered(&filter)).await.json()["result"].clone();
+    let first = http.modern(LIST, filtered(&filter)).await.json()["result"].clone();
     assert_eq!(items(&first).len(), 10);
     let from = |filter: Value| json!({ "cursor": first["nextCursor"], "_meta": filter });
     let (alone, same) =
-        (wire.modern(LIST, from(json!({}))).await.json(), wire.modern(LIST, from(filter)).await.json());
+        (http.modern(LIST, from(json!({}))).await.json(), http.modern(LIST, from(filter)).await.json());
     assert_eq!(items(&alone["result"]), items(&same["result"]));
     assert!(items(&alone["result"]).iter().all(|uri| uri.starts_with("shelf://disc/")));
-    let other = wire.modern(LIST, from(json!({ "dev.larder/mimeType": "text/*" }))).await;
+    let other = http.modern(LIST, from(json!({ "dev.larder/mimeType": "text/*" }))).await;
     assert_eq!(other.verdict(), "200 -32602");
     assert!(other.body.contains("another filter"), "{}", other.body);
-    let open = wire.modern(LIST, json!({})).await.json()["result"]["nextCursor"].clone();
-    let late = json!({ "cursor": open, "_meta": { "dev.larder/kind": "disc" } });
-    assert_eq!(wire.modern(LIST, late).await.verdict(), "200 -32602");
+    let unfiltered = http.modern(LIST, json!({})).await.json()["result"]["nextCursor"].clone();
+    let late = json!({ "cursor": unfiltered, "_meta": { "dev.larder/kind": "disc" } });
+    assert_eq!(http.modern(LIST, late).await.verdict(), "200 -32602");
 }
 
 #[tokio::test]
-async fn beyond_what_is_held_the_provider_narrows() {
-    let wire = Wire::open(Plan::of("shelf").page_size(64)).await;
+async fn beyond_the_stored_entries_the_provider_gets_filter_hints() {
+    let http = HttpTestServer::from_builder(TestServer::builder("shelf").page_size(64)).await;
     let pages =
-        walk(&wire, LIST, json!({ "dev.larder/kind": "map", "dev.larder/uriPrefix": "shelf:" })).await;
+        all_pages(&http, LIST, json!({ "dev.larder/kind": "map", "dev.larder/uriPrefix": "shelf:" })).await;
     let entries: Vec<_> =
         pages.iter().flat_map(|page| page["resources"].as_array().unwrap().clone()).collect();
     assert_eq!(entries.len(), 1_000);
-    assert!(entries.iter().all(|entry| entry["title"] == "narrowed"), "the hints did not arrive");
-    assert!(pages[..pages.len() - 1].iter().all(|page| items(page).len() == 64), "pages are full");
-    assert_eq!(count(&wire, json!({ "dev.larder/kind": "map" })).await, 1_000);
-    assert_eq!(count(&wire, json!({})).await, 3_000);
+    assert!(
+        entries.iter().all(|entry| entry["title"] == "filtered by hints"),
+        "the provider did not get the hints"
+    );
+    assert!(pages[..pages.len() - 1].iter().all(|page| items(page).len() == 64), "a page is not full");
+    assert_eq!(count(&http, json!({ "dev.larder/kind": "map" })).await, 1_000);
+    assert_eq!(count(&http, json!({})).await, 3_000);
 }
 
 #[tokio::test]
-async fn a_provider_that_pays_no_attention_is_filtered_all_the_same() {
-    let wire = Wire::of("many").await;
+async fn entries_of_a_provider_that_ignores_hints_are_filtered() {
+    let http = HttpTestServer::start("many").await;
     // 999, 9990 to 9999 and 99900 to 99999.
-    assert_eq!(count(&wire, json!({ "dev.larder/uriPrefix": "many://999" })).await, 111);
+    assert_eq!(count(&http, json!({ "dev.larder/uriPrefix": "many://999" })).await, 111);
 }
 
 #[tokio::test]
-async fn a_page_does_not_look_for_ever() {
-    let wire = Wire::of("shelf").await;
-    let pages = walk(&wire, LIST, json!({ "dev.larder/text": "rare" })).await;
-    assert!(pages.len() > 1, "all of a long list was looked at for one page");
+async fn the_work_for_one_page_is_bounded() {
+    let http = HttpTestServer::start("shelf").await;
+    let pages = all_pages(&http, LIST, json!({ "dev.larder/text": "rare" })).await;
+    assert!(pages.len() > 1, "all of a long list was searched for one page");
     assert_eq!(
         pages.iter().flat_map(items).collect::<Vec<_>>(),
         ["shelf://disc/00007", "shelf://map/01007", "shelf://book/02007"].map(|uri| {
-            // Kinds go round: 7 is the second, 1007 the third, 2007 the first.
+            // The kinds alternate: 7 is of the second kind, 1007 of the third, 2007 of the first.
             uri.to_owned()
         })
     );
 }
 
 #[tokio::test]
-async fn long_titles_are_looked_at_too() {
-    let wire = Wire::open(Plan::of("maze").setting("maze", "titles", "600")).await;
-    let pages = walk(&wire, LIST, json!({ "dev.larder/text": "nowhere" })).await;
-    assert!(pages.len() > 1, "9 MB of titles were looked at for one page");
+async fn long_titles_count_as_work() {
+    let http =
+        HttpTestServer::from_builder(TestServer::builder("maze").setting("maze", "titles", "600")).await;
+    let pages = all_pages(&http, LIST, json!({ "dev.larder/text": "nowhere" })).await;
+    assert!(pages.len() > 1, "9 MB of titles were searched for one page");
     assert!(pages.iter().all(|page| items(page).is_empty()));
 }
 
 #[tokio::test]
-async fn one_that_cannot_narrow_today_is_shown_as_it_is_held() {
-    let wire = Wire::open(Plan::of("shelf").setting("shelf", "broken", "yes")).await;
-    assert_eq!(count(&wire, json!({ "dev.larder/kind": "disc" })).await, 1_000);
-    assert_eq!(count(&wire, json!({ "dev.larder/uriPrefix": "shelf://disc/0000" })).await, 3);
+async fn the_stored_entries_are_filtered_if_the_provider_fails_with_hints() {
+    let http =
+        HttpTestServer::from_builder(TestServer::builder("shelf").setting("shelf", "broken", "yes")).await;
+    assert_eq!(count(&http, json!({ "dev.larder/kind": "disc" })).await, 1_000);
+    assert_eq!(count(&http, json!({ "dev.larder/uriPrefix": "shelf://disc/0000" })).await, 3);
 }

@@ -1,10 +1,11 @@
-//! Providers of earlier days: one for each released version of the contract and each language, as it was built then,
-//! and compressed. All of them go on loading. `cargo xtask fixtures` wrote them, and never writes over one.
+//! Old providers: one for each released version of the contract and each language, as it was built at that
+//! time, and compressed. All of them must still load. `cargo xtask fixtures` creates them, and never
+//! overwrites one.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::house::{Plan, someone};
+use crate::harness::{TestServer, anonymous_call, parse_uri};
 
 const LANGUAGES: [&str; 5] = ["c", "go", "javascript", "python", "rust"];
 
@@ -12,7 +13,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
 }
 
-/// The released versions of the contract, which are folders.
+/// The released versions of the contract. Each has a folder.
 fn versions() -> Vec<String> {
     let items = std::fs::read_dir(folder()).unwrap().map(|item| item.unwrap());
     let folders = items.filter(|item| item.file_type().unwrap().is_dir());
@@ -31,21 +32,26 @@ fn fixture(version: &str, language: &str) -> Vec<u8> {
 
 async fn check(language: &str) {
     for version in versions() {
-        let house = Plan::of("").file("changelog.wasm", &fixture(&version, language)).open().await;
-        let about = format!("{language} for {version}, {}", house.rejected("changelog.wasm"));
+        let server =
+            TestServer::builder("").file("changelog.wasm", &fixture(&version, language)).start().await;
+        let context = format!("{language} for {version}, {}", server.rejection_reason("changelog.wasm"));
         let expected = ["0.1.0", "0.2.0", "Unreleased"].map(|name| format!("changelog://releases/{name}"));
-        assert_eq!(house.uris().await, expected, "{about}");
-        let text = house.text("changelog://releases/0.1.0").await;
-        assert!(text.starts_with("## [0.1.0] - 2026-05-12\n"), "{about}: {text}");
-        let json = house.text("changelog://releases/0.1.0/json").await;
+        assert_eq!(server.uris().await, expected, "{context}");
+        let text = server.text("changelog://releases/0.1.0").await;
+        assert!(text.starts_with("## [0.1.0] - 2026-05-12\n"), "{context}: {text}");
+        let json = server.text("changelog://releases/0.1.0/json").await;
         let json: serde_json::Value =
-            serde_json::from_str(&json).unwrap_or_else(|_| panic!("{about}: {json}"));
-        assert_eq!(json["changes"][0]["items"][0], "The releases of a changelog, as resources.", "{about}");
-        let missing = house.text("changelog://releases/7").await;
-        assert_eq!(missing, "error: no resource at `changelog://releases/7`", "{about}");
-        let call = someone();
-        let known = house.gateway.read(&call, "changelog://releases/0.2.0", Some("c0713b0e")).await;
-        assert!(matches!(known, Err(larder_core::gateway::Error::NotModified { .. })), "{about}: {known:?}");
+            serde_json::from_str(&json).unwrap_or_else(|_| panic!("{context}: {json}"));
+        assert_eq!(json["changes"][0]["items"][0], "The releases of a changelog, as resources.", "{context}");
+        let missing = server.text("changelog://releases/7").await;
+        assert_eq!(missing, "error: no resource at `changelog://releases/7`", "{context}");
+        let call = anonymous_call();
+        let uri = parse_uri("changelog://releases/0.2.0");
+        let result = server.gateway.read(&call, &uri, Some("c0713b0e")).await;
+        assert!(
+            matches!(result, Err(larder_core::gateway::Error::NotModified { .. })),
+            "{context}: {result:?}"
+        );
     }
 }
 
@@ -75,7 +81,7 @@ async fn rust() {
 }
 
 #[test]
-fn each_version_of_the_contract_has_one_of_each_language() {
+fn there_is_a_fixture_for_each_version_and_language() {
     let world = std::fs::read_to_string(folder().join("../../../wit/world.wit")).unwrap();
     let current = world.lines().next().and_then(|line| line.strip_prefix("package larder:provider@"));
     let current = current.unwrap().trim_end_matches(';');

@@ -1,6 +1,6 @@
-//! A full house: connections that ask nothing, listeners and providers, as many as the configuration lets in. What the
-//! server needs for them follows from the configuration, and does not grow by their being asked again. `LARDER_IDLE=10000`
-//! makes it ten thousand connections, and a tenth of that of each of the others.
+//! The server at full capacity: as many idle connections, listeners and providers as the configuration
+//! allows. Their memory follows from the configuration, and does not grow with further requests.
+//! `LARDER_IDLE=10000` opens ten thousand idle connections and a thousand listeners and providers.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,25 +11,27 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::crowd::{Listener, connections};
-use crate::process::{Place, Running};
-use crate::wire::meta;
+use crate::http_server::meta;
+use crate::many_listeners::{Listener, connection_count};
+use crate::process::{RunningProcess, WorkDir};
 
-/// Where nothing is said.
+/// Idle connections where `LARDER_IDLE` is not set.
 const IDLE: u64 = 300;
-/// Who ask all the time.
+/// Connections that send requests.
 const READERS: usize = 8;
-/// Guests at the same time.
+/// The limit of concurrent guests.
 const GUESTS: u64 = 16;
-/// Bytes of answers that are kept.
-const KEPT: u64 = 1 << 20;
-/// Connections beyond those that may be.
-const TOO_MANY: usize = 100;
-const BOUND: Duration = Duration::from_secs(300);
+/// The size of the response cache in bytes.
+const CACHE_SIZE: u64 = 1 << 20;
+/// How many connections are tried beyond the limit.
+const EXCESS_CONNECTIONS: usize = 100;
+/// How long a connection or a provider may take until it serves.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-const NOTHING: &[u8] = b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n";
+/// A request that is answered with 404.
+const NOT_FOUND: &[u8] = b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-/// A connection that is kept.
+/// A persistent connection.
 struct Connection {
     address: String,
     stream: TcpStream,
@@ -41,8 +43,8 @@ impl Connection {
         Self { address: address.to_owned(), stream }
     }
 
-    /// The status, and what came with it.
-    async fn ask(&mut self, request: &[u8]) -> io::Result<(u16, String)> {
+    /// Sends a request. Returns the status and the body.
+    async fn send(&mut self, request: &[u8]) -> io::Result<(u16, String)> {
         self.stream.write_all(request).await?;
         let (mut answer, mut part) = (Vec::new(), [0; 4 << 10]);
         loop {
@@ -60,11 +62,12 @@ impl Connection {
         }
     }
 
-    /// Shows that it is there. One that was silent for too long was closed, and is opened again.
-    async fn stays(mut self) -> Self {
+    /// Checks that the connection is served. The server closes connections that are idle for too long; such a
+    /// connection is opened again.
+    async fn check_open(mut self) -> Self {
         let began = Instant::now();
-        while self.ask(NOTHING).await.map(|answer| answer.0).ok() != Some(404) {
-            assert!(began.elapsed() < BOUND, "there is no place for one that may be");
+        while self.send(NOT_FOUND).await.map(|answer| answer.0).ok() != Some(404) {
+            assert!(began.elapsed() < TIMEOUT, "a connection below the limit is refused");
             tokio::time::sleep(Duration::from_millis(10)).await;
             self = Self::open(&self.address).await;
         }
@@ -72,7 +75,7 @@ impl Connection {
     }
 }
 
-fn read(uri: &str) -> Vec<u8> {
+fn read_request(uri: &str) -> Vec<u8> {
     let params = json!({ "uri": uri, "_meta": meta() });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params }).to_string();
     let head = format!(
@@ -84,104 +87,107 @@ fn read(uri: &str) -> Vec<u8> {
     (head + &body).into_bytes()
 }
 
-fn name(provider: u64) -> String {
+fn provider_name(provider: u64) -> String {
     format!("p{provider:04}")
 }
 
-/// A folder in which one component is many providers.
-fn place(idle: u64, some: u64) -> Place {
-    let connections = idle + some + READERS as u64;
+/// Returns a working directory in which one component file is linked as many providers.
+fn prepare(idle: u64, count: u64) -> WorkDir {
+    let connections = idle + count + READERS as u64;
     let mut config = format!(
-        "[server]\nstreams = {some}\nconnections = {connections}\nguests = {GUESTS}\n[cache]\nbytes = \"1MiB\"\n"
+        "[server]\nstreams = {count}\nconnections = {connections}\nguests = {GUESTS}\n[cache]\nbytes = \"1MiB\"\n"
     );
-    for provider in (0..some).map(name) {
+    for provider in (0..count).map(provider_name) {
         config += &format!("[provider.{provider}.settings]\nauthority = \"{provider}\"\n");
     }
-    let place = Place::of(&format!("{}@sized", name(0))).file("larder.toml", &config);
-    let first = place.path(&format!("plugins/{}.wasm", name(0)));
-    for provider in (1..some).map(name) {
-        std::fs::hard_link(&first, place.path(&format!("plugins/{provider}.wasm"))).unwrap();
+    let work_dir = WorkDir::with_guests(&format!("{}@sized", provider_name(0))).file("larder.toml", &config);
+    let first = work_dir.path(&format!("plugins/{}.wasm", provider_name(0)));
+    for provider in (1..count).map(provider_name) {
+        std::fs::hard_link(&first, work_dir.path(&format!("plugins/{provider}.wasm"))).unwrap();
     }
-    place
+    work_dir
 }
 
-/// Everybody shows that he is there, and every provider is asked.
-async fn wave(idle: Vec<Connection>, readers: Vec<Connection>, some: u64) -> [Vec<Connection>; 2] {
-    let idle = stream::iter(idle).map(Connection::stays).buffer_unordered(64).collect().await;
+/// Uses every connection once, and reads from every provider.
+async fn use_everything(idle: Vec<Connection>, readers: Vec<Connection>, count: u64) -> [Vec<Connection>; 2] {
+    let idle = stream::iter(idle).map(Connection::check_open).buffer_unordered(64).collect().await;
     let readers = stream::iter(readers.into_iter().enumerate()).map(|(first, reader)| async move {
-        let mut reader = reader.stays().await;
-        for provider in (first as u64..some).step_by(READERS).map(name) {
-            reads(&mut reader, &provider).await;
+        let mut reader = reader.check_open().await;
+        for provider in (first as u64..count).step_by(READERS).map(provider_name) {
+            read_until_served(&mut reader, &provider).await;
         }
         reader
     });
     [idle, readers.buffer_unordered(READERS).collect().await]
 }
 
-async fn reads(reader: &mut Connection, provider: &str) {
-    let question = read(&format!("sized://{provider}/text/1024"));
+/// Reads from a provider until it is loaded and serves the read.
+async fn read_until_served(reader: &mut Connection, provider: &str) {
+    let request = read_request(&format!("sized://{provider}/text/1024"));
     let began = Instant::now();
     loop {
-        let (status, body) = reader.ask(&question).await.unwrap();
+        let (status, body) = reader.send(&request).await.unwrap();
         if status == 200 && body.contains("\"contents\"") {
             return;
         }
-        // It is served when it is loaded.
-        assert!(began.elapsed() < BOUND, "{provider}: {status} {body}");
+        assert!(began.elapsed() < TIMEOUT, "{provider}: {status} {body}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// As many as there may be are there.
-async fn are_refused(address: &str) {
-    for _ in 0..TOO_MANY {
-        let refused = Connection::open(address).await.ask(NOTHING).await.unwrap();
+/// Checks that all connections are in use, so that further ones are refused.
+async fn check_excess_is_refused(address: &str) {
+    for _ in 0..EXCESS_CONNECTIONS {
+        let refused = Connection::open(address).await.send(NOT_FOUND).await.unwrap();
         assert_eq!(refused.0, 503, "{}", refused.1);
     }
 }
 
-fn told(server: &Running, what: &str) -> Option<u64> {
-    let bytes = server.anonymous();
-    println!("{what}: {:?} KiB", bytes.map(|bytes| bytes >> 10));
+fn anonymous_memory(server: &RunningProcess, label: &str) -> Option<u64> {
+    let bytes = server.anonymous_memory();
+    println!("{label}: {:?} KiB", bytes.map(|bytes| bytes >> 10));
     bytes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_house_has_its_memory_and_a_second_wave_takes_no_more() {
-    let idle = connections("LARDER_IDLE", IDLE, 0.9);
-    let some = idle / 10;
-    let place = place(idle, some);
-    let (server, url) = place.serve("");
+async fn memory_at_full_capacity_is_bounded_and_does_not_grow() {
+    let idle = connection_count("LARDER_IDLE", IDLE, 0.9);
+    let count = idle / 10;
+    let work_dir = prepare(idle, count);
+    let (server, url) = work_dir.serve("");
     let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let open = async |count: usize| {
         let open = (0..count).map(|_| Connection::open(address));
         stream::iter(open).buffer_unordered(64).collect::<Vec<_>>().await
     };
-    // All are loaded before anything is measured, and the guests have their slots.
-    let [_, readers] = wave(vec![], open(READERS).await, some).await;
-    let empty = told(&server, "providers only");
-    let watched = format!("sized://{}/text/1024", name(0));
-    let listeners = stream::iter((0..some).map(|_| Listener::begin(address, &watched)));
+    // Before the first measurement all providers are loaded and the slots of the guests are allocated.
+    let [_, readers] = use_everything(vec![], open(READERS).await, count).await;
+    let empty = anonymous_memory(&server, "providers only");
+    let watched = format!("sized://{}/text/1024", provider_name(0));
+    let listeners = stream::iter((0..count).map(|_| Listener::connect(address, &watched)));
     let listeners: Vec<_> = listeners.buffer_unordered(64).collect().await;
-    let idle_ones = open(idle as usize).await;
+    let idle_connections = open(idle as usize).await;
 
-    let [idle_ones, readers] = wave(idle_ones, readers, some).await;
-    are_refused(address).await;
-    let first = told(&server, "a full house");
-    let [idle_ones, readers] = wave(idle_ones, readers, some).await;
-    are_refused(address).await;
-    let second = told(&server, "after a second wave");
-    assert_eq!((idle_ones.len() as u64, readers.len(), listeners.len() as u64), (idle, READERS, some));
+    let [idle_connections, readers] = use_everything(idle_connections, readers, count).await;
+    check_excess_is_refused(address).await;
+    let first = anonymous_memory(&server, "full capacity");
+    let [idle_connections, readers] = use_everything(idle_connections, readers, count).await;
+    check_excess_is_refused(address).await;
+    let second = anonymous_memory(&server, "after using everything again");
+    assert_eq!(
+        (idle_connections.len() as u64, readers.len(), listeners.len() as u64),
+        (idle, READERS, count)
+    );
 
     let (Some(empty), Some(first), Some(second)) = (empty, first, second) else { return };
-    // Guests and kept answers may be others each time.
-    let changing = KEPT + GUESTS * (256 << 10);
-    let whole = changing + idle * (32 << 10) + some * (64 << 10);
+    // The guests and the cached responses may differ between the two measurements.
+    let variable = CACHE_SIZE + GUESTS * (256 << 10);
+    let limit = variable + idle * (32 << 10) + count * (64 << 10);
     let grown = first.saturating_sub(empty);
     println!(
-        "{idle} idle connections, {some} listeners and providers: {} bytes for each connection",
-        grown / (idle + some)
+        "{idle} idle connections, {count} listeners and providers: {} bytes for each connection",
+        grown / (idle + count)
     );
-    assert!(grown < whole, "{empty} -> {first} is more than {whole}");
-    assert!(second < first + changing, "{first} -> {second} is more than {changing}");
+    assert!(grown < limit, "{empty} -> {first} is more than {limit}");
+    assert!(second < first + variable, "{first} -> {second} is more than {variable}");
 }

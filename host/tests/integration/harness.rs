@@ -1,24 +1,59 @@
-//! A house with guests: real components in a folder of their own, loaded and ready to be asked.
+//! The test harness: a server in this process with real components, and functions that wait for conditions.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
 use larder_core::reconcile::{self, Approvals, ProviderConfig, ReconcilePass, Reconciler};
+use larder_core::source::{Folder, Source};
 use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
 use larder_model::resource::{Body, Call, Caller, ReadResult};
+use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
 use larder_sandbox::{self as sandbox, CompilerConfig, Sandbox};
 use tempfile::TempDir;
 
-/// A component that `cargo xtask` built: a guest of the tests, or a provider that we ship.
-pub(crate) fn component(name: &str) -> PathBuf {
+/// How long `eventually` waits.
+const WAIT: Duration = Duration::from_secs(10);
+/// The limit for waits that include compiling a component or starting a process, which may be slow.
+pub(crate) const SLOW_WAIT: Duration = Duration::from_secs(60);
+/// The time between two checks of a condition.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Waits until `condition` holds, and fails after ten seconds. The failure message contains `what`.
+pub(crate) async fn eventually(what: &str, condition: impl AsyncFnMut() -> bool) {
+    eventually_within(WAIT, what, condition).await;
+}
+
+/// Waits until `condition` holds, and fails after `limit`.
+pub(crate) async fn eventually_within(limit: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let checks = async {
+        while !condition().await {
+            tokio::time::sleep(CHECK_INTERVAL).await;
+        }
+    };
+    let in_time = tokio::time::timeout(limit, checks).await.is_ok();
+    assert!(in_time, "timed out after {limit:?} waiting for: {what}");
+}
+
+/// Does the same as `eventually_within` for tests that have no async runtime.
+pub(crate) fn eventually_blocking(limit: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out after {limit:?} waiting for: {what}");
+        std::thread::sleep(CHECK_INTERVAL);
+    }
+}
+
+/// The file of a component that `cargo xtask` built: a guest of these tests, or a provider that we ship.
+pub(crate) fn component_path(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let guest = target.join("guests").join(format!("{name}.wasm"));
     let plugin = target.join("plugins").join(format!("{name}.wasm"));
@@ -28,12 +63,15 @@ pub(crate) fn component(name: &str) -> PathBuf {
     })
 }
 
-/// What a house is built from.
-pub(crate) struct Plan {
+/// Configures a `TestServer`.
+pub(crate) struct TestServerBuilder {
     team: TeamName,
     folder: TempDir,
     plugins: PathBuf,
-    terms: BTreeMap<ProviderName, ProviderConfig>,
+    /// The sources of components, instead of the plugins folder.
+    sources: Vec<Box<dyn Source>>,
+    scan_interval: Duration,
+    providers: BTreeMap<ProviderName, ProviderConfig>,
     page_size: PageSize,
     instructions: Option<String>,
     cache: CacheConfig,
@@ -41,174 +79,175 @@ pub(crate) struct Plan {
     ceiling: Ceiling,
 }
 
-/// A house with guests in it.
-pub(crate) struct House {
+/// A server without an endpoint: a gateway for one team, with the components of a temporary folder.
+pub(crate) struct TestServer {
     pub(crate) gateway: Gateway,
     pub(crate) reader: Reader,
-    pub(crate) round: ReconcilePass,
+    /// The result of the pass that loaded the components at the start.
+    pub(crate) first_pass: ReconcilePass,
     pub(crate) metrics: Metrics,
-    reconcile: Option<Reconciler>,
+    pub(crate) health: Health,
+    /// `None` once `run_reconciler` has moved it to a task.
+    reconciler: Option<Reconciler>,
     notifier: Notifier,
     pub(crate) signals: sandbox::SignalSender,
-    pub(crate) ration: Option<Arc<QuotaUsage>>,
+    pub(crate) quota_usage: Option<Arc<QuotaUsage>>,
     pub(crate) folder: TempDir,
-    /// Where the components are: the folder, or something in it.
+    /// The plugins folder: `folder` itself, or a path in it.
     pub(crate) plugins: PathBuf,
     pub(crate) drain: Drain,
 }
 
-impl Plan {
-    /// Guests by name, separated by spaces; `wiki@echo` is the guest `echo` under the name `wiki`.
-    pub(crate) fn of(guests: &str) -> Self {
-        let folder = TempDir::new().unwrap();
-        for guest in guests.split_whitespace() {
-            let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
-            std::fs::copy(component(guest), folder.path().join(format!("{name}.wasm"))).unwrap();
-        }
-        let plugins = folder.path().to_owned();
-        let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
-        let team = TeamName::default_team();
-        Self {
-            team,
-            folder,
-            plugins,
-            terms: BTreeMap::new(),
-            page_size: both(100),
-            instructions: None,
-            cache,
-            quota: None,
-            ceiling: Ceiling::default(),
-        }
+impl TestServerBuilder {
+    /// Uses the folder of a server that it stops, as a restart would, with every file that the server left
+    /// there.
+    pub(crate) async fn restart(server: TestServer) -> Self {
+        server.drain.finish(Duration::from_secs(10)).await;
+        let TestServer { folder, plugins, .. } = server;
+        Self { folder, plugins, ..TestServer::builder("") }
     }
 
-    /// What its providers may have at most.
+    /// Sets the upper bound for the grants of all providers.
     pub(crate) fn ceiling(mut self, bounds: Bounds) -> Self {
         self.ceiling.bounds = Some(bounds);
         self
     }
 
-    /// Whose house it is.
+    /// Sets the team that the server belongs to.
     pub(crate) fn team(mut self, name: &str) -> Self {
         self.team = TeamName::parse(name).unwrap();
         self
     }
 
-    /// What the team may use up in all; without it nothing is counted.
+    /// Sets the quota of the team. Without it, there is no quota.
     pub(crate) fn quota(mut self, quota: Quota) -> Self {
         self.quota = Some(quota);
         self
     }
 
-    /// The folder of a house that is closed, with everything that it left there.
-    pub(crate) async fn after(house: House) -> Self {
-        house.drain.finish(Duration::from_secs(10)).await;
-        let House { folder, plugins, .. } = house;
-        Self { folder, plugins, ..Self::of("") }
-    }
-
-    /// Looks for the components not in the folder, but at this place in it, where nothing is made.
-    pub(crate) fn at(mut self, place: &str) -> Self {
-        self.plugins = self.folder.path().join(place);
+    /// Sets the plugins folder to a path below the temporary folder. The path is not created.
+    pub(crate) fn plugins_at(mut self, path: &str) -> Self {
+        self.plugins = self.folder.path().join(path);
         self
     }
 
-    /// Where the folder is.
+    /// Adds a source of components, which takes the place of the plugins folder.
+    pub(crate) fn source(mut self, source: impl Source + 'static) -> Self {
+        self.sources.push(Box::new(source));
+        self
+    }
+
+    /// Sets the time between two scans that nothing triggered.
+    pub(crate) fn scan_interval(mut self, interval: Duration) -> Self {
+        self.scan_interval = interval;
+        self
+    }
+
+    /// The temporary folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Adds a file to the folder.
+    /// Adds a file to the temporary folder.
     pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
         std::fs::write(self.folder.path().join(name), bytes).unwrap();
         self
     }
 
-    /// Changes the terms of one provider.
-    pub(crate) fn terms(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
-        let terms = self.terms.entry(ProviderName::parse(name).unwrap()).or_default();
-        let mut grant = Grant::clone(&terms.grant);
-        change(&mut grant, &mut terms.priority);
-        terms.grant = Arc::new(grant);
+    /// Changes the grant and the priority of one provider.
+    pub(crate) fn provider(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
+        let provider = self.providers.entry(ProviderName::parse(name).unwrap()).or_default();
+        let mut grant = Grant::clone(&provider.grant);
+        change(&mut grant, &mut provider.priority);
+        provider.grant = Arc::new(grant);
         self
     }
 
-    /// Says whether one provider has to be approved when it asks for more.
-    pub(crate) fn approve(mut self, name: &str, approve: ApprovalMode) -> Self {
-        self.terms.entry(ProviderName::parse(name).unwrap()).or_default().approve = approve;
+    /// Sets when the grant requests of one provider need approval.
+    pub(crate) fn approve(mut self, name: &str, mode: ApprovalMode) -> Self {
+        self.providers.entry(ProviderName::parse(name).unwrap()).or_default().approval_mode = mode;
         self
     }
 
-    /// Gives one provider a setting.
+    /// Adds a setting of one provider.
     pub(crate) fn setting(self, provider: &str, key: &str, value: &str) -> Self {
-        self.terms(provider, |grant, _| {
+        self.provider(provider, |grant, _| {
             grant.settings.insert(key.into(), value.into());
         })
     }
 
+    /// Sets the page size of both lists.
     pub(crate) fn page_size(mut self, size: u32) -> Self {
-        self.page_size = both(size);
+        self.page_size = same_page_size(size);
         self
     }
 
-    /// Pages of their own size for each list.
+    /// Sets the page size of each list.
     pub(crate) fn page_sizes(mut self, resources: u32, templates: u32) -> Self {
         self.page_size = PageSize { resources, templates };
         self
     }
 
-    /// What the operator tells models.
-    pub(crate) fn instructions(mut self, words: &str) -> Self {
-        self.instructions = Some(words.into());
+    /// Sets the operator's part of the server's instructions for models.
+    pub(crate) fn instructions(mut self, text: &str) -> Self {
+        self.instructions = Some(text.into());
         self
     }
 
-    /// How much is kept of answers.
+    /// Sets the limits of the response cache.
     pub(crate) fn cache(mut self, bytes: usize, entries: usize) -> Self {
         self.cache = CacheConfig { bytes, entries };
         self
     }
 
-    /// Loads everything.
-    pub(crate) async fn open(self) -> House {
+    /// Loads the components, and returns the server.
+    pub(crate) async fn start(self) -> TestServer {
         let drain = Drain::new();
-        let sandbox = Arc::new(Sandbox::new(&sandbox(), &drain).unwrap());
+        let sandbox = Arc::new(Sandbox::new(&sandbox_config(), &drain).unwrap());
         let metrics = sandbox.metrics().clone();
         let (writer, reader) = catalog::catalog(self.team.clone(), 100);
         let config = reconcile::Config {
-            plugins: self.plugins.clone(),
             team: self.team,
-            providers: self.terms,
+            providers: self.providers,
             default: ProviderConfig::default(),
             ceiling: Arc::new(self.ceiling),
-            scan_interval: Duration::from_secs(2),
+            scan_interval: self.scan_interval,
             parse_grant_request: larder::config::parse_grant_request,
             relative_to: self.plugins.clone(),
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
         };
         let notifier = writer.notifier();
-        let ration = self.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
-        let mut reconcile = Reconciler::new(config, sandbox, writer, ration.clone(), drain.clone());
-        let signals = reconcile.signals();
-        let round = reconcile.run_pass().await;
+        let quota_usage = self.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
+        let mut sources = self.sources;
+        if sources.is_empty() {
+            sources.push(Box::new(Folder::new(self.plugins.clone())));
+        }
+        let reconciler =
+            Reconciler::new(config, sources, sandbox, writer, quota_usage.clone(), drain.clone());
+        let health = Health::default();
+        let mut reconciler = reconciler.with_health(health.clone());
+        let signals = reconciler.signals();
+        let first_pass = reconciler.run_pass().await;
         let config = gateway::Config {
             page_size: self.page_size,
             instructions: self.instructions,
             cache: self.cache,
             private: false,
         };
-        let rations = ration.clone().into_iter().map(|ration| (reader.team().clone(), ration));
-        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(rations);
+        let quotas = quota_usage.clone().into_iter().map(|usage| (reader.team().clone(), usage));
+        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(quotas);
         let (folder, plugins) = (self.folder, self.plugins);
-        let reconcile = Some(reconcile);
-        House {
+        let reconciler = Some(reconciler);
+        TestServer {
             gateway,
             reader,
-            round,
+            first_pass,
             metrics,
-            reconcile,
+            health,
+            reconciler,
             notifier,
             signals,
-            ration,
+            quota_usage,
             folder,
             plugins,
             drain,
@@ -216,12 +255,13 @@ impl Plan {
     }
 }
 
-fn both(size: u32) -> PageSize {
+fn same_page_size(size: u32) -> PageSize {
     PageSize { resources: size, templates: size }
 }
 
-/// The sandbox of these tests. What was compiled is kept for the next run.
-pub(crate) fn sandbox() -> sandbox::Config {
+/// The sandbox configuration of these tests. The cache of compiled components is shared by all tests and
+/// runs.
+pub(crate) fn sandbox_config() -> sandbox::Config {
     let location = sandbox::CacheLocation::Configured(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let compiler = CompilerConfig {
         program: env!("CARGO_BIN_EXE_larder").into(),
@@ -234,58 +274,88 @@ pub(crate) fn sandbox() -> sandbox::Config {
     sandbox::Config { slots: 16, compiler }
 }
 
-/// One gateway to the houses of several teams, as `app` makes it.
-pub(crate) fn gateway(houses: &[&House], page_size: u32) -> Gateway {
+/// Returns one gateway for the servers of several teams, built as `app` builds it.
+pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway {
     let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
-    let config = gateway::Config { page_size: both(page_size), instructions: None, cache, private: true };
-    let rations =
-        houses.iter().filter_map(|house| Some((house.reader.team().clone(), house.ration.clone()?)));
-    Gateway::new(config, houses.iter().map(|house| (house.reader.clone(), house.signals.clone())))
-        .with_quotas(rations)
+    let page_size = same_page_size(page_size);
+    let config = gateway::Config { page_size, instructions: None, cache, private: true };
+    let quotas =
+        servers.iter().filter_map(|server| Some((server.reader.team().clone(), server.quota_usage.clone()?)));
+    Gateway::new(config, servers.iter().map(|server| (server.reader.clone(), server.signals.clone())))
+        .with_quotas(quotas)
 }
 
-/// Somebody of the only team.
-pub(crate) fn someone() -> Arc<Call> {
-    Arc::new(Call::from_caller(Caller {
-        subject: None,
-        issuer: None,
-        teams: Teams::default_team(),
-        scopes: vec![],
-    }))
+/// Parses a URI of a test.
+pub(crate) fn parse_uri(text: &str) -> Uri {
+    Uri::parse(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-impl House {
-    /// What loads, for a round by hand.
-    pub(crate) fn reconcile(&mut self) -> &mut Reconciler {
-        self.reconcile.as_mut().expect("it runs by itself")
+/// A call by a caller of the default team who has no name.
+pub(crate) fn anonymous_call() -> Arc<Call> {
+    let teams = Teams::default_team();
+    Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams, scopes: vec![] }))
+}
+
+impl TestServer {
+    /// Configures a server with these guests, whose names are separated by spaces.
+    /// `wiki@echo` is the guest `echo` under the provider name `wiki`.
+    pub(crate) fn builder(guests: &str) -> TestServerBuilder {
+        let folder = TempDir::new().unwrap();
+        for guest in guests.split_whitespace() {
+            let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
+            std::fs::copy(component_path(guest), folder.path().join(format!("{name}.wasm"))).unwrap();
+        }
+        let plugins = folder.path().to_owned();
+        TestServerBuilder {
+            team: TeamName::default_team(),
+            folder,
+            plugins,
+            sources: Vec::new(),
+            scan_interval: Duration::from_secs(2),
+            providers: BTreeMap::new(),
+            page_size: same_page_size(100),
+            instructions: None,
+            cache: CacheConfig { bytes: 16 << 20, entries: 1_000 },
+            quota: None,
+            ceiling: Ceiling::default(),
+        }
     }
 
-    /// Watches the folder and works off what providers say.
-    pub(crate) fn run(&mut self) {
-        let reconcile = self.reconcile.take().expect("it runs by itself");
-        self.drain.spawn(reconcile.run());
+    /// The reconciler, for tests that run its passes themselves.
+    pub(crate) fn reconciler(&mut self) -> &mut Reconciler {
+        self.reconciler.as_mut().expect("the reconciler runs in a task")
     }
 
-    /// Begins to look out. Says of how many watched URIs it knows what they hold.
-    pub(crate) fn look_out(&self, config: change_detector::Config) -> tokio::sync::watch::Receiver<usize> {
+    /// Starts the task that watches the folder and handles the signals of providers.
+    pub(crate) fn run_reconciler(&mut self) {
+        let reconciler = self.reconciler.take().expect("the reconciler runs in a task already");
+        self.drain.spawn(reconciler.run());
+    }
+
+    /// Starts the change detector. Returns the number of watched URIs whose content it knows.
+    pub(crate) fn start_change_detector(
+        &self,
+        config: change_detector::Config,
+    ) -> tokio::sync::watch::Receiver<usize> {
         let (reader, notifier, signals) = (self.reader.clone(), self.notifier.clone(), self.signals.clone());
         let change_detector = ChangeDetector::new(config, reader, notifier, signals, self.drain.clone());
-        let known = change_detector.known_count();
+        let known_count = change_detector.known_count();
         self.drain.spawn(change_detector.run());
-        known
+        known_count
     }
 
+    /// Reads a URI as an anonymous caller.
     pub(crate) async fn read(&self, uri: &str) -> Result<ReadResult, Error> {
-        // Longer than any limit of these tests: a house that never answers is a failure, not a hang.
-        let call = someone();
-        let answer = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, uri, None));
-        answer.await.expect("no answer within a minute")
+        // Longer than every limit in these tests, so that a server that does not answer fails the test.
+        let (call, uri) = (anonymous_call(), parse_uri(uri));
+        let result = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, &uri, None));
+        result.await.expect("no answer within a minute")
     }
 
-    /// The text of a read, or the error as text.
+    /// Reads a URI, and returns the text of the first content, or the error as text.
     pub(crate) async fn text(&self, uri: &str) -> String {
         match self.read(uri).await {
-            Ok(reading) => match &reading.contents[0].body {
+            Ok(result) => match &result.contents[0].body {
                 Body::Text(text) => text.clone(),
                 Body::Blob(blob) => format!("{blob:?}"),
             },
@@ -293,24 +363,25 @@ impl House {
         }
     }
 
-    /// All URIs, page after page.
+    /// Lists the URIs of all pages.
     pub(crate) async fn uris(&self) -> Vec<String> {
         let mut uris = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page = self.gateway.list(&someone(), cursor.as_deref(), &Filter::default()).await.unwrap();
+            let call = anonymous_call();
+            let page = self.gateway.list(&call, cursor.as_deref(), &Filter::default()).await.unwrap();
             uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
             match page.next {
-                Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not move"),
+                Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not change"),
                 None => return uris,
             }
         }
     }
 
-    /// Why this file was not taken.
-    pub(crate) fn rejected(&self, file: &str) -> String {
+    /// Why this file was rejected.
+    pub(crate) fn rejection_reason(&self, file: &str) -> String {
         let catalog = self.reader.snapshot();
-        let line = catalog.rejected().iter().find(|line| line.file == file);
-        line.map_or_else(|| format!("{file} was not rejected"), |line| line.reason.clone())
+        let rejected = catalog.rejected().iter().find(|rejected| rejected.origin == file);
+        rejected.map_or_else(|| format!("{file} was not rejected"), |rejected| rejected.reason.clone())
     }
 }

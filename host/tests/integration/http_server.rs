@@ -1,4 +1,4 @@
-//! A house with an endpoint on a free port, asked over real HTTP.
+//! A test server with an endpoint on a free port, and a client that sends real HTTP requests to it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -10,22 +10,23 @@ use larder_model::name::Teams;
 use larder_model::resource::Caller;
 use serde_json::{Value, json};
 
-use crate::house::{House, Plan};
+use crate::harness::{TestServer, TestServerBuilder};
 use crate::process::http_client;
 
-/// What came back.
-pub(crate) struct Answer {
+/// A response, read to its end.
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: http::HeaderMap,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
     }
 
-    /// The status and the JSON-RPC code, such as `400 -32020`; or the status and `ok`.
+    /// The HTTP status, then the JSON-RPC error code (`400 -32020`), `ok` for a result, or `-` for anything
+    /// else.
     pub(crate) fn verdict(&self) -> String {
         let json: Value = serde_json::from_str(&self.body).unwrap_or_default();
         let code = json["error"]["code"].as_i64().map(|code| code.to_string());
@@ -35,18 +36,18 @@ impl Answer {
 }
 
 /// A running endpoint and a client for it.
-pub(crate) struct Wire {
-    pub(crate) house: House,
+pub(crate) struct HttpTestServer {
+    pub(crate) server: TestServer,
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     pub(crate) client: reqwest::Client,
     pub(crate) authenticator: Authenticator,
 }
 
-/// What these tests run with.
+/// The endpoint configuration of these tests.
 pub(crate) fn config() -> endpoint::Config {
     endpoint::Config {
-        listen: (Ipv4Addr::LOCALHOST, 0).into(),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),
         hosts: vec![],
         origins: vec!["https://app.example.com".into()],
         body_limit: 1 << 20,
@@ -68,7 +69,7 @@ pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
 pub(crate) const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
 pub(crate) const MODERN: (&str, &str) = ("mcp-protocol-version", "2026-07-28");
 
-/// The least metadata that a modern request carries.
+/// The metadata that every modern request must carry.
 pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -76,37 +77,43 @@ pub(crate) fn meta() -> Value {
     })
 }
 
-impl Wire {
-    pub(crate) async fn open(plan: Plan) -> Self {
-        Self::with(plan, config()).await
+impl HttpTestServer {
+    /// Starts a server with these guests, as in `TestServer::builder`.
+    pub(crate) async fn start(guests: &str) -> Self {
+        Self::from_builder(TestServer::builder(guests)).await
     }
 
-    /// With an endpoint that is set up in another way.
-    pub(crate) async fn with(plan: Plan, config: endpoint::Config) -> Self {
-        let house = plan.open().await;
+    pub(crate) async fn from_builder(builder: TestServerBuilder) -> Self {
+        Self::with_config(builder, config()).await
+    }
+
+    /// Starts a server whose endpoint has this configuration.
+    pub(crate) async fn with_config(builder: TestServerBuilder, config: endpoint::Config) -> Self {
+        let server = builder.start().await;
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let config = endpoint::Config { listen: address, ..config };
+        let config = endpoint::Config { listen: address.into(), ..config };
         let authenticator =
-            Authenticator::new(config.auth.clone(), config.caller.clone(), house.drain.clone());
-        let (gateway, drain, metrics) = (house.gateway.clone(), house.drain.clone(), house.metrics.clone());
-        let endpoint =
-            Endpoint::new(config, authenticator.clone(), gateway, drain, (metrics, Telemetry::default()));
-        house.drain.spawn(async move { endpoint.serve_http(listener).await });
+            Authenticator::new(config.auth.clone(), config.caller.clone(), server.drain.clone());
+        let (gateway, drain, metrics) =
+            (server.gateway.clone(), server.drain.clone(), server.metrics.clone());
+        let telemetry = (metrics, Telemetry::default());
+        let endpoint = Endpoint::new(config, authenticator.clone(), gateway, drain, telemetry);
+        server.drain.spawn(async move { endpoint.serve_http(listener).await });
         let client = http_client();
-        Self { house, url: format!("http://{address}/mcp"), address, client, authenticator }
+        Self { server, url: format!("http://{address}/mcp"), address, client, authenticator }
     }
 
-    /// Works off what providers say.
-    pub(crate) fn run(&mut self) {
-        self.house.run();
+    /// Starts the task that handles the signals of providers.
+    pub(crate) fn run_reconciler(&mut self) {
+        self.server.run_reconciler();
     }
 
-    pub(crate) async fn of(guests: &str) -> Self {
-        Self::open(Plan::of(guests)).await
-    }
-
-    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Answer {
+    pub(crate) async fn post(
+        &self,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> HttpResponse {
         let mut request = self.client.post(&self.url).body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -114,14 +121,14 @@ impl Wire {
         self.send(request).await
     }
 
-    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> HttpResponse {
         let response = request.timeout(Duration::from_secs(60)).send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Answer { status, headers, body: response.text().await.unwrap() }
+        HttpResponse { status, headers, body: response.text().await.unwrap() }
     }
 
-    /// A modern request with all that belongs to it.
-    pub(crate) async fn modern(&self, method: &str, mut params: Value) -> Answer {
+    /// Sends a modern request with the required metadata and headers.
+    pub(crate) async fn modern(&self, method: &str, mut params: Value) -> HttpResponse {
         params["_meta"] = match params.get("_meta") {
             Some(more) => {
                 let mut all = meta();
@@ -137,23 +144,24 @@ impl Wire {
         self.post(&headers, body).await
     }
 
-    pub(crate) async fn read(&self, uri: &str) -> Answer {
+    /// Sends a modern `resources/read`.
+    pub(crate) async fn read(&self, uri: &str) -> HttpResponse {
         self.modern("resources/read", json!({ "uri": uri })).await
     }
 
-    /// Opens a legacy session and gives its id.
+    /// Opens a legacy session, and returns its id.
     pub(crate) async fn session(&self, version: &str) -> String {
         let params = json!({
             "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
         });
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        let answer = self.post(&[JSON, ACCEPT], body.to_string()).await;
-        assert_eq!(answer.json()["result"]["protocolVersion"], version, "{}", answer.body);
-        answer.headers["mcp-session-id"].to_str().unwrap().to_owned()
+        let response = self.post(&[JSON, ACCEPT], body.to_string()).await;
+        assert_eq!(response.json()["result"]["protocolVersion"], version, "{}", response.body);
+        response.headers["mcp-session-id"].to_str().unwrap().to_owned()
     }
 
-    /// A request in a legacy session.
-    pub(crate) async fn legacy(&self, session: &str, method: &str, params: Value) -> Answer {
+    /// Sends a request in a legacy session.
+    pub(crate) async fn legacy(&self, session: &str, method: &str, params: Value) -> HttpResponse {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         self.post(&[JSON, ACCEPT, ("mcp-session-id", session)], body).await
     }

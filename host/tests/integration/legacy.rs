@@ -1,29 +1,30 @@
-//! The wire of 2025-11-25 and before, over real HTTP with real components.
+//! The legacy protocol (2025-11-25 and earlier) over real HTTP, with real components.
 
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::wire::{ACCEPT, JSON, Wire};
+use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 
 async fn check(guests: &str, method: &str, params: serde_json::Value, expected: Expect) {
-    let wire = Wire::of(guests).await;
-    let session = wire.session("2025-11-25").await;
-    let answer = wire.legacy(&session, method, params).await;
+    let http = HttpTestServer::start(guests).await;
+    let session = http.session("2025-11-25").await;
+    let answer = http.legacy(&session, method, params).await;
     assert_eq!(answer.headers["content-type"], "application/json");
     expected.assert_eq(&format!("{} {}", answer.status, answer.body));
 }
 
 #[tokio::test]
-async fn initialize_in_each_version() {
-    let wire = Wire::of("echo").await;
-    let mut seen = String::new();
+async fn negotiates_each_version() {
+    let http = HttpTestServer::start("echo").await;
+    let mut results = String::new();
     for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2026-07-28", "1.0"] {
         let params = json!({
             "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
         });
         let body = json!({ "jsonrpc": "2.0", "id": "i", "method": "initialize", "params": params });
-        let answer = wire.post(&[JSON, ACCEPT], body.to_string()).await;
-        seen += &format!("{version}: {} {}\n", answer.verdict(), answer.json()["result"]["protocolVersion"]);
+        let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
+        results +=
+            &format!("{version}: {} {}\n", answer.verdict(), answer.json()["result"]["protocolVersion"]);
     }
     expect![[r#"
         2025-11-25: 200 ok "2025-11-25"
@@ -33,17 +34,17 @@ async fn initialize_in_each_version() {
         2026-07-28: 200 ok "2025-11-25"
         1.0: 200 ok "2025-11-25"
     "#]]
-    .assert_eq(&seen);
+    .assert_eq(&results);
 }
 
 #[tokio::test]
 async fn initialize() {
-    let wire = Wire::of("echo").await;
+    let http = HttpTestServer::start("echo").await;
     let params = json!({
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
     });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    let answer = wire.post(&[JSON, ACCEPT], body.to_string()).await;
+    let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
     expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true},"completions":{}},"serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"instructions":"Echo: Read echo://hello to see who you are."}}"#]].assert_eq(&answer.body);
     let id = answer.headers["mcp-session-id"].to_str().unwrap();
     assert!(id.len() >= 20 && id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)), "{id}");
@@ -55,17 +56,17 @@ async fn list_has_no_modern_fields() {
 }
 
 #[tokio::test]
-async fn templates() {
+async fn lists_templates() {
     check("full", "resources/templates/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resourceTemplates":[{"uriTemplate":"full://word/{word}{?style}","name":"full://word/{word}{?style}"}]}}"#]]).await;
 }
 
 #[tokio::test]
-async fn read_of_text() {
+async fn reads_text() {
     check("full", "resources/read", json!({ "uri": "full://one" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"full://one","mimeType":"text/plain","text":"one"}],"_meta":{"dev.larder/version":"1"}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn not_found() {
+async fn reports_a_missing_resource() {
     check("echo", "resources/read", json!({ "uri": "echo://nothing/here" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Resource not found","data":{"uri":"echo://nothing/here"}}}"#]]).await;
 }
 
@@ -94,10 +95,10 @@ async fn subscribe_and_unsubscribe() {
 }
 
 #[tokio::test]
-async fn unknown_methods_and_bad_parameters() {
-    let wire = Wire::of("echo").await;
-    let session = wire.session("2025-11-25").await;
-    let mut seen = String::new();
+async fn rejects_unknown_methods_and_invalid_parameters() {
+    let http = HttpTestServer::start("echo").await;
+    let session = http.session("2025-11-25").await;
+    let mut results = String::new();
     for (method, params) in [
         ("tools/list", json!({})),
         ("logging/setLevel", json!({ "level": "info" })),
@@ -116,9 +117,9 @@ async fn unknown_methods_and_bad_parameters() {
             json!({ "ref": { "type": "ref/other" }, "argument": { "name": "a", "value": "" } }),
         ),
     ] {
-        seen += &format!(
+        results += &format!(
             "{method} {params}: {}\n",
-            wire.legacy(&session, method, params.clone()).await.verdict()
+            http.legacy(&session, method, params.clone()).await.verdict()
         );
     }
     expect![[r#"
@@ -132,36 +133,36 @@ async fn unknown_methods_and_bad_parameters() {
         resources/list {"cursor":""}: 200 -32602
         completion/complete {"argument":{"name":"a","value":""},"ref":{"name":"p","type":"ref/prompt"}}: 200 ok
         completion/complete {"argument":{"name":"a","value":""},"ref":{"type":"ref/other"}}: 200 -32602
-    "#]].assert_eq(&seen);
+    "#]].assert_eq(&results);
 }
 
 #[tokio::test]
-async fn a_session_ends() {
-    let wire = Wire::of("echo").await;
-    let session = wire.session("2025-11-25").await;
-    assert_eq!(wire.legacy(&session, "ping", json!({})).await.verdict(), "200 ok");
-    let delete = wire.client.delete(&wire.url).header("mcp-session-id", &session);
-    assert!((200..300).contains(&wire.send(delete).await.status));
-    assert_eq!(wire.legacy(&session, "ping", json!({})).await.status, 404);
-    assert_eq!(wire.legacy("never-was", "tools/list", json!({})).await.status, 404);
-    let delete = wire.client.delete(&wire.url).header("mcp-session-id", &session);
-    assert_eq!(wire.send(delete).await.status, 404);
+async fn deletes_a_session() {
+    let http = HttpTestServer::start("echo").await;
+    let session = http.session("2025-11-25").await;
+    assert_eq!(http.legacy(&session, "ping", json!({})).await.verdict(), "200 ok");
+    let delete = http.client.delete(&http.url).header("mcp-session-id", &session);
+    assert!((200..300).contains(&http.send(delete).await.status));
+    assert_eq!(http.legacy(&session, "ping", json!({})).await.status, 404);
+    assert_eq!(http.legacy("never-was", "tools/list", json!({})).await.status, 404);
+    let delete = http.client.delete(&http.url).header("mcp-session-id", &session);
+    assert_eq!(http.send(delete).await.status, 404);
 }
 
 #[tokio::test]
-async fn sessions_are_bounded() {
-    let wire = Wire::of("echo").await;
-    let first = wire.session("2025-11-25").await;
+async fn limits_the_number_of_sessions() {
+    let http = HttpTestServer::start("echo").await;
+    let first = http.session("2025-11-25").await;
     for _ in 0..20 {
-        wire.session("2025-11-25").await;
+        http.session("2025-11-25").await;
     }
-    // The table holds four; the one that nobody used for longest made room.
-    assert_eq!(wire.legacy(&first, "ping", json!({})).await.status, 404);
+    // The session table holds four sessions, and the least recently used one was evicted.
+    assert_eq!(http.legacy(&first, "ping", json!({})).await.status, 404);
 }
 
 #[tokio::test]
-async fn batches_belong_to_2025_03_26() {
-    let wire = Wire::of("echo").await;
+async fn accepts_batches_only_in_2025_03_26() {
+    let http = HttpTestServer::start("echo").await;
     let batch = json!([
         { "jsonrpc": "2.0", "id": 1, "method": "ping" },
         { "jsonrpc": "2.0", "method": "notifications/initialized" },
@@ -169,11 +170,11 @@ async fn batches_belong_to_2025_03_26() {
         { "jsonrpc": "2.0", "id": 3, "method": "no/such" },
     ])
     .to_string();
-    let old = wire.session("2025-03-26").await;
-    let answer = wire.post(&[JSON, ACCEPT, ("mcp-session-id", &old)], batch.clone()).await;
+    let old = http.session("2025-03-26").await;
+    let answer = http.post(&[JSON, ACCEPT, ("mcp-session-id", &old)], batch.clone()).await;
     let ids: Vec<_> = answer.json().as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
     assert_eq!(ids, [json!(1), json!("two"), json!(3)]);
-    let new = wire.session("2025-11-25").await;
-    let answer = wire.post(&[JSON, ACCEPT, ("mcp-session-id", &new)], batch).await;
+    let new = http.session("2025-11-25").await;
+    let answer = http.post(&[JSON, ACCEPT, ("mcp-session-id", &new)], batch).await;
     assert_eq!(answer.verdict(), "400 -32600");
 }

@@ -1,4 +1,5 @@
-//! A list that differs is told, however it came to differ and whatever the host is shown of it; one that does not is not.
+//! List-changed notifications are sent for every change of a list, even if the host sees only a part of the
+//! list, and for nothing else.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,184 +8,181 @@ use larder_core::catalog::{Change, Watch};
 use larder_model::policy::{Access, Dir};
 use tempfile::TempDir;
 
-use crate::change_detector::by_events;
-use crate::house::{House, Plan, component, someone};
+use crate::change_detector::signals_only;
+use crate::harness::{
+    SLOW_WAIT, TestServer, TestServerBuilder, anonymous_call, component_path, eventually_within,
+};
 
-/// What the guest `rota` reads and writes.
-struct Desk {
+/// The folders that the guest `rota` reads and writes.
+struct RotaFolders {
     names: TempDir,
     log: TempDir,
 }
 
-impl Desk {
-    fn with(names: &str) -> Self {
-        let desk = Self { names: TempDir::new().unwrap(), log: TempDir::new().unwrap() };
-        desk.write("names", names);
-        desk
+impl RotaFolders {
+    fn new(names: &str) -> Self {
+        let folders = Self { names: TempDir::new().unwrap(), log: TempDir::new().unwrap() };
+        folders.write("names", names);
+        folders
     }
 
     fn write(&self, file: &str, text: &str) {
         std::fs::write(self.names.path().join(file), text).unwrap();
     }
 
-    fn granted(&self, plan: Plan) -> Plan {
+    fn grant_to(&self, builder: TestServerBuilder) -> TestServerBuilder {
         let dir = |host: &Path, guest: &str, access| Dir {
             host: host.into(),
             guest: guest.into(),
             access,
             is_canonical: false,
         };
-        plan.terms("rota", |grant, _| {
+        builder.provider("rota", |grant, _| {
             grant.dirs.push(dir(self.names.path(), "/rota", Access::Read));
             grant.dirs.push(dir(self.log.path(), "/log", Access::Write));
         })
     }
 
-    /// How often it was asked for its list.
-    fn asked(&self) -> usize {
+    /// How often the guest was called for the first page of its list.
+    fn list_calls(&self) -> usize {
         std::fs::read_to_string(self.log.path().join("asked")).unwrap_or_default().lines().count()
     }
 
-    async fn asked_more_than(&self, times: usize) {
-        within(async {
-            while self.asked() <= times {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+    async fn wait_for_list_calls_above(&self, count: usize) {
+        eventually_within(SLOW_WAIT, "the guest lists again", async || self.list_calls() > count).await;
     }
 }
 
-/// A minute is for ever; what comes too late has not come.
-async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), future).await.expect("not within a minute")
-}
-
-fn watching(house: &House) -> Watch {
-    let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
+fn watch_list(server: &TestServer) -> Watch {
+    let watch = server.gateway.watch(anonymous_call().caller.as_ref().unwrap());
     watch.watch_list(true);
     watch
 }
 
-async fn told(watch: &Watch) {
-    assert_eq!(within(watch.next()).await, [Change::List]);
+async fn expect_list_change(watch: &Watch) {
+    let changes = tokio::time::timeout(SLOW_WAIT, watch.next()).await.expect("no list change in time");
+    assert_eq!(changes, [Change::List]);
 }
 
-async fn nothing_waits(watch: &Watch) {
+async fn expect_no_pending_change(watch: &Watch) {
     let next = tokio::time::timeout(Duration::ZERO, watch.next()).await;
     assert!(next.is_err(), "{next:?}");
 }
 
-/// Lists of which the host is not shown everything: personal ones, and ones that are longer than what is held.
-fn unseen() -> [(Desk, Plan); 2] {
-    let (one, other) = (Desk::with("a\n"), Desk::with("a\nb\nc\n"));
-    let personal = one.granted(Plan::of("rota")).setting("rota", "personal", "yes");
-    let long = other.granted(Plan::of("rota")).terms("rota", |grant, _| grant.limits.catalog_entries = 1);
-    [(one, personal), (other, long)]
+/// Returns servers whose lists the host sees only in part: a personal list, and one longer than
+/// `limits.catalog_entries`.
+fn partly_visible_lists() -> [(RotaFolders, TestServerBuilder); 2] {
+    let (first, second) = (RotaFolders::new("a\n"), RotaFolders::new("a\nb\nc\n"));
+    let personal = first.grant_to(TestServer::builder("rota")).setting("rota", "personal", "yes");
+    let long = second
+        .grant_to(TestServer::builder("rota"))
+        .provider("rota", |grant, _| grant.limits.catalog_entries = 1);
+    [(first, personal), (second, long)]
 }
 
-/// The same component in another revision.
-fn another_revision(house: &House) {
-    let mut bytes = std::fs::read(component("rota")).unwrap();
-    // A custom section.
+/// Replaces the component by another revision with the same behaviour.
+fn replace_with_another_revision(server: &TestServer) {
+    let mut bytes = std::fs::read(component_path("rota")).unwrap();
+    // An empty custom section.
     bytes.extend([0, 2, 1, b'x']);
-    std::fs::write(house.plugins.join("new"), bytes).unwrap();
-    std::fs::rename(house.plugins.join("new"), house.plugins.join("rota.wasm")).unwrap();
+    std::fs::write(server.plugins.join("new"), bytes).unwrap();
+    std::fs::rename(server.plugins.join("new"), server.plugins.join("rota.wasm")).unwrap();
 }
 
 #[tokio::test]
-async fn each_time_that_a_provider_says_so_is_told_where_the_host_cannot_compare() {
-    for (_desk, plan) in unseen() {
-        let mut house = plan.open().await;
-        house.run();
-        let watch = watching(&house);
-        // So soon after one another that the second has to wait for its turn.
+async fn forwards_every_change_signal_for_a_partly_visible_list() {
+    for (_folders, builder) in partly_visible_lists() {
+        let mut server = builder.start().await;
+        server.run_reconciler();
+        let watch = watch_list(&server);
+        // The signals follow so quickly that the rate limit delays the second.
         for _ in 0..3 {
-            assert_eq!(house.text("rota://say").await, "rota://say");
-            told(&watch).await;
+            assert_eq!(server.text("rota://say").await, "rota://say");
+            expect_list_change(&watch).await;
         }
-        nothing_waits(&watch).await;
+        expect_no_pending_change(&watch).await;
     }
 }
 
 #[tokio::test]
-async fn another_revision_is_told_where_the_host_cannot_compare() {
-    for (_desk, plan) in unseen() {
-        let mut house = plan.open().await;
-        let watch = watching(&house);
-        another_revision(&house);
-        assert_eq!(house.reconcile().run_pass().await.replaced.len(), 1);
-        told(&watch).await;
-        house.reconcile().run_pass().await;
-        nothing_waits(&watch).await;
+async fn a_new_revision_with_a_partly_visible_list_is_a_list_change() {
+    for (_folders, builder) in partly_visible_lists() {
+        let mut server = builder.start().await;
+        let watch = watch_list(&server);
+        replace_with_another_revision(&server);
+        assert_eq!(server.reconciler().run_pass().await.replaced.len(), 1);
+        expect_list_change(&watch).await;
+        server.reconciler().run_pass().await;
+        expect_no_pending_change(&watch).await;
     }
-    let desk = Desk::with("a\n");
-    let mut house = desk.granted(Plan::of("rota")).open().await;
-    let watch = watching(&house);
-    another_revision(&house);
-    assert_eq!(house.reconcile().run_pass().await.replaced.len(), 1);
-    nothing_waits(&watch).await;
+    let folders = RotaFolders::new("a\n");
+    let mut server = folders.grant_to(TestServer::builder("rota")).start().await;
+    let watch = watch_list(&server);
+    replace_with_another_revision(&server);
+    assert_eq!(server.reconciler().run_pass().await.replaced.len(), 1);
+    expect_no_pending_change(&watch).await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_listed_for_a_while_is_asked_for_again() {
-    let desk = Desk::with("a\n");
-    let mut house = desk.granted(Plan::of("rota")).open().await;
-    house.run();
-    let watch = watching(&house);
-    desk.write("shut", "");
-    desk.write("names", "a\nb\n");
-    let before = desk.asked();
-    house.text("rota://say").await;
-    // More than once, though nobody says so again.
-    desk.asked_more_than(before + 1).await;
-    assert_eq!(house.uris().await, ["rota://a"], "the list from before stays");
-    std::fs::remove_file(desk.names.path().join("shut")).unwrap();
-    told(&watch).await;
-    assert_eq!(house.uris().await, ["rota://a", "rota://b"]);
+async fn retries_a_failed_list_refresh() {
+    let folders = RotaFolders::new("a\n");
+    let mut server = folders.grant_to(TestServer::builder("rota")).start().await;
+    server.run_reconciler();
+    let watch = watch_list(&server);
+    folders.write("shut", "");
+    folders.write("names", "a\nb\n");
+    let before = folders.list_calls();
+    server.text("rota://say").await;
+    // The host retries more than once, although the provider sends no further signal.
+    folders.wait_for_list_calls_above(before + 1).await;
+    assert_eq!(server.uris().await, ["rota://a"], "the previous list stays");
+    std::fs::remove_file(folders.names.path().join("shut")).unwrap();
+    expect_list_change(&watch).await;
+    assert_eq!(server.uris().await, ["rota://a", "rota://b"]);
 }
 
 #[tokio::test]
-async fn who_comes_to_a_folder_that_is_watched_is_asked_what_it_holds_now() {
-    let desk = Desk::with("a\n");
-    let plan = desk.granted(Plan::of("files"));
+async fn lists_a_provider_again_that_joins_a_watched_folder() {
+    let folders = RotaFolders::new("a\n");
+    let builder = folders.grant_to(TestServer::builder("files"));
     let dir = Dir {
-        host: desk.names.path().into(),
+        host: folders.names.path().into(),
         guest: "/data".into(),
         access: Access::Read,
         is_canonical: false,
     };
-    let mut house = plan.terms("files", |grant, _| grant.dirs.push(dir)).open().await;
-    house.look_out(by_events());
-    let watch = watching(&house);
-    house.run();
-    // The folder is watched from then on.
-    desk.write("other", "");
-    told(&watch).await;
-    std::fs::copy(component("rota"), house.plugins.join("rota.wasm")).unwrap();
-    // Once to be loaded, and once for what may have changed until it was published.
-    desk.asked_more_than(1).await;
+    let mut server = builder.provider("files", |grant, _| grant.dirs.push(dir)).start().await;
+    server.start_change_detector(signals_only());
+    let watch = watch_list(&server);
+    server.run_reconciler();
+    // The first change shows that the folder is watched.
+    folders.write("other", "");
+    expect_list_change(&watch).await;
+    std::fs::copy(component_path("rota"), server.plugins.join("rota.wasm")).unwrap();
+    // The guest lists once when it is loaded, and again because the folder may have changed before it was
+    // published.
+    folders.wait_for_list_calls_above(1).await;
 }
 
 #[tokio::test]
-async fn a_provider_of_which_nothing_is_listed_changes_no_list() {
-    let mut house = Plan::of("echo").open().await;
-    let watch = watching(&house);
-    let add = |house: &House, guest: &str, name: &str| {
-        std::fs::copy(component(guest), house.plugins.join(name)).unwrap();
+async fn a_provider_without_visible_entries_changes_no_list() {
+    let mut server = TestServer::builder("echo").start().await;
+    let watch = watch_list(&server);
+    let add = |server: &TestServer, guest: &str, name: &str| {
+        std::fs::copy(component_path(guest), server.plugins.join(name)).unwrap();
     };
-    // One that offers nothing, and one of which all is another's.
-    add(&house, "nothing", "nothing.wasm");
-    add(&house, "echo", "later.wasm");
-    assert_eq!(house.reconcile().run_pass().await.loaded.len(), 2);
-    nothing_waits(&watch).await;
+    // A provider without entries, and one whose entries all belong to another provider.
+    add(&server, "nothing", "nothing.wasm");
+    add(&server, "echo", "later.wasm");
+    assert_eq!(server.reconciler().run_pass().await.loaded.len(), 2);
+    expect_no_pending_change(&watch).await;
     for name in ["nothing.wasm", "later.wasm"] {
-        std::fs::remove_file(house.plugins.join(name)).unwrap();
+        std::fs::remove_file(server.plugins.join(name)).unwrap();
     }
-    assert_eq!(house.reconcile().run_pass().await.removed.len(), 2);
-    nothing_waits(&watch).await;
-    // What the other has beyond that is listed.
-    add(&house, "full", "full.wasm");
-    house.reconcile().run_pass().await;
-    told(&watch).await;
+    assert_eq!(server.reconciler().run_pass().await.removed.len(), 2);
+    expect_no_pending_change(&watch).await;
+    // A provider with entries of its own does change the list.
+    add(&server, "full", "full.wasm");
+    server.reconciler().run_pass().await;
+    expect_list_change(&watch).await;
 }

@@ -1,4 +1,4 @@
-//! A running house over a folder in which things change, with real files and real components.
+//! Live reload: a running server whose plugins folder changes, with real files and real components.
 
 mod files;
 mod folder;
@@ -7,21 +7,21 @@ mod swap;
 
 use std::path::PathBuf;
 
-use crate::house::{House, Plan};
+use crate::harness::{TestServer, TestServerBuilder};
 use crate::revision::revision;
 
-/// A house that runs, with the first revision in it.
-async fn first() -> House {
-    running(Plan::of("").file("revision.wasm", &revision(1))).await
+/// Starts a server that serves the first revision.
+async fn start_with_first_revision() -> TestServer {
+    start_running(TestServer::builder("").file("revision.wasm", &revision(1))).await
 }
 
-async fn running(plan: Plan) -> House {
-    let mut house = plan.open().await;
-    house.run();
-    house
+async fn start_running(builder: TestServerBuilder) -> TestServer {
+    let mut server = builder.start().await;
+    server.run_reconciler();
+    server
 }
 
-/// The file of the component.
-fn file(house: &House) -> PathBuf {
-    house.plugins.join("revision.wasm")
+/// The file of the component in the plugins folder.
+fn component_file(server: &TestServer) -> PathBuf {
+    server.plugins.join("revision.wasm")
 }

@@ -1,52 +1,55 @@
-//! One binary for all tests that need real components in a real sandbox.
-//! The components come from `cargo xtask guests` and `cargo xtask plugins`.
+//! All tests that need real components in a real sandbox, as one binary.
+//! `cargo xtask guests plugins` builds the components.
 
-#![allow(clippy::unwrap_used, reason = "what a test does not get it fails for")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod house;
+mod harness;
+mod http_server;
 mod process;
 mod revision;
-mod wire;
 
+mod across_slashes;
 mod admin;
 mod approval;
 mod audit;
 mod auth;
 mod author;
 mod caching;
+mod cancellation;
 mod catalog;
 mod change_detector;
 mod client;
 mod commands;
 mod compiling;
-mod contract;
-mod crowd;
+mod component_rejection;
 mod dev;
-mod dialect;
-mod ending;
 mod eras;
-mod fair;
+mod extension;
+mod file_digests;
 mod filtering;
 mod fixtures;
+mod full_capacity;
 mod grants;
-mod greedy;
-mod hostile;
-mod known;
 mod legacy;
-mod listening;
-mod lists;
-mod live;
+mod list_changes;
+mod live_reload;
+mod malformed_requests;
+mod many_listeners;
+mod metrics;
 mod misbehaviour;
 mod modern;
-mod multitude;
-mod numbers;
 mod overload;
-mod reload;
+mod quotas;
+mod reconcile;
+mod reload_under_load;
 mod resume;
 mod reuse;
 mod secrets;
+mod shutdown;
 mod stalled;
 mod stdio;
+mod subscriptions;
 mod teams;
 mod telemetry;
-mod trace;
+mod trace_context;
+mod unix_socket;

@@ -1,21 +1,21 @@
-//! Bad input over the wire: the right error, no panic, and the next request is served.
+//! Malformed requests get the right error, and the next request is served.
 
 use expect_test::expect;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
+use crate::http_server::{ACCEPT, HttpTestServer, JSON, MODERN, meta};
 
 #[tokio::test]
-async fn bodies_that_are_no_request() {
-    let wire = Wire::of("echo").await;
+async fn bodies_that_are_not_a_request() {
+    let http = HttpTestServer::start("echo").await;
     let deep = format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{}1{}}}",
         "[".repeat(10_000),
         "]".repeat(10_000)
     );
-    let mut seen = String::new();
-    for (name, body) in [
+    let mut results = String::new();
+    for (case, body) in [
         ("nothing", ""),
         ("not JSON", "{"),
         ("not UTF-8", "\u{0}"),
@@ -35,9 +35,9 @@ async fn bodies_that_are_no_request() {
         ("two methods", r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"initialize"}"#),
         ("params is a text", r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}"#),
         ("10,000 deep", &deep),
-        ("something behind it", r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#),
+        ("trailing text", r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#),
     ] {
-        seen += &format!("{name}: {}\n", wire.post(&[JSON, ACCEPT], body.to_owned()).await.verdict());
+        results += &format!("{case}: {}\n", http.post(&[JSON, ACCEPT], body.to_owned()).await.verdict());
     }
     expect![[r#"
         nothing: 400 -32700
@@ -59,66 +59,66 @@ async fn bodies_that_are_no_request() {
         two methods: 400 -32600
         params is a text: 200 -32602
         10,000 deep: 400 -32700
-        something behind it: 400 -32700
+trailing text: 400 -32700
     "#]]
-    .assert_eq(&seen);
-    let bytes = wire.post(&[JSON, ACCEPT], vec![0xff, 0xfe, b'{']).await;
+    .assert_eq(&results);
+    let bytes = http.post(&[JSON, ACCEPT], vec![0xff, 0xfe, b'{']).await;
     assert_eq!(bytes.verdict(), "400 -32700");
-    assert_eq!(wire.read("echo://blob").await.verdict(), "200 ok");
+    assert_eq!(http.read("echo://blob").await.verdict(), "200 ok");
 }
 
 #[tokio::test]
-async fn two_uris_are_not_one() {
-    let wire = Wire::of("echo").await;
+async fn a_duplicate_uri_is_rejected() {
+    let http = HttpTestServer::start("echo").await;
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"echo://hello","uri":"echo://blob","_meta":{}}}}}"#,
         meta()
     );
     for name in ["echo://hello", "echo://blob"] {
         let headers = [JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", name)];
-        let answer = wire.post(&headers, body.clone()).await;
+        let answer = http.post(&headers, body.clone()).await;
         assert!(!answer.verdict().ends_with("ok"), "{}", answer.body);
     }
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit() {
-    let wire = Wire::of("echo").await;
-    // 100 MB, sent in pieces without a length: refused long before it is all there.
+async fn a_body_larger_than_the_limit_is_rejected() {
+    let http = HttpTestServer::start("echo").await;
+    // 100 MB, sent in chunks without a length. It is rejected long before all of it has arrived.
     let piece = bytes::Bytes::from(vec![b' '; 1 << 20]);
     let pieces = (0..100).map(move |_| Ok::<_, std::io::Error>(piece.clone()));
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces));
     let request =
-        wire.client.post(&wire.url).header("content-type", "application/json").body(body).send().await;
+        http.client.post(&http.url).header("content-type", "application/json").body(body).send().await;
     if let Ok(response) = request {
         assert_eq!(response.status().as_u16(), 413);
     }
-    let announced = vec![b' '; (1 << 20) + 1];
-    assert_eq!(wire.post(&[JSON, ACCEPT], announced).await.status, 413);
-    assert_eq!(wire.read("echo://blob").await.verdict(), "200 ok");
+    let with_length = vec![b' '; (1 << 20) + 1];
+    assert_eq!(http.post(&[JSON, ACCEPT], with_length).await.status, 413);
+    assert_eq!(http.read("echo://blob").await.verdict(), "200 ok");
 }
 
 #[tokio::test]
-async fn headers_and_methods() {
-    let wire = Wire::of("echo").await;
+async fn rejects_wrong_headers_and_http_methods() {
+    let http = HttpTestServer::start("echo").await;
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
-    let mut seen = String::new();
-    for (name, headers) in [
+    let mut results = String::new();
+    for (case, headers) in [
         ("another content type", vec![("content-type", "text/plain"), ACCEPT]),
-        ("nothing that we can answer with", vec![JSON, ("accept", "image/png")]),
+        ("an unsupported Accept header", vec![JSON, ("accept", "image/png")]),
         ("an evil host", vec![JSON, ACCEPT, ("host", "evil.example.com")]),
         ("an evil origin", vec![JSON, ACCEPT, ("origin", "http://evil.example.com")]),
         ("the origin null", vec![JSON, ACCEPT, ("origin", "null")]),
     ] {
-        seen += &format!("{name}: {}\n", wire.post(&headers, ping.clone()).await.status);
+        results += &format!("{case}: {}\n", http.post(&headers, ping.clone()).await.status);
     }
     let discover =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": { "_meta": meta() } });
     let headers = [JSON, ACCEPT, MODERN, ("mcp-method", "server/discover")];
-    for (name, more) in [
-        ("our own origin", ("origin", format!("http://{}", wire.address))),
+    for (case, more) in [
+        ("our own origin", ("origin", format!("http://{}", http.address))),
         ("a granted origin", ("origin", "https://app.example.com".to_owned())),
-        ("localhost as host", ("host", format!("localhost:{}", wire.address.port()))),
+        ("localhost as host", ("host", format!("localhost:{}", http.address.port()))),
         ("accept everything", ("accept", "*/*".to_owned())),
     ] {
         let headers: Vec<_> = headers
@@ -127,23 +127,23 @@ async fn headers_and_methods() {
             .filter(|(key, _)| *key != more.0)
             .chain([(more.0, more.1.as_str())])
             .collect();
-        seen += &format!("{name}: {}\n", wire.post(&headers, discover.to_string()).await.verdict());
+        results += &format!("{case}: {}\n", http.post(&headers, discover.to_string()).await.verdict());
     }
-    for (name, request) in [
-        ("PUT", wire.client.put(&wire.url)),
-        ("GET without a session", wire.client.get(&wire.url).header("accept", "text/event-stream")),
+    for (case, request) in [
+        ("PUT", http.client.put(&http.url)),
+        ("GET without a session", http.client.get(&http.url).header("accept", "text/event-stream")),
         (
             "GET, modern",
-            wire.client.get(&wire.url).header(MODERN.0, MODERN.1).header("accept", "text/event-stream"),
+            http.client.get(&http.url).header(MODERN.0, MODERN.1).header("accept", "text/event-stream"),
         ),
-        ("DELETE, modern", wire.client.delete(&wire.url).header(MODERN.0, MODERN.1)),
-        ("another path", wire.client.post(wire.url.replace("/mcp", "/"))),
+        ("DELETE, modern", http.client.delete(&http.url).header(MODERN.0, MODERN.1)),
+        ("another path", http.client.post(http.url.replace("/mcp", "/"))),
     ] {
-        seen += &format!("{name}: {}\n", wire.send(request).await.status);
+        results += &format!("{case}: {}\n", http.send(request).await.status);
     }
     expect![[r#"
         another content type: 415
-        nothing that we can answer with: 406
+        an unsupported Accept header: 406
         an evil host: 403
         an evil origin: 403
         the origin null: 403
@@ -157,24 +157,24 @@ async fn headers_and_methods() {
         DELETE, modern: 405
         another path: 404
     "#]]
-    .assert_eq(&seen);
+    .assert_eq(&results);
 }
 
-/// Writes raw bytes to a connection of its own and reads what comes back.
-async fn raw(wire: &Wire, bytes: &[u8]) -> String {
-    let mut stream = tokio::net::TcpStream::connect(wire.address).await.unwrap();
+/// Sends raw bytes on a new connection, and returns the first line of the response.
+async fn raw(http: &HttpTestServer, bytes: &[u8]) -> String {
+    let mut stream = tokio::net::TcpStream::connect(http.address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let _ = stream.shutdown().await;
     let mut answer = Vec::new();
     let read =
         tokio::time::timeout(std::time::Duration::from_secs(30), stream.read_to_end(&mut answer)).await;
-    read.expect("the connection stays open").ok();
+    read.expect("the server does not close the connection").ok();
     String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
-async fn half_requests_and_binary() {
-    let wire = Wire::of("echo").await;
+async fn rejects_incomplete_requests_and_binary_data() {
+    let http = HttpTestServer::start("echo").await;
     let half = "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     for bytes in [
         half.as_bytes(),
@@ -183,10 +183,10 @@ async fn half_requests_and_binary() {
         b"\x16\x03\x01\x02\x00\x01\x00",
         b"GET / HTTP/9.9\r\n\r\n",
     ] {
-        let first = raw(&wire, bytes).await;
+        let first = raw(&http, bytes).await;
         assert!(first.is_empty() || first.starts_with("HTTP/1.1 4"), "{first}");
     }
-    // A header that is not text is a header that is wrong.
+    // A header value that is not ASCII is invalid.
     let body =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": { "_meta": meta() } })
             .to_string();
@@ -195,6 +195,6 @@ async fn half_requests_and_binary() {
         body.len()
     );
     let bytes = [head.as_bytes(), b"resources/list\xe9\r\n\r\n", body.as_bytes()].concat();
-    assert_eq!(raw(&wire, &bytes).await, "HTTP/1.1 400 Bad Request");
-    assert_eq!(wire.read("echo://blob").await.verdict(), "200 ok");
+    assert_eq!(raw(&http, &bytes).await, "HTTP/1.1 400 Bad Request");
+    assert_eq!(http.read("echo://blob").await.verdict(), "200 ok");
 }

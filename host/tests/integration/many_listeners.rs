@@ -1,5 +1,6 @@
-//! Many who listen at once, each on a connection of his own, to the real server. `LARDER_LISTENERS=10000` makes it a
-//! crowd; it needs as many descriptors in each of two processes, and tells what one listener costs the server.
+//! Many listeners at once, each on its own connection, with the real server. `LARDER_LISTENERS=10000` runs
+//! the long form, which needs as many file descriptors in each of two processes. It prints the memory that a
+//! listener takes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,42 +12,42 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::process::Place;
-use crate::wire::meta;
+use crate::http_server::meta;
+use crate::process::WorkDir;
 
-/// Where nothing is said.
+/// The number of listeners if the variable is not set.
 const LISTENERS: u64 = 500;
-/// Descriptors that are not a listener's.
+/// File descriptors for everything else.
 const OTHERS: u64 = 200;
-/// Who come at the same time.
-const AT_ONCE: usize = 64;
+/// How many connect at the same time.
+const MAX_CONNECTING: usize = 64;
 const URI: &str = "file:///docs/a.txt";
-const BOUND: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How many connections there will be: as many as this variable says, or so many. Of the descriptors that a process may
-/// have, `part` is for them; what is started after this may have as many.
+/// The number of connections of a test: the value of this variable, or `default`, but at most `share` of the
+/// file descriptors of a process. It also raises the soft limit of this process and of those it starts later.
 #[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
-pub(crate) fn connections(variable: &str, few: u64, part: f64) -> u64 {
-    let wanted = std::env::var(variable).map_or(few, |count| count.parse().unwrap());
+pub(crate) fn connection_count(variable: &str, default: u64, share: f64) -> u64 {
+    let requested = std::env::var(variable).map_or(default, |count| count.parse().unwrap());
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
-    let possible = maximum.map_or(u64::MAX, |most| (most.saturating_sub(OTHERS) as f64 * part) as u64);
-    if wanted > possible {
+    let possible = maximum.map_or(u64::MAX, |most| (most.saturating_sub(OTHERS) as f64 * share) as u64);
+    if requested > possible {
         println!(
-            "{variable}={wanted} needs more descriptors than this system allows (`ulimit -Hn`): {possible} instead"
+            "{variable}={requested} needs more descriptors than this system allows (`ulimit -Hn`): {possible} instead"
         );
     }
-    wanted.min(possible)
+    requested.min(possible)
 }
 
-/// One who listens, as far as the words that come show it.
+/// A client with an open stream, and the text that it has received.
 pub(crate) struct Listener {
     stream: TcpStream,
     text: String,
 }
 
 impl Listener {
-    pub(crate) async fn begin(address: &str, uri: &str) -> Self {
+    pub(crate) async fn connect(address: &str, uri: &str) -> Self {
         let notifications = json!({ "resourceSubscriptions": [uri] });
         let params = json!({ "_meta": meta(), "notifications": notifications });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params });
@@ -60,52 +61,55 @@ impl Listener {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut listener = Self { stream, text: String::new() };
-        listener.hears("notifications/subscriptions/acknowledged").await;
+        listener.wait_for("notifications/subscriptions/acknowledged").await;
         assert!(listener.text.contains(uri), "{}", listener.text);
         listener
     }
 
-    async fn hears(&mut self, words: &str) {
+    async fn wait_for(&mut self, expected: &str) {
         let mut part = [0; 1_024];
-        while !self.text.contains(words) {
-            let read = self.stream.read(&mut part).await.unwrap();
+        while !self.text.contains(expected) {
+            let read = tokio::time::timeout(TIMEOUT, self.stream.read(&mut part))
+                .await
+                .expect("no data in time")
+                .unwrap();
             assert!(read > 0, "the stream ended: {}", self.text);
             self.text += std::str::from_utf8(&part[..read]).unwrap();
         }
     }
 }
 
-async fn all<T: 'static>(tasks: JoinSet<T>) -> Vec<T> {
-    tokio::time::timeout(BOUND, tasks.join_all()).await.expect("not all of them in time")
+async fn join_all<T: 'static>(tasks: JoinSet<T>) -> Vec<T> {
+    tokio::time::timeout(TIMEOUT, tasks.join_all()).await.expect("not all listeners in time")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_change_reaches_everybody_of_a_crowd() {
-    let count = connections("LARDER_LISTENERS", LISTENERS, 1.0);
+async fn one_change_reaches_every_listener() {
+    let count = connection_count("LARDER_LISTENERS", LISTENERS, 1.0);
     let config = format!(
         "[server]\nstreams = {count}\nconnections = {}\n[provider.files]\ndirs = [{{ host = \"docs\", guest = \"/docs\" }}]\n",
         count + OTHERS / 2
     );
-    let place = Place::of("files").file("larder.toml", &config);
-    std::fs::create_dir(place.path("docs")).unwrap();
-    std::fs::write(place.path("docs/a.txt"), "one").unwrap();
-    let (server, url) = place.serve("");
+    let work_dir = WorkDir::with_guests("files").file("larder.toml", &config);
+    std::fs::create_dir(work_dir.path("docs")).unwrap();
+    std::fs::write(work_dir.path("docs/a.txt"), "one").unwrap();
+    let (server, url) = work_dir.serve("");
     let address: Arc<str> = url.strip_prefix("http://").unwrap().split('/').next().unwrap().into();
-    // The first one brings what all need: the provider's answer, the watch over its folder.
-    let first = Listener::begin(&address, URI).await;
+    // The first listener causes what all share: the provider's answer and the watch of its folder.
+    let first = Listener::connect(&address, URI).await;
     let before = server.memory();
 
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
-    let mut coming = JoinSet::new();
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTING));
+    let mut connecting = JoinSet::new();
     for _ in 1..count {
-        let (address, turns) = (address.clone(), turns.clone());
-        coming.spawn(async move {
-            let _turn = turns.acquire_owned().await.unwrap();
-            Listener::begin(&address, URI).await
+        let (address, permits) = (address.clone(), permits.clone());
+        connecting.spawn(async move {
+            let _permit = permits.acquire_owned().await.unwrap();
+            Listener::connect(&address, URI).await
         });
     }
-    let mut everybody = all(coming).await;
-    everybody.push(first);
+    let mut listeners = join_all(connecting).await;
+    listeners.push(first);
     let after = server.memory();
     if let (Some(before), Some(after)) = (before, after) {
         let each = after.saturating_sub(before) / count;
@@ -113,10 +117,10 @@ async fn one_change_reaches_everybody_of_a_crowd() {
         assert!(count < LISTENERS || each < 64 << 10, "a listener costs {each} bytes");
     }
 
-    std::fs::write(place.path("docs/a.txt"), "another text").unwrap();
-    let mut hearing = JoinSet::new();
-    for mut listener in everybody {
-        hearing.spawn(async move { listener.hears("notifications/resources/updated").await });
+    std::fs::write(work_dir.path("docs/a.txt"), "another text").unwrap();
+    let mut waiting = JoinSet::new();
+    for mut listener in listeners {
+        waiting.spawn(async move { listener.wait_for("notifications/resources/updated").await });
     }
-    assert_eq!(all(hearing).await.len() as u64, count);
+    assert_eq!(join_all(waiting).await.len() as u64, count);
 }

@@ -1,15 +1,15 @@
-//! The wire of 2026-07-28, over real HTTP with real components.
+//! The modern protocol (2026-07-28) over real HTTP, with real components.
 
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::house::Plan;
-use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
+use crate::harness::TestServer;
+use crate::http_server::{ACCEPT, HttpTestServer, JSON, MODERN, meta};
 
 async fn check(guests: &str, method: &str, params: serde_json::Value, expected: Expect) {
-    let answer = Wire::of(guests).await.modern(method, params).await;
+    let answer = HttpTestServer::start(guests).await.modern(method, params).await;
     assert_eq!(answer.headers["content-type"], "application/json");
-    // A list that holds for a minute has a little less than that left.
+    // A list with a TTL of one minute has slightly less than that left.
     let body =
         regex_lite::Regex::new(r#""ttlMs":59\d{3}"#).unwrap().replace(&answer.body, r#""ttlMs":60000"#);
     expected.assert_eq(&format!("{} {body}", answer.status));
@@ -21,9 +21,10 @@ async fn discover() {
 }
 
 #[tokio::test]
-async fn resources_is_advertised_even_when_there_is_nothing_yet() {
-    // A provider may come later, and a client that was told "no resources" would never look again.
-    let answer = Wire::of("").await.modern("server/discover", json!({})).await.json();
+async fn advertises_resources_even_without_providers() {
+    // A provider may be added later, and a client that once saw no `resources` capability would never list
+    // them.
+    let answer = HttpTestServer::start("").await.modern("server/discover", json!({})).await.json();
     assert_eq!(
         answer["result"]["capabilities"]["resources"],
         json!({ "subscribe": true, "listChanged": true })
@@ -32,42 +33,42 @@ async fn resources_is_advertised_even_when_there_is_nothing_yet() {
 }
 
 #[tokio::test]
-async fn list_with_every_field() {
+async fn lists_every_field() {
     check("full", "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resources":[{"uri":"full://one","name":"one","title":"One","description":"the first","mimeType":"text/plain","size":3,"icons":[{"src":"https://example.com/icon.png","mimeType":"image/png","sizes":["48x48"]}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"1","example.com/colour":{"name":"blue"}}}],"ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn an_empty_list() {
+async fn lists_nothing() {
     check("nothing", "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resources":[],"ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn templates() {
+async fn lists_templates() {
     check("full", "resources/templates/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resourceTemplates":[{"uriTemplate":"full://word/{word}{?style}","name":"full://word/{word}{?style}"}],"ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn read_of_text() {
+async fn reads_text() {
     check("full", "resources/read", json!({ "uri": "full://one" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","contents":[{"uri":"full://one","mimeType":"text/plain","text":"one"}],"ttlMs":5000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"dev.larder/version":"1"}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn read_of_a_blob() {
+async fn reads_a_blob() {
     check("echo", "resources/read", json!({ "uri": "echo://blob" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","contents":[{"uri":"echo://blob","mimeType":"application/octet-stream","blob":"AJ+Slg=="}],"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn read_of_several() {
+async fn reads_several_contents() {
     check("echo", "resources/read", json!({ "uri": "echo://many" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","contents":[{"uri":"echo://many/1","mimeType":"text/plain","text":"first"},{"uri":"echo://many/2","mimeType":"text/plain","blob":"c2Vjb25k"},{"uri":"echo://many","mimeType":"text/markdown","text":"third"}],"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn not_found() {
+async fn reports_a_missing_resource() {
     check("echo", "resources/read", json!({ "uri": "echo://nothing/here" }), expect![[r#"200 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Resource not found","data":{"uri":"echo://nothing/here"}}}"#]]).await;
 }
 
 #[tokio::test]
-async fn completion() {
+async fn completes_a_variable() {
     let params = json!({
         "ref": { "type": "ref/resource", "uri": "echo://say/{word}" },
         "argument": { "name": "word", "value": "he" },
@@ -77,9 +78,9 @@ async fn completion() {
 }
 
 #[tokio::test]
-async fn errors_by_kind() {
-    let wire = Wire::of("echo trap_nth").await;
-    let mut seen = String::new();
+async fn reports_each_kind_of_error() {
+    let http = HttpTestServer::start("echo trap_nth").await;
+    let mut results = String::new();
     for uri in [
         "echo://error/not-found",
         "echo://error/invalid",
@@ -89,9 +90,9 @@ async fn errors_by_kind() {
         "echo://say/%2e%2e",
         "trap://7",
     ] {
-        let answer = wire.read(uri).await;
+        let answer = http.read(uri).await;
         let error = &answer.json()["error"];
-        seen += &format!("{} {} {} {}\n", answer.verdict(), uri, error["message"], error["data"]);
+        results += &format!("{} {} {} {}\n", answer.verdict(), uri, error["message"], error["data"]);
     }
     expect![[r#"
         200 -32602 echo://error/not-found "Resource not found" {"uri":"echo://error/not-found"}
@@ -101,25 +102,25 @@ async fn errors_by_kind() {
         200 -32603 echo://error/failed "the provider `echo` failed: because the test wants it" {"kind":"failed","provider":"echo"}
         200 -32602 echo://say/%2e%2e "`echo://say/%2e%2e` is refused: the value of `word` has a `..` segment" null
         200 -32603 trap://7 "the provider `trap_nth` failed: it trapped: wasm trap: wasm `unreachable` instruction executed" {"kind":"fault","provider":"trap_nth"}
-    "#]].assert_eq(&seen);
+    "#]].assert_eq(&results);
 }
 
 #[tokio::test]
-async fn the_requests_metadata_reaches_the_provider() {
-    let wire = Wire::of("echo").await;
+async fn request_metadata_reaches_the_provider() {
+    let http = HttpTestServer::start("echo").await;
     let params = json!({ "uri": "echo://hello", "_meta": { "com.example/trace": { "a": [1, 2] } } });
-    let answer = wire.modern("resources/read", params).await.json();
+    let answer = http.modern("resources/read", params).await.json();
     let text = answer["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
     assert!(text.contains("metadata: com.example/trace={\"a\":[1,2]}"), "{text}");
 }
 
 #[tokio::test]
-async fn pages_to_the_end() {
-    let wire = Wire::open(Plan::of("echo full trap_nth").page_size(4)).await;
+async fn pages_to_the_end_of_the_list() {
+    let http = HttpTestServer::from_builder(TestServer::builder("echo full trap_nth").page_size(4)).await;
     let mut uris = Vec::new();
     let mut params = json!({});
     loop {
-        let answer = wire.modern("resources/list", params.clone()).await.json();
+        let answer = http.modern("resources/list", params.clone()).await.json();
         let result = &answer["result"];
         let page = result["resources"].as_array().unwrap();
         assert!(page.len() <= 4);
@@ -130,17 +131,17 @@ async fn pages_to_the_end() {
         }
     }
     assert_eq!(uris.len(), 15, "{uris:?}");
-    let answer = wire.modern("resources/list", json!({ "cursor": "nonsense" })).await;
+    let answer = http.modern("resources/list", json!({ "cursor": "nonsense" })).await;
     assert_eq!(answer.verdict(), "200 -32602");
 }
 
-/// A name, headers beyond the common ones, and a body.
+/// A name, the headers in addition to the common ones, and a body.
 type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, String);
 
-/// Each rung of the ladder: what is wrong, and what is answered.
+/// Each way in which a modern request can be invalid, and the response.
 #[tokio::test]
-async fn the_ladder() {
-    let wire = Wire::of("echo").await;
+async fn validates_each_part_of_a_request() {
+    let http = HttpTestServer::start("echo").await;
     let list = |meta: serde_json::Value| {
         json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": { "_meta": meta } })
             .to_string()
@@ -161,7 +162,7 @@ async fn the_ladder() {
     };
     let common = [JSON, ACCEPT];
     let cases: Vec<Case<'_>> = vec![
-        ("all is well", vec![MODERN, method("resources/list")], list(meta())),
+        ("a valid request", vec![MODERN, method("resources/list")], list(meta())),
         (
             "no capabilities",
             vec![MODERN, method("resources/list")],
@@ -230,14 +231,14 @@ async fn the_ladder() {
         ("a read without uri", vec![MODERN, method("resources/read")], call("resources/read")),
         ("a batch", vec![MODERN, method("resources/list")], format!("[{}]", list(meta()))),
     ];
-    let mut seen = String::new();
+    let mut results = String::new();
     for (name, headers, body) in cases {
         let headers: Vec<_> = common.iter().copied().chain(headers).collect();
-        let answer = wire.post(&headers, body).await;
-        seen += &format!("{name}: {}\n", answer.verdict());
+        let answer = http.post(&headers, body).await;
+        results += &format!("{name}: {}\n", answer.verdict());
     }
     expect![[r#"
-        all is well: 200 ok
+        a valid request: 200 ok
         no capabilities: 400 -32602
         capabilities of a wrong type: 400 -32602
         header and claim differ: 400 -32020
@@ -260,16 +261,16 @@ async fn the_ladder() {
         a read without uri: 400 -32020
         a batch: 400 -32600
     "#]]
-    .assert_eq(&seen);
+    .assert_eq(&results);
 }
 
 #[tokio::test]
-async fn progress_turns_the_answer_into_a_stream_only_when_it_was_asked_for() {
-    let wire = Wire::of("echo").await;
-    let plain = wire.read("echo://progress").await;
+async fn streams_progress_only_on_request() {
+    let http = HttpTestServer::start("echo").await;
+    let plain = http.read("echo://progress").await;
     assert_eq!(plain.headers["content-type"], "application/json");
     let params = json!({ "uri": "echo://progress", "_meta": { "progressToken": "p1" } });
-    let streamed = wire.modern("resources/read", params).await;
+    let streamed = http.modern("resources/read", params).await;
     assert_eq!(streamed.headers["content-type"], "text/event-stream");
     expect![[r#"
         event: message
@@ -286,6 +287,6 @@ async fn progress_turns_the_answer_into_a_stream_only_when_it_was_asked_for() {
 
     "#]].assert_eq(&streamed.body);
     let params = json!({ "uri": "echo://hello", "_meta": { "progressToken": "p1" } });
-    let quiet = wire.modern("resources/read", params).await;
-    assert_eq!(quiet.headers["content-type"], "application/json");
+    let without_progress = http.modern("resources/read", params).await;
+    assert_eq!(without_progress.headers["content-type"], "application/json");
 }

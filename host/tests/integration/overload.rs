@@ -1,4 +1,5 @@
-//! What is one too many is refused at once, with a time, and what was let in goes on.
+//! Excess connections and requests are refused at once with a time to retry; accepted ones are served as
+//! before.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,13 +10,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::house::Plan;
-use crate::revision;
-use crate::wire::{Answer, Wire, config, meta};
+use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
+use crate::http_server::{HttpResponse, HttpTestServer, config, meta};
 
-/// A connection that was answered once and is kept.
-async fn held(wire: &Wire) -> TcpStream {
-    let mut stream = TcpStream::connect(wire.address).await.unwrap();
+/// Opens a connection, uses it once, and keeps it open.
+async fn open_connection(http: &HttpTestServer) -> TcpStream {
+    let mut stream = TcpStream::connect(http.address).await.unwrap();
     stream.write_all(b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut head = [0; 12];
     stream.read_exact(&mut head).await.unwrap();
@@ -23,11 +23,11 @@ async fn held(wire: &Wire) -> TcpStream {
     stream
 }
 
-/// Asks for this until the answer has that status.
-async fn until(wire: &Wire, uri: &str, status: u16) -> Answer {
+/// Reads a URI until the response has this status.
+async fn read_until_status(http: &HttpTestServer, uri: &str, status: u16) -> HttpResponse {
     let began = Instant::now();
     loop {
-        let answer = wire.read(uri).await;
+        let answer = http.read(uri).await;
         if answer.status == status {
             return answer;
         }
@@ -36,32 +36,38 @@ async fn until(wire: &Wire, uri: &str, status: u16) -> Answer {
     }
 }
 
-fn comes_back(answer: &Answer) {
+fn check_retry_after(answer: &HttpResponse) {
     assert_eq!(answer.headers["retry-after"], "1");
     assert_eq!(answer.json()["error"]["code"], -32603);
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_told_when_to_come_back() {
-    let wire = Wire::with(Plan::of("sized"), Config { connections: 2, ..config() }).await;
+async fn an_excess_connection_gets_retry_after() {
+    let http =
+        HttpTestServer::with_config(TestServer::builder("sized"), Config { connections: 2, ..config() })
+            .await;
     let uri = "sized://sized/text/1024";
-    let (one, mut other) = (held(&wire).await, held(&wire).await);
-    let refused = wire.read(uri).await;
+    let (one, mut other) = (open_connection(&http).await, open_connection(&http).await);
+    let refused = http.read(uri).await;
     assert_eq!(refused.status, 503, "{}", refused.body);
-    comes_back(&refused);
-    // Who was let in is served as before.
+    check_retry_after(&refused);
+    // An accepted connection is served as before.
     other.write_all(b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     assert!(other.read(&mut [0; 1024]).await.unwrap() > 0);
     drop(one);
-    until(&wire, uri, 200).await;
+    read_until_status(&http, uri, 200).await;
 }
 
 #[tokio::test]
-async fn large_answers_that_nobody_reads_do_not_fill_the_memory() {
-    let wire = Wire::with(Plan::of("sized"), Config { waiting_bytes: 1 << 20, ..config() }).await;
-    // More than the system's own buffers take.
+async fn the_memory_of_unread_responses_is_limited() {
+    let http = HttpTestServer::with_config(
+        TestServer::builder("sized"),
+        Config { waiting_bytes: 1 << 20, ..config() },
+    )
+    .await;
+    // More than the socket buffers of the system hold.
     let large = "sized://sized/text/14000000";
-    let mut slow = TcpStream::connect(wire.address).await.unwrap();
+    let mut slow = TcpStream::connect(http.address).await.unwrap();
     let params = serde_json::json!({"uri": large, "_meta": meta()});
     let body = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params});
     let body = body.to_string();
@@ -72,62 +78,65 @@ async fn large_answers_that_nobody_reads_do_not_fill_the_memory() {
         body.len()
     );
     slow.write_all((head + &body).as_bytes()).await.unwrap();
-    // It begins to read, and then no more.
+    // The client reads the status and then stops.
     let mut status = [0; 12];
     slow.read_exact(&mut status).await.unwrap();
     assert_eq!(&status, b"HTTP/1.1 200");
-    let refused = wire.read(large).await;
+    let refused = http.read(large).await;
     assert_eq!(refused.status, 503);
-    comes_back(&refused);
+    check_retry_after(&refused);
     assert_eq!(refused.json()["error"]["data"]["kind"], "overloaded");
-    // A small one waits for nobody, and when the slow one is gone there is room again.
-    assert_eq!(wire.read("sized://sized/text/1024").await.status, 200);
+    // A small response is not delayed, and closing the slow connection releases its memory.
+    assert_eq!(http.read("sized://sized/text/1024").await.status, 200);
     drop(slow);
-    until(&wire, large, 200).await;
+    read_until_status(&http, large, 200).await;
 }
 
-/// Reads what takes so many milliseconds.
-fn sleeping(wire: &Arc<Wire>, milliseconds: u64) -> impl Future<Output = Answer> + use<> {
-    let wire = wire.clone();
-    async move { wire.read(&format!("sleep://ms/{milliseconds}")).await }
+/// Reads a resource that takes this many milliseconds.
+fn read_sleeping(
+    http: &Arc<HttpTestServer>,
+    milliseconds: u64,
+) -> impl Future<Output = HttpResponse> + use<> {
+    let http = http.clone();
+    async move { http.read(&format!("sleep://ms/{milliseconds}")).await }
 }
 
-/// The next one that is.
-async fn answered(all: &mut JoinSet<Answer>) -> Answer {
+/// Waits for the next response.
+async fn next_response(all: &mut JoinSet<HttpResponse>) -> HttpResponse {
     let next = tokio::time::timeout(Duration::from_secs(60), all.join_next()).await;
-    next.expect("nobody is answered").expect("all were").unwrap()
+    next.expect("no response within a minute").expect("there are no more requests").unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_than_may_wait_for_a_provider_are_refused_while_the_others_wait() {
+async fn calls_beyond_the_queue_of_a_provider_are_refused() {
     let hour = Duration::from_secs(3600);
-    let plan = Plan::of("sleep echo").terms("sleep", |grant, _| {
+    let builder = TestServer::builder("sleep echo").provider("sleep", |grant, _| {
         (grant.limits.concurrency, grant.limits.queue_length) = (2, 4);
         (grant.limits.queue_timeout, grant.limits.timeout) = (hour, hour);
     });
-    let wire = Arc::new(Wire::with(plan, Config { connections: 200, ..config() }).await);
-    let snapshot = wire.house.reader.snapshot();
+    let http = Arc::new(HttpTestServer::with_config(builder, Config { connections: 200, ..config() }).await);
+    let snapshot = http.server.reader.snapshot();
     let sleep = snapshot.offers().iter().find(|offer| offer.name().as_str() == "sleep").unwrap();
     let metrics = sleep.provider.metrics();
-    // Two that nobody would wait for.
-    let mut long: JoinSet<_> = (0..2).map(|n| sleeping(&wire, 3_600_000 + n)).collect();
-    revision::until("two guests", async || metrics.guests.get() == 2).await;
+    // Two calls that do not end during the test.
+    let mut long: JoinSet<_> = (0..2).map(|n| read_sleeping(&http, 3_600_000 + n)).collect();
+    eventually_within(SLOW_WAIT, "both guests run", async || metrics.guests.get() == 2).await;
 
-    let mut short: JoinSet<_> = (0..100).map(|n| sleeping(&wire, n)).collect();
-    // Nobody was served: those that are answered are too many, and all that may wait do.
+    let mut short: JoinSet<_> = (0..100).map(|n| read_sleeping(&http, n)).collect();
+    // Both guests are in use, so these responses are refusals, and the remaining calls fill the queue.
     for _ in 0..96 {
-        let refused = answered(&mut short).await;
+        let refused = next_response(&mut short).await;
         assert_eq!(refused.verdict(), "200 -32603", "{}", refused.body);
         let data = &refused.json()["error"]["data"];
         assert_eq!((&data["kind"], &data["retryAfterMs"]), (&"busy".into(), &1_000.into()), "{data}");
     }
     assert_eq!((metrics.calls(Outcome::Busy), metrics.guests.get()), (96, 2));
-    // Of those who ask somebody else nobody notices.
-    assert_eq!(wire.read("echo://hello").await.status, 200);
+    // Calls to other providers are not affected.
+    assert_eq!(http.read("echo://hello").await.status, 200);
 
     long.shutdown().await;
     for _ in 0..4 {
-        let accepted = answered(&mut short).await;
+        let accepted = next_response(&mut short).await;
         assert_eq!(accepted.json()["result"]["contents"][0]["text"], "slept", "{}", accepted.body);
     }
     assert!(short.join_next().await.is_none());

@@ -1,61 +1,59 @@
-//! The real binary, as people and scripts run it: in a folder of its own, with an environment of its own.
-//! Every wait has a bound, and no process outlives its test.
+//! The real binary, as people and scripts run it: each test has its own working directory and environment.
+//! Every wait has a time limit, and no process outlives its test.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::house::component;
-
-/// Longer than anything here takes on a slow machine: what is not there by then never comes.
-const BOUND: Duration = Duration::from_secs(60);
+use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
 
 /// A working directory with a folder of components.
-pub(crate) struct Place(TempDir);
+pub(crate) struct WorkDir(TempDir);
 
-/// A process that runs.
-pub(crate) struct Running {
+/// A `larder` process that may still run. It is killed on drop.
+pub(crate) struct RunningProcess {
     child: Child,
     pub(crate) stdin: Option<ChildStdin>,
-    out: Receiver<String>,
-    err: Receiver<String>,
-    /// What was said on stderr so far.
-    said: String,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+    /// The lines of stderr that were received so far.
+    stderr_so_far: String,
 }
 
-/// What came of one.
-pub(crate) struct Ran {
+/// The exit code and the output of a process that has ended.
+pub(crate) struct ProcessOutput {
     pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
-/// A client over HTTP. Its TLS has to be there before any of it is built, whichever test of this process comes first.
+/// Returns an HTTP client. It installs the TLS provider first, as any test of this process may be the first
+/// to need it.
 pub(crate) fn http_client() -> reqwest::Client {
-    // An error says that another test has installed it.
+    // It is an error if another test has installed it already.
     _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
-impl Place {
-    /// With these guests, as in `house::Plan::of`.
-    pub(crate) fn of(guests: &str) -> Self {
+impl WorkDir {
+    /// Creates a working directory with these guests in `plugins`, named as in `TestServer::builder`.
+    pub(crate) fn with_guests(guests: &str) -> Self {
         let folder = TempDir::new().unwrap();
         std::fs::create_dir(folder.path().join("plugins")).unwrap();
-        let place = Self(folder);
+        let work_dir = Self(folder);
         for guest in guests.split_whitespace() {
             let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
-            std::fs::copy(component(guest), place.path(&format!("plugins/{name}.wasm"))).unwrap();
+            std::fs::copy(component_path(guest), work_dir.path(&format!("plugins/{name}.wasm"))).unwrap();
         }
-        place
+        work_dir
     }
 
-    /// Adds a file.
+    /// Writes a file.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
         std::fs::write(self.path(name), text).unwrap();
         self
@@ -65,22 +63,22 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Starts `larder` with these words; those with spaces in them are quoted in no way, so there are none.
-    pub(crate) fn start(&self, words: &str) -> Running {
-        self.start_with(&[], words)
+    /// Starts `larder` with these arguments. They are split at spaces, and there is no quoting.
+    pub(crate) fn start(&self, args: &str) -> RunningProcess {
+        self.start_with(&[], args)
     }
 
-    /// The same with these variables besides.
-    pub(crate) fn start_with(&self, env: &[(&str, &str)], words: &str) -> Running {
-        let mut child = self.command(env, words).spawn().unwrap();
-        let (out, err) = (follow(child.stdout.take().unwrap()), follow(child.stderr.take().unwrap()));
-        Running { stdin: child.stdin.take(), child, out, err, said: String::new() }
+    /// Starts `larder` with these arguments and additional environment variables.
+    pub(crate) fn start_with(&self, env: &[(&str, &str)], args: &str) -> RunningProcess {
+        let mut child = self.command(env, args).spawn().unwrap();
+        let (stdout, stderr) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
+        RunningProcess { stdin: child.stdin.take(), child, stdout, stderr, stderr_so_far: String::new() }
     }
 
-    /// The same, not yet started.
-    pub(crate) fn command(&self, env: &[(&str, &str)], words: &str) -> Command {
+    /// Returns the command that `start_with` would start.
+    pub(crate) fn command(&self, env: &[(&str, &str)], args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(words.split_whitespace()).current_dir(self.0.path());
+        command.args(args.split_whitespace()).current_dir(self.0.path());
         command.env_clear();
         command.env("HOME", self.0.path()).env("XDG_STATE_HOME", self.path("state"));
         command.env("XDG_CACHE_HOME", self.path("cache")).envs(env.iter().copied());
@@ -88,24 +86,24 @@ impl Place {
         command
     }
 
-    /// Runs `larder` to its end.
-    pub(crate) fn larder(&self, words: &str) -> Ran {
-        let mut running = self.start(words);
-        running.stdin = None;
-        running.end()
+    /// Runs `larder` until it exits.
+    pub(crate) fn larder(&self, args: &str) -> ProcessOutput {
+        let mut process = self.start(args);
+        process.stdin = None;
+        process.wait()
     }
 
-    /// Starts a server on a free port, and gives its endpoint.
-    pub(crate) fn serve(&self, words: &str) -> (Running, String) {
-        let mut running = self.start(&format!("serve --listen 127.0.0.1:0 {words}"));
-        let line = running.told("serves http://");
+    /// Starts a server on a free port, and returns the URL of its endpoint.
+    pub(crate) fn serve(&self, args: &str) -> (RunningProcess, String) {
+        let mut server = self.start(&format!("serve --listen 127.0.0.1:0 {args}"));
+        let line = server.wait_for_stderr("serves http://");
         let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
-        (running, url.to_owned())
+        (server, url.to_owned())
     }
 }
 
-/// Line by line, so that nobody waits for a full pipe.
-fn follow(pipe: impl Read + Send + 'static) -> Receiver<String> {
+/// Reads a pipe line by line on another thread, so that the process never blocks on a full pipe.
+fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (send, lines) = mpsc::channel();
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);
@@ -119,32 +117,33 @@ fn follow(pipe: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-impl Running {
-    /// The next line on stdout.
+impl RunningProcess {
+    /// Waits for the next line on stdout.
     pub(crate) fn next(&mut self) -> String {
-        let line = self.out.recv_timeout(BOUND);
-        line.unwrap_or_else(|_| panic!("no line on stdout; stderr: {}", self.said_so_far()))
+        let line = self.stdout.recv_timeout(SLOW_WAIT);
+        line.unwrap_or_else(|_| panic!("no line on stdout; stderr: {}", self.received_stderr()))
     }
 
-    /// The same, though it may have come before another that was waited for.
-    pub(crate) fn has_told(&mut self, words: &str) -> String {
-        let before = self.said.lines().find(|line| line.contains(words)).map(ToOwned::to_owned);
-        before.unwrap_or_else(|| self.told(words))
+    /// Returns the first line on stderr that contains `text`. Unlike `wait_for_stderr`, it searches the lines
+    /// before the current one first.
+    pub(crate) fn find_stderr(&mut self, text: &str) -> String {
+        let before = self.stderr_so_far.lines().find(|line| line.contains(text)).map(ToOwned::to_owned);
+        before.unwrap_or_else(|| self.wait_for_stderr(text))
     }
 
-    /// Waits for a line with these words on stderr, and gives it.
-    pub(crate) fn told(&mut self, words: &str) -> String {
-        let end = Instant::now() + BOUND;
+    /// Waits for the next line on stderr that contains `text`, and returns it.
+    pub(crate) fn wait_for_stderr(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + SLOW_WAIT;
         loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.err.recv_timeout(left) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.stderr.recv_timeout(left) {
                 Ok(line) => {
-                    self.said += &line;
-                    if line.contains(words) {
+                    self.stderr_so_far += &line;
+                    if line.contains(text) {
                         return line;
                     }
                 }
-                Err(_) => panic!("no `{words}` on stderr; what came: {}", self.said),
+                Err(_) => panic!("no line with `{text}` on stderr: {}", self.stderr_so_far),
             }
         }
     }
@@ -153,89 +152,91 @@ impl Running {
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
-        assert!(sent.success(), "process {id} is gone");
+        assert!(sent.success(), "process {id} has ended");
     }
 
-    /// Its bytes in memory, where the system says so.
+    /// The resident memory in bytes, if the system reports it.
     pub(crate) fn memory(&self) -> Option<u64> {
         memory(&self.child.id().to_string())
     }
 
-    /// Those of them that are in no file.
-    pub(crate) fn anonymous(&self) -> Option<u64> {
-        kept(&self.child.id().to_string(), "RssAnon")
+    /// The part of the resident memory that no file backs.
+    pub(crate) fn anonymous_memory(&self) -> Option<u64> {
+        status_bytes(&self.child.id().to_string(), "RssAnon")
     }
 
-    /// What the system says of it, where it says so.
-    pub(crate) fn fact(&self, name: &str) -> Option<String> {
-        fact(&self.child.id().to_string(), name)
+    /// A field of `/proc/PID/status`, if there is one.
+    pub(crate) fn proc_status(&self, field: &str) -> Option<String> {
+        proc_status(&self.child.id().to_string(), field)
     }
 
-    /// Waits until it ends by itself.
-    pub(crate) fn end(mut self) -> Ran {
-        let end = Instant::now() + BOUND;
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(Instant::now() < end, "it does not end; stderr: {}", self.said_so_far());
-            thread::sleep(Duration::from_millis(5));
-        };
-        let out = self.out.iter().collect();
-        self.said.extend(self.err.iter());
-        Ran { code: status.code(), out, err: std::mem::take(&mut self.said) }
+    /// Waits until the process exits.
+    pub(crate) fn wait(mut self) -> ProcessOutput {
+        let mut status = None;
+        eventually_blocking(SLOW_WAIT, "the process exits", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let stdout = self.stdout.iter().collect();
+        self.stderr_so_far.extend(self.stderr.iter());
+        let stderr = std::mem::take(&mut self.stderr_so_far);
+        ProcessOutput { code: status.unwrap().code(), stdout, stderr }
     }
 
-    fn said_so_far(&mut self) -> &str {
-        self.said.extend(self.err.try_iter());
-        &self.said
+    fn received_stderr(&mut self) -> &str {
+        self.stderr_so_far.extend(self.stderr.try_iter());
+        &self.stderr_so_far
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
-        // Both fail where it has ended, which is what is wanted.
+        if thread::panicking() {
+            eprintln!("stderr of the process: {}", self.received_stderr());
+        }
+        // Both fail if the process has exited, which is fine.
         _ = self.child.kill();
         _ = self.child.wait();
     }
 }
 
-impl Ran {
-    /// The answer of a command that says yes.
-    pub(crate) fn yes(self) -> String {
-        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
-        self.out
+impl ProcessOutput {
+    /// Checks that the exit code is 0, and returns stdout.
+    pub(crate) fn expect_success(self) -> String {
+        assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
+        self.stdout
     }
 
-    /// What is said on stderr by a command that ends with this code and prints no answer.
-    pub(crate) fn no(self, code: i32) -> String {
-        assert_eq!((self.code, self.out.as_str()), (Some(code), ""), "{}", self.err);
-        self.err
+    /// Checks the exit code and that stdout is empty, and returns stderr.
+    pub(crate) fn expect_exit(self, code: i32) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{}", self.stderr);
+        self.stderr
     }
 
-    /// The answer as JSON.
+    /// Parses stdout as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {:?} {}", self.out, self.err))
+        let json = serde_json::from_str(&self.stdout);
+        json.unwrap_or_else(|error| panic!("{error}: {:?} {}", self.stdout, self.stderr))
     }
 }
 
-/// Bytes of a process in memory, where the system says so; `self` is this one.
+/// The resident memory of a process in bytes, if the system reports it. `self` is this process.
 pub(crate) fn memory(process: &str) -> Option<u64> {
-    kept(process, "VmRSS")
+    status_bytes(process, "VmRSS")
 }
 
-fn kept(process: &str, kind: &str) -> Option<u64> {
-    fact(process, kind)?.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+fn status_bytes(process: &str, field: &str) -> Option<u64> {
+    proc_status(process, field)?.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// A line of what the system says of a process.
-fn fact(process: &str, name: &str) -> Option<String> {
+/// A field of `/proc/PID/status`.
+fn proc_status(process: &str, field: &str) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
     Some(line.trim().to_owned())
 }
 
-/// A path as it stands on a command line.
-pub(crate) fn word(path: &Path) -> &str {
+/// A path as a command-line argument.
+pub(crate) fn path_arg(path: &Path) -> &str {
     path.to_str().unwrap()
 }

@@ -1,36 +1,37 @@
-//! Clients of legacy sessions whose connection breaks: they name the last event that they got, and hear the rest.
+//! Resuming legacy streams: after a broken connection, a client sends the id of the last event that it got,
+//! and receives the events that it missed.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::wire::{ACCEPT, JSON, Wire};
+use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 
-/// A stream whose events are read with their names.
-struct Stream {
+/// An SSE response whose events are read with their ids.
+struct EventStream {
     response: reqwest::Response,
     text: String,
 }
 
-impl Stream {
-    /// The stream of a session, from an event on.
-    async fn open(wire: &Wire, session: &str, last: Option<&str>) -> Self {
-        let response = get(wire, session, last).send().await.unwrap();
+impl EventStream {
+    /// Opens the stream of a session, after the event `last` if there is one.
+    async fn open(http: &HttpTestServer, session: &str, last: Option<&str>) -> Self {
+        let response = stream_request(http, session, last).send().await.unwrap();
         assert_eq!(response.status().as_u16(), 200);
         Self { response, text: String::new() }
     }
 
-    /// The next part of the stream that is not a comment: its name, and its message if it has one.
+    /// Returns the id and, if it has one, the message of the next event. Comments are skipped.
     async fn event(&mut self) -> Option<(String, Option<Value>)> {
-        let next = tokio::time::timeout(Duration::from_secs(30), self.part()).await;
-        let part = next.expect("nothing within half a minute")?;
-        let field = |name: &str| part.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let next = tokio::time::timeout(Duration::from_secs(30), self.raw_event()).await;
+        let event = next.expect("no event within 30 seconds")?;
+        let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         let data = field("data").filter(|data| !data.is_empty());
         let message = data.map(|data| serde_json::from_str(data).unwrap());
         Some((field("id").unwrap_or_default().trim().to_owned(), message))
     }
 
-    /// The next message, with the name of its event.
+    /// Returns the next message and the id of its event.
     async fn message(&mut self) -> Option<(String, Value)> {
         loop {
             if let (id, Some(message)) = self.event().await? {
@@ -39,20 +40,20 @@ impl Stream {
         }
     }
 
-    /// What the next message is about.
-    async fn heard(&mut self) -> String {
+    /// Returns the URI of the next message, or the last part of its method if it has none.
+    async fn next_subject(&mut self) -> String {
         let (_, message) = self.message().await.unwrap();
         let method = message["method"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
         message["params"]["uri"].as_str().map(ToOwned::to_owned).unwrap_or(method)
     }
 
-    async fn part(&mut self) -> Option<String> {
+    async fn raw_event(&mut self) -> Option<String> {
         loop {
-            if let Some((part, rest)) = self.text.split_once("\n\n") {
-                let part = part.to_owned();
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let event = event.to_owned();
                 self.text = rest.to_owned();
-                if !part.starts_with(':') {
-                    return Some(part);
+                if !event.starts_with(':') {
+                    return Some(event);
                 }
                 continue;
             }
@@ -61,133 +62,137 @@ impl Stream {
     }
 }
 
-fn get(wire: &Wire, session: &str, last: Option<&str>) -> reqwest::RequestBuilder {
-    let get = wire.client.get(&wire.url).header("accept", "text/event-stream");
+fn stream_request(http: &HttpTestServer, session: &str, last: Option<&str>) -> reqwest::RequestBuilder {
+    let get = http.client.get(&http.url).header("accept", "text/event-stream");
     let get = get.header("mcp-session-id", session.to_owned());
     last.into_iter().fold(get, |get, last| get.header("last-event-id", last.to_owned()))
 }
 
-async fn subscribe(wire: &Wire, session: &str, uris: &[&str]) {
+async fn subscribe(http: &HttpTestServer, session: &str, uris: &[&str]) {
     for uri in uris {
-        let answer = wire.legacy(session, "resources/subscribe", json!({ "uri": uri })).await;
+        let answer = http.legacy(session, "resources/subscribe", json!({ "uri": uri })).await;
         assert_eq!(answer.verdict(), "200 ok");
     }
 }
 
-async fn touch(wire: &Wire, uri: &str) {
-    assert_eq!(wire.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
+async fn touch(http: &HttpTestServer, uri: &str) {
+    assert_eq!(http.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
 }
 
-async fn running() -> Wire {
-    let mut wire = Wire::of("echo").await;
-    wire.run();
-    wire
+async fn start_running() -> HttpTestServer {
+    let mut http = HttpTestServer::start("echo").await;
+    http.run_reconciler();
+    http
 }
 
 #[tokio::test]
-async fn who_comes_back_hears_what_was_missed_once_and_in_order() {
-    let wire = running().await;
-    let session = wire.session("2025-11-25").await;
-    subscribe(&wire, &session, &["echo://hello", "echo://many"]).await;
-    let mut stream = Stream::open(&wire, &session, None).await;
-    let (beginning, nothing) = stream.event().await.unwrap();
-    assert_eq!(nothing, None, "the stream begins with a name and no message");
-    touch(&wire, "echo://hello").await;
+async fn a_resumed_stream_delivers_missed_events_once_and_in_order() {
+    let http = start_running().await;
+    let session = http.session("2025-11-25").await;
+    subscribe(&http, &session, &["echo://hello", "echo://many"]).await;
+    let mut stream = EventStream::open(&http, &session, None).await;
+    let (priming_id, message) = stream.event().await.unwrap();
+    assert_eq!(message, None, "the stream starts with an id and no message");
+    touch(&http, "echo://hello").await;
     let (first, message) = stream.message().await.unwrap();
     assert_eq!(message["params"]["uri"], "echo://hello");
-    touch(&wire, "echo://many").await;
+    touch(&http, "echo://many").await;
     let (second, _) = stream.message().await.unwrap();
     drop(stream);
-    // Nobody subscribed to the first of these.
-    touch(&wire, "echo://blob").await;
-    touch(&wire, "echo://hello").await;
+    // The first of these URIs has no subscription.
+    touch(&http, "echo://blob").await;
+    touch(&http, "echo://hello").await;
 
-    let mut again = Stream::open(&wire, &session, Some(&second)).await;
-    assert_eq!(again.heard().await, "echo://hello");
-    touch(&wire, "echo://many").await;
-    assert_eq!(again.heard().await, "echo://many");
-    // What was sent and may not have arrived is sent again, however far back.
+    let mut resumed = EventStream::open(&http, &session, Some(&second)).await;
+    assert_eq!(resumed.next_subject().await, "echo://hello");
+    touch(&http, "echo://many").await;
+    assert_eq!(resumed.next_subject().await, "echo://many");
+    // Events that were sent but may not have arrived are sent again, from any earlier event on.
     let all = ["echo://hello", "echo://many", "echo://hello", "echo://many"];
-    for (last, missed) in [(&beginning, &all[..]), (&first, &all[1..])] {
-        let mut again = Stream::open(&wire, &session, Some(last)).await;
+    for (last, missed) in [(&priming_id, &all[..]), (&first, &all[1..])] {
+        let mut resumed = EventStream::open(&http, &session, Some(last)).await;
         for uri in missed {
-            assert_eq!(again.heard().await, *uri);
+            assert_eq!(resumed.next_subject().await, *uri);
         }
     }
-    touch(&wire, "echo://hello").await;
-    let mut again = Stream::open(&wire, &session, Some(&first)).await;
+    touch(&http, "echo://hello").await;
+    let mut resumed = EventStream::open(&http, &session, Some(&first)).await;
     for uri in ["echo://many", "echo://hello", "echo://many", "echo://hello"] {
-        assert_eq!(again.heard().await, uri);
+        assert_eq!(resumed.next_subject().await, uri);
     }
 }
 
 #[tokio::test]
-async fn a_name_of_another_session_is_of_no_use() {
-    let wire = running().await;
-    let (mine, other) = (wire.session("2025-11-25").await, wire.session("2025-11-25").await);
-    subscribe(&wire, &other, &["echo://hello"]).await;
-    let mut theirs = Stream::open(&wire, &other, None).await;
-    let (beginning, _) = theirs.event().await.unwrap();
-    touch(&wire, "echo://hello").await;
-    let (name, _) = theirs.message().await.unwrap();
-    let made_up = name.replace(char::is_numeric, "9");
-    for last in [&beginning, &name, &made_up, "1", "0", "../0", "ä"] {
-        let answer = wire.send(get(&wire, &mine, Some(last))).await;
+async fn rejects_event_ids_of_another_session() {
+    let http = start_running().await;
+    let (mine, other) = (http.session("2025-11-25").await, http.session("2025-11-25").await);
+    subscribe(&http, &other, &["echo://hello"]).await;
+    let mut other_stream = EventStream::open(&http, &other, None).await;
+    let (priming_id, _) = other_stream.event().await.unwrap();
+    touch(&http, "echo://hello").await;
+    let (event_id, _) = other_stream.message().await.unwrap();
+    let invented = event_id.replace(char::is_numeric, "9");
+    for last in [&priming_id, &event_id, &invented, "1", "0", "../0", "ä"] {
+        let answer = http.send(stream_request(&http, &mine, Some(last))).await;
         assert_eq!(answer.verdict(), "400 -32600", "{last}");
         assert!(answer.body.contains("Last-Event-ID"), "{}", answer.body);
     }
-    assert_eq!(wire.send(get(&wire, "never-was", Some(&name))).await.status, 404);
-    // An empty one is none.
-    let mut stream = Stream::open(&wire, &mine, Some("")).await;
+    assert_eq!(http.send(stream_request(&http, "never-was", Some(&event_id))).await.status, 404);
+    // An empty id counts as no id.
+    let mut stream = EventStream::open(&http, &mine, Some("")).await;
     assert_eq!(stream.event().await.unwrap().1, None);
-    // The other's stream was not disturbed.
-    touch(&wire, "echo://hello").await;
-    assert_eq!(theirs.heard().await, "echo://hello");
+    // The stream of the other session still works.
+    touch(&http, "echo://hello").await;
+    assert_eq!(other_stream.next_subject().await, "echo://hello");
 }
 
 #[tokio::test]
-async fn where_too_much_was_missed_everything_is_told() {
-    let wire = running().await;
-    let session = wire.session("2025-11-25").await;
+async fn reports_everything_as_changed_if_too_much_was_missed() {
+    let http = start_running().await;
+    let session = http.session("2025-11-25").await;
     let long = format!("echo://say/{}", "y".repeat(7_000));
-    subscribe(&wire, &session, &["echo://hello", &long]).await;
-    let mut stream = Stream::open(&wire, &session, None).await;
-    let (beginning, _) = stream.event().await.unwrap();
+    subscribe(&http, &session, &["echo://hello", &long]).await;
+    let mut stream = EventStream::open(&http, &session, None).await;
+    let (priming_id, _) = stream.event().await.unwrap();
     let mut newest = String::new();
     for _ in 0..12 {
-        touch(&wire, &long).await;
+        touch(&http, &long).await;
         newest = stream.message().await.unwrap().0;
     }
     drop(stream);
-    let mut again = Stream::open(&wire, &session, Some(&beginning)).await;
-    let told = [again.heard().await, again.heard().await, again.heard().await];
-    assert_eq!(told, ["list_changed", "echo://hello", &long], "nothing is lost silently");
-    drop(again);
-    let mut again = Stream::open(&wire, &session, Some(&newest)).await;
-    assert_eq!(again.heard().await, "list_changed", "what is still kept is told by itself");
+    let mut resumed = EventStream::open(&http, &session, Some(&priming_id)).await;
+    let subjects = [resumed.next_subject().await, resumed.next_subject().await, resumed.next_subject().await];
+    assert_eq!(subjects, ["list_changed", "echo://hello", &long], "all subscriptions are reported");
+    drop(resumed);
+    let mut resumed = EventStream::open(&http, &session, Some(&newest)).await;
+    assert_eq!(
+        resumed.next_subject().await,
+        "list_changed",
+        "events that are still in the log are replayed one by one"
+    );
 }
 
 #[tokio::test]
-async fn the_rest_of_a_request_is_heard_on_another_connection() {
-    let wire = Wire::of("echo").await;
-    let (session, other) = (wire.session("2025-11-25").await, wire.session("2025-11-25").await);
+async fn resumes_the_stream_of_a_request_on_another_connection() {
+    let http = HttpTestServer::start("echo").await;
+    let (session, other) = (http.session("2025-11-25").await, http.session("2025-11-25").await);
     let params = json!({ "uri": "echo://progress", "_meta": { "progressToken": "p" } });
     let body = json!({ "jsonrpc": "2.0", "id": "r", "method": "resources/read", "params": params });
     let post = [JSON, ACCEPT, ("mcp-session-id", &session)]
         .into_iter()
-        .fold(wire.client.post(&wire.url), |post, (name, value)| post.header(name, value));
+        .fold(http.client.post(&http.url), |post, (name, value)| post.header(name, value));
     let response = post.body(body.to_string()).send().await.unwrap();
-    let mut stream = Stream { response, text: String::new() };
-    let (first, report) = stream.message().await.unwrap();
-    assert_eq!(report["params"]["progress"], 1.0);
+    let mut stream = EventStream { response, text: String::new() };
+    let (first, progress) = stream.message().await.unwrap();
+    assert_eq!(progress["params"]["progress"], 1.0);
     drop(stream);
 
-    let stolen = wire.send(get(&wire, &other, Some(&first))).await;
-    assert_eq!(stolen.verdict(), "400 -32600");
-    // As often as it takes.
+    let foreign = http.send(stream_request(&http, &other, Some(&first))).await;
+    assert_eq!(foreign.verdict(), "400 -32600");
+    // The rest can be read more than once.
     let mut last = String::new();
     for _ in 0..2 {
-        let mut rest = Stream::open(&wire, &session, Some(&first)).await;
+        let mut rest = EventStream::open(&http, &session, Some(&first)).await;
         for step in [2.0, 3.0] {
             assert_eq!(rest.message().await.unwrap().1["params"]["progress"], step);
         }
@@ -195,81 +200,85 @@ async fn the_rest_of_a_request_is_heard_on_another_connection() {
         last = id;
         assert_eq!(answer["id"], "r");
         assert_eq!(answer["result"]["contents"][0]["text"], "done, cancelled: false");
-        assert!(rest.message().await.is_none(), "and then it ends");
+        assert!(rest.message().await.is_none(), "the stream ends after the response");
     }
-    let done = wire.send(get(&wire, &session, Some(&last))).await;
-    assert_eq!((done.status, done.body.as_str()), (204, ""), "who has all of it has no reason to come back");
+    let done = http.send(stream_request(&http, &session, Some(&last))).await;
+    assert_eq!((done.status, done.body.as_str()), (204, ""), "nothing is left to resume");
 }
 
 #[tokio::test]
-async fn older_revisions_get_no_empty_event() {
-    let wire = Wire::of("echo").await;
+async fn older_versions_get_no_priming_event() {
+    let http = HttpTestServer::start("echo").await;
     for (version, first) in [("2025-06-18", ":\n\n"), ("2025-11-25", "id: ")] {
-        let session = wire.session(version).await;
-        let mut response = get(&wire, &session, None).send().await.unwrap();
+        let session = http.session(version).await;
+        let mut response = stream_request(&http, &session, None).send().await.unwrap();
         let chunk = response.chunk().await.unwrap().unwrap();
         assert!(chunk.starts_with(first.as_bytes()), "{version}: {chunk:?}");
     }
 }
 
 #[tokio::test]
-async fn what_was_given_up_meanwhile_is_not_told_again() {
-    let wire = running().await;
-    let session = wire.session("2025-11-25").await;
-    subscribe(&wire, &session, &["echo://hello", "echo://many"]).await;
-    let mut stream = Stream::open(&wire, &session, None).await;
-    let (beginning, _) = stream.event().await.unwrap();
+async fn does_not_replay_updates_after_unsubscribing() {
+    let http = start_running().await;
+    let session = http.session("2025-11-25").await;
+    subscribe(&http, &session, &["echo://hello", "echo://many"]).await;
+    let mut stream = EventStream::open(&http, &session, None).await;
+    let (priming_id, _) = stream.event().await.unwrap();
     for uri in ["echo://hello", "echo://many"] {
-        touch(&wire, uri).await;
-        assert_eq!(stream.heard().await, uri);
+        touch(&http, uri).await;
+        assert_eq!(stream.next_subject().await, uri);
     }
-    let given_up = wire.legacy(&session, "resources/unsubscribe", json!({ "uri": "echo://hello" })).await;
-    assert_eq!(given_up.verdict(), "200 ok");
-    let mut again = Stream::open(&wire, &session, Some(&beginning)).await;
-    assert_eq!(again.heard().await, "echo://many");
+    let unsubscribed = http.legacy(&session, "resources/unsubscribe", json!({ "uri": "echo://hello" })).await;
+    assert_eq!(unsubscribed.verdict(), "200 ok");
+    let mut resumed = EventStream::open(&http, &session, Some(&priming_id)).await;
+    assert_eq!(resumed.next_subject().await, "echo://many");
 }
 
 #[tokio::test]
-async fn who_comes_back_without_a_name_may_have_missed_everything() {
-    let wire = running().await;
-    let session = wire.session("2025-11-25").await;
-    subscribe(&wire, &session, &["echo://hello"]).await;
-    // Nothing was told yet, so nothing can have been missed.
-    let stream = Stream::open(&wire, &session, None).await;
+async fn reconnecting_without_an_event_id_reports_everything_as_changed() {
+    let http = start_running().await;
+    let session = http.session("2025-11-25").await;
+    subscribe(&http, &session, &["echo://hello"]).await;
+    // No event was sent yet, so none can have been missed.
+    let stream = EventStream::open(&http, &session, None).await;
     drop(stream);
-    let mut stream = Stream::open(&wire, &session, None).await;
-    touch(&wire, "echo://hello").await;
-    assert_eq!(stream.heard().await, "echo://hello");
+    let mut stream = EventStream::open(&http, &session, None).await;
+    touch(&http, "echo://hello").await;
+    assert_eq!(stream.next_subject().await, "echo://hello");
     drop(stream);
-    let mut again = Stream::open(&wire, &session, None).await;
-    assert_eq!([again.heard().await, again.heard().await], ["list_changed", "echo://hello"]);
+    let mut resumed = EventStream::open(&http, &session, None).await;
+    assert_eq!(
+        [resumed.next_subject().await, resumed.next_subject().await],
+        ["list_changed", "echo://hello"]
+    );
 }
 
 #[tokio::test]
-async fn what_overtakes_an_update_on_its_way_has_no_name_of_its_own() {
-    let (slow, plan) = crate::dialect::slow();
-    let mut wire = Wire::with(plan, crate::dialect::spoken()).await;
-    wire.run();
-    let session = wire.session("2025-11-25").await;
+async fn an_event_that_overtakes_a_pending_update_has_no_id_of_its_own() {
+    let (slow, builder) = crate::extension::slow_read();
+    let mut http = HttpTestServer::with_config(builder, crate::extension::extension_config()).await;
+    http.run_reconciler();
+    let session = http.session("2025-11-25").await;
     let both = json!({ "uris": [slow, "echo://say/x"] });
-    assert_eq!(wire.legacy(&session, "resources/subscribe", both).await.verdict(), "200 ok");
-    subscribe(&wire, &session, &["echo://hello"]).await;
-    let mut stream = Stream::open(&wire, &session, None).await;
-    let (beginning, _) = stream.event().await.unwrap();
-    touch(&wire, "echo://hello").await;
+    assert_eq!(http.legacy(&session, "resources/subscribe", both).await.verdict(), "200 ok");
+    subscribe(&http, &session, &["echo://hello"]).await;
+    let mut stream = EventStream::open(&http, &session, None).await;
+    let (priming_id, _) = stream.event().await.unwrap();
+    touch(&http, "echo://hello").await;
     let (first, _) = stream.message().await.unwrap();
-    wire.read(&format!("fresh://everyone/0/0/touch/{slow}")).await;
-    // The one is on its way for an hour, and the others are told: the next one plainly, the last one with what it holds.
-    touch(&wire, "echo://hello").await;
-    let (name, message) = stream.message().await.unwrap();
-    assert_eq!((name.as_str(), &message["params"]["uri"]), ("", &json!("echo://hello")));
-    touch(&wire, "echo://say/x").await;
-    let (name, message) = stream.message().await.unwrap();
+    http.read(&format!("fresh://everyone/0/0/touch/{slow}")).await;
+    // The update of `slow` waits for an hour. The others are sent: the next one without content, the last one
+    // with content.
+    touch(&http, "echo://hello").await;
+    let (event_id, message) = stream.message().await.unwrap();
+    assert_eq!((event_id.as_str(), &message["params"]["uri"]), ("", &json!("echo://hello")));
+    touch(&http, "echo://say/x").await;
+    let (event_id, message) = stream.message().await.unwrap();
     assert_eq!(message["params"]["resource"]["uri"], "echo://say/x");
-    assert_eq!(name, first, "up to there everything was told");
+    assert_eq!(event_id, first, "all events up to this one were sent");
     drop(stream);
-    // Who comes back hears again what he heard, as he does not know of the one between.
-    let mut again = Stream::open(&wire, &session, Some(&name)).await;
-    assert_eq!(again.heard().await, "echo://hello");
-    assert_ne!(beginning, first);
+    // The resumed stream repeats the event that was sent without an id.
+    let mut resumed = EventStream::open(&http, &session, Some(&event_id)).await;
+    assert_eq!(resumed.next_subject().await, "echo://hello");
+    assert_ne!(priming_id, first);
 }

@@ -1,61 +1,52 @@
-//! Any number of revisions of one component: the guest `revision` with another text in its data.
+//! Any number of revisions of one component: the guest `revision`, with another text in its data section.
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
-use crate::house::{House, component};
+use crate::harness::{SLOW_WAIT, TestServer, component_path, eventually_within};
 
-/// What is there in every revision.
+/// A resource that every revision serves.
 pub(crate) const NOW: &str = "revision://now";
 
-/// A component that answers everything with this number.
+/// Returns a component that answers every read with this number.
 pub(crate) fn revision(number: u32) -> Vec<u8> {
-    static BUILT: LazyLock<Vec<u8>> = LazyLock::new(|| std::fs::read(component("revision")).unwrap());
-    let mark = text(0);
-    let mut places = BUILT.windows(mark.len()).enumerate().filter(|(_, window)| *window == mark.as_bytes());
-    let (Some((at, _)), None) = (places.next(), places.next()) else {
-        panic!("{mark} must be in the component, and only once");
+    static BUILT: LazyLock<Vec<u8>> = LazyLock::new(|| std::fs::read(component_path("revision")).unwrap());
+    let marker = text(0);
+    let mut matches =
+        BUILT.windows(marker.len()).enumerate().filter(|(_, window)| *window == marker.as_bytes());
+    let (Some((at, _)), None) = (matches.next(), matches.next()) else {
+        panic!("{marker} must be in the component exactly once");
     };
     let mut bytes = BUILT.clone();
-    bytes[at..at + mark.len()].copy_from_slice(text(number).as_bytes());
+    bytes[at..at + marker.len()].copy_from_slice(text(number).as_bytes());
     bytes
 }
 
-/// What this revision answers.
+/// The text that this revision answers with.
 pub(crate) fn text(number: u32) -> String {
     format!("revision-{number:08}")
 }
 
-/// Which revision answered.
+/// The number of the revision that answered with this text.
 pub(crate) fn number(text: &str) -> u32 {
     let digits = text.strip_prefix("revision-").and_then(|digits| digits.parse().ok());
-    digits.unwrap_or_else(|| panic!("this is no revision: {text:?}"))
+    digits.unwrap_or_else(|| panic!("not the text of a revision: {text:?}"))
 }
 
-/// Waits for something to come true. Longer than any machine needs: only what never happens fails.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let in_time = tokio::time::timeout(Duration::from_secs(60), waiting).await;
-    assert!(in_time.is_ok(), "not within a minute: {what}");
-}
-
-impl House {
+impl TestServer {
     /// Waits until this revision answers.
-    pub(crate) async fn serves(&self, number: u32) {
-        until(&text(number), async || self.text(NOW).await == text(number)).await;
+    pub(crate) async fn wait_for_revision(&self, number: u32) {
+        let serves = async || self.text(NOW).await == text(number);
+        eventually_within(SLOW_WAIT, &format!("{} serves", text(number)), serves).await;
     }
 
-    /// Reads all the time while something happens: only these revisions may answer, and none is not one.
-    pub(crate) async fn answers(&self, among: &[u32], meanwhile: impl Future<Output = ()>) {
-        let mut meanwhile = std::pin::pin!(meanwhile);
+    /// Reads continuously until `change` completes. Fails if a read fails or another revision than these
+    /// answers.
+    pub(crate) async fn only_revisions_answer(&self, allowed: &[u32], change: impl Future<Output = ()>) {
+        let mut change = std::pin::pin!(change);
         loop {
             tokio::select! {
-                () = &mut meanwhile => return,
-                text = self.text(NOW) => assert!(among.contains(&number(&text)), "{text}"),
+                () = &mut change => return,
+                text = self.text(NOW) => assert!(allowed.contains(&number(&text)), "{text}"),
             }
         }
     }

@@ -1,54 +1,55 @@
-//! A provider that says its secret wherever it can: it stands in no log line, no error, and no status.
+//! A provider that discloses its secret wherever it can. No log line, error or status contains it.
 
-use crate::admin::Seen;
-use crate::process::Place;
-use crate::revision::until;
+use crate::admin::AdminClient;
+use crate::harness::{SLOW_WAIT, eventually_within};
+use crate::process::WorkDir;
 
-/// Any part of it would be a part too much.
+/// The parts of the secret, none of which may appear.
 const PARTS: [&str; 6] = ["AAAA", "BBBB", "CCCC", "DDDD", "EEEE", "FFFF"];
 
-fn clean(text: &str) -> &str {
+/// Checks that the text contains no part of the secret, and returns it.
+fn check_redacted(text: &str) -> &str {
     for part in PARTS {
-        assert!(!text.contains(part), "{part} stands in {text}");
+        assert!(!text.contains(part), "{part} is in {text}");
     }
     text
 }
 
 #[tokio::test]
-async fn a_secret_stands_nowhere() {
+async fn a_secret_appears_nowhere() {
     let config = "[admin]\nlisten = \"127.0.0.1:0\"\n[secret.token]\nfile = \"token\"\n\
                   [provider.tattle]\nsecrets = [\"token\"]\n[limits]\nlog = \"1MiB\"\n";
-    let place = Place::of("tattle").file("larder.toml", config).file("token", &PARTS.concat());
-    let (mut seen, url) = Seen::open(&place);
-    // Each of the bad ones is in the lists' notes.
-    let (_, status) = seen.get("/status").await;
-    assert_eq!(clean(&status).matches("[secret]").count(), 3, "{status}");
-    for (uri, words) in [
+    let work_dir = WorkDir::with_guests("tattle").file("larder.toml", config).file("token", &PARTS.concat());
+    let (mut admin, url) = AdminClient::open(&work_dir);
+    // The status reports each invalid list entry.
+    let (_, status) = admin.get("/status").await;
+    assert_eq!(check_redacted(&status).matches("[secret]").count(), 3, "{status}");
+    for (uri, text) in [
         ("tattle://foreign", "it returned content for https://example.com/?key=[secret]"),
         ("tattle://bad", "it returned content with an invalid URI: "),
-        // Where a line, and what is kept of stderr, is cut.
+        // The secret crosses the limit at which a log line and the end of stderr are truncated.
         ("tattle://print/4084", ""),
         ("tattle://trap/4084", "it trapped"),
         ("tattle://updated", ""),
     ] {
-        let ran = place.larder(&format!("read {uri} --url {url}"));
-        assert!(clean(&ran.err).contains(words), "{}", ran.err);
+        let output = work_dir.larder(&format!("read {uri} --url {url}"));
+        assert!(check_redacted(&output.stderr).contains(text), "{}", output.stderr);
     }
-    let (_, status) = seen.get("/status").await;
-    clean(&status);
-    for words in [
+    let (_, status) = admin.get("/status").await;
+    check_redacted(&status);
+    for text in [
         "list entry changed or omitted",
         "ignored an update of a URI that the provider does not own",
         "ignored an update of an invalid URI",
         "the provider failed",
     ] {
-        seen.running.has_told(words);
+        admin.process.find_stderr(text);
     }
-    let numbers = async || {
-        seen.get("/metrics").await.1.contains("larder_guests{team=\"default\",provider=\"tattle\"} 0")
+    let no_guests = async || {
+        admin.get("/metrics").await.1.contains("larder_guests{team=\"default\",provider=\"tattle\"} 0")
     };
-    until("all calls have ended", numbers).await;
-    seen.running.signal("TERM");
-    let said = seen.running.end().no(0);
-    assert!(clean(&said).matches("[secret]").count() >= 9, "{said}");
+    eventually_within(SLOW_WAIT, "all calls have ended", no_guests).await;
+    admin.process.signal("TERM");
+    let log = admin.process.wait().expect_exit(0);
+    assert!(check_redacted(&log).matches("[secret]").count() >= 9, "{log}");
 }

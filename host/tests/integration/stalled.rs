@@ -1,4 +1,5 @@
-//! Listeners that do not read: they hold nobody up, miss nothing but repetitions, and are closed in the end.
+//! Listeners that do not read. They do not delay others, miss only repeated notifications, and are closed
+//! eventually.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,15 +12,16 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::house::Plan;
-use crate::listening::{Events, acknowledged, listen};
-use crate::revision::until;
-use crate::wire::{Wire, config, meta};
+use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
+use crate::http_server::{HttpTestServer, config, meta};
+use crate::subscriptions::{Events, acknowledged, listen};
 
-/// What is watched by each; so much text that a few rounds of it are more than the system keeps for a connection.
+/// The number of URIs that each listener watches. Their text is so long that a few waves of notifications
+/// fill the socket buffers of the system.
 const URIS: usize = 100;
-const LETTERS: usize = 1_800;
-/// Some fifteen of them are as much as a system keeps for a connection that nobody reads.
+/// The length of each URI.
+const URI_LENGTH: usize = 1_800;
+/// The number of changes. The notifications of about 15 changes fill the socket buffers of a connection.
 const WAVES: usize = 80;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,28 +31,31 @@ enum Era {
 }
 
 fn uris() -> Vec<String> {
-    (0..URIS).map(|n| format!("wave:{}{n:03}", "x".repeat(LETTERS))).collect()
+    (0..URIS).map(|n| format!("wave:{}{n:03}", "x".repeat(URI_LENGTH))).collect()
 }
 
-/// A house whose URIs all change when the file does, and which has places for two who listen.
-async fn open(folder: &Path, stall: Duration) -> Wire {
+/// Starts a server whose URIs all change when the file does, and which allows two streams.
+async fn open(folder: &Path, stall: Duration) -> HttpTestServer {
     let dir =
         Dir { host: folder.to_owned(), guest: "/data".into(), access: Access::Write, is_canonical: false };
     std::fs::write(folder.join("wave"), "0").unwrap();
-    let plan = Plan::of("wave").terms("wave", |grant, _| grant.dirs.push(dir));
-    // Nothing but news on the streams: signs of life would fill them as well.
+    let builder = TestServer::builder("wave").provider("wave", |grant, _| grant.dirs.push(dir));
+    // Keep-alive comments would fill the streams as well.
     let keep_alive = Duration::from_secs(3_600);
-    let mut wire =
-        Wire::with(plan, Config { streams: 2, stall_timeout: stall, keep_alive, ..config() }).await;
-    wire.run();
-    wire
+    let mut http = HttpTestServer::with_config(
+        builder,
+        Config { streams: 2, stall_timeout: stall, keep_alive, ..config() },
+    )
+    .await;
+    http.run_reconciler();
+    http
 }
 
-/// Somebody who listens and reads nothing at all.
-async fn silent(wire: &Wire, era: Era) -> TcpStream {
+/// Opens a stream that the client does not read.
+async fn open_unread_stream(http: &HttpTestServer, era: Era) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
-    let mut stream = socket.connect(wire.address).await.unwrap();
+    let mut stream = socket.connect(http.address).await.unwrap();
     let request = match era {
         Era::Modern => {
             let params = json!({ "_meta": meta(), "notifications": { "resourceSubscriptions": uris() } });
@@ -61,56 +66,58 @@ async fn silent(wire: &Wire, era: Era) -> TcpStream {
                 "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
                  accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
                  mcp-method: subscriptions/listen\r\ncontent-length: {}\r\n\r\n{body}",
-                wire.address,
+                http.address,
                 body.len()
             )
         }
         Era::Legacy => {
-            let session = wire.session("2025-11-25").await;
+            let session = http.session("2025-11-25").await;
             for uri in uris() {
-                let answer = wire.legacy(&session, "resources/subscribe", json!({ "uri": uri })).await;
+                let answer = http.legacy(&session, "resources/subscribe", json!({ "uri": uri })).await;
                 assert_eq!(answer.verdict(), "200 ok", "{}", answer.body);
             }
             format!(
                 "GET /mcp HTTP/1.1\r\nhost: {}\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n\r\n",
-                wire.address
+                http.address
             )
         }
     };
     stream.write_all(request.as_bytes()).await.unwrap();
-    // Its place is taken once it listens.
+    // The stream holds its permit once the response starts.
     let mut first = [0; 15];
     stream.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200 OK");
     stream
 }
 
-/// Changes everything that is watched again and again. Whoever reads hears of each change, and reads go on.
-async fn waves(wire: &Wire, folder: &Path, healthy: &mut Events) {
+/// Changes all watched URIs again and again. A healthy listener gets each change, and reads are served.
+async fn change_repeatedly(http: &HttpTestServer, folder: &Path, healthy: &mut Events) {
     let uri = &uris()[0];
     for wave in 1..=WAVES {
         std::fs::write(folder.join("new"), wave.to_string()).unwrap();
         std::fs::rename(folder.join("new"), folder.join("wave")).unwrap();
-        let told = healthy.next().await.expect("the stream goes on");
-        assert_eq!(told["params"]["uri"], **uri, "{told}");
-        let answer = wire.read(uri).await;
+        let message = healthy.next().await.expect("the stream ended");
+        assert_eq!(message["params"]["uri"], **uri, "{message}");
+        let answer = http.read(uri).await;
         assert_eq!(answer.json()["result"]["contents"][0]["text"], wave.to_string(), "{}", answer.body);
     }
 }
 
-async fn healthy(wire: &Wire) -> Events {
-    let known = wire.house.look_out(change_detector::Config {
+/// Opens a stream that is read, and waits until all watched URIs are known.
+async fn open_healthy_stream(http: &HttpTestServer) -> Events {
+    let known_count = http.server.start_change_detector(change_detector::Config {
         version_interval: Duration::from_millis(5),
         read_interval: None,
     });
-    let mut events = Events::of(listen(wire, &json!({ "resourceSubscriptions": [uris()[0]] }))).await;
+    let mut events = Events::of(listen(http, &json!({ "resourceSubscriptions": [uris()[0]] }))).await;
     acknowledged(&events.next().await.unwrap());
-    until("all that is watched is known", async || *known.borrow() == URIS).await;
+    eventually_within(SLOW_WAIT, "all watched URIs are known", async || *known_count.borrow() == URIS).await;
     events
 }
 
-/// How often a stream tells of this URI, up to its end or until nothing has come for a while.
-async fn told(mut stream: TcpStream, uri: &str, quiet: Duration) -> usize {
+/// Counts the notifications for this URI, up to the end of the stream or until nothing arrives for the
+/// duration `quiet`.
+async fn count_notifications(mut stream: TcpStream, uri: &str, quiet: Duration) -> usize {
     let (mut all, mut part) = (Vec::new(), vec![0; 64 << 10]);
     while let Ok(Ok(read @ 1..)) = tokio::time::timeout(quiet, stream.read(&mut part)).await {
         all.extend_from_slice(&part[..read]);
@@ -121,50 +128,50 @@ async fn told(mut stream: TcpStream, uri: &str, quiet: Duration) -> usize {
     messages.filter(|message| message["params"]["uri"] == uri).count()
 }
 
-async fn who_reads_nothing_is_closed(era: Era) {
+async fn check_unread_stream_is_closed(era: Era) {
     let folder = TempDir::new().unwrap();
-    let wire = open(folder.path(), Duration::from_millis(500)).await;
-    let stalled = silent(&wire, era).await;
-    let mut events = healthy(&wire).await;
-    let wanted = json!({ "resourcesListChanged": true });
-    assert_eq!(wire.send(listen(&wire, &wanted)).await.status, 503, "both places are taken");
-    waves(&wire, folder.path(), &mut events).await;
-    until("it is closed, and its place is free", async || {
-        listen(&wire, &wanted).send().await.unwrap().status().as_u16() == 200
+    let http = open(folder.path(), Duration::from_millis(500)).await;
+    let unread = open_unread_stream(&http, era).await;
+    let mut events = open_healthy_stream(&http).await;
+    let requested = json!({ "resourcesListChanged": true });
+    assert_eq!(http.send(listen(&http, &requested)).await.status, 503, "both streams are in use");
+    change_repeatedly(&http, folder.path(), &mut events).await;
+    eventually_within(SLOW_WAIT, "the unread stream is closed, and its permit is free", async || {
+        listen(&http, &requested).send().await.unwrap().status().as_u16() == 200
     })
     .await;
-    let told = told(stalled, &uris()[0], Duration::from_secs(60)).await;
-    println!("{told} of {WAVES}");
-    assert!(told < WAVES, "{told} of {WAVES} were kept for one who does not read");
+    let count = count_notifications(unread, &uris()[0], Duration::from_secs(60)).await;
+    println!("{count} of {WAVES}");
+    assert!(count < WAVES, "{count} of {WAVES} notifications were stored for an unread stream");
 }
 
 #[tokio::test]
-async fn a_modern_listener_that_reads_nothing_holds_nobody_up_and_is_closed() {
-    who_reads_nothing_is_closed(Era::Modern).await;
+async fn an_unread_modern_stream_delays_no_other_and_is_closed() {
+    check_unread_stream_is_closed(Era::Modern).await;
 }
 
 #[tokio::test]
-async fn a_legacy_stream_that_is_not_read_holds_nobody_up_and_is_closed() {
-    who_reads_nothing_is_closed(Era::Legacy).await;
+async fn an_unread_legacy_stream_delays_no_other_and_is_closed() {
+    check_unread_stream_is_closed(Era::Legacy).await;
 }
 
-async fn who_reads_late_is_told_once(era: Era) {
+async fn check_late_reader_gets_merged_updates(era: Era) {
     let folder = TempDir::new().unwrap();
-    let wire = open(folder.path(), Duration::from_secs(3_600)).await;
-    let late = silent(&wire, era).await;
-    let mut events = healthy(&wire).await;
-    waves(&wire, folder.path(), &mut events).await;
-    let told = told(late, &uris()[URIS - 1], Duration::from_secs(2)).await;
-    println!("told {told} times of {WAVES} changes");
-    assert!((1..WAVES / 2).contains(&told), "told {told} times of {WAVES} changes");
+    let http = open(folder.path(), Duration::from_secs(3_600)).await;
+    let unread = open_unread_stream(&http, era).await;
+    let mut events = open_healthy_stream(&http).await;
+    change_repeatedly(&http, folder.path(), &mut events).await;
+    let count = count_notifications(unread, &uris()[URIS - 1], Duration::from_secs(2)).await;
+    println!("{count} notifications for {WAVES} changes");
+    assert!((1..WAVES / 2).contains(&count), "{count} notifications for {WAVES} changes");
 }
 
 #[tokio::test]
-async fn a_modern_listener_that_reads_late_is_told_once_of_what_changed_often() {
-    who_reads_late_is_told_once(Era::Modern).await;
+async fn a_late_reader_of_a_modern_stream_gets_merged_updates() {
+    check_late_reader_gets_merged_updates(Era::Modern).await;
 }
 
 #[tokio::test]
-async fn a_legacy_stream_that_is_read_late_tells_once_of_what_changed_often() {
-    who_reads_late_is_told_once(Era::Legacy).await;
+async fn a_late_reader_of_a_legacy_stream_gets_merged_updates() {
+    check_late_reader_gets_merged_updates(Era::Legacy).await;
 }

@@ -1,15 +1,15 @@
-//! Those who listen: what they are told, in both eras, and how their streams begin and end.
+//! Subscriptions in both eras: which notifications are sent, and how the streams start and end.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::change_detector::by_events;
-use crate::house::Plan;
+use crate::change_detector::signals_only;
+use crate::harness::TestServer;
+use crate::http_server::{ACCEPT, HttpTestServer, JSON, MODERN, meta};
 use crate::revision::{NOW, revision, text};
-use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
 
-/// A stream of events that is being read.
+/// An SSE response that is read message by message.
 pub(crate) struct Events {
     response: reqwest::Response,
     text: String,
@@ -27,15 +27,15 @@ impl Events {
         Self { response, text: String::new() }
     }
 
-    /// The next message, or none at the end. Comments that keep the stream alive are passed over.
+    /// Returns the next message, or `None` at the end of the stream. Keep-alive comments are skipped.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let next = tokio::time::timeout(Duration::from_secs(30), self.message()).await;
-        next.expect("nothing within half a minute")
+        next.expect("no message within 30 seconds")
     }
 
-    /// Waits for a sign of life that comes from now on.
-    pub(crate) async fn alive(&mut self) {
-        let sign = async {
+    /// Waits for a keep-alive comment that arrives from now on.
+    pub(crate) async fn next_keep_alive(&mut self) {
+        let keep_alive = async {
             loop {
                 let chunk = self.response.chunk().await.unwrap().unwrap();
                 if chunk.starts_with(b":") {
@@ -44,7 +44,7 @@ impl Events {
                 self.text += std::str::from_utf8(&chunk).unwrap();
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), sign).await.expect("no sign of life");
+        tokio::time::timeout(Duration::from_secs(30), keep_alive).await.expect("no keep-alive comment");
     }
 
     async fn message(&mut self) -> Option<Value> {
@@ -63,15 +63,17 @@ impl Events {
     }
 }
 
-pub(crate) fn listen(wire: &Wire, notifications: &Value) -> reqwest::RequestBuilder {
+/// Builds a `subscriptions/listen` request.
+pub(crate) fn listen(http: &HttpTestServer, notifications: &Value) -> reqwest::RequestBuilder {
     let params = json!({ "_meta": meta(), "notifications": notifications });
     let body = json!({ "jsonrpc": "2.0", "id": "l-1", "method": "subscriptions/listen", "params": params });
     [JSON, ACCEPT, MODERN, ("mcp-method", "subscriptions/listen")]
         .into_iter()
-        .fold(wire.client.post(&wire.url), |request, (name, value)| request.header(name, value))
+        .fold(http.client.post(&http.url), |request, (name, value)| request.header(name, value))
         .body(body.to_string())
 }
 
+/// Returns the honoured subscriptions of an acknowledgement.
 pub(crate) fn acknowledged(message: &Value) -> &Value {
     assert_eq!(message["method"], "notifications/subscriptions/acknowledged", "{message}");
     assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l-1", "{message}");
@@ -79,14 +81,14 @@ pub(crate) fn acknowledged(message: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn the_acknowledgement_names_what_will_be_honoured() {
-    let wire = Wire::of("echo").await;
-    let wanted = json!({
+async fn the_acknowledgement_lists_the_honoured_subscriptions() {
+    let http = HttpTestServer::start("echo").await;
+    let requested = json!({
         "resourcesListChanged": true,
         "toolsListChanged": true,
         "resourceSubscriptions": ["echo://hello", "echo://say/x", "nobody:x", "not a uri"],
     });
-    let mut events = Events::of(listen(&wire, &wanted)).await;
+    let mut events = Events::of(listen(&http, &requested)).await;
     let first = events.next().await.unwrap();
     let honoured = json!({
         "resourcesListChanged": true,
@@ -96,21 +98,21 @@ async fn the_acknowledgement_names_what_will_be_honoured() {
 }
 
 #[tokio::test]
-async fn a_modern_listener_hears_what_a_provider_says_and_how_it_ends() {
-    let mut wire = Wire::of("echo").await;
-    wire.run();
-    let wanted = json!({ "resourceSubscriptions": ["echo://hello"] });
-    let mut events = Events::of(listen(&wire, &wanted)).await;
+async fn a_modern_stream_gets_updates_and_a_final_result() {
+    let mut http = HttpTestServer::start("echo").await;
+    http.run_reconciler();
+    let requested = json!({ "resourceSubscriptions": ["echo://hello"] });
+    let mut events = Events::of(listen(&http, &requested)).await;
     acknowledged(&events.next().await.unwrap());
     for touched in ["echo://say/other", "echo://hello"] {
-        assert_eq!(wire.read(&format!("echo://touch/{touched}")).await.verdict(), "200 ok");
+        assert_eq!(http.read(&format!("echo://touch/{touched}")).await.verdict(), "200 ok");
     }
     let updated = events.next().await.unwrap();
     assert_eq!(updated["method"], "notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], "echo://hello");
     assert_eq!(updated["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l-1");
 
-    let drain = wire.house.drain.clone();
+    let drain = http.server.drain.clone();
     let (in_time, end) = tokio::join!(drain.finish(Duration::from_secs(30)), events.next());
     let end = end.unwrap();
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!("l-1"), &json!("complete")), "{end}");
@@ -119,88 +121,90 @@ async fn a_modern_listener_hears_what_a_provider_says_and_how_it_ends() {
 }
 
 #[tokio::test]
-async fn a_legacy_subscriber_hears_it_on_its_newest_stream() {
-    let mut wire = Wire::of("echo").await;
-    wire.run();
-    let session = wire.session("2025-11-25").await;
+async fn a_legacy_session_gets_updates_on_its_newest_stream() {
+    let mut http = HttpTestServer::start("echo").await;
+    http.run_reconciler();
+    let session = http.session("2025-11-25").await;
     let get = || {
-        let request = wire.client.get(&wire.url).header("accept", "text/event-stream");
+        let request = http.client.get(&http.url).header("accept", "text/event-stream");
         request.header("mcp-session-id", &session)
     };
     let mut old = Events::of(get()).await;
     let mut new = Events::of(get()).await;
     let uri = json!({ "uri": "echo://hello" });
-    assert_eq!(wire.legacy(&session, "resources/subscribe", uri.clone()).await.verdict(), "200 ok");
-    wire.read("echo://touch/echo://hello").await;
+    assert_eq!(http.legacy(&session, "resources/subscribe", uri.clone()).await.verdict(), "200 ok");
+    http.read("echo://touch/echo://hello").await;
     let updated = json!({
         "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": "echo://hello" },
     });
     assert_eq!(new.next().await.unwrap(), updated);
-    assert!(old.next().await.is_none(), "a message goes to one stream only");
+    assert!(old.next().await.is_none(), "each message is sent on one stream only");
 
-    // Another session that subscribed to nothing hears nothing of it.
-    let other = wire.session("2025-11-25").await;
-    let request = wire.client.get(&wire.url).header("accept", "text/event-stream");
-    let mut silent = Events::of(request.header("mcp-session-id", &other)).await;
-    wire.read("echo://touch/echo://hello").await;
+    // A session without subscriptions receives no update.
+    let other = http.session("2025-11-25").await;
+    let request = http.client.get(&http.url).header("accept", "text/event-stream");
+    let mut unsubscribed = Events::of(request.header("mcp-session-id", &other)).await;
+    http.read("echo://touch/echo://hello").await;
     assert_eq!(new.next().await.unwrap(), updated);
-    assert_eq!(wire.legacy(&session, "resources/unsubscribe", uri).await.verdict(), "200 ok");
-    wire.read("echo://touch/echo://hello").await;
-    let delete = |id: &str| wire.client.delete(&wire.url).header("mcp-session-id", id.to_owned());
-    wire.send(delete(&session)).await;
-    wire.send(delete(&other)).await;
-    assert!(new.next().await.is_none() && silent.next().await.is_none());
+    assert_eq!(http.legacy(&session, "resources/unsubscribe", uri).await.verdict(), "200 ok");
+    http.read("echo://touch/echo://hello").await;
+    let delete = |id: &str| http.client.delete(&http.url).header("mcp-session-id", id.to_owned());
+    http.send(delete(&session)).await;
+    http.send(delete(&other)).await;
+    assert!(new.next().await.is_none() && unsubscribed.next().await.is_none());
 }
 
 #[tokio::test]
-async fn a_list_that_differs_is_told_to_both_eras() {
-    let mut wire = Wire::of("echo").await;
-    let session = wire.session("2025-11-25").await;
-    let request = wire.client.get(&wire.url).header("accept", "text/event-stream");
+async fn sends_list_changes_in_both_eras() {
+    let mut http = HttpTestServer::start("echo").await;
+    let session = http.session("2025-11-25").await;
+    let request = http.client.get(&http.url).header("accept", "text/event-stream");
     let mut legacy = Events::of(request.header("mcp-session-id", &session)).await;
-    let mut modern = Events::of(listen(&wire, &json!({ "resourcesListChanged": true }))).await;
+    let mut modern = Events::of(listen(&http, &json!({ "resourcesListChanged": true }))).await;
     acknowledged(&modern.next().await.unwrap());
-    std::fs::copy(crate::house::component("full"), wire.house.folder.path().join("full.wasm")).unwrap();
-    wire.house.reconcile().run_pass().await;
+    std::fs::copy(crate::harness::component_path("full"), http.server.folder.path().join("full.wasm"))
+        .unwrap();
+    http.server.reconciler().run_pass().await;
     let method = "notifications/resources/list_changed";
     assert_eq!(modern.next().await.unwrap()["method"], method);
     assert_eq!(legacy.next().await.unwrap()["method"], method);
 }
 
 #[tokio::test]
-async fn a_reload_that_changed_the_answer_is_told_to_both_eras() {
-    let mut wire = Wire::open(Plan::of("").file("revision.wasm", &revision(1))).await;
-    wire.run();
-    let session = wire.session("2025-11-25").await;
-    let request = wire.client.get(&wire.url).header("accept", "text/event-stream");
+async fn sends_updates_after_a_reload_in_both_eras() {
+    let mut http =
+        HttpTestServer::from_builder(TestServer::builder("").file("revision.wasm", &revision(1))).await;
+    http.run_reconciler();
+    let session = http.session("2025-11-25").await;
+    let request = http.client.get(&http.url).header("accept", "text/event-stream");
     let mut legacy = Events::of(request.header("mcp-session-id", &session)).await;
-    let answer = wire.legacy(&session, "resources/subscribe", json!({ "uri": NOW })).await;
+    let answer = http.legacy(&session, "resources/subscribe", json!({ "uri": NOW })).await;
     assert_eq!(answer.verdict(), "200 ok");
-    let mut modern = Events::of(listen(&wire, &json!({ "resourceSubscriptions": [NOW] }))).await;
+    let mut modern = Events::of(listen(&http, &json!({ "resourceSubscriptions": [NOW] }))).await;
     acknowledged(&modern.next().await.unwrap());
-    let mut known = wire.house.look_out(by_events());
-    known.wait_for(|known| *known == 1).await.unwrap();
-    // A subscription outlives a reload, so it is told of the next one too.
+    let mut known_count = http.server.start_change_detector(signals_only());
+    known_count.wait_for(|count| *count == 1).await.unwrap();
+    // A subscription survives a reload, so the next reload is reported as well.
     for number in 2..=3 {
-        std::fs::write(wire.house.plugins.join("new"), revision(number)).unwrap();
-        std::fs::rename(wire.house.plugins.join("new"), wire.house.plugins.join("revision.wasm")).unwrap();
+        std::fs::write(http.server.plugins.join("new"), revision(number)).unwrap();
+        std::fs::rename(http.server.plugins.join("new"), http.server.plugins.join("revision.wasm")).unwrap();
         let updated = "notifications/resources/updated";
         for events in [&mut modern, &mut legacy] {
-            let mut told = events.next().await.unwrap();
-            // A legacy session always hears of lists as well.
-            while told["method"] != updated {
-                told = events.next().await.unwrap();
+            let mut message = events.next().await.unwrap();
+            // A legacy session always receives list changes as well.
+            while message["method"] != updated {
+                message = events.next().await.unwrap();
             }
-            assert_eq!(told["params"]["uri"], NOW, "{told}");
+            assert_eq!(message["params"]["uri"], NOW, "{message}");
         }
-        assert_eq!(wire.house.text(NOW).await, text(number));
+        assert_eq!(http.server.text(NOW).await, text(number));
     }
 }
 
 #[tokio::test]
-async fn a_silent_stream_is_kept_alive() {
-    let wire = Wire::of("echo").await;
-    let mut response = listen(&wire, &json!({ "resourcesListChanged": true })).send().await.unwrap();
+async fn an_idle_stream_gets_keep_alive_comments() {
+    let http = HttpTestServer::start("echo").await;
+    let mut response = listen(&http, &json!({ "resourcesListChanged": true })).send().await.unwrap();
     let mut text = String::new();
     while !text.contains("\n\n:") && !text.starts_with(':') {
         text += std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap();
@@ -208,21 +212,21 @@ async fn a_silent_stream_is_kept_alive() {
 }
 
 #[tokio::test]
-async fn streams_are_bounded() {
-    let wire = Wire::of("echo").await;
-    let wanted = json!({ "resourcesListChanged": true });
+async fn limits_the_number_of_streams() {
+    let http = HttpTestServer::start("echo").await;
+    let requested = json!({ "resourcesListChanged": true });
     let mut open = Vec::new();
     for _ in 0..8 {
-        let mut events = Events::of(listen(&wire, &wanted)).await;
+        let mut events = Events::of(listen(&http, &requested)).await;
         acknowledged(&events.next().await.unwrap());
         open.push(events);
     }
-    let refused = wire.send(listen(&wire, &wanted)).await;
+    let refused = http.send(listen(&http, &requested)).await;
     assert_ne!(refused.status, 200, "{}", refused.body);
-    // Room comes back when somebody leaves.
+    // Streams that are closed release their permits.
     drop(open);
-    let again = tokio::time::timeout(Duration::from_secs(30), async {
-        while listen(&wire, &wanted).send().await.unwrap().status().as_u16() != 200 {}
+    let reopened = tokio::time::timeout(Duration::from_secs(30), async {
+        while listen(&http, &requested).send().await.unwrap().status().as_u16() != 200 {}
     });
-    again.await.unwrap();
+    reopened.await.unwrap();
 }

@@ -1,8 +1,8 @@
-//! The border between teams: two of them that are as like each other as can be, and whoever belongs to both.
+//! Isolation between teams: two teams that use the same names, and a caller that belongs to both.
 
-mod border;
 mod commands;
 mod interleaved;
+mod isolation;
 mod union;
 
 use std::sync::Arc;
@@ -11,27 +11,31 @@ use larder_core::gateway::{Filter, Gateway};
 use larder_model::name::{TeamName, Teams};
 use larder_model::resource::{Body, Call, Caller, ReadResult};
 
-use crate::house::{House, Plan, gateway};
+use crate::harness::{TestServer, TestServerBuilder, parse_uri, shared_gateway};
 
-/// Houses of the teams `alpha` and `beta`, with one door.
-struct Two {
+/// The servers of the teams `alpha` and `beta`, behind one gateway.
+struct TwoTeams {
     gateway: Gateway,
-    alpha: House,
-    beta: House,
+    alpha: TestServer,
+    beta: TestServer,
 }
 
-impl Two {
-    /// The same plan for both, but for what is done to it for each.
-    async fn of(guests: &str, page_size: u32, own: impl Fn(&str, Plan) -> Plan) -> Self {
-        let plan = |team: &str| own(team, Plan::of(guests).team(team));
-        let (alpha, beta) = tokio::join!(plan("alpha").open(), plan("beta").open());
-        Self { gateway: gateway(&[&alpha, &beta], page_size), alpha, beta }
+impl TwoTeams {
+    /// Starts both servers with the same guests. `own` changes the configuration of each team.
+    async fn start(
+        guests: &str,
+        page_size: u32,
+        own: impl Fn(&str, TestServerBuilder) -> TestServerBuilder,
+    ) -> Self {
+        let builder = |team: &str| own(team, TestServer::builder(guests).team(team));
+        let (alpha, beta) = tokio::join!(builder("alpha").start(), builder("beta").start());
+        Self { gateway: shared_gateway(&[&alpha, &beta], page_size), alpha, beta }
     }
 
-    /// What a caller of these teams is told.
+    /// Reads a URI as a member of these teams. Returns the text, or the error as text.
     async fn text(&self, teams: &str, uri: &str) -> String {
-        let call = by(teams);
-        let answer = self.gateway.read(&call, uri, None).await;
+        let call = call_by(teams);
+        let answer = self.gateway.read(&call, &parse_uri(uri), None).await;
         answer.map_or_else(|error| format!("error: {error}"), |reading| text(&reading))
     }
 
@@ -39,7 +43,8 @@ impl Two {
         let mut uris = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page = self.gateway.list(&by(teams), cursor.as_deref(), &Filter::default()).await.unwrap();
+            let page =
+                self.gateway.list(&call_by(teams), cursor.as_deref(), &Filter::default()).await.unwrap();
             uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
             match page.next {
                 Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not move"),
@@ -54,8 +59,8 @@ fn caller(teams: &str) -> Caller {
     Caller { subject: Some("ann".into()), issuer: None, teams: Teams::of(teams).unwrap(), scopes: vec![] }
 }
 
-/// The same person, as a member of these teams.
-fn by(teams: &str) -> Arc<Call> {
+/// A call by the same person, as a member of these teams.
+fn call_by(teams: &str) -> Arc<Call> {
     Arc::new(Call::from_caller(caller(teams)))
 }
 

@@ -1,4 +1,4 @@
-//! Traces, as a collector gets them from the real server.
+//! Traces, as a collector receives them from the real server.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,29 +11,29 @@ use larder_model::name::{TeamName, Teams};
 use larder_model::policy::Secret;
 use larder_model::resource::{Call, Caller};
 use larder_runtime::drain::Drain;
-use larder_runtime::metrics::{Metrics, PrometheusText};
+use larder_runtime::metrics::{Metrics, TextFormat};
 use serde_json::{Value, json};
 
-use crate::house::someone;
-use crate::process::{Place, Running, http_client};
-use crate::revision::until;
-use crate::trace::{PARENT, mirror};
-use crate::wire::{ACCEPT, JSON, MODERN, meta};
+use crate::harness::{SLOW_WAIT, anonymous_call, eventually_within};
+use crate::http_server::{ACCEPT, JSON, MODERN, meta};
+use crate::process::{RunningProcess, WorkDir, http_client};
+use crate::trace_context::{PARENT, echo_server};
 
-/// Takes what is sent to it, and answers with these words, then `200 OK`. It ends with the process.
+/// A trace collector. It answers with the given statuses, then with `200 OK`, and runs until the process
+/// ends.
 #[derive(Clone)]
-struct Receiver {
+struct TestCollector {
     url: String,
-    heads: Arc<Mutex<Vec<String>>>,
+    request_heads: Arc<Mutex<Vec<String>>>,
     spans: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Receiver {
-    fn new(answers: &[&'static str]) -> Self {
+impl TestCollector {
+    fn new(statuses: &[&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let receiver = Self { url, heads: Arc::default(), spans: Arc::default() };
-        let (own, mut answers) = (receiver.clone(), VecDeque::from(answers.to_vec()));
+        let collector = Self { url, request_heads: Arc::default(), spans: Arc::default() };
+        let (own, mut statuses) = (collector.clone(), VecDeque::from(statuses.to_vec()));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let mut input = BufReader::new(&stream);
@@ -42,20 +42,20 @@ impl Receiver {
                 let length = head.iter().find_map(|line| line.strip_prefix("content-length: "));
                 let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
                 input.read_exact(&mut body).unwrap();
-                let status = answers.pop_front().unwrap_or("200 OK");
+                let status = statuses.pop_front().unwrap_or("200 OK");
                 if status == "200 OK" {
                     own.spans.lock().unwrap().extend(spans(&serde_json::from_slice(&body).unwrap()));
                 }
-                own.heads.lock().unwrap().push(head.join("\n"));
+                own.request_heads.lock().unwrap().push(head.join("\n"));
                 let rest =
                     "content-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
                 _ = (&stream).write_all(format!("HTTP/1.1 {status}\r\n{rest}").as_bytes());
             }
         });
-        receiver
+        collector
     }
 
-    /// The spans of this name, by the time at which they began.
+    /// The spans of this name, in the order of their start times.
     fn named(&self, name: &str) -> Vec<Value> {
         let mut named: Vec<_> = self.spans.lock().unwrap().clone();
         named.retain(|span| span["name"] == name);
@@ -64,7 +64,7 @@ impl Receiver {
     }
 }
 
-/// The spans of one body, each with what its resource is called.
+/// Returns the spans of a request body, each with the `service.name` of its resource.
 fn spans(body: &Value) -> Vec<Value> {
     let all = |json: &Value| json.as_array().unwrap().clone();
     let of_resource = all(&body["resourceSpans"]).into_iter().flat_map(|resource| {
@@ -84,15 +84,15 @@ fn attribute(of: &Value, key: &str) -> Value {
     found.map_or(Value::Null, |found| found["value"]["stringValue"].clone())
 }
 
-/// A server that sends its traces there.
-fn serve(guests: &str, otlp: &str, more: &str) -> (Place, Running, String) {
-    let config = format!("[telemetry]\notlp = \"{otlp}\"\nservice = \"pantry\"\n{more}");
-    let place = Place::of(guests).file("larder.toml", &config);
-    let (running, url) = place.serve("--config larder.toml");
-    (place, running, url)
+/// Starts a server that sends its traces to the URL `otlp`.
+fn serve(guests: &str, otlp: &str, more_config: &str) -> (WorkDir, RunningProcess, String) {
+    let config = format!("[telemetry]\notlp = \"{otlp}\"\nservice = \"pantry\"\n{more_config}");
+    let work_dir = WorkDir::with_guests(guests).file("larder.toml", &config);
+    let (running, url) = work_dir.serve("--config larder.toml");
+    (work_dir, running, url)
 }
 
-/// Reads as a client does, with this place in a trace, and gives what it is told.
+/// Reads a URI as a client whose trace context is `parent`. Returns the body of the response.
 async fn read(url: &str, uri: &str, parent: Option<&str>) -> String {
     let params = json!({ "uri": uri, "_meta": meta() });
     let body =
@@ -109,20 +109,20 @@ async fn read(url: &str, uri: &str, parent: Option<&str>) -> String {
 }
 
 #[tokio::test]
-async fn a_request_and_its_call_are_spans_of_the_clients_trace() {
-    let collector = Receiver::new(&[]);
-    let port = mirror();
+async fn records_the_request_and_the_call_in_the_clients_trace() {
+    let collector = TestCollector::new(&[]);
+    let port = echo_server();
     let more = format!(
         "headers = {{ authorization = \"Bearer key\" }}\n[provider.net]\nhosts = [{{ host = \"http://127.0.0.1:{port}\", private = true }}]\n"
     );
     let (_place, running, url) = serve("echo net trap_nth", &collector.url, &more);
-    let said = read(&url, "echo://hello", Some(PARENT)).await;
-    let mirrored = read(&url, &format!("net://http-client/http://127.0.0.1:{port}/"), Some(PARENT)).await;
+    let response = read(&url, "echo://hello", Some(PARENT)).await;
+    let outgoing = read(&url, &format!("net://http-client/http://127.0.0.1:{port}/"), Some(PARENT)).await;
     read(&url, "trap://7", Some(PARENT)).await;
     running.signal("TERM");
-    assert_eq!(running.end().code, Some(0));
+    assert_eq!(running.wait().code, Some(0));
 
-    // What was recorded last is sent before the end.
+    // The last spans are sent before the server exits.
     let (requests, calls) = (collector.named("resources/read"), collector.named("provider read"));
     assert_eq!((requests.len(), calls.len()), (3, 3), "{requests:#?} {calls:#?}");
     let (trace, client) = (&PARENT[3..35], &PARENT[36..52]);
@@ -145,71 +145,72 @@ async fn a_request_and_its_call_are_spans_of_the_clients_trace() {
     assert_eq!(attribute(&requests[0], "mcp.resource.uri"), "echo://hello");
     assert_eq!(attribute(&calls[0], "larder.provider"), "echo");
     assert_eq!((&requests[0]["status"], attribute(&requests[0], "error.type")), (&json!({}), Value::Null));
-    // The provider, and whom it asks, are below its call.
-    let below = |call: &Value| format!("00-{trace}-{}-01", call["spanId"].as_str().unwrap());
-    assert!(said.contains(&below(&calls[0])), "{said}");
-    assert!(!said.contains(client), "only one place is told: {said}");
-    assert!(mirrored.contains(&format!("traceparent: {}", below(&calls[1]))), "{mirrored}");
-    // What went wrong is said by words of ours.
+    // The provider and the requests that it sends are children of the span of the call.
+    let child_of = |call: &Value| format!("00-{trace}-{}-01", call["spanId"].as_str().unwrap());
+    assert!(response.contains(&child_of(&calls[0])), "{response}");
+    assert!(!response.contains(client), "only the parent span is passed on: {response}");
+    assert!(outgoing.contains(&format!("traceparent: {}", child_of(&calls[1]))), "{outgoing}");
+    // Errors are recorded with the host's own names.
     assert_eq!((attribute(&calls[2], "error.type"), &calls[2]["status"]["code"]), ("trap".into(), &json!(2)));
     assert_eq!(
         (attribute(&requests[2], "error.type"), &requests[2]["status"]["code"]),
         ("-32603".into(), &json!(2))
     );
-    let heads = collector.heads.lock().unwrap();
-    assert!(heads.iter().all(|head| head.starts_with("POST /v1/traces HTTP/1.1\n")), "{heads:?}");
-    assert!(heads.iter().all(|head| head.contains("authorization: Bearer key")), "{heads:?}");
+    let request_heads = collector.request_heads.lock().unwrap();
+    assert!(
+        request_heads.iter().all(|head| head.starts_with("POST /v1/traces HTTP/1.1\n")),
+        "{request_heads:?}"
+    );
+    assert!(request_heads.iter().all(|head| head.contains("authorization: Bearer key")), "{request_heads:?}");
 }
 
 #[tokio::test]
-async fn who_asks_decides_what_is_recorded_and_else_chance_does() {
-    let collector = Receiver::new(&[]);
+async fn the_client_decides_on_sampling_or_the_configured_rate_does() {
+    let collector = TestCollector::new(&[]);
     let unsampled = PARENT.replace("-01", "-00");
     let (_place, running, url) = serve("echo", &collector.url, "");
     assert!(read(&url, "echo://hello", Some(&unsampled)).await.contains(&unsampled));
     read(&url, "echo://many", None).await;
     running.signal("TERM");
-    assert_eq!(running.end().code, Some(0));
+    assert_eq!(running.wait().code, Some(0));
     let requests = collector.named("resources/read");
     let uris: Vec<_> = requests.iter().map(|span| attribute(span, "mcp.resource.uri")).collect();
     assert_eq!(uris, ["echo://many"]);
-    assert_eq!(requests[0]["parentSpanId"], Value::Null, "a trace of its own");
+    assert_eq!(requests[0]["parentSpanId"], Value::Null, "the request starts a trace");
 
-    let collector = Receiver::new(&[]);
+    let collector = TestCollector::new(&[]);
     let (_place, running, url) = serve("echo", &collector.url, "sample = 0.0\n");
     assert!(!read(&url, "echo://hello", None).await.contains("traceparent"));
     read(&url, "echo://many", Some(PARENT)).await;
     running.signal("TERM");
-    assert_eq!(running.end().code, Some(0));
+    assert_eq!(running.wait().code, Some(0));
     let uris: Vec<_> =
         collector.named("resources/read").iter().map(|span| attribute(span, "mcp.resource.uri")).collect();
     assert_eq!(uris, ["echo://many"]);
 }
 
 #[tokio::test]
-async fn a_collector_that_is_not_there_costs_no_answer_and_no_end() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    // Nobody takes what stands in the queue of connections.
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    for (at, words) in [
-        (gone, "cannot send spans to `telemetry.otlp`: they are retried, then dropped"),
-        (silent.local_addr().unwrap(), "the collector did not accept the last spans in time lost="),
+async fn serves_and_exits_without_a_reachable_collector() {
+    let unreachable = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // The connections to this listener are never accepted.
+    let unresponsive = TcpListener::bind("127.0.0.1:0").unwrap();
+    for (at, log_text) in [
+        (unreachable, "cannot send spans to `telemetry.otlp`: they are retried, then dropped"),
+        (unresponsive.local_addr().unwrap(), "the collector did not accept the last spans in time lost="),
     ] {
         let (_place, running, url) = serve("echo", &format!("http://{at}"), "");
         for _ in 0..10 {
             assert!(read(&url, "echo://hello", Some(PARENT)).await.contains("uri: echo://hello"));
         }
         running.signal("TERM");
-        let ended = running.end();
-        assert!(ended.code == Some(0) && ended.err.contains(words), "{}", ended.err);
-        assert!(ended.err.matches("cannot send spans").count() <= 1, "{}", ended.err);
+        let ended = running.wait();
+        assert!(ended.code == Some(0) && ended.stderr.contains(log_text), "{}", ended.stderr);
+        assert!(ended.stderr.matches("cannot send spans").count() <= 1, "{}", ended.stderr);
     }
 }
 
-fn counted(metrics: &Metrics, outcome: &str) -> u64 {
-    let mut text = PrometheusText::default();
-    metrics.render(&mut text);
-    let text = text.into_string();
+fn span_count(metrics: &Metrics, outcome: &str) -> u64 {
+    let text = metrics.encode(TextFormat::Prometheus, None).unwrap();
     let key = format!("larder_spans_total{{outcome=\"{outcome}\"}} ");
     text.lines().find_map(|line| line.strip_prefix(&key)).unwrap().parse().unwrap()
 }
@@ -223,76 +224,81 @@ fn open(url: &str, teams: &[TeamName]) -> (Telemetry, Metrics, Drain) {
     (telemetry, metrics, drain)
 }
 
-fn record(telemetry: &Telemetry) {
-    record_for(telemetry, &TeamName::default_team());
+fn record_span(telemetry: &Telemetry) {
+    record_span_for(telemetry, &TeamName::default_team());
 }
 
-fn record_for(telemetry: &Telemetry, team: &TeamName) {
-    let caller: Caller = someone().caller.clone().unwrap();
+fn record_span_for(telemetry: &Telemetry, team: &TeamName) {
+    let caller: Caller = anonymous_call().caller.clone().unwrap();
     let caller = Caller { teams: Teams::from(team.clone()), ..caller };
-    telemetry.start_request(&mut Call::from_caller(caller), "ping").expect("all are recorded").end(None);
+    telemetry
+        .start_request(&mut Call::from_caller(caller), "ping")
+        .expect("every request is recorded")
+        .end(None);
 }
 
 #[tokio::test]
-async fn what_became_of_each_span_is_counted() {
-    let collector = Receiver::new(&["503 Service Unavailable", "200 OK", "400 Bad Request"]);
+async fn counts_written_failed_and_dropped_spans() {
+    let collector = TestCollector::new(&["503 Service Unavailable", "200 OK", "400 Bad Request"]);
     let (telemetry, metrics, drain) = open(&collector.url, &[TeamName::default_team()]);
-    record(&telemetry);
-    until("it was sent again", async || counted(&metrics, "written") == 1).await;
-    record(&telemetry);
-    until("it was given up", async || counted(&metrics, "failed") == 1).await;
-    record(&telemetry);
+    record_span(&telemetry);
+    eventually_within(SLOW_WAIT, "the spans are sent again", async || span_count(&metrics, "written") == 1)
+        .await;
+    record_span(&telemetry);
+    eventually_within(SLOW_WAIT, "sending the spans fails", async || span_count(&metrics, "failed") == 1)
+        .await;
+    record_span(&telemetry);
     assert!(drain.finish(Duration::from_secs(60)).await);
-    assert_eq!((counted(&metrics, "written"), collector.named("ping").len()), (2, 2));
-    assert_eq!((counted(&metrics, "failed"), counted(&metrics, "dropped")), (1, 0));
+    assert_eq!((span_count(&metrics, "written"), collector.named("ping").len()), (2, 2));
+    assert_eq!((span_count(&metrics, "failed"), span_count(&metrics, "dropped")), (1, 0));
 }
 
 #[tokio::test]
-async fn spans_that_nobody_takes_are_bounded() {
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", silent.local_addr().unwrap());
+async fn limits_the_number_of_queued_spans() {
+    let unresponsive = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", unresponsive.local_addr().unwrap());
     let (telemetry, metrics, drain) = open(&url, &[TeamName::default_team()]);
     for _ in 0..20_000 {
-        record(&telemetry);
+        record_span(&telemetry);
     }
-    assert!(counted(&metrics, "dropped") > 10_000, "{}", counted(&metrics, "dropped"));
+    assert!(span_count(&metrics, "dropped") > 10_000, "{}", span_count(&metrics, "dropped"));
     assert!(drain.finish(Duration::from_secs(60)).await);
-    record(&telemetry);
-    let (dropped, failed) = (counted(&metrics, "dropped"), counted(&metrics, "failed"));
-    assert_eq!((dropped + failed, counted(&metrics, "written")), (20_001, 0));
+    record_span(&telemetry);
+    let (dropped, failed) = (span_count(&metrics, "dropped"), span_count(&metrics, "failed"));
+    assert_eq!((dropped + failed, span_count(&metrics, "written")), (20_001, 0));
 }
 
 #[tokio::test]
-async fn a_team_that_has_everything_recorded_leaves_room_for_the_others() {
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let [loud, quiet] = ["alpha", "beta"].map(|name| TeamName::parse(name).unwrap());
-    let url = format!("http://{}", silent.local_addr().unwrap());
-    let (telemetry, metrics, drain) = open(&url, &[loud.clone(), quiet.clone()]);
-    (0..10_000).for_each(|_| record_for(&telemetry, &loud));
-    let dropped = counted(&metrics, "dropped");
+async fn one_team_cannot_use_the_whole_span_queue() {
+    let unresponsive = TcpListener::bind("127.0.0.1:0").unwrap();
+    let [busy, quiet] = ["alpha", "beta"].map(|name| TeamName::parse(name).unwrap());
+    let url = format!("http://{}", unresponsive.local_addr().unwrap());
+    let (telemetry, metrics, drain) = open(&url, &[busy.clone(), quiet.clone()]);
+    (0..10_000).for_each(|_| record_span_for(&telemetry, &busy));
+    let dropped = span_count(&metrics, "dropped");
     assert!(dropped > 5_000, "{dropped}");
-    (0..1_000).for_each(|_| record_for(&telemetry, &quiet));
-    assert_eq!(counted(&metrics, "dropped"), dropped);
+    (0..1_000).for_each(|_| record_span_for(&telemetry, &quiet));
+    assert_eq!(span_count(&metrics, "dropped"), dropped);
     drain.finish(Duration::from_secs(60)).await;
 }
 
 #[tokio::test]
-async fn what_is_no_trouble_is_no_error() {
-    let collector = Receiver::new(&[]);
+async fn expected_errors_are_not_span_errors() {
+    let collector = TestCollector::new(&[]);
     let more = "[provider.moody]\ndirs = [{ host = \"mood\", guest = \"/mood\" }]\n";
     let config = format!("[telemetry]\notlp = \"{}\"\n{more}", collector.url);
-    let place = Place::of("echo moody").file("larder.toml", &config);
-    std::fs::create_dir(place.path("mood")).unwrap();
-    let (running, url) = place.serve("--config larder.toml");
+    let work_dir = WorkDir::with_guests("echo moody").file("larder.toml", &config);
+    std::fs::create_dir(work_dir.path("mood")).unwrap();
+    let (running, url) = work_dir.serve("--config larder.toml");
     read(&url, "echo://error/not-found", Some(PARENT)).await;
-    // On a slow machine it is tried again in between, and set aside for twice as long.
+    // On a slow machine the circuit may close in between, and opens again for twice as long.
     let mut n = 0;
     while !read(&url, &format!("moody://{n}"), Some(PARENT)).await.contains("circuit-open") {
         n += 1;
-        assert!(n < 50, "it is asked for ever");
+        assert!(n < 50, "the circuit does not open");
     }
     running.signal("TERM");
-    assert_eq!(running.end().code, Some(0));
+    assert_eq!(running.wait().code, Some(0));
     let outcome = |span: &Value| {
         let text = |key| attribute(span, key).as_str().unwrap_or("-").to_owned();
         format!("{} {} {}", text("larder.outcome"), text("error.type"), span["status"])
@@ -300,19 +306,19 @@ async fn what_is_no_trouble_is_no_error() {
     let calls: Vec<_> = collector.named("provider read").iter().map(outcome).collect();
     assert_eq!(calls[0], "not-found - {}");
     assert_eq!(calls[1], r#"trap trap {"code":2}"#);
-    assert_eq!(calls[n + 1], r#"circuit-open circuit-open {"code":2}"#, "nobody went away");
+    assert_eq!(calls[n + 1], r#"circuit-open circuit-open {"code":2}"#, "the client is still connected");
     let request = &collector.named("resources/read")[0];
     assert_eq!((&request["status"], attribute(request, "error.type")), (&json!({}), Value::Null));
     assert_eq!(attribute(request, "rpc.response.status_code"), "-32602");
 }
 
 #[tokio::test]
-async fn who_opens_a_session_or_listens_is_recorded_too() {
-    let collector = Receiver::new(&[]);
-    let (place, running, url) = serve("echo", &collector.url, "");
-    place.larder(&format!("read echo://hello --protocol 2025-06-18 --url {url}")).yes();
-    let watch = place.start(&format!("watch echo://hello --url {url}"));
-    until("both are recorded", async || {
+async fn records_initialize_and_listen() {
+    let collector = TestCollector::new(&[]);
+    let (work_dir, running, url) = serve("echo", &collector.url, "");
+    work_dir.larder(&format!("read echo://hello --protocol 2025-06-18 --url {url}")).expect_success();
+    let watch = work_dir.start(&format!("watch echo://hello --url {url}"));
+    eventually_within(SLOW_WAIT, "both requests are recorded", async || {
         ["initialize", "subscriptions/listen"].iter().all(|name| collector.named(name).len() == 1)
     })
     .await;
@@ -321,5 +327,5 @@ async fn who_opens_a_session_or_listens_is_recorded_too() {
     assert_eq!((&opened["status"], &opened["kind"]), (&json!({}), &json!(2)));
     drop(watch);
     running.signal("TERM");
-    assert_eq!(running.end().code, Some(0));
+    assert_eq!(running.wait().code, Some(0));
 }

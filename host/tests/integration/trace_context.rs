@@ -1,4 +1,4 @@
-//! A trace that a client is in goes on: to the provider, and to whom the provider asks.
+//! The trace context of a client is passed on to the provider, and to the servers that the provider calls.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -6,13 +6,14 @@ use std::net::TcpListener;
 use larder_model::policy::HostRule;
 use serde_json::json;
 
-use crate::house::Plan;
-use crate::wire::{ACCEPT, JSON, MODERN, Wire, meta};
+use crate::harness::TestServer;
+use crate::http_server::{ACCEPT, HttpTestServer, JSON, MODERN, meta};
 
 pub(crate) const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Answers each request with its own head. It ends with the process.
-pub(crate) fn mirror() -> u16 {
+/// Starts an HTTP server that answers each request with the head of the request. It runs until the process
+/// ends.
+pub(crate) fn echo_server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -30,8 +31,8 @@ pub(crate) fn mirror() -> u16 {
     port
 }
 
-/// Reads as a client does whose trace stands in the headers.
-async fn traced_read(wire: &Wire, uri: &str, parent: &str) -> String {
+/// Reads a URI with a trace context in the HTTP headers.
+async fn read_with_trace(http: &HttpTestServer, uri: &str, parent: &str) -> String {
     let params = json!({ "uri": uri, "_meta": meta() });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params }).to_string();
     let headers = [
@@ -43,41 +44,44 @@ async fn traced_read(wire: &Wire, uri: &str, parent: &str) -> String {
         ("traceparent", parent),
         ("tracestate", "vendor=1"),
     ];
-    wire.post(&headers, body).await.body
+    http.post(&headers, body).await.body
 }
 
 #[tokio::test]
-async fn a_trace_goes_on_to_the_provider() {
-    let wire = Wire::of("echo").await;
-    let said = traced_read(&wire, "echo://hello", PARENT).await;
-    assert!(said.contains("metadata: traceparent=") && said.contains(PARENT), "{said}");
-    assert!(said.contains("metadata: tracestate=") && said.contains("vendor=1"), "{said}");
+async fn passes_the_trace_context_to_the_provider() {
+    let http = HttpTestServer::start("echo").await;
+    let response = read_with_trace(&http, "echo://hello", PARENT).await;
+    assert!(response.contains("metadata: traceparent=") && response.contains(PARENT), "{response}");
+    assert!(response.contains("metadata: tracestate=") && response.contains("vendor=1"), "{response}");
     for bad in ["", "00-0-0-01", "what"] {
-        let said = traced_read(&wire, "echo://hello", bad).await;
-        assert!(said.contains("uri: echo://hello") && !said.contains("traceparent"), "{said}");
+        let response = read_with_trace(&http, "echo://hello", bad).await;
+        assert!(response.contains("uri: echo://hello") && !response.contains("traceparent"), "{response}");
     }
-    let of_body = json!({ "uri": "echo://hello", "_meta": { "traceparent": PARENT } });
-    assert!(wire.modern("resources/read", of_body).await.body.contains(PARENT));
-    // What is no text is not refused either: it is nobody's place in a trace.
-    let odd = json!({ "uri": "echo://hello", "_meta": { "traceparent": 7 } });
-    assert_eq!(wire.modern("resources/read", odd).await.verdict(), "200 ok");
+    let in_metadata = json!({ "uri": "echo://hello", "_meta": { "traceparent": PARENT } });
+    assert!(http.modern("resources/read", in_metadata).await.body.contains(PARENT));
+    // A value that is not a string is ignored, and the request is served.
+    let invalid = json!({ "uri": "echo://hello", "_meta": { "traceparent": 7 } });
+    assert_eq!(http.modern("resources/read", invalid).await.verdict(), "200 ok");
 }
 
 #[tokio::test]
-async fn a_trace_goes_on_to_whom_the_provider_asks() {
-    let port = mirror();
-    let wire = Wire::open(Plan::of("net").terms("net", |grant, _| {
+async fn passes_the_trace_context_to_outgoing_requests() {
+    let port = echo_server();
+    let http = HttpTestServer::from_builder(TestServer::builder("net").provider("net", |grant, _| {
         let host = "127.0.0.1".to_owned();
         let (scheme, port) = (Some("http".into()), Some(port));
         grant.hosts = vec![HostRule { scheme, host, port, methods: None, private: true }];
     }))
     .await;
-    for way in ["http-client", "wasi-http"] {
-        let uri = format!("net://{way}/http://127.0.0.1:{port}/");
-        let said = traced_read(&wire, &uri, PARENT).await;
-        assert!(said.contains(&format!("traceparent: {PARENT}")), "{way}: {said}");
-        assert!(said.contains("tracestate: vendor=1"), "{way}: {said}");
-        let said = wire.read(&uri).await.body;
-        assert!(said.contains("GET / HTTP") && !said.contains("traceparent"), "{way}: {said}");
+    for interface in ["http-client", "wasi-http"] {
+        let uri = format!("net://{interface}/http://127.0.0.1:{port}/");
+        let response = read_with_trace(&http, &uri, PARENT).await;
+        assert!(response.contains(&format!("traceparent: {PARENT}")), "{interface}: {response}");
+        assert!(response.contains("tracestate: vendor=1"), "{interface}: {response}");
+        let response = http.read(&uri).await.body;
+        assert!(
+            response.contains("GET / HTTP") && !response.contains("traceparent"),
+            "{interface}: {response}"
+        );
     }
 }

@@ -85,14 +85,14 @@ impl LogWriter {
                 Err((error, rest)) => (Err(error), rest),
             };
             let now = counts(&rest);
-            self.metrics.server().audit.written.add(left - now);
+            self.metrics.server().audit.written.inc_by(left - now);
             left = now;
             self.report_result(&written);
             if written.is_ok() {
                 return;
             }
             if self.on_full == OnFull::Drop || self.drain.is_stopping() {
-                self.metrics.server().audit.failed.add(left);
+                self.metrics.server().audit.failed.inc_by(left);
                 return;
             }
             bytes = rest;

@@ -24,9 +24,9 @@ pub struct PendingApproval {
 /// A component that is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedComponent {
-    /// The file name.
-    pub file: String,
-    /// The digest of the content, if it could be read.
+    /// Where it comes from, for people: the name of the file, or a registry reference.
+    pub origin: String,
+    /// The digest of the component, if it could be read.
     pub digest: Option<Digest>,
     /// The cause, as a sentence.
     pub reason: String,
@@ -73,7 +73,7 @@ impl RejectedComponent {
     /// Keeps the time of the previous rejection if the reason is the same.
     pub fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) =
-            before.filter(|b| (&b.file, b.digest, &b.reason) == (&self.file, self.digest, &self.reason))
+            before.filter(|b| (&b.origin, b.digest, &b.reason) == (&self.origin, self.digest, &self.reason))
         {
             self.since = before.since;
         }

@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Gateway;
 use larder_model::policy::{QuotaExceeded, QuotaUsage};
 use larder_model::resource::Caller;
-use larder_runtime::metrics::Metrics;
+use larder_runtime::metrics::{ComputedFamily, Metrics};
 
 impl Gateway {
     /// Admits a request, or rejects it at once. A caller in several teams is charged to the first team with
@@ -30,10 +30,14 @@ impl Gateway {
 
     /// Registers the number of rejected requests, by team.
     pub fn register_refusal_metrics(&self, metrics: &Metrics) {
-        for (team, quota) in self.quotas.iter() {
-            let quota = quota.clone();
-            metrics.register_quota_refusals(team, move || quota.refusals());
-        }
+        let quotas = self.quotas.clone();
+        let refusals = ComputedFamily::counters(move |samples| {
+            quotas
+                .iter()
+                .try_for_each(|(team, quota)| samples.counter(&[("team", team.as_str())], quota.refusals()))
+        });
+        let help = "Requests refused because the team's quota was exhausted";
+        metrics.register("larder_quota_refusals", help, refusals);
     }
 
     fn first_with_quota<T>(

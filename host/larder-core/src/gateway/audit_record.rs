@@ -1,5 +1,4 @@
-//! Records each read in the audit log, whether it was answered by a provider or from the cache, and however
-//! it ended.
+//! The record of a read in the audit log, whether a provider or the cache answered it, and however it ended.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,81 +12,83 @@ use crate::catalog::Offer;
 use larder_model::name::TeamName;
 use larder_model::resource::{Body, Call, ReadResult};
 use larder_runtime::metrics::Outcome;
-use larder_sandbox::provider::Provider;
+use larder_sandbox::provider::{CallError, Provider};
 
 /// Maximum length of a URI, and of a request id, in the log in bytes.
 const MAX_LEN: usize = 4 << 10;
 
-/// What the steps of a read report for the audit record.
-#[derive(Debug, Default)]
-pub(super) struct AuditContext {
+/// The record of a read in progress. It is written when this is dropped: with the outcome that was passed to
+/// [`Self::finish`], or else as cancelled. Does nothing without an audit log.
+pub(super) struct AuditRecord<'a> {
+    call: &'a Call,
+    uri: &'a str,
+    /// The slot for the line, and when the read began; none without an audit log.
+    slot: Option<(AuditSlot, Instant)>,
     /// The provider that was called last.
     provider: Option<Arc<Provider>>,
     /// The outcome of the last call, if it was an error.
-    pub(super) error: Option<Outcome>,
+    call_error: Option<Outcome>,
     /// Whether the response came from the cache.
-    pub(super) cached: bool,
-    enabled: bool,
-}
-
-impl AuditContext {
-    /// Notes that this provider is called now.
-    pub(super) fn set_provider(&mut self, offer: &Offer) {
-        if self.enabled {
-            self.provider = Some(offer.provider.clone());
-        }
-    }
-}
-
-impl Gateway {
-    /// Reads a URI. `known_version` is the version that the caller has already: if that is still the current
-    /// one, the result is the error `NotModified`.
-    pub async fn read(
-        &self,
-        call: &Arc<Call>,
-        uri: &str,
-        known_version: Option<&str>,
-    ) -> Result<ReadResult, Error> {
-        let teams = call.caller.as_ref().map(|caller| &caller.teams);
-        let Some(slot) = self.audit.reserve(teams).await? else {
-            return self.read_unaudited(call, uri, known_version, &mut AuditContext::default()).await;
-        };
-        let mut record = PendingRecord {
-            slot: Some(slot),
-            call,
-            uri,
-            started: Instant::now(),
-            context: AuditContext { enabled: true, ..AuditContext::default() },
-            outcome: Outcome::Cancelled.word(),
-            bytes: 0,
-        };
-        let result = self.read_unaudited(call, uri, known_version, &mut record.context).await;
-        record.set_result(&result);
-        result
-    }
-}
-
-/// An audit record in preparation. It is written when it is dropped, so that cancelled reads are recorded,
-/// too.
-struct PendingRecord<'a> {
-    slot: Option<AuditSlot>,
-    call: &'a Call,
-    uri: &'a str,
-    started: Instant,
-    context: AuditContext,
+    cached: bool,
     outcome: &'static str,
     bytes: u64,
 }
 
-impl PendingRecord<'_> {
-    fn set_result(mut self, result: &Result<ReadResult, Error>) {
+impl Gateway {
+    /// Reserves a slot for the record of a read. Waits for it, or fails, as the audit log is configured.
+    pub(super) async fn begin_record<'a>(
+        &self,
+        call: &'a Call,
+        uri: &'a str,
+    ) -> Result<AuditRecord<'a>, Error> {
+        let teams = call.caller.as_ref().map(|caller| &caller.teams);
+        let slot = self.audit.reserve(teams).await?.map(|slot| (slot, Instant::now()));
+        let outcome = Outcome::Cancelled.label();
+        Ok(AuditRecord {
+            call,
+            uri,
+            slot,
+            provider: None,
+            call_error: None,
+            cached: false,
+            outcome,
+            bytes: 0,
+        })
+    }
+
+    /// Records a request to read a text that is not a URI. It fails where a read would fail because it cannot
+    /// be recorded.
+    pub async fn record_bad_uri(&self, call: &Call, text: &str) -> Result<(), Error> {
+        let mut record = self.begin_record(call, text).await?;
+        record.outcome = "bad-uri";
+        Ok(())
+    }
+}
+
+impl AuditRecord<'_> {
+    /// Notes that this provider is called now.
+    pub(super) fn set_provider(&mut self, offer: &Offer) {
+        if self.slot.is_some() {
+            self.provider = Some(offer.provider.clone());
+        }
+    }
+
+    /// Notes whether the provider's response came from the cache, or its error.
+    pub(super) fn set_result(&mut self, cached: bool, error: Option<&CallError>) {
+        (self.cached, self.call_error) = (cached, error.map(CallError::outcome));
+    }
+
+    /// Writes the record with the outcome of the read.
+    pub(super) fn finish(mut self, result: &Result<ReadResult, Error>) {
+        if self.slot.is_none() {
+            return;
+        }
         self.outcome = match result {
-            Ok(_) => Outcome::Ok.word(),
-            Err(Error::NotFound { .. }) => Outcome::NotFound.word(),
-            Err(Error::NotModified { .. }) => Outcome::NotModified.word(),
-            Err(Error::BadUri(_)) => "bad-uri",
+            Ok(_) => Outcome::Ok.label(),
+            Err(Error::NotFound { .. }) => Outcome::NotFound.label(),
+            Err(Error::NotModified { .. }) => Outcome::NotModified.label(),
             Err(Error::Refused { .. }) => "refused",
-            Err(_) => self.context.error.unwrap_or(Outcome::Failed).word(),
+            Err(_) => self.call_error.unwrap_or(Outcome::Failed).label(),
         };
         let contents = result.iter().flat_map(|result| result.contents.iter());
         let sizes = contents.map(|content| match &content.body {
@@ -98,11 +99,11 @@ impl PendingRecord<'_> {
     }
 }
 
-impl Drop for PendingRecord<'_> {
+impl Drop for AuditRecord<'_> {
     fn drop(&mut self) {
-        let Some(slot) = self.slot.take() else { return };
+        let Some((slot, started)) = self.slot.take() else { return };
         let caller = self.call.caller.as_ref();
-        let provider = self.context.provider.as_deref();
+        let provider = self.provider.as_deref();
         let team = match provider {
             Some(provider) => provider.team().as_str().into(),
             None => {
@@ -122,9 +123,9 @@ impl Drop for PendingRecord<'_> {
             provider: provider.map(|provider| provider.name().as_str()),
             digest: provider.map(Provider::digest),
             outcome: self.outcome,
-            cached: self.context.cached,
+            cached: self.cached,
             bytes: self.bytes,
-            ms: self.started.elapsed().as_micros() as f64 / 1e3,
+            ms: started.elapsed().as_micros() as f64 / 1e3,
         });
     }
 }

@@ -6,7 +6,6 @@ use crate::audit;
 use crate::catalog::Offer;
 use larder_model::name::ProviderName;
 use larder_model::policy::QuotaExceeded;
-use larder_model::uri::BadUri;
 use larder_sandbox::provider::CallError;
 
 /// Why a request failed.
@@ -18,9 +17,6 @@ pub enum Error {
         /// The requested URI.
         uri: String,
     },
-    /// The text is not a URI.
-    #[error(transparent)]
-    BadUri(#[from] BadUri),
     /// The cursor is not one of this server's, or its provider does not accept it any more.
     #[error("invalid cursor: request the first page again, without a cursor")]
     BadCursor,
@@ -127,7 +123,6 @@ impl Error {
     pub fn is_server_failure(&self) -> bool {
         match self {
             Self::NotFound { .. }
-            | Self::BadUri(_)
             | Self::BadCursor
             | Self::FilterMismatch
             | Self::UnknownTemplate { .. }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::audited::AuditContext;
+use super::audit_record::AuditRecord;
 use super::cache::{CacheMode, CacheRequest};
 use super::view::TeamCatalog;
 use super::{Error, Gateway};
@@ -17,18 +17,18 @@ use larder_runtime::metrics::CacheResult;
 use larder_sandbox::provider::CallError;
 
 impl Gateway {
-    /// Reads a URI without recording it in the audit log.
-    pub(super) async fn read_unaudited(
+    /// Reads a URI. `known_version` is the version that the caller has already: if that is still the current
+    /// one, the result is the error `NotModified`.
+    pub async fn read(
         &self,
         call: &Arc<Call>,
-        uri: &str,
+        uri: &Uri,
         known_version: Option<&str>,
-        audit: &mut AuditContext,
     ) -> Result<ReadResult, Error> {
-        let uri = Uri::parse(uri)?;
+        let mut record = self.begin_record(call, uri.as_str()).await?;
         let view = self.view(call.caller.as_ref());
-        let mut refusal = None;
-        for (team, route) in view.routes(&uri) {
+        let (mut answer, mut refusal) = (None, None);
+        for (team, route) in view.routes(uri) {
             let offer = match route {
                 Route::Refused(why) => {
                     refusal = refusal.or(Some(why));
@@ -36,49 +36,46 @@ impl Gateway {
                 }
                 Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
-            audit.set_provider(offer);
-            match team.read_from((call, known_version), offer, route, &uri, audit).await {
-                Ok(result) if known_version.is_some() && result.version.as_deref() == known_version => {
-                    return Err(Error::from_call(offer, uri.as_str(), known_version, CallError::NotModified));
-                }
-                Ok(result) => {
-                    offer.provider.charge_bytes(result.wire_size());
-                    let freshness = result.freshness.merge(self.max_freshness());
-                    return Ok(ReadResult { freshness, ..result });
-                }
+            record.set_provider(offer);
+            match team.read_from((call, known_version), offer, route, uri, &mut record).await {
                 Err(CallError::NotFound) => {}
                 Err(CallError::Refused(why)) => refusal = refusal.or(Some(why)),
-                Err(error) => return Err(Error::from_call(offer, uri.as_str(), known_version, error)),
+                result => {
+                    answer = Some((offer, result));
+                    break;
+                }
             }
         }
-        let uri = uri.to_string();
-        Err(match refusal {
-            Some(why) => Error::Refused { uri, why },
-            None => Error::NotFound { uri },
-        })
+        let max_freshness = self.max_freshness();
+        let result = match (answer, refusal) {
+            (Some((offer, result)), _) => result
+                .map(|result| ReadResult { freshness: result.freshness.merge(max_freshness), ..result })
+                .map_err(|error| Error::from_call(offer, uri.as_str(), known_version, error)),
+            (None, Some(why)) => Err(Error::Refused { uri: uri.to_string(), why }),
+            (None, None) => Err(Error::NotFound { uri: uri.to_string() }),
+        };
+        record.finish(&result);
+        result
     }
 
     /// Returns the catalog's entry for a listed URI.
-    pub fn listed_entry(&self, call: &Arc<Call>, uri: &str) -> Option<Arc<Entry>> {
+    pub fn listed_entry(&self, call: &Arc<Call>, uri: &Uri) -> Option<Arc<Entry>> {
         let view = self.view(call.caller.as_ref());
-        let offer = view.by_uri(uri)?;
+        let offer = view.by_uri(uri.as_str())?;
         Permit::for_team(call, offer.provider.team()).ok()?;
-        let at = offer.entries.binary_search_by(|entry| entry.uri.as_str().cmp(uri)).ok()?;
+        let at = offer.entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
         offer.entries.get(at).cloned()
     }
 
     /// Whether a provider can be called for this URI. Resources that can be read can be watched.
-    pub async fn is_readable(&self, call: &Arc<Call>, uri: &str) -> bool {
-        let Ok(uri) = Uri::parse(uri) else {
-            return false;
-        };
+    pub async fn is_readable(&self, call: &Arc<Call>, uri: &Uri) -> bool {
         let view = self.view(call.caller.as_ref());
-        for (_, route) in view.routes(&uri) {
+        for (_, route) in view.routes(uri) {
             let is_readable = match route {
                 Route::Listed(offer) | Route::Matched(offer, _) => {
                     Permit::for_team(call, offer.provider.team()).is_ok()
                 }
-                Route::Claimed(offer) => self.check_claim(call, offer, &uri).await.is_ok(),
+                Route::Claimed(offer) => self.check_claim(call, offer, uri).await.is_ok(),
                 Route::Refused(_) => false,
             };
             if is_readable {
@@ -95,22 +92,19 @@ impl Gateway {
 }
 
 impl TeamCatalog {
-    /// Reads from one provider, or from the cache.
+    /// Reads from one provider, or from the cache, and charges the response to the provider's team.
     async fn read_from(
         &self,
         (call, known_version): (&Arc<Call>, Option<&str>),
         offer: &Offer,
         route: Route<'_>,
         uri: &Uri,
-        audit: &mut AuditContext,
+        record: &mut AuditRecord<'_>,
     ) -> Result<ReadResult, CallError> {
         let (Ok(permit), Some(caller)) = (Permit::for_team(call, offer.provider.team()), &call.caller) else {
             return Err(CallError::NotFound);
         };
-        if let Err(exceeded) = offer.provider.check_byte_quota() {
-            audit.error = Some(exceeded.outcome());
-            return Err(exceeded);
-        }
+        offer.provider.check_byte_quota().inspect_err(|exceeded| record.set_result(false, Some(exceeded)))?;
         let request = CacheRequest { revision: offer.provider.revision(), caller, uri };
         let owned_version = known_version.map(ToOwned::to_owned);
         let called = AtomicBool::new(false);
@@ -126,12 +120,17 @@ impl TeamCatalog {
             check_content_uris(&self.catalog, offer, uri, &result)?;
             Ok(result)
         });
-        let mode = cache_mode(call, known_version);
-        let result = self.state.cache.get_or_call(&request, mode, call_provider).await;
-        audit.cached = !called.load(Ordering::Relaxed);
-        audit.error = result.as_ref().err().map(CallError::outcome);
-        offer.provider.metrics().record_read(if audit.cached { CacheResult::Hit } else { CacheResult::Miss });
-        result
+        let cache = &self.state.cache;
+        let result = cache.get_or_call(&request, cache_mode(call, known_version), call_provider).await;
+        let is_hit = !called.load(Ordering::Relaxed);
+        record.set_result(is_hit, result.as_ref().err());
+        offer.provider.metrics().record_read(if is_hit { CacheResult::Hit } else { CacheResult::Miss });
+        let result = result?;
+        if known_version.is_some() && result.version.as_deref() == known_version {
+            return Err(CallError::NotModified);
+        }
+        offer.provider.charge_bytes(result.wire_size());
+        Ok(result)
     }
 }
 

@@ -14,9 +14,7 @@ use larder_model::policy::{ApprovalMode, Ceiling, Grant, GrantRequest};
 /// The operator's configuration of loading.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The folder with the components.
-    pub plugins: PathBuf,
-    /// The team that owns the folder.
+    /// The team whose components are loaded.
     pub team: TeamName,
     /// Settings of the providers that the configuration names.
     pub providers: BTreeMap<ProviderName, ProviderConfig>,
@@ -26,7 +24,7 @@ pub struct Config {
     pub ceiling: Arc<Ceiling>,
     /// The interval between scans when no file event arrives.
     pub scan_interval: Duration,
-    /// Parses the grant request file of a component. Relative folders in it are resolved against the given
+    /// Parses the grant request of a component, the content of `NAME.toml`. Relative folders in it are resolved against the given
     /// one.
     pub parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
     /// The folder for relative paths. It is the plugins folder, unless components are copied there from their
@@ -44,7 +42,7 @@ pub struct ProviderConfig {
     /// Decides which provider owns a URI that two offer in the same pass. It precedes the name.
     pub priority: i32,
     /// Whether grant requests beyond the grant need an approval.
-    pub approve: ApprovalMode,
+    pub approval_mode: ApprovalMode,
 }
 
 /// Replaces the configuration of a running reconciler.
@@ -69,7 +67,7 @@ impl ConfigHandle {
         self.wake.clone()
     }
 
-    /// Replaces grants and limits, and triggers a scan that applies them. The plugins folder does not change.
+    /// Replaces grants and limits, and triggers a scan that applies them. The sources do not change.
     pub fn update(&self, config: Config) {
         self.config.send_replace(config);
         self.wake.notify_one();

@@ -2,7 +2,9 @@
 //! clients. Signals that arrive too soon are combined into one later refresh.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use larder_model::name::ProviderName;
 
@@ -58,14 +60,14 @@ impl ListRefreshLimiter {
 mod tests {
     use super::*;
 
-    #[test]
-    fn repeated_requests_cause_one_refresh_now_and_one_later() {
+    #[tokio::test(start_paused = true)]
+    async fn repeated_requests_cause_one_refresh_now_and_one_later() {
         let mut limiter = ListRefreshLimiter::default();
         let provider = ProviderName::parse("p").unwrap();
         let started = (0..1_000).filter(|_| limiter.request(&provider)).count();
         assert_eq!((started, limiter.take_due().len()), (1, 0));
         assert!(limiter.next_due() <= MIN_INTERVAL);
-        std::thread::sleep(limiter.next_due());
+        tokio::time::advance(limiter.next_due()).await;
         assert_eq!((limiter.take_due(), limiter.take_due()), (vec![provider], vec![]));
     }
 }

@@ -1,114 +1,39 @@
-//! Loads a component file as a provider: read, compile, probe. Each load is a task of its own. A file that
-//! holds the revision that is already served costs only the reading.
+//! Loads an artifact as a provider: read, compile, probe. Each load is a task of its own. An artifact that is the
+//! revision that is already served costs only the reading.
 
 mod component;
+mod grant_request;
+mod permission;
+mod result;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
 use self::component::IdentifiedComponent;
+use self::grant_request::GrantDecision;
+pub use self::grant_request::MAX_GRANT_REQUEST_SIZE;
+pub(super) use self::result::{LoadJob, LoadResult, LoadedProvider, Outcome, PreviousRevisions, Revision};
 use super::desired_state::DesiredComponent;
-use super::{Approvals, ApprovalsError, ProviderConfig};
-use crate::catalog::PendingApproval;
-use crate::source::{Fetched, File};
-use larder_model::name::{Digest, ProviderName, TeamName};
-use larder_model::policy::{ApprovalMode, Grant, GrantRequest, QuotaUsage, grant_lines, ungranted_imports};
+use super::{Approvals, ProviderConfig};
+use crate::source::Verification;
+use larder_model::name::{ProviderName, TeamName};
+use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics;
-use larder_sandbox::provider::{GrantSources, LoadError, ProbeResult, Provider};
-use larder_sandbox::{Rejection, Sandbox, SignalSender};
-
-/// Size limit of a component's grant request file in bytes.
-pub const MAX_GRANT_REQUEST_SIZE: u64 = 64 << 10;
-
-/// Identifies a revision: the component's digest and its configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Revision {
-    pub(super) digest: Digest,
-    pub(super) config: ProviderConfig,
-}
-
-/// The result of a load or of a list refresh.
-pub(super) struct LoadResult {
-    pub(super) stem: String,
-    pub(super) job: LoadJob,
-    pub(super) outcome: Outcome,
-    /// Whether the operator still permits everything that the serving revision has.
-    pub(super) still_permitted: bool,
-    pub(super) duration: Duration,
-}
-
-/// What a result belongs to. The numbers are unique.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LoadJob {
-    /// A component was loaded.
-    Load(u64),
-    /// A provider's lists were refreshed.
-    RefreshList(u64),
-    /// A component was identified by its file fingerprint, but its content differs from the cached one.
-    Recheck,
-}
-
-pub(super) enum Outcome {
-    /// The revision is served already, or failed before.
-    Unchanged(Revision),
-    /// The revision works.
-    Offer(Box<LoadedProvider>),
-    /// The revision cannot be served.
-    Rejected(LoadError, Option<Revision>),
-    /// The revision requests more than it may have.
-    PendingApproval(PendingApproval),
-}
-
-impl Outcome {
-    fn metric_label(&self) -> metrics::LoadOutcome {
-        match self {
-            Self::Unchanged(_) => metrics::LoadOutcome::Unchanged,
-            Self::Offer(_) => metrics::LoadOutcome::Served,
-            Self::Rejected(..) => metrics::LoadOutcome::Rejected,
-            Self::PendingApproval(_) => metrics::LoadOutcome::PendingApproval,
-        }
-    }
-}
-
-/// A revision that works.
-pub(super) struct LoadedProvider {
-    pub(super) provider: Arc<Provider>,
-    pub(super) probed: ProbeResult,
-    pub(super) revision: Revision,
-    /// The grant request lines and imports beyond the operator's grant.
-    pub(super) requests: BTreeSet<String>,
-}
-
-/// The revisions that need not be loaded again, and the requests of the serving one.
-pub(super) struct PreviousRevisions {
-    pub(super) serving: Option<Revision>,
-    pub(super) requests: Option<BTreeSet<String>>,
-    pub(super) failed: Option<Revision>,
-}
-
-impl LoadResult {
-    pub(super) fn revision(&self) -> Option<&Revision> {
-        match &self.outcome {
-            Outcome::Unchanged(revision) => Some(revision),
-            Outcome::Offer(loaded) => Some(&loaded.revision),
-            Outcome::Rejected(_, revision) => revision.as_ref(),
-            Outcome::PendingApproval(_) => None,
-        }
-    }
-}
+use larder_sandbox::provider::{LoadError, Provider};
+use larder_sandbox::{CompiledComponent, Rejection, Sandbox, SignalSender};
 
 /// Loads components, with what all loads of a team share.
 pub(super) struct Loader {
     pub(super) team: TeamName,
     pub(super) sandbox: Arc<Sandbox>,
-    pub(super) metrics: Arc<metrics::LoadMetrics>,
+    pub(super) metrics: metrics::LoadMetrics,
     pub(super) signals: SignalSender,
     pub(super) drain: Drain,
     pub(super) base_folder: PathBuf,
@@ -133,8 +58,7 @@ impl Loader {
         let loader = self.clone();
         let task = self.drain.spawn(async move {
             let began = Instant::now();
-            let stem = desired.file.stem().to_owned();
-            let (file, mut cached_revision) = (desired.file.clone(), None);
+            let (artifact, mut cached_revision) = (desired.artifact.clone(), None);
             // Cannot fail: the semaphore is never closed.
             let permit = loader.load_permits.acquire().await;
             // A component beyond the quota is not served, even if it was served before.
@@ -145,7 +69,7 @@ impl Loader {
             let job = LoadJob::Load(id);
             // Sending fails only at shutdown, when nobody receives.
             let _ = loader.load_results.send(LoadResult {
-                stem,
+                name: artifact.name.clone(),
                 job,
                 outcome,
                 still_permitted,
@@ -153,7 +77,7 @@ impl Loader {
             });
             drop(permit);
             if let Some(revision) = cached_revision {
-                loader.recheck(&file, revision).await;
+                loader.recheck(&artifact, revision).await;
             }
         });
         task.abort_handle()
@@ -170,7 +94,7 @@ impl Loader {
         let loader = self.clone();
         self.drain.spawn(async move {
             let began = Instant::now();
-            let stem = provider.name().to_string();
+            let name = provider.name().to_string();
             let probe = async {
                 match provider.probe().await {
                     Ok(probed) => {
@@ -181,29 +105,13 @@ impl Loader {
             };
             let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
             let _ = loader.load_results.send(LoadResult {
-                stem,
+                name,
                 job,
                 outcome,
                 still_permitted: true,
                 duration: began.elapsed(),
             });
         });
-    }
-
-    /// Returns whether everything that the serving revision has is still granted or approved. A revocation
-    /// takes effect whether or not there is a newer revision to serve.
-    async fn still_permitted(&self, desired: &DesiredComponent, previous: &PreviousRevisions) -> bool {
-        let (Some(serving), Ok(name)) = (&previous.serving, ProviderName::parse(desired.file.stem())) else {
-            return true;
-        };
-        let current = desired.ceiling.cap_request(GrantRequest::from_grant(&serving.config.grant));
-        if !current.denied.is_empty() {
-            return false;
-        }
-        let beyond = current.allowed.lines_beyond(&desired.config.grant);
-        // If the approvals cannot be read, nothing is known to be revoked.
-        let unapproved = self.unapproved(&name, beyond, desired.config.approve).await;
-        unapproved.map_or(true, |unapproved| unapproved.is_empty())
     }
 
     async fn load(
@@ -227,30 +135,14 @@ impl Loader {
         reached: &mut Option<Revision>,
         is_cached: &mut bool,
     ) -> Result<Outcome, LoadError> {
-        let name = ProviderName::parse(desired.file.stem())?;
-        if let (true, Some(quota_usage)) = (desired.exceeds_quota, &self.quota_usage) {
-            return Err(LoadError::TooMany(quota_usage.quota().providers));
-        }
-        let component = self.identify(&desired.file, &desired.config.grant).await?;
+        let name = self.check_artifact(&desired)?;
+        let component = self.identify(&desired.artifact.component, &desired.config.grant).await?;
         let digest = component.digest();
         *is_cached = matches!(component, IdentifiedComponent::Cached(_));
-        let request = self.read_grant_request(desired.request_file).await?;
-        let grant_sources =
-            GrantSources { requested: request.lines(), allowed: grant_lines(&desired.config.grant) };
-        let capped = desired.ceiling.cap_request(request);
-        for line in capped.denied {
-            tracing::warn!(
-                provider = %name,
-                line,
-                "grant request line refused: beyond the ceiling of the team"
-            );
-        }
-        let request = capped.allowed;
-        let mut requests = request.lines_beyond(&desired.config.grant);
-        let grant = Arc::new(request.merged_into(&desired.config.grant));
+        let GrantDecision { grant, mut requests, sources } = self.decide_grant(&name, &desired).await?;
         let revision = Revision { digest, config: ProviderConfig { grant: grant.clone(), ..desired.config } };
         *reached = Some(revision.clone());
-        let unapproved = self.unapproved(&name, requests.clone(), revision.config.approve).await?;
+        let unapproved = self.unapproved(&name, requests.clone(), revision.config.approval_mode).await?;
         if !unapproved.is_empty() {
             return Ok(self.pending_approval(name, digest, unapproved));
         }
@@ -261,90 +153,37 @@ impl Loader {
             IdentifiedComponent::Cached(cached) => self.sandbox.link(cached)?,
             IdentifiedComponent::Read(hashed) => self.sandbox.compile_hashed(&self.team, hashed).await?,
         };
-        let imports = ungranted_imports(&compiled.imports, &grant);
-        let before = match previous.requests {
-            Some(serving) => Some(serving),
-            None => self.last_served_imports(&name).await?,
-        };
-        // Toolchains import more than is ever called. Only imports that the previous revision did not have
-        // need an approval.
-        let is_new = |line: &&String| before.as_ref().is_some_and(|before| !before.contains(*line));
-        let new_imports: BTreeSet<_> = imports.iter().filter(is_new).cloned().collect();
-        let lines = self.unapproved(&name, new_imports, revision.config.approve).await?;
+        let imports = ungranted_imports(compiled.imports(), &grant);
+        let new_imports = self.new_imports(&name, imports, previous.requests).await?;
+        let lines = self.unapproved(&name, new_imports, revision.config.approval_mode).await?;
         if !lines.is_empty() {
             return Ok(self.pending_approval(name, digest, lines));
         }
         // Recorded independently of the grant, so that a narrower grant later does not require an approval.
-        requests.extend(ungranted_imports(&compiled.imports, &Grant::default()));
-        let owner = (name, self.team.clone());
-        let provider = Provider::new(
-            owner,
-            digest,
-            compiled,
-            grant,
-            self.sandbox.clone(),
-            self.signals.clone(),
-            self.quota_usage.clone(),
-        );
-        let provider = provider.with_grant_sources(grant_sources);
+        requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
+        let provider = self.provider(name, compiled, grant).with_grant_sources(sources);
         let probed = provider.probe().await?;
         let provider = Arc::new(provider);
         Ok(Outcome::Offer(Box::new(LoadedProvider { provider, probed, revision, requests })))
     }
 
-    fn pending_approval(&self, provider: ProviderName, digest: Digest, lines: BTreeSet<String>) -> Outcome {
-        let (team, since) = (self.team.clone(), SystemTime::now());
-        Outcome::PendingApproval(PendingApproval { team, provider, digest, lines, since })
-    }
-
-    /// Returns the requested lines that are not approved.
-    async fn unapproved(
-        &self,
-        name: &ProviderName,
-        lines: BTreeSet<String>,
-        approve: ApprovalMode,
-    ) -> Result<BTreeSet<String>, LoadError> {
-        if approve == ApprovalMode::Always || lines.is_empty() {
-            return Ok(BTreeSet::new());
+    /// Checks what is known about an artifact before it is read. Returns the name of its provider.
+    fn check_artifact(&self, desired: &DesiredComponent) -> Result<ProviderName, LoadError> {
+        let provider = ProviderName::parse(&desired.artifact.name)?;
+        if let (true, Some(quota_usage)) = (desired.exceeds_quota, &self.quota_usage) {
+            return Err(LoadError::TooMany(quota_usage.quota().providers));
         }
-        let name = name.clone();
-        self.with_approvals(move |approvals, team| approvals.unapproved(team, &name, &lines)).await
+        match &desired.artifact.verification {
+            Verification::NotVerified => {}
+            Verification::Verified { by } => tracing::debug!(%provider, by, "the publisher was verified"),
+            Verification::Failed { reason } => return Err(LoadError::Verification(reason.clone())),
+        }
+        Ok(provider)
     }
 
-    /// Returns the imports of the revision that was served last, before a restart or before its file was
-    /// missing.
-    async fn last_served_imports(&self, name: &ProviderName) -> Result<Option<BTreeSet<String>>, LoadError> {
-        let name = name.clone();
-        self.with_approvals(move |approvals, team| approvals.last_served(team, &name)).await
-    }
-
-    /// Reads the approval files on a blocking thread.
-    async fn with_approvals<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
-    ) -> Result<T, LoadError> {
-        let (approvals, team) = (self.approvals.clone(), self.team.clone());
-        let result = self.drain.spawn_blocking(move || read(&approvals, &team)).await;
-        let result = result.map_err(|error| LoadError::Approvals(error.to_string()))?;
-        result.map_err(|error| LoadError::Approvals(error.to_string()))
-    }
-
-    /// Reads and parses the grant request file of a component.
-    async fn read_grant_request(&self, request_file: Option<File>) -> Result<GrantRequest, LoadError> {
-        let Some(file) = request_file else { return Ok(GrantRequest::default()) };
-        let (parse_grant_request, folder) = (self.parse_grant_request, self.base_folder.clone());
-        let work = self.drain.spawn_blocking(move || match file.fetch(MAX_GRANT_REQUEST_SIZE) {
-            Ok(Fetched::Bytes(bytes)) => {
-                let text = std::str::from_utf8(&bytes)
-                    .map_err(|error| LoadError::GrantRequestFile(error.to_string()))?;
-                parse_grant_request(text, &folder).map_err(LoadError::GrantRequestFile)
-            }
-            Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
-                "the file has {size} bytes, the limit is {MAX_GRANT_REQUEST_SIZE}"
-            ))),
-            Err(error) => Err(LoadError::Unreadable(error.to_string())),
-        });
-        work.await.unwrap_or_else(|error| Err(LoadError::Unreadable(error.to_string())))
+    fn provider(&self, name: ProviderName, compiled: CompiledComponent, grant: Arc<Grant>) -> Provider {
+        let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
+        Provider::new((name, self.team.clone()), compiled, grant, sandbox, signals, self.quota_usage.clone())
     }
 }
 

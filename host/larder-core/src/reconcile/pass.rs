@@ -23,7 +23,7 @@ pub struct ReconcilePass {
     pub collisions: Vec<Collision>,
     /// What was omitted from lists or changed in them, unless it was reported before.
     pub omitted: Vec<String>,
-    /// Problems with the folder or its files.
+    /// Problems with sources or their artifacts.
     pub problems: Vec<String>,
     /// How long the pass took.
     pub duration: Duration,
@@ -97,10 +97,10 @@ impl fmt::Display for ReconcilePass {
         let mut parts = self.problems.clone();
         parts.extend(self.loaded.iter().map(|revision| format!("loaded {revision}")));
         parts.extend(self.replaced.iter().map(|revision| format!("replaced {revision}")));
-        parts.extend(self.rejected.iter().map(|line| format!("rejected {}: {}", line.file, line.reason)));
+        parts.extend(self.rejected.iter().map(|line| format!("rejected {}: {}", line.origin, line.reason)));
         parts.extend(self.pending_approvals.iter().map(ToString::to_string));
         parts.extend(self.removed.iter().map(|name| format!("removed {name}")));
-        parts.extend(self.resolved.iter().map(|stem| format!("resolved: {stem}")));
+        parts.extend(self.resolved.iter().map(|name| format!("resolved: {name}")));
         parts.extend(self.omitted.iter().cloned());
         parts.extend(self.collisions.iter().map(ToString::to_string));
         if parts.is_empty() {
@@ -120,7 +120,7 @@ mod tests {
     fn display_is_one_line() {
         let since = std::time::SystemTime::now();
         let rejected = RejectedComponent {
-            file: "c.wasm".into(),
+            origin: "c.wasm".into(),
             digest: None,
             reason: "the file is empty".into(),
             since,

@@ -1,14 +1,16 @@
-//! Decides when to scan next: soon after a file event, otherwise at the configured interval.
+//! Decides when to scan next: soon after a trigger, otherwise at the configured interval.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// File events come in bursts. A scan waits this long for the rest of one.
+use tokio::time::Instant;
+
+/// Triggers, such as file events, come in bursts. A scan waits this long for the rest of one.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 
 pub(super) struct ScanSchedule {
     interval: Duration,
     next_scan: Instant,
-    /// Whether the last scan could not read the folder.
+    /// Whether the last scan could not read a source.
     last_scan_failed: bool,
 }
 
@@ -27,8 +29,8 @@ impl ScanSchedule {
         self.next_scan = Instant::now() + self.interval;
     }
 
-    /// Records the end of a scan. `rescan_after` is the delay until files that are still changing have
-    /// settled.
+    /// Records the end of a scan. `rescan_after` is the delay until artifacts that are
+    /// still changing are complete.
     pub(super) fn scan_finished(&mut self, succeeded: bool, rescan_after: Option<Duration>) {
         self.last_scan_failed = !succeeded;
         self.scan_within(rescan_after.unwrap_or(self.interval));
@@ -50,8 +52,8 @@ impl ScanSchedule {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_failed_scan_is_not_repeated_immediately() {
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_scan_is_not_repeated_immediately() {
         let interval = Duration::from_secs(60);
         let mut schedule = ScanSchedule::new(interval);
         let is_soon =

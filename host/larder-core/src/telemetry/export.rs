@@ -112,7 +112,7 @@ impl Exporter {
             () = self.export() => {}
             () = flush_timeout => {
                 let lost = self.in_flight.load(Ordering::Relaxed) + self.queue.len() as u64;
-                self.metrics.server().spans.failed.add(lost);
+                self.metrics.server().spans.failed.inc_by(lost);
                 tracing::warn!(lost, "the collector did not accept the last spans in time");
             }
         }
@@ -172,12 +172,16 @@ impl Exporter {
             match sent {
                 Ok(rejected) => {
                     let rejected = rejected.min(all);
-                    counts.failed.add(rejected);
-                    return counts.written.add(all - rejected);
+                    counts.failed.inc_by(rejected);
+                    counts.written.inc_by(all - rejected);
+                    return;
                 }
                 Err(error) => {
                     match delays.next().filter(|_| error.is_retryable() && !self.drain.is_stopping()) {
-                        None => return counts.failed.add(all),
+                        None => {
+                            counts.failed.inc_by(all);
+                            return;
+                        }
                         Some(delay) => tokio::select! {
                             () = tokio::time::sleep(*delay) => {}
                             () = self.drain.stopping() => {}

@@ -10,7 +10,7 @@ use larder_model::trace::{AttributeValue, SpanData, SpanKind};
 pub(super) fn body(service: &str, spans: &[SpanData]) -> Vec<u8> {
     let text = |text: &str| AttributeValue::Text(text.to_owned());
     let resource = [("service.name", text(service)), ("service.version", text(env!("CARGO_PKG_VERSION")))];
-    let scope = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
+    let scope = json!({ "name": "larder", "version": env!("CARGO_PKG_VERSION") });
     let spans: Vec<_> = spans.iter().map(span).collect();
     json!({ "resourceSpans": [{
         "resource": { "attributes": attributes(&resource) },

@@ -10,9 +10,9 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Subscriptions;
 use crate::Endpoint;
 use crate::listen::notification;
+use crate::subscriptions::Subscriptions;
 use larder_core::catalog::Change;
 use larder_model::uri::Uri;
 

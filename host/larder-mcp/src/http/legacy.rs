@@ -1,33 +1,23 @@
 //! Legacy HTTP: sessions with a handshake, their notification stream, and batches. A request continues when
 //! its connection breaks, and ends when its client cancels it.
 
-use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
-use futures_util::FutureExt as _;
-
-use super::{accepts, empty, json, not_acceptable};
+use super::{accepts, cancelled, empty, json, not_acceptable, sse};
 use crate::Endpoint;
 use crate::auth::Identity;
 use crate::body::Response;
-use crate::dispatch::{Peer, error};
-use crate::era::{LegacyVersion, check_legacy_header, declares_version, has_modern_version_header};
-use crate::extension::Subscriptions;
-use crate::json_writer::array;
+use crate::era::{check_legacy_header, declares_version, has_modern_version_header};
 use crate::message::{Id, Message, Notification, Request};
-use crate::method::{Operation, ParsedRequest};
 use crate::progress::{CallStream, StreamItem};
+use crate::protocol::{AcceptedRequest, legacy};
 use crate::replay::{LogPosition, RequestStream, ResumePoint};
-use crate::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
+use crate::rpc_error::{INTERNAL_ERROR, RpcError};
 use crate::session::Session;
-use crate::sse;
-
-/// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
-/// bounds them.
-const MAX_REQUESTS: usize = 64;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -38,13 +28,9 @@ impl Endpoint {
         identity: &Identity,
         request: &Request<'_>,
     ) -> Result<Response, RpcError> {
-        let version = LegacyVersion::from_initialize(request)?;
-        let caller = identity.caller.clone();
-        let watch = self.0.gateway.watch(&caller);
-        watch.watch_list(true);
-        let handshake = self.handshake(request, Some(headers), version, &caller);
-        let subscriptions = Subscriptions::new(watch, caller.clone());
-        let session = self.0.sessions.open(version, caller, subscriptions)?;
+        let (client, handshake) =
+            legacy::Client::initialize(request, self.context(headers, identity, None), None)?;
+        let session = self.0.sessions.open(client, identity.caller.clone())?;
         let id = HeaderValue::from_str(&session.id)
             .map_err(|_| RpcError::new(INTERNAL_ERROR, "no session can be opened"))?;
         let mut response = json(StatusCode::OK, handshake);
@@ -52,25 +38,46 @@ impl Endpoint {
         Ok(response)
     }
 
+    /// Finds the session of a message.
     fn session(&self, headers: &HeaderMap, identity: &Identity) -> Result<Arc<Session>, RpcError> {
         let id = headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
-        self.0.sessions.find(id, &identity.caller)
+        let session = self.0.sessions.find(id, &identity.caller)?;
+        check_legacy_header(headers)?;
+        Ok(session)
     }
 
-    pub(super) async fn in_session(
+    pub(super) async fn respond_in_session(
         &self,
         headers: &HeaderMap,
         identity: &Arc<Identity>,
         request: &Request<'_>,
     ) -> Result<Response, RpcError> {
         let session = self.session(headers, identity)?;
-        check_legacy_header(headers)?;
-        let call = self.start(&session, identity, request, headers)?;
-        Ok(self.respond_in_session(session, identity, request.id.clone(), call).await)
+        let context = self.context(headers, identity, Some(&session.requests));
+        let accepted = session.client.accept(request, context)?;
+        let stream = self.run_in_session(&session, accepted);
+        Ok(self.respond_with_stream(session, identity, request.id.clone(), stream).await)
+    }
+
+    /// Runs a request in a task of its own, which continues when the connection breaks.
+    fn run_in_session(&self, session: &Arc<Session>, accepted: AcceptedRequest) -> CallStream {
+        if accepted.is_immediate() {
+            return accepted.into_stream();
+        }
+        // The session counts as in use until it is touched.
+        let (session, cancellable) = (session.clone(), accepted.cancellable());
+        let (progress, work) = accepted.into_parts();
+        let task = self.0.drain.spawn(async move {
+            let response = work.run().await;
+            session.touch();
+            drop(cancellable);
+            response
+        });
+        CallStream::new(progress, task.map(|ended| ended.ok().flatten().flatten()).boxed())
     }
 
     /// Responds with JSON, or with a resumable event stream if a progress notification precedes the response.
-    async fn respond_in_session(
+    async fn respond_with_stream(
         &self,
         session: Arc<Session>,
         identity: &Arc<Identity>,
@@ -80,8 +87,7 @@ impl Endpoint {
         let progress = match call.next().await {
             Some(StreamItem::Response(bytes)) => return json(StatusCode::OK, bytes),
             Some(StreamItem::Progress(bytes)) => bytes,
-            // The call was cancelled: the client expects no response, and an event stream can end early.
-            None => return sse::events(futures_util::stream::empty()),
+            None => return cancelled(),
         };
         let stream = session.replay.open(id, identity.caller.clone());
         stream.push_progress(progress);
@@ -97,48 +103,8 @@ impl Endpoint {
         });
         match reader {
             Some(reader) => sse::request_stream(self.clone(), reader, session, identity.clone(), None),
-            None => sse::events(futures_util::stream::empty()),
+            None => cancelled(),
         }
-    }
-
-    /// Starts a request in its own task.
-    fn start(
-        &self,
-        session: &Arc<Session>,
-        identity: &Identity,
-        request: &Request<'_>,
-        headers: &HeaderMap,
-    ) -> Result<CallStream, RpcError> {
-        let method = self.legacy_method(request)?;
-        let parsed = ParsedRequest::read(request, method, identity.caller.clone())?;
-        let ParsedRequest { id, operation, call, progress } = parsed.with_trace_headers(headers);
-        if session.requests.len() >= MAX_REQUESTS {
-            return Err(RpcError::new(
-                INTERNAL_ERROR,
-                "too many requests are under way: wait for some to end",
-            ));
-        }
-        let is_ping = matches!(operation, Operation::Ping);
-        // The permit is held as long as the work runs, which continues when the connection breaks.
-        let permit = if is_ping {
-            None
-        } else {
-            self.0.gateway.request_permit(&identity.caller).map_err(RpcError::quota_exceeded)?
-        };
-        let cancellable = session.requests.register(&id).ok_or_else(RpcError::duplicate_id)?;
-        let response =
-            self.clone().dispatch(id, operation, call, Peer::Legacy(session.subscriptions.clone())).boxed();
-        if is_ping {
-            return Ok(CallStream::new(progress, response.map(Some).boxed()));
-        }
-        let session = session.clone();
-        let task = self.0.drain.spawn(async move {
-            let response = cancellable.until_cancelled(pin!(response)).await;
-            drop(permit);
-            session.touch();
-            response
-        });
-        Ok(CallStream::new(progress, task.map(|ended| ended.ok().flatten().flatten()).boxed()))
     }
 
     /// Accepts a notification or a response. Returns an error only if its session does not exist.
@@ -153,92 +119,39 @@ impl Endpoint {
         if is_modern || !headers.contains_key(SESSION_HEADER) {
             return empty(StatusCode::ACCEPTED);
         }
-        match self
-            .session(headers, identity)
-            .and_then(|session| check_legacy_header(headers).map(|()| session))
-        {
+        match self.session(headers, identity) {
             Err(rpc_error) => super::error_response(None, &rpc_error),
             Ok(session) => {
-                handle_notification(&session, notification);
+                let context = self.context(headers, identity, Some(&session.requests));
+                notification.into_iter().for_each(|notification| context.handle_notification(notification));
                 empty(StatusCode::ACCEPTED)
             }
         }
     }
 
-    /// Handles all messages of a batch and returns their responses in one array.
+    /// Handles all messages of a batch and returns their responses in one array. The requests run in a task
+    /// of their own, which continues when the connection breaks.
     pub(super) async fn batch(
         &self,
         headers: &HeaderMap,
         identity: &Identity,
         batch: Vec<Message<'_>>,
     ) -> Result<Response, RpcError> {
-        let is_modern = batch.iter().any(|message| match message {
-            Message::Request(request) => declares_version(&request.params),
-            Message::Notification(notification) => declares_version(&notification.params),
-            Message::Response | Message::Malformed { .. } => false,
-        });
-        if is_modern || has_modern_version_header(headers) {
-            return Err(RpcError::bad_request(
-                INVALID_REQUEST,
-                "this version of the protocol has no batches",
-            ));
+        if has_modern_version_header(headers) || legacy::contains_modern(&batch) {
+            return Err(legacy::not_supported());
         }
         let session = self.session(headers, identity)?;
-        check_legacy_header(headers)?;
-        if !session.version.has_batches() {
-            return Err(RpcError::bad_request(
-                INVALID_REQUEST,
-                "the session's version of the protocol has no batches",
-            ));
-        }
-        let mut responses = vec![];
-        // The quota check of the HTTP request covers the first message.
-        let mut is_admitted = true;
-        for message in batch {
-            responses.extend(
-                self.respond_to_batch_item(&session, identity, (headers, is_admitted), message).await,
-            );
-            is_admitted = false;
-        }
-        Ok(match responses.is_empty() {
-            true => empty(StatusCode::ACCEPTED),
-            false => json(StatusCode::OK, array(&responses)),
+        let context = self.context(headers, identity, Some(&session.requests));
+        let accepted = session.client.accept_batch(batch, context)?;
+        let task = self.0.drain.spawn(async move {
+            let responses = accepted.respond().await;
+            session.touch();
+            responses
+        });
+        Ok(match task.await.ok().flatten().flatten() {
+            Some(responses) => json(StatusCode::OK, responses),
+            None => empty(StatusCode::ACCEPTED),
         })
-    }
-
-    async fn respond_to_batch_item(
-        &self,
-        session: &Arc<Session>,
-        identity: &Identity,
-        (headers, is_admitted): (&HeaderMap, bool),
-        message: Message<'_>,
-    ) -> Option<Vec<u8>> {
-        let request = match message {
-            Message::Request(request) => request,
-            Message::Malformed { id, rpc_error } => return Some(error(id.as_ref(), &rpc_error)),
-            Message::Notification(notification) => {
-                handle_notification(session, Some(&notification));
-                return None;
-            }
-            Message::Response => return None,
-        };
-        let admitted = if is_admitted { Ok(()) } else { self.0.gateway.admit(&identity.caller) };
-        let started = admitted
-            .map_err(RpcError::quota_exceeded)
-            .and_then(|()| self.start(session, identity, &request, headers));
-        let mut call = match started {
-            Ok(call) => call,
-            Err(rpc_error) => {
-                self.count_unknown_method(&request, &rpc_error);
-                return Some(error(Some(&request.id), &rpc_error));
-            }
-        };
-        loop {
-            // A batch response has no place for progress notifications.
-            if let StreamItem::Response(bytes) = call.next().await? {
-                return Some(bytes);
-            }
-        }
     }
 
     pub(super) fn open_stream(
@@ -247,12 +160,11 @@ impl Endpoint {
         identity: &Arc<Identity>,
     ) -> Result<Response, RpcError> {
         let session = self.session(headers, identity)?;
-        check_legacy_header(headers)?;
         if !accepts(headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
         // The permit comes first, so that an older stream is not replaced by one that cannot start.
-        let permit = self.stream_permit(identity)?;
+        let permit = self.stream_permit(&identity.caller)?;
         let resume_point = match last_event_id(headers) {
             Some(last) => session.replay.find(last, &identity.caller)?,
             None => ResumePoint::Notifications(start_position(&session)),
@@ -271,7 +183,6 @@ impl Endpoint {
 
     pub(super) fn end_session(&self, headers: &HeaderMap, identity: &Identity) -> Result<Response, RpcError> {
         let session = self.session(headers, identity)?;
-        check_legacy_header(headers)?;
         self.0.sessions.end(&session);
         Ok(empty(StatusCode::NO_CONTENT))
     }
@@ -282,7 +193,7 @@ impl Endpoint {
 fn start_position(session: &Session) -> LogPosition {
     let current = session.replay.notifications().now();
     if current != LogPosition::default() {
-        session.subscriptions.watch.mark_all_changed();
+        session.client.subscriptions.watch.mark_all_changed();
     }
     current
 }
@@ -291,12 +202,4 @@ fn start_position(session: &Session) -> LogPosition {
 fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     let last = headers.get("last-event-id")?.to_str().unwrap_or("?");
     (!last.is_empty()).then_some(last)
-}
-
-fn handle_notification(session: &Session, notification: Option<&Notification<'_>>) {
-    if let Some(notification) =
-        notification.filter(|notification| notification.method == "notifications/cancelled")
-    {
-        session.requests.cancel(&notification.params);
-    }
 }

@@ -8,16 +8,15 @@ use http::header::{self, HeaderName, HeaderValue};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::Endpoint;
-use super::auth::Identity;
-use super::body::{Body, Response};
-use super::extension::ContentUpdates;
-use super::http::StreamPermit;
-use super::listen::{ListenSubscription, notification};
-use super::progress::{CallStream, StreamItem};
-use super::replay::{LogPosition, StreamReader};
-use super::session::Session;
-use larder_core::catalog::Change;
+use crate::Endpoint;
+use crate::auth::Identity;
+use crate::body::{Body, Response};
+use crate::progress::{CallStream, StreamItem};
+use crate::protocol::modern::ListenStream;
+use crate::protocol::{NotificationMessage, Notifications};
+use crate::replay::{LogPosition, StreamReader};
+use crate::session::Session;
+use crate::stream_permit::StreamPermit;
 
 /// How long a disconnected client should wait before it reconnects, in milliseconds.
 const RECONNECT_DELAY_MS: u32 = 1_000;
@@ -74,29 +73,18 @@ fn keep_alive_comment() -> Vec<u8> {
     b":\n\n".to_vec()
 }
 
-/// Streams a subscription of the modern era: the acknowledgement, the notifications, and the result when the
-/// server stops or the caller's credential is no longer valid.
-pub(super) fn listen(
-    endpoint: Endpoint,
-    subscription: ListenSubscription,
-    identity: Arc<Identity>,
-    permit: StreamPermit,
-) -> Response {
-    let first = message_events([subscription.acknowledgement()]);
-    let state = Some((endpoint, subscription, identity, permit));
-    let rest = stream::unfold(state, |state| async move {
-        let (endpoint, subscription, identity, permit) = state?;
-        let inner = &endpoint.0;
+/// Streams the messages of `subscriptions/listen`, until the server stops or the caller's credential is no
+/// longer valid.
+pub(super) fn listen(endpoint: Endpoint, listen_stream: ListenStream, identity: Arc<Identity>) -> Response {
+    let state = (endpoint, listen_stream, identity);
+    events(stream::unfold(state, |(endpoint, mut listen_stream, identity)| async move {
         let bytes = tokio::select! {
             biased;
-            () = inner.drain.stopping() => return Some((message_events([endpoint.listen_result(subscription.id())]), None)),
-            () = inner.authenticator.invalidated(&identity) => return Some((message_events([endpoint.listen_result(subscription.id())]), None)),
-            changes = subscription.next() => message_events(changes),
-            () = tokio::time::sleep(inner.config.keep_alive) => keep_alive_comment(),
+            messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => message_events(messages?),
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
         };
-        Some((bytes, Some((endpoint, subscription, identity, permit))))
-    });
-    events(stream::once(async move { first }).chain(rest))
+        Some((bytes, (endpoint, listen_stream, identity)))
+    }))
 }
 
 /// Streams the notifications of a legacy session, until the session or the credential ends or a newer stream
@@ -111,13 +99,12 @@ pub(super) fn notifications(
     // The first frame makes hyper send the response head, so that the client knows that the stream is open.
     let first = priming_event(&session, || session.replay.notification_event_id(position.number()))
         .unwrap_or_else(keep_alive_comment);
-    let content_updates = ContentUpdates::new(endpoint.clone(), session.subscriptions.clone());
+    let notifications = Notifications::new(&endpoint, &session.client, position);
     let stream_state = NotificationStream {
         token: session.begin_stream(),
         session,
         identity,
-        position,
-        content_updates,
+        notifications,
         _permit: permit,
     };
     let first = stream::once(async { first });
@@ -140,7 +127,7 @@ pub(super) fn notifications(
 /// versions without such an event.
 fn priming_event(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u8>> {
     let first = || format!("id: {}\nretry: {RECONNECT_DELAY_MS}\ndata:\n\n", id()).into_bytes();
-    session.version.has_priming_event().then(first)
+    session.client.version.has_priming_event().then(first)
 }
 
 /// An open notification stream of a legacy session.
@@ -148,40 +135,19 @@ struct NotificationStream {
     token: CancellationToken,
     session: Arc<Session>,
     identity: Arc<Identity>,
-    position: LogPosition,
-    content_updates: ContentUpdates,
+    notifications: Notifications,
     _permit: StreamPermit,
 }
 
 impl NotificationStream {
     /// Waits for the next frames. Cancel-safe.
     async fn next(&mut self) -> Vec<u8> {
-        let Session { replay, subscriptions, .. } = &*self.session;
-        loop {
-            tokio::select! {
-                message = self.content_updates.next() => {
-                    return event_with_id(&replay.notification_event_id(self.content_updates.delivered_up_to(self.position.number())), &message);
-                }
-                changes = replay.notifications().next(&mut self.position, &subscriptions.watch) => {
-                    let plain = self.content_updates.take(changes);
-                    if !plain.is_empty() {
-                        return self.frames(&plain);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Encodes notifications. One that overtakes a pending content update gets no event id: a client that
-    /// resumed from it would never receive that update.
-    fn frames(&self, changes: &[(u64, Change)]) -> Vec<u8> {
-        let delivered_up_to = self.content_updates.delivered_up_to(self.position.number());
-        let frames = changes.iter().map(|(number, change)| match notification(change, None) {
-            message if *number <= delivered_up_to => {
-                event_with_id(&self.session.replay.notification_event_id(*number), &message)
-            }
-            message => message_events([message]),
-        });
+        let messages = self.notifications.next().await;
+        let frames =
+            messages.into_iter().map(|NotificationMessage { message, resume_from }| match resume_from {
+                Some(number) => event_with_id(&self.session.replay.notification_event_id(number), &message),
+                None => message_events([message]),
+            });
         frames.collect::<Vec<_>>().concat()
     }
 }

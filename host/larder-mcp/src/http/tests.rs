@@ -1,41 +1,6 @@
+use super::super::dispatch::Peer;
+use super::super::method;
 use super::*;
-
-fn headers(name: header::HeaderName, values: &[&str]) -> HeaderMap {
-    values.iter().map(|value| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()
-}
-
-#[test]
-fn accepts_media_ranges_leniently() {
-    for (values, good) in [
-        (&[][..], true),
-        (&["application/json, text/event-stream"], true),
-        (&["text/event-stream", "Application/JSON"], true),
-        (&["*/*"], true),
-        (&["application/*;q=0.5"], true),
-        (&["text/event-stream"], false),
-        (&["text/html"], false),
-        (&["application/json;q=0"], false),
-        (&["application/jsonx"], false),
-        (&[""], false),
-    ] {
-        assert_eq!(check_accept(&headers(header::ACCEPT, values)).is_ok(), good, "{values:?}");
-    }
-}
-
-#[test]
-fn accepts_only_json_bodies() {
-    for (value, good) in [
-        ("application/json", true),
-        ("application/json; charset=utf-8", true),
-        ("Application/Json", true),
-        ("text/plain", false),
-        ("application/json-seq", false),
-        ("", false),
-    ] {
-        assert_eq!(check_content_type(&headers(header::CONTENT_TYPE, &[value])).is_ok(), good, "{value}");
-    }
-    assert!(check_content_type(&HeaderMap::new()).is_err());
-}
 
 /// A future that awaits another future by value holds it twice. A few such futures in a row would overflow
 /// the stack.

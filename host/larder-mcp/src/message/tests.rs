@@ -45,22 +45,33 @@ fn reads_valid_messages() {
 
 #[test]
 fn rejects_invalid_json() {
-    check("", expect!["-32700 the message is not JSON: line 1, column 0"]);
-    check("hello", expect!["-32700 the message is not JSON: line 1, column 1"]);
+    check("", expect!["-32700 the message is not JSON: EOF while parsing a value at line 1 column 0"]);
+    check("hello", expect!["-32700 the message is not JSON: expected value at line 1 column 1"]);
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"ping""#,
-        expect!["-32700 the message is not JSON: line 1, column 39"],
+        expect!["-32700 the message is not JSON: EOF while parsing an object at line 1 column 39"],
     );
-    check(r#"{"jsonrpc":"2.0"} {}"#, expect!["-32700 the message is not JSON: line 1, column 19"]);
-    check("{\"jsonrpc\":\"2\n.0\"}", expect!["-32700 the message is not JSON: line 1, column 14"]);
+    check(
+        r#"{"jsonrpc":"2.0"} {}"#,
+        expect!["-32700 the message is not JSON: trailing characters at line 1 column 19"],
+    );
+    check(
+        "{\"jsonrpc\":\"2\n.0\"}",
+        expect![[
+            r#"-32700 the message is not JSON: control character (\u0000-\u001F) found while parsing a string at line 1 column 13"#
+        ]],
+    );
     check(b"{\"jsonrpc\":\"\xff\"}", expect!["-32700 the message is not JSON: it is not UTF-8"]);
-    check("[".repeat(200), expect!["-32700 the message is not JSON: it is nested too deeply"]);
+    check(
+        "[".repeat(200),
+        expect!["-32700 the message is not JSON: EOF while parsing a list at line 1 column 200"],
+    );
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#,
         "[".repeat(127),
         "]".repeat(127)
     );
-    check(deep, expect!["-32700 the message is not JSON: it is nested too deeply"]);
+    check(deep, expect!["-32600 a value is nested too deeply (1)"]);
     let quoted =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));
     check(quoted, expect!["request 1 m"]);
@@ -143,7 +154,7 @@ fn reads_batches() {
         r#"[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","method":"n"},7]"#,
         expect!["request 1 m; notification n; -32600 a message is a JSON object (no id)"],
     );
-    check("[1,", expect!["-32700 the message is not JSON: line 1, column 3"]);
+    check("[1,", expect!["-32700 the message is not JSON: EOF while parsing a value at line 1 column 3"]);
     check(format!("[{}1]", "1,".repeat(64)), expect!["-32600 the batch has more than 64 messages"]);
 }
 

@@ -46,7 +46,7 @@ fn reads_list_and_read_parameters() {
         Method::Read,
         r#"{"uri":"x:1","_meta":{"traceparent":"00-1","o":{"a": 1}}}"#,
         expect![[
-            r#"Read { uri: "x:1", known_version: None } [("traceparent", "\"00-1\""), ("o", "{\"a\": 1}")]"#
+            r#"Read { uri: Uri("x:1"), known_version: None } [("traceparent", "\"00-1\""), ("o", "{\"a\": 1}")]"#
         ]],
     );
     let long = format!(r#"{{"uri":"x:1","_meta":{{"k":"{}"}}}}"#, "x".repeat(MAX_METADATA));
@@ -56,6 +56,31 @@ fn reads_list_and_read_parameters() {
         r#"{"uri":"x:1","_meta":{"progressToken":1.5}}"#,
         expect!["-32602 `_meta.progressToken` must be a string or an integer"],
     );
+}
+
+#[test]
+fn parses_uris() {
+    let invalid = r#"{"uri":"no uri"}"#;
+    check(
+        Method::Get,
+        invalid,
+        expect![[
+            r#"InvalidUri { method: Get, invalid: InvalidUri { text: "no uri", error: Malformed("no uri") } } []"#
+        ]],
+    );
+    check(
+        Method::SubscribeAll,
+        r#"{"uris":["x:1","x:2"]}"#,
+        expect![[r#"SubscribeAll { uris: [Uri("x:1"), Uri("x:2")] } []"#]],
+    );
+    check(
+        Method::SubscribeAll,
+        r#"{"uris":["x:1","no uri"]}"#,
+        expect![[
+            r#"InvalidUri { method: SubscribeAll, invalid: InvalidUri { text: "no uri", error: Malformed("no uri") } } []"#
+        ]],
+    );
+    check(Method::Unsubscribe, invalid, expect![[r#"Unsubscribe { uri: "no uri" } []"#]]);
 }
 
 #[test]

@@ -2,10 +2,8 @@
 //! limited number of bytes, for clients that missed the end. The oldest are discarded first.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
-
-use super::request_stream::RequestStream;
 
 /// Maximum number of retained bytes, over all sessions.
 const MAX_BYTES: usize = 16 << 20;
@@ -13,6 +11,12 @@ const MAX_BYTES: usize = 16 << 20;
 const STREAM_OVERHEAD: usize = 512;
 /// How long an ended stream is retained. Clients reconnect within seconds.
 const RETENTION: Duration = Duration::from_secs(60);
+
+/// A stream that was retained and that can be discarded.
+pub(super) trait Retained: Send + Sync {
+    /// Discards what is retained, as soon as it is not used.
+    fn expire(&self);
+}
 
 /// The ended streams of all sessions, with their total size.
 #[derive(Default)]
@@ -26,18 +30,18 @@ struct State {
 }
 
 struct EndedStream {
-    stream: Weak<RequestStream>,
+    stream: Weak<dyn Retained>,
     bytes: usize,
     ended_at: Instant,
 }
 
 impl ReplayBudget {
     /// Adds an ended stream, which retains this many bytes.
-    pub(super) fn add(&self, stream: &Arc<RequestStream>, bytes: usize) {
+    pub(super) fn add(&self, stream: Weak<dyn Retained>, bytes: usize) {
         let (bytes, ended_at) = (bytes + STREAM_OVERHEAD, Instant::now());
         let mut state = self.lock();
         state.bytes += bytes;
-        state.streams.push_back(EndedStream { stream: Arc::downgrade(stream), bytes, ended_at });
+        state.streams.push_back(EndedStream { stream, bytes, ended_at });
         state.trim(ended_at);
     }
 
@@ -68,6 +72,9 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::request_stream::RequestStream;
     use super::super::request_stream::tests::stream;
     use super::*;
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::budget::ReplayBudget;
+use super::budget::{ReplayBudget, Retained};
 use crate::dispatch::error;
 use crate::message::Id;
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
@@ -95,14 +95,8 @@ impl RequestStream {
         let bytes = state.retained_bytes();
         drop(state);
         self.changed.notify_waiters();
-        self.budget.add(self, bytes);
-    }
-
-    /// Discards the messages, at the latest when the current reader is dropped.
-    pub(super) fn expire(&self) {
-        let mut state = self.lock();
-        state.expired = true;
-        state.discard_if_expired();
+        let stream = Arc::downgrade(self);
+        self.budget.add(stream, bytes);
     }
 
     /// Whether the messages are discarded.
@@ -139,6 +133,15 @@ impl RequestStream {
 
     fn lock(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Retained for RequestStream {
+    /// Discards the messages, at the latest when the current reader is dropped.
+    fn expire(&self) {
+        let mut state = self.lock();
+        state.expired = true;
+        state.discard_if_expired();
     }
 }
 
@@ -220,7 +223,7 @@ impl Drop for StreamReader {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::json_scanner::RawJson;
+    use crate::raw_json::RawJson;
     use larder_model::name::Teams;
 
     pub(in super::super) fn stream(budget: &Arc<ReplayBudget>) -> Arc<RequestStream> {

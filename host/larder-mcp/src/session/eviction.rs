@@ -72,8 +72,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::Sessions;
+    use super::super::tests::client;
     use super::*;
-    use crate::era::LegacyVersion;
     use larder_model::name::TeamName;
 
     fn caller(name: &str) -> Caller {
@@ -90,11 +90,7 @@ mod tests {
         let mut rejected = Vec::new();
         let began = Instant::now();
         for (n, name) in callers.split(' ').enumerate() {
-            match sessions.open(
-                LegacyVersion::negotiate("2025-11-25"),
-                caller(name.trim_end_matches('+')),
-                (),
-            ) {
+            match sessions.open(client(), caller(name.trim_end_matches('+'))) {
                 Ok(session) => {
                     session.usage().last_used = began + Duration::from_secs(n as u64);
                     if name.ends_with('+') {

@@ -1,9 +1,10 @@
 //! Metrics of one team's plugins folder: reconcile passes and component loads.
 
-use std::sync::Arc;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
 
-use super::text::{MetricKind, PrometheusText};
-use super::value::{Counter, Histogram};
+use super::value::Histogram;
 use larder_model::name::TeamName;
 
 /// How loading a component ended.
@@ -22,7 +23,7 @@ pub enum LoadOutcome {
 impl LoadOutcome {
     const ALL: [Self; 4] = [Self::Served, Self::Unchanged, Self::Rejected, Self::PendingApproval];
 
-    fn word(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Served => "served",
             Self::Unchanged => "unchanged",
@@ -33,7 +34,7 @@ impl LoadOutcome {
 }
 
 /// Metrics of one team's plugins folder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LoadMetrics {
     outcomes: [Counter; LoadOutcome::ALL.len()],
     /// Duration of loads.
@@ -45,27 +46,39 @@ pub struct LoadMetrics {
 impl LoadMetrics {
     /// Counts a load that ended.
     pub fn record(&self, outcome: LoadOutcome) {
-        self.outcomes[outcome as usize].increment();
+        self.outcomes[outcome as usize].inc();
     }
 }
 
-pub(super) fn render(text: &mut PrometheusText, teams: &[(TeamName, Arc<LoadMetrics>)]) {
-    let name = "larder_loads_total";
-    text.family(name, MetricKind::Counter, "Component loads, by outcome.");
-    for (team, loads) in teams {
-        for outcome in LoadOutcome::ALL {
-            let labels = [("team", team.as_str()), ("outcome", outcome.word())];
-            text.sample(name, &labels, loads.outcomes[outcome as usize].get());
-        }
+/// The labels of a sample: the team, and in one family the outcome.
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// The metrics of all teams.
+#[derive(Debug, Default)]
+pub(super) struct LoadFamilies {
+    outcomes: Family<Labels<2>, Counter>,
+    durations: Family<Labels<1>, Histogram>,
+    passes: Family<Labels<1>, Counter>,
+}
+
+impl LoadFamilies {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let all = Self::default();
+        registry.register("larder_loads", "Component loads, by outcome", all.outcomes.clone());
+        let help = "Duration of a component load: reading, compiling and probing";
+        registry.register("larder_load_seconds", help, all.durations.clone());
+        let help = "Reconcile passes over a plugins folder";
+        registry.register("larder_reconcile_passes", help, all.passes.clone());
+        all
     }
-    let name = "larder_load_seconds";
-    text.family(name, MetricKind::Histogram, "Duration of a component load: reading, compiling and probing.");
-    for (team, loads) in teams {
-        text.histogram(name, &[("team", team.as_str())], &loads.durations);
-    }
-    let name = "larder_reconcile_passes_total";
-    text.family(name, MetricKind::Counter, "Reconcile passes over a plugins folder.");
-    for (team, loads) in teams {
-        text.sample(name, &[("team", team.as_str())], loads.passes.get());
+
+    pub(super) fn of(&self, team: &TeamName) -> LoadMetrics {
+        let labels = [("team", team.to_string())];
+        let outcomes = LoadOutcome::ALL.map(|outcome| {
+            let [team] = labels.clone();
+            self.outcomes.get_or_create_owned(&[team, ("outcome", outcome.label().to_owned())])
+        });
+        let durations = self.durations.get_or_create_owned(&labels);
+        LoadMetrics { outcomes, durations, passes: self.passes.get_or_create_owned(&labels) }
     }
 }

@@ -1,7 +1,7 @@
 //! The outcome of a call or a read.
 
 macro_rules! outcomes {
-    ($($name:ident $word:literal $about:literal,)*) => {
+    ($($name:ident $label:literal $about:literal,)*) => {
         /// The outcome of a call or a read.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Outcome { $(#[doc = $about] $name,)* }
@@ -11,8 +11,8 @@ macro_rules! outcomes {
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
             /// The name of this outcome in metrics and in the audit log.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$name => $word,)* }
+            pub fn label(self) -> &'static str {
+                match self { $(Self::$name => $label,)* }
             }
         }
     };

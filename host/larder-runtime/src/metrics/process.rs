@@ -2,29 +2,34 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::text::{MetricKind, PrometheusText};
+use prometheus_client::registry::Registry;
 
-pub(super) fn render(text: &mut PrometheusText, started: SystemTime) {
-    let name = "larder_build_info";
-    text.family(name, MetricKind::Gauge, "Always 1. The label has the version.");
-    text.sample(name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
-    let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let help = "Start time of the process, in seconds since the Unix epoch.";
-    gauge(text, "process_start_time_seconds", help, Some(since.as_secs_f64()));
-    if let Some(time) = cpu_time() {
-        let name = "process_cpu_seconds_total";
-        text.family(name, MetricKind::Counter, "CPU time of this process, including guests.");
-        text.sample(name, &[], time.as_secs_f64());
-    }
-    gauge(text, "process_resident_memory_bytes", "Resident memory of this process.", resident_memory());
-    gauge(text, "process_open_fds", "Open file descriptors of this process.", open_descriptors());
+use super::family::ComputedFamily;
+
+pub(super) fn register(registry: &mut Registry, started: SystemTime) {
+    let version =
+        ComputedFamily::gauges(|samples| samples.gauge(&[("version", env!("CARGO_PKG_VERSION"))], 1));
+    registry.register("larder_build_info", "Always 1. The label has the version", version);
+    let since = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let help = "Start time of the process, in seconds since the Unix epoch";
+    gauge(registry, "process_start_time_seconds", help, move || Some(since));
+    let cpu = ComputedFamily::counters(|samples| {
+        cpu_time().map_or(Ok(()), |time| samples.counter(&[], time.as_secs_f64()))
+    });
+    registry.register("process_cpu_seconds", "CPU time of this process, including guests", cpu);
+    gauge(registry, "process_resident_memory_bytes", "Resident memory of this process", resident_memory);
+    gauge(registry, "process_open_fds", "Open file descriptors of this process", open_descriptors);
 }
 
-fn gauge(text: &mut PrometheusText, name: &str, help: &str, value: Option<f64>) {
-    if let Some(value) = value {
-        text.family(name, MetricKind::Gauge, help);
-        text.sample(name, &[], value);
-    }
+fn gauge(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    value: impl Fn() -> Option<f64> + Send + Sync + 'static,
+) {
+    let family =
+        ComputedFamily::gauges(move |samples| value().map_or(Ok(()), |value| samples.gauge(&[], value)));
+    registry.register(name, help, family);
 }
 
 /// Resident memory in bytes, or `None` on systems without `/proc`.

@@ -4,7 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
-use super::value::{Counter, Gauge, Histogram, seconds};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+
+use super::value::{Histogram, nanos, seconds};
 use super::{Outcome, lock};
 
 /// Metrics of one provider.
@@ -12,17 +15,17 @@ use super::{Outcome, lock};
 pub struct ProviderMetrics {
     outcomes: [Counter; Outcome::COUNT],
     cache_results: [Counter; CacheResult::ALL.len()],
-    cpu_nanos: Counter,
+    cpu_nanos: AtomicU64,
     /// Whether the last poll of a guest took long.
     long_polls: AtomicBool,
-    memory: Gauge,
+    memory: AtomicU64,
     largest_memory: AtomicU64,
     /// Duration of calls, from the opening of the guest.
     pub durations: Histogram,
     /// Time that calls spend queued.
     pub waits: Histogram,
     /// Open guests.
-    pub guests: Gauge,
+    pub guests: Gauge<u64, AtomicU64>,
     last_error: Mutex<Option<LastError>>,
 }
 
@@ -38,7 +41,7 @@ pub enum CacheResult {
 impl CacheResult {
     pub(super) const ALL: [Self; 2] = [Self::Hit, Self::Miss];
 
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn label(self) -> &'static str {
         match self {
             Self::Hit => "hit",
             Self::Miss => "miss",
@@ -62,7 +65,7 @@ pub struct LastError {
 impl ProviderMetrics {
     /// Counts a call that ended.
     pub fn record_call(&self, outcome: Outcome) {
-        self.outcomes[outcome.index()].increment();
+        self.outcomes[outcome.index()].inc();
     }
 
     /// Number of calls with this outcome.
@@ -72,7 +75,7 @@ impl ProviderMetrics {
 
     /// Counts a read that was served.
     pub fn record_read(&self, result: CacheResult) {
-        self.cache_results[result as usize].increment();
+        self.cache_results[result as usize].inc();
     }
 
     /// Number of reads with this result.
@@ -82,7 +85,7 @@ impl ProviderMetrics {
 
     /// Adds CPU time of a guest.
     pub fn record_cpu_time(&self, time: Duration) {
-        self.cpu_nanos.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.cpu_nanos.fetch_add(nanos(time), Relaxed);
     }
 
     /// Whether the last poll of a guest took long, so that the next one should be measured by the thread's
@@ -101,23 +104,23 @@ impl ProviderMetrics {
 
     /// CPU time of all guests in seconds.
     pub fn cpu_seconds(&self) -> f64 {
-        seconds(self.cpu_nanos.get())
+        seconds(self.cpu_nanos.load(Relaxed))
     }
 
     /// Records that the memory of a guest grew by `by` bytes to `to` bytes.
     pub fn memory_grew(&self, by: u64, to: u64) {
-        self.memory.add(by);
+        self.memory.fetch_add(by, Relaxed);
         self.largest_memory.fetch_max(to, Relaxed);
     }
 
     /// Records that a guest with this much memory was dropped.
     pub fn memory_freed(&self, memory: u64) {
-        self.memory.sub(memory);
+        self.memory.fetch_sub(memory, Relaxed);
     }
 
     /// Memory of all open guests in bytes.
     pub fn memory(&self) -> u64 {
-        self.memory.get()
+        self.memory.load(Relaxed)
     }
 
     /// Peak memory of a single guest in bytes.

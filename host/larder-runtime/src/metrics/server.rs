@@ -1,7 +1,9 @@
 //! Metrics of the server as a whole.
 
-use super::text::{MetricKind, PrometheusText};
-use super::value::{Counter, Gauge};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 
 /// Values of the `method` label. Any other method that a client sends is counted as `other`.
 pub const METHODS: [&str; 11] = [
@@ -27,8 +29,11 @@ pub enum ProtocolEra {
     Modern,
 }
 
+/// The labels of a sample, with fixed values.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+
 /// Counters of records (audit lines, spans) by the result of writing them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WriteCounters {
     /// Records that were written.
     pub written: Counter,
@@ -39,14 +44,19 @@ pub struct WriteCounters {
 }
 
 impl WriteCounters {
-    fn by_outcome(&self) -> [(&'static str, &Counter); 3] {
-        [("written", &self.written), ("dropped", &self.dropped), ("failed", &self.failed)]
+    fn register(registry: &mut Registry, name: &str, help: &str) -> Self {
+        let family = Family::<Labels<1>, Counter>::default();
+        registry.register(name, help, family.clone());
+        let [written, dropped, failed] = ["written", "dropped", "failed"]
+            .map(|outcome| family.get_or_create_owned(&[("outcome", outcome)]));
+        Self { written, dropped, failed }
     }
 }
 
 /// Metrics of the server as a whole.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ServerMetrics {
+    /// The counters of a family, which need not be looked up for each request.
     requests: [[Counter; METHODS.len()]; 2],
     /// Open client connections.
     pub connections: Gauge,
@@ -62,31 +72,24 @@ impl ServerMetrics {
     /// Counts a request, whatever its result.
     pub fn request(&self, method: &str, era: ProtocolEra) {
         let at = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
-        self.requests[era as usize][at].increment();
+        self.requests[era as usize][at].inc();
     }
 
-    pub(super) fn render(&self, text: &mut PrometheusText) {
-        let name = "larder_requests_total";
-        text.family(name, MetricKind::Counter, "Client requests, by method and protocol era.");
-        for (era, methods) in ["legacy", "modern"].iter().zip(&self.requests) {
-            for (method, count) in METHODS.iter().zip(methods) {
-                text.sample(name, &[("method", method), ("era", era)], count.get());
-            }
-        }
-        let name = "larder_connections";
-        text.family(name, MetricKind::Gauge, "Open client connections.");
-        text.sample(name, &[], self.connections.get());
-        let name = "larder_connections_refused_total";
-        text.family(name, MetricKind::Counter, "Client connections refused because the limit was reached.");
-        text.sample(name, &[], self.connections_refused.get());
-        write_counters(text, "larder_audit_lines_total", "Audit log lines, by outcome.", &self.audit);
-        write_counters(text, "larder_spans_total", "Spans for the collector, by outcome.", &self.spans);
-    }
-}
-
-fn write_counters(text: &mut PrometheusText, name: &str, help: &str, counters: &WriteCounters) {
-    text.family(name, MetricKind::Counter, help);
-    for (outcome, count) in counters.by_outcome() {
-        text.sample(name, &[("outcome", outcome)], count.get());
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let requests = Family::<Labels<2>, Counter>::default();
+        registry.register("larder_requests", "Client requests, by method and protocol era", requests.clone());
+        let requests = ["legacy", "modern"].map(|era| {
+            METHODS.map(|method| requests.get_or_create_owned(&[("method", method), ("era", era)]))
+        });
+        let (connections, connections_refused) = (Gauge::default(), Counter::default());
+        registry.register("larder_connections", "Open client connections", connections.clone());
+        registry.register(
+            "larder_connections_refused",
+            "Client connections refused because the limit was reached",
+            connections_refused.clone(),
+        );
+        let audit = WriteCounters::register(registry, "larder_audit_lines", "Audit log lines, by outcome");
+        let spans = WriteCounters::register(registry, "larder_spans", "Spans for the collector, by outcome");
+        Self { requests, connections, connections_refused, audit, spans }
     }
 }

@@ -1,91 +1,101 @@
-//! The Prometheus text exposition format, version 0.0.4.
+//! The text formats in which metrics are exported.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Write as _};
 
-use super::value::Histogram;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::registry::Registry;
 
-/// The type of a metric family.
+/// A text format for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricKind {
-    /// A value that only increases.
-    Counter,
-    /// A value that increases and decreases.
-    Gauge,
-    /// Counts of observations by bucket.
-    Histogram,
+pub enum TextFormat {
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// The text format of Prometheus, version 0.0.4, for clients that do not ask for OpenMetrics.
+    Prometheus,
 }
 
-/// A metrics page, written family by family.
-#[derive(Debug, Default)]
-pub struct PrometheusText(String);
+impl TextFormat {
+    /// The media type of OpenMetrics, without parameters.
+    pub const OPEN_METRICS: &str = "application/openmetrics-text";
 
-impl PrometheusText {
-    /// Media type for the `Content-Type` header.
-    pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-    /// Writes the header of a family. Its samples must follow before the next family.
-    pub fn family(&mut self, name: &str, kind: MetricKind, help: &str) {
-        let kind = match kind {
-            MetricKind::Counter => "counter",
-            MetricKind::Gauge => "gauge",
-            MetricKind::Histogram => "histogram",
-        };
-        // Writing to a `String` cannot fail.
-        _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    /// Writes one sample.
-    pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        self.0.push_str(name);
-        for (at, (label, value)) in labels.iter().enumerate() {
-            _ = write!(self.0, "{}{label}=\"{}\"", if at == 0 { '{' } else { ',' }, escape(value));
+    /// The value of the `Content-Type` header.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
         }
-        let end = if labels.is_empty() { "" } else { "}" };
-        _ = writeln!(self.0, "{end} {value}");
     }
 
-    /// Writes the samples of a histogram: buckets, sum and count.
-    pub fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
-        let bucket = format!("{name}_bucket");
-        let mut count = 0;
-        for (bound, up_to) in histogram.cumulative() {
-            let bound = bound.map_or("+Inf".to_owned(), |bound| bound.to_string());
-            let labels: Vec<_> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
-            self.sample(&bucket, &labels, up_to);
-            count = up_to;
+    /// Writes the metrics of these registries.
+    pub(super) fn encode<'r>(
+        self,
+        registries: impl IntoIterator<Item = &'r Registry>,
+    ) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        for registry in registries {
+            encode_registry(&mut text, registry)?;
         }
-        self.sample(&format!("{name}_sum"), labels, histogram.sum_seconds());
-        self.sample(&format!("{name}_count"), labels, count);
-    }
-
-    /// Returns the whole page.
-    pub fn into_string(self) -> String {
-        self.0
+        match self {
+            Self::OpenMetrics => encode_eof(&mut text)?,
+            Self::Prometheus => text = name_counters_like_samples(&text)?,
+        }
+        Ok(text)
     }
 }
 
-fn escape(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+/// Converts OpenMetrics to the text format of Prometheus, where HELP and TYPE of a counter have the name of its
+/// samples, which ends with `_total`.
+fn name_counters_like_samples(text: &str) -> Result<String, fmt::Error> {
+    let mut converted = String::with_capacity(text.len() + text.len() / 16);
+    let mut help = "";
+    for line in text.split_inclusive('\n') {
+        if let Some(text) = line.strip_prefix("# HELP ") {
+            help = text;
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let suffix = if kind.ends_with(" counter\n") { "_total" } else { "" };
+            for (keyword, text) in [("HELP", help), ("TYPE", kind)] {
+                let (name, text) = text.split_once(' ').ok_or(fmt::Error)?;
+                write!(converted, "# {keyword} {name}{suffix} {text}")?;
+            }
+        } else {
+            converted.push_str(line);
+        }
+    }
+    Ok(converted)
 }
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use prometheus_client::metrics::counter::Counter;
+    use prometheus_client::metrics::gauge::Gauge;
 
     use super::*;
 
     #[test]
-    fn writes_a_family() {
-        let mut text = PrometheusText::default();
-        text.family("x_total", MetricKind::Counter, "What it is.");
-        text.sample("x_total", &[], 1);
-        text.sample("x_total", &[("a", "q\"\\\n"), ("b", "")], 2.5);
+    fn names_counters_as_each_format_requires() {
+        let mut registry = Registry::default();
+        registry.register("x", "What it counts", Counter::<u64>::default());
+        registry.register("y", "What it is", Gauge::<i64>::default());
+        let of = |format: TextFormat| format.encode([&registry]).unwrap();
         expect![[r#"
-            # HELP x_total What it is.
-            # TYPE x_total counter
-            x_total 1
-            x_total{a="q\"\\\n",b=""} 2.5
+            # HELP x What it counts.
+            # TYPE x counter
+            x_total 0
+            # HELP y What it is.
+            # TYPE y gauge
+            y 0
+            # EOF
         "#]]
-        .assert_eq(&text.into_string());
+        .assert_eq(&of(TextFormat::OpenMetrics));
+        expect![[r#"
+            # HELP x_total What it counts.
+            # TYPE x_total counter
+            x_total 0
+            # HELP y What it is.
+            # TYPE y gauge
+            y 0
+        "#]]
+        .assert_eq(&of(TextFormat::Prometheus));
     }
 }

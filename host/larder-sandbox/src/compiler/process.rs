@@ -147,7 +147,7 @@ mod tests {
         check(
             65 << 8,
             "odd byte",
-            expect!["it is not a valid component (truncated, damaged, or of a newer kind): odd byte"],
+            expect!["it is not a valid component (truncated, damaged, or in a newer format): odd byte"],
         );
         check(
             101 << 8,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::QueueTimer;
+use crate::queue_timer::QueueTimer;
 use larder_model::policy::Limits;
 
 /// Interval of the log line about rejected calls: one line per call would cost more than the rejection

@@ -1,13 +1,12 @@
 //! Converts WIT types to types of the host. Invalid items are omitted and counted, so that one of them does
 //! not affect the others.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use super::omissions::Omissions;
 use super::{CallError, ListPage};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::bindings::larder::provider::provider_types as types;
@@ -17,58 +16,13 @@ use larder_model::resource::{
     Body, Content, Details, Entry, Freshness, Icon, Match, Metadata, ReadResult, Rendered, Role, Scope,
     Template,
 };
-use larder_model::uri::{BadUri, Uri};
-use larder_uri_template::{BadUriTemplate, UriTemplate};
+use larder_model::uri::Uri;
 
 /// Maximum size of one entry or template in bytes of text, including icons and metadata.
 const MAX_ITEM_BYTES: usize = 64 << 10;
 /// Maximum size of a provider's cursor in bytes. The host's cursors contain it, and clients send them back in
 /// requests.
 const MAX_CURSOR_BYTES: usize = 2 << 10;
-
-/// What was omitted or changed: reasons with their number of occurrences. Secrets are removed from the
-/// reasons.
-#[derive(Default)]
-pub(super) struct Omissions<'a> {
-    reasons: BTreeMap<String, usize>,
-    secrets: Option<&'a Secrets>,
-}
-
-impl<'a> Omissions<'a> {
-    pub(super) fn new(secrets: &'a Secrets) -> Self {
-        Self { reasons: BTreeMap::new(), secrets: Some(secrets) }
-    }
-
-    pub(super) fn add(&mut self, reason: impl Into<String>) {
-        let mut reason: String = self.clean(&reason.into()).into_owned();
-        if self.reasons.len() >= 20 && !self.reasons.contains_key(&reason) {
-            reason = "other reasons".into();
-        }
-        *self.reasons.entry(reason).or_default() += 1;
-    }
-
-    /// Removes secrets from a text of the provider.
-    pub(super) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.secrets.map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
-    }
-
-    /// Parses a URI of the provider. Secrets are removed from the text before the error message is made,
-    /// because the message contains only a part of the text.
-    fn uri(&self, text: &str) -> Result<Uri, BadUri> {
-        Uri::parse(text).map_err(|error| error.with_text(&self.clean(text)))
-    }
-
-    fn uri_template(&self, text: &str) -> Result<UriTemplate, BadUriTemplate> {
-        UriTemplate::parse(text).map_err(|error| error.with_text(&self.clean(text)))
-    }
-
-    pub(super) fn summary(&self) -> Vec<String> {
-        self.reasons
-            .iter()
-            .map(|(why, n)| if *n == 1 { why.clone() } else { format!("{why} ({n} times)") })
-            .collect()
-    }
-}
 
 pub(super) fn entry_page(
     page: wit::EntryPage,

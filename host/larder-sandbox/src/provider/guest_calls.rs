@@ -2,76 +2,102 @@
 
 use wasmtime::Store;
 
-use super::{completion_provider as completions, wit};
+use super::wit;
+use crate::bindings::exports::larder::provider::{completion_provider, version_provider};
 use crate::bindings::larder::provider::provider_types::Error;
-use crate::{CallableGuest, CompiledComponent, GuestCall, GuestState};
+use crate::guest::{CallableGuest, GuestCall};
+use crate::state::GuestState;
 
 type Answer<T> = Result<T, Error>;
 
-pub(super) struct Describe<'a>(pub(super) &'a CompiledComponent);
+pub(super) struct Describe;
 
-impl GuestCall for Describe<'_> {
+impl GuestCall for Describe {
     type Output = wit::Description;
+    const OPERATION: &'static str = "describe";
+
+    fn subject(&self) -> &str {
+        ""
+    }
 
     async fn call(
         &self,
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load_checked(&mut *store, guest.instance)?.call_describe(store).await
+        guest.compiled.load_checked(&mut *store, guest.instance)?.call_describe(store).await
     }
 }
 
-pub(super) struct List<'a>(pub(super) &'a CompiledComponent, pub(super) wit::ListQuery);
+pub(super) struct List(pub(super) wit::ListQuery);
 
-impl GuestCall for List<'_> {
+impl GuestCall for List {
     type Output = Answer<wit::EntryPage>;
+    const OPERATION: &'static str = "list";
+
+    fn subject(&self) -> &str {
+        self.0.cursor.as_deref().unwrap_or_default()
+    }
 
     async fn call(
         &self,
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.resources.load(&mut *store, guest.instance)?.call_list_resources(store, &self.1).await
+        let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
+        functions.call_list_resources(store, &self.0).await
     }
 }
 
-pub(super) struct Templates<'a>(pub(super) &'a CompiledComponent, pub(super) Option<String>);
+pub(super) struct Templates(pub(super) Option<String>);
 
-impl GuestCall for Templates<'_> {
+impl GuestCall for Templates {
     type Output = Answer<wit::TemplatePage>;
+    const OPERATION: &'static str = "templates";
+
+    fn subject(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
 
     async fn call(
         &self,
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0
-            .resources
-            .load(&mut *store, guest.instance)?
-            .call_list_templates(store, self.1.as_deref())
-            .await
+        let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
+        functions.call_list_templates(store, self.0.as_deref()).await
     }
 }
 
-pub(super) struct Matching<'a>(pub(super) &'a CompiledComponent, pub(super) &'a str);
+pub(super) struct Matching<'a>(pub(super) &'a str);
 
 impl GuestCall for Matching<'_> {
     type Output = Option<wit::TemplateMatch>;
+    const OPERATION: &'static str = "match";
+
+    fn subject(&self) -> &str {
+        self.0
+    }
 
     async fn call(
         &self,
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.resources.load(&mut *store, guest.instance)?.call_match_uri(store, self.1).await
+        let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
+        functions.call_match_uri(store, self.0).await
     }
 }
 
-pub(super) struct Read<'a>(pub(super) &'a CompiledComponent, pub(super) wit::ReadRequest);
+pub(super) struct Read(pub(super) wit::ReadRequest);
 
-impl GuestCall for Read<'_> {
+impl GuestCall for Read {
     type Output = Answer<wit::Reading>;
+    const OPERATION: &'static str = "read";
+
+    fn subject(&self) -> &str {
+        &self.0.uri
+    }
 
     /// Most calls are reads, so a fresh guest loads only this function: checking the types of all functions
     /// takes longer.
@@ -81,22 +107,27 @@ impl GuestCall for Read<'_> {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         if let Some(functions) = guest.functions {
-            return functions.call_read_resource(store, &self.1).await;
+            return functions.call_read_resource(store, &self.0).await;
         }
         let read = guest
             .instance
-            .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(&mut *store, &self.0.read)?;
-        Ok(read.call_async(store, (&self.1,)).await?.0)
+            .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(&mut *store, &guest.compiled.read)?;
+        Ok(read.call_async(store, (&self.0,)).await?.0)
     }
 }
 
 pub(super) struct Complete<'a>(
-    pub(super) &'a completions::GuestIndices,
-    pub(super) completions::CompletionRequest,
+    pub(super) &'a completion_provider::GuestIndices,
+    pub(super) completion_provider::CompletionRequest,
 );
 
 impl GuestCall for Complete<'_> {
-    type Output = Answer<completions::Completion>;
+    type Output = Answer<completion_provider::Completion>;
+    const OPERATION: &'static str = "complete";
+
+    fn subject(&self) -> &str {
+        &self.1.uri_template
+    }
 
     async fn call(
         &self,
@@ -107,13 +138,15 @@ impl GuestCall for Complete<'_> {
     }
 }
 
-pub(super) struct Versions<'a>(
-    pub(super) &'a crate::bindings::exports::larder::provider::version_provider::GuestIndices,
-    pub(super) Vec<String>,
-);
+pub(super) struct Versions<'a>(pub(super) &'a version_provider::GuestIndices, pub(super) Vec<String>);
 
 impl GuestCall for Versions<'_> {
     type Output = Answer<Vec<Option<String>>>;
+    const OPERATION: &'static str = "versions";
+
+    fn subject(&self) -> &str {
+        self.1.first().map_or("", String::as_str)
+    }
 
     async fn call(
         &self,

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 
-use super::convert::Omissions;
+use super::omissions::Omissions;
 use super::{CallError, ListPage, ListQuery, Provider};
-use crate::{Fault, FaultKind, Rejection};
+use crate::Rejection;
+use crate::fault::{Fault, FaultKind};
 use larder_model::policy::Permit;
 use larder_model::resource::{Entry, Freshness, Scope, Template};
 
@@ -50,6 +51,9 @@ pub enum LoadError {
     /// The file could not be read.
     #[error("cannot read the file: {0}")]
     Unreadable(String),
+    /// The publisher of the component could not be verified.
+    #[error("verification failed: {0}")]
+    Verification(String),
     /// The name of the file is not a valid provider name.
     #[error(transparent)]
     BadName(#[from] larder_model::name::BadName),

@@ -1,16 +1,23 @@
 //! Measures opening, calling and dropping a guest with different allocation strategies of the engine. The
 //! engine is created here, because the sandbox has only one strategy. Everything else is as in
-//! `sandbox/engine.rs`.
+//! `larder-sandbox/src/engine.rs`.
 
 use std::time::Instant;
 
 use criterion::Criterion;
-use larder_sandbox::bindings::exports::larder::provider::resource_provider::{ReadRequest, Reading};
-use larder_sandbox::bindings::larder::provider::provider_types::{Body, Error};
 use tokio::runtime::Runtime;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, ResourceTable, TypedFunc};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use self::bindings::exports::larder::provider::resource_provider::{ReadRequest, Reading};
+use self::bindings::larder::provider::provider_types::{Body, Error};
+
+/// Bindings for the contract. The sandbox has its own, which are private.
+mod bindings {
+    #![allow(missing_docs, unreachable_pub, reason = "generated")]
+    wasmtime::component::bindgen!({ path: "../../wit", world: "provider", exports: { default: async } });
+}
 
 const SLOTS: u32 = 256;
 const KIB: usize = 1 << 10;

@@ -86,7 +86,7 @@ impl Served {
         self.providers.extend(catalog.offers().iter().map(|offer| Provider::of(team, offer)));
         self.rejected.extend(catalog.rejected().iter().map(|rejected| Rejected {
             team: team.map(ToOwned::to_owned),
-            file: rejected.file.to_string(),
+            file: rejected.origin.clone(),
             digest: rejected.digest.map(|digest| digest.to_string()),
             reason: rejected.reason.to_string(),
         }));

@@ -1,4 +1,4 @@
-//! The parts of one team, which are not shared with other teams: its folder, its catalog, and the tasks that
+//! The parts of one team, which are not shared with other teams: its sources, its catalog, and the tasks that
 //! keep the catalog up to date.
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use crate::config;
 use larder_core::catalog::{self, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::reconcile::{ConfigHandle, Reconciler};
+use larder_core::source::{Folder, Source};
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
@@ -51,8 +52,9 @@ impl Team {
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let (writer, reader) = catalog::catalog(name, watched_uris);
         let notifier = writer.notifier();
+        let sources: Vec<Box<dyn Source>> = vec![Box::new(Folder::new(config.plugins))];
         let reconcile =
-            Reconciler::new(config.reconcile, sandbox, writer, quota_usage.clone(), drain.clone());
+            Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
         let reconcile = reconcile.with_health(health);
         let signals = reconcile.signals();
         let change_detector =
@@ -60,7 +62,7 @@ impl Team {
         Self { reader, signals, quota_usage, reconcile, change_detector, span }
     }
 
-    /// Loads the components in its folder, or as many as possible before the timeout.
+    /// Loads the components of its sources, or as many as possible before the timeout.
     pub(super) async fn load(&mut self, timeout: Option<Duration>) {
         let pass = self.reconcile.run_pass_within(timeout).instrument(self.span.clone()).await;
         self.span.in_scope(|| tracing::debug!(%pass, "loaded"));
@@ -76,10 +78,10 @@ impl Team {
         self.reconcile.config_handle()
     }
 
-    /// Starts the tasks that keep the catalog up to date. `persists`: whether pending approvals are recorded
-    /// for `larder approve`, which only a server does.
-    pub(super) fn start_updates(self, critical_tasks: &CriticalTasks, persists: bool) {
-        let reconcile = if persists { self.reconcile } else { self.reconcile.without_persistence() };
+    /// Starts the tasks that keep the catalog up to date. `persists_state`: whether pending approvals are
+    /// recorded for `larder approve`, which only a server does.
+    pub(super) fn start_updates(self, critical_tasks: &CriticalTasks, persists_state: bool) {
+        let reconcile = if persists_state { self.reconcile } else { self.reconcile.without_persistence() };
         critical_tasks.spawn("reconcile", reconcile.run().instrument(self.span.clone()));
         critical_tasks.spawn("change_detector", self.change_detector.run().instrument(self.span));
     }

@@ -17,6 +17,7 @@ use super::{Outcome, log, out};
 use crate::app::{App, Served};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use larder_core::reconcile;
+use larder_mcp::ListenAddress;
 
 /// Check the configuration and all components without serving them
 ///
@@ -89,8 +90,11 @@ async fn examine(mut config: Config) -> Result<Findings, CommandError> {
     for team in config.teams.values() {
         grants.extend(grants::of_team(team)?);
     }
-    let faults: Vec<_> =
-        no_access(&config).into_iter().chain(config.teams.values().flat_map(unused_sections)).collect();
+    let faults: Vec<_> = no_access(&config)
+        .into_iter()
+        .chain(no_socket_folder(&config.endpoint.listen))
+        .chain(config.teams.values().flat_map(unused_sections))
+        .collect();
     let app = App::build(config).await?;
     let served = app.served();
     app.finish().await;
@@ -110,9 +114,16 @@ fn no_access(config: &Config) -> Option<String> {
     Some(error.to_string())
 }
 
+/// Reports a Unix socket in a folder that does not exist.
+fn no_socket_folder(listen: &ListenAddress) -> Option<String> {
+    let ListenAddress::Unix { path, .. } = listen else { return None };
+    let folder = path.parent().filter(|folder| !folder.is_dir())?;
+    Some(format!("the server cannot listen on {listen}: there is no folder {}", folder.display()))
+}
+
 /// Reports `[provider.NAME]` sections without a component. A misspelt name would go unnoticed otherwise.
 fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
-    let reconcile::Config { plugins, providers, team: name, .. } = &team.reconcile;
+    let (plugins, reconcile::Config { providers, team: name, .. }) = (&team.plugins, &team.reconcile);
     let section = if team.quota.is_some() { format!("team.{name}.provider") } else { "provider".into() };
     let unused = providers.keys().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
     unused.map(move |name| {

@@ -17,7 +17,7 @@ const DEFAULT_URL: &str = "http://127.0.0.1:7878/mcp";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct ConnectionArgs {
-    /// The endpoint of the server
+    /// The endpoint of the server, or unix:PATH for a Unix socket
     #[arg(long, value_name = "URL", default_value = DEFAULT_URL)]
     url: String,
     /// The bearer token for the server [env: LARDER_TOKEN]

@@ -6,7 +6,6 @@ mod loader;
 mod report;
 mod sources;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -20,6 +19,7 @@ use super::team::TeamArg;
 use super::{Outcome, out};
 use crate::app::{self, ShutdownSignals};
 use crate::config::{self, Overrides, Project};
+use larder_mcp::ListenAddress;
 
 /// How many builds in a row are interrupted by changes before a warning.
 const INTERRUPTIONS_BEFORE_WARNING: u32 = 3;
@@ -44,9 +44,9 @@ pub(super) struct Dev {
     /// Write the component into this folder, for another `larder serve`, instead of serving it
     #[arg(long, value_name = "DIR", conflicts_with = "listen")]
     plugins: Option<PathBuf>,
-    /// The address of the endpoint [default: 127.0.0.1:7878]
+    /// The address of the endpoint, or unix:PATH for a Unix socket [default: 127.0.0.1:7878]
     #[arg(long, value_name = "ADDRESS", value_parser = config::parse_listen_address)]
-    listen: Option<SocketAddr>,
+    listen: Option<ListenAddress>,
     /// The configuration file [default: larder.toml in the project, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -74,7 +74,7 @@ impl Dev {
             }
             (false, None) => {
                 let (mut loader, app, listener) = Loader::with_server(&project, overrides).await?;
-                out::note(&format!("larder: serves http://{}/mcp", listener.local_addr()?));
+                out::note(&format!("larder: serves {}", listener.address()?.url()));
                 // The other future is dropped, which kills a running build.
                 tokio::select! {
                     ended = follow(&project, &mut loader) => ended,

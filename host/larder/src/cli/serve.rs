@@ -1,6 +1,5 @@
 //! `larder serve`: runs the server over HTTP, or over stdin and stdout.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,6 +9,7 @@ use super::team::TeamArg;
 use super::{Outcome, log, out};
 use crate::app::{self, App, Served};
 use crate::config::{self, LogFormat, Overrides};
+use larder_mcp::ListenAddress;
 
 /// Serve the components of a folder as one MCP endpoint
 #[derive(Debug, Args)]
@@ -21,9 +21,9 @@ pub(super) struct Serve {
     /// The folder with the components [default: plugins]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
-    /// The address of the endpoint [default: 127.0.0.1:7878]
+    /// The address of the endpoint, or unix:PATH for a Unix socket [default: 127.0.0.1:7878]
     #[arg(long, value_name = "ADDRESS", value_parser = config::parse_listen_address, conflicts_with = "stdio")]
-    listen: Option<SocketAddr>,
+    listen: Option<ListenAddress>,
     /// Serve one client over stdin and stdout instead of HTTP
     #[arg(long)]
     stdio: bool,
@@ -55,9 +55,9 @@ impl Serve {
             return Ok(Outcome::Success);
         }
         let config = config.over_http()?;
-        let listener = app::bind(config.endpoint.listen).await?;
+        let listener = app::bind(&config.endpoint.listen).await?;
         // With port 0 the operating system chooses the port.
-        let url = format!("http://{}/mcp", listener.local_addr()?);
+        let url = listener.address()?.url();
         let admin = app::bind_admin(&config.admin).await?;
         let app = App::build_server(config, admin).await?;
         announce(&url, &app.served(), format);

@@ -55,7 +55,7 @@ fn rejects_invalid_command_lines() {
     check(
         "serve --listen 7878",
         expect![[
-            r#"error: invalid value '7878' for '--listen <ADDRESS>': `7878` is not an address: write an IP address and a port, such as "127.0.0.1:7878""#
+            r#"error: invalid value '7878' for '--listen <ADDRESS>': `7878` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or a Unix socket, such as "unix:/run/larder.sock""#
         ]],
     );
     check(

@@ -30,7 +30,7 @@ use super::value::HumanDuration;
 use super::{Config, Diagnostic, Env, Log, LogFormat, Overrides, ParseContext};
 use larder_core::change_detector;
 use larder_core::gateway;
-use larder_mcp as endpoint;
+use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::{TeamName, Teams};
 use larder_model::policy::{GrantRequest, Limits};
 use larder_model::resource::Caller;
@@ -162,7 +162,7 @@ pub(super) fn grant_request(
 
 fn endpoint(
     server: Server,
-    listen: SocketAddr,
+    listen: ListenAddress,
     ConnectionLimits { streams, connections }: ConnectionLimits,
     auth: endpoint::auth::Config,
     anonymous_teams: Teams,
@@ -236,18 +236,18 @@ impl Conversion<'_> {
 
     /// Returns the address to listen on. A non-loopback address requires credentials, or an explicit
     /// `unauthenticated = true`.
-    fn listen(&mut self, server: &Server, overrides: &Overrides, is_open: bool) -> SocketAddr {
+    fn listen(&mut self, server: &Server, overrides: &Overrides, is_open: bool) -> ListenAddress {
         let unauthenticated = server.unauthenticated.as_ref().filter(|flag| *flag.get_ref());
         if let Some(flag) = unauthenticated.filter(|_| !is_open) {
             let message = "contradicts the credentials in `auth`: remove one of the two";
             self.error(&flag.span(), message);
         }
         let raw = server.listen.as_ref();
-        let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 7878));
-        let listen = overrides.listen.or(raw.map(|listen| listen.get_ref().0)).unwrap_or(default);
-        if listen.ip().is_loopback() {
-            return listen;
-        }
+        let listen = match self.listen_address(server, overrides) {
+            ListenAddress::Tcp(address) if !address.ip().is_loopback() => address,
+            // As on a loopback address, only clients on this machine can connect.
+            local => return local,
+        };
         let mut missing = Vec::new();
         if server.hosts.as_ref().is_none_or(Vec::is_empty) {
             missing.push("`server.hosts` with the names under which clients reach it");
@@ -266,7 +266,27 @@ impl Conversion<'_> {
                 _ => self.error_for_key("--listen", message),
             }
         }
-        listen
+        listen.into()
+    }
+
+    /// Returns the address on the command line, in the file, or the default. The path of a Unix socket is made
+    /// absolute.
+    fn listen_address(&mut self, server: &Server, overrides: &Overrides) -> ListenAddress {
+        let (address, folder) = match (&overrides.listen, &server.listen) {
+            (Some(address), _) => (address.clone(), &self.context.working_dir),
+            (None, Some(address)) => (address.get_ref().0.clone(), &self.context.folder),
+            (None, None) => return SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)).into(),
+        };
+        let ListenAddress::Unix { path, mode } = address else { return address };
+        let path = folder.join(path);
+        if let Err(error) = std::os::unix::net::SocketAddr::from_pathname(&path) {
+            let message = format!("{} cannot be the path of a Unix socket: {error}", path.display());
+            match &server.listen {
+                Some(raw) if overrides.listen.is_none() => self.error(&raw.span(), message),
+                _ => self.error_for_key("--listen", message),
+            }
+        }
+        ListenAddress::Unix { path, mode: server.socket_mode.map_or(mode, |mode| mode.0) }
     }
 
     fn log(&mut self, server: &Server) -> Log {

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::LogFormat;
 use super::value::{
     Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, Listen, ListenOrOff, PageSize,
-    Scalar, Timestamp, TokenDigest,
+    Scalar, SocketMode, Timestamp, TokenDigest,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -97,6 +97,7 @@ pub(super) struct Watch {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Server {
     pub(super) listen: Option<Spanned<Listen>>,
+    pub(super) socket_mode: Option<SocketMode>,
     pub(super) unauthenticated: Option<Spanned<bool>>,
     pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) hosts: Option<Vec<String>>,

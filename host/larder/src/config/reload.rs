@@ -49,7 +49,7 @@ impl Config {
             self.teams.iter().filter_map(|(name, old)| Some((old, fresh.teams.get(name)?))).collect();
         let differs = |part: fn(&Team, &Team) -> bool| both.iter().any(|(old, new)| part(old, new));
         let sections = [
-            ("plugins", differs(|old, new| old.reconcile.plugins != new.reconcile.plugins)),
+            ("plugins", differs(|old, new| old.plugins != new.plugins)),
             ("team", self.differs_in_teams(fresh)),
             ("stdio", self.local_caller != fresh.local_caller),
             ("state_dir", differs(differs_in_state_dir)),
@@ -99,14 +99,12 @@ impl Config {
 }
 
 fn differs_in_state_dir(old: &Team, new: &Team) -> bool {
-    let (old, new) = (&old.reconcile, &new.reconcile);
-    old.approvals != new.approvals && old.plugins == new.plugins
+    old.reconcile.approvals != new.reconcile.approvals && old.plugins == new.plugins
 }
 
 /// Combines the parts of `new` that apply immediately with the parts of `old` that need a restart.
 fn applied_immediately(old: &Team, new: &Team) -> reconcile::Config {
     reconcile::Config {
-        plugins: old.reconcile.plugins.clone(),
         relative_to: old.reconcile.relative_to.clone(),
         approvals: old.reconcile.approvals.clone(),
         scan_interval: old.reconcile.scan_interval,

@@ -1,6 +1,9 @@
+use std::net::SocketAddr;
+
 use expect_test::{Expect, expect};
 
 use super::*;
+use larder_mcp::ListenAddress;
 use larder_mcp::auth::{Algorithm, Membership};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Access, ApprovalMode, Limits, Secret};
@@ -204,10 +207,10 @@ fn derives_connection_limits() {
 fn approval_mode_of_a_provider_overrides_the_global_one() {
     let config =
         Folder::new().read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
-    let of = |name: &str| only_team(&config).providers[&ProviderName::parse(name).unwrap()].approve;
+    let of = |name: &str| only_team(&config).providers[&ProviderName::parse(name).unwrap()].approval_mode;
     assert_eq!((of("a"), of("b")), (ApprovalMode::Ask, ApprovalMode::Always));
-    assert_eq!(only_team(&config).default.approve, ApprovalMode::Always);
-    assert_eq!(only_team(&Folder::new().read("")).default.approve, ApprovalMode::Ask);
+    assert_eq!(only_team(&config).default.approval_mode, ApprovalMode::Always);
+    assert_eq!(only_team(&Folder::new().read("")).default.approval_mode, ApprovalMode::Ask);
 }
 
 #[test]
@@ -240,7 +243,7 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
     assert_eq!(
         (
             grants.teams[&TeamName::default_team()].default.grant.limits.concurrency,
-            grants.teams[&TeamName::default_team()].default.approve
+            grants.teams[&TeamName::default_team()].default.approval_mode
         ),
         (3, ApprovalMode::Always)
     );
@@ -249,7 +252,7 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
     let credentials = reload("", TOKEN);
     assert!(credentials.needs_restart.is_empty());
     let now = &rest.teams[&TeamName::default_team()];
-    assert!(now.plugins.ends_with("plugins") && now.scan_interval == Duration::from_secs(2));
+    assert!(now.relative_to.ends_with("plugins") && now.scan_interval == Duration::from_secs(2));
     for (text, key) in [
         ("state_dir = 'docs'", "state_dir"),
         ("watch.version_interval = '9s'", "watch"),
@@ -305,7 +308,7 @@ settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
             larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`
-            larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878"
+            larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or a Unix socket, such as "unix:/run/larder.sock"
             larder.toml:7: server.page_size: invalid type: string, expected a whole number, or a table with `resources` and `templates`
             larder.toml:8: server.shutdown_grace: `soon` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"
             larder.toml:9: server.body_limit: must be more than 0: there is no "unlimited"
@@ -351,7 +354,8 @@ fn a_public_address_needs_hosts_and_credentials_or_unauthenticated() {
     );
     let said = "[server]\nlisten = '0.0.0.0:80'\nunauthenticated = true\nhosts = ['docs.example.org']";
     check(said, expect!["no error"]);
-    let overrides = Overrides { listen: Some(([192, 0, 2, 1], 80).into()), ..Overrides::default() };
+    let overrides =
+        Overrides { listen: Some(SocketAddr::from(([192, 0, 2, 1], 80)).into()), ..Overrides::default() };
     check_with(
         "[server]\nhosts = ['docs.example.org']",
         &overrides,
@@ -378,6 +382,28 @@ fn credentials_allow_a_public_address_and_contradict_unauthenticated() {
         ],
     );
     check(&format!("server.unauthenticated = false\n{TOKEN}"), expect!["no error"]);
+}
+
+#[test]
+fn a_unix_socket_needs_no_credentials_and_its_path_is_absolute() {
+    let folder = Folder::new();
+    let listen = |text: &str, option: Option<&str>| {
+        let listen = option.map(|text| parse_listen_address(text).unwrap());
+        folder.read_with(text, &[], &Overrides { listen, ..Overrides::default() }).unwrap().endpoint.listen
+    };
+    let socket = |path: &str, mode| ListenAddress::Unix { path: folder.0.path().join(path), mode };
+    assert_eq!(listen("server.listen = 'unix:larder.sock'", None), socket("larder.sock", 0o600));
+    assert_eq!(listen("server.listen = 'unix:/run/larder.sock'", None), socket("/run/larder.sock", 0o600));
+    assert_eq!(listen("server.socket_mode = '0660'", Some("unix:x/y")), socket("x/y", 0o660));
+    check(
+        "[server]\nlisten = 'unix:'\nsocket_mode = '0999'",
+        expect![[r#"
+            larder.toml:2: server.listen: the path of the Unix socket is missing: write "unix:/run/larder.sock"
+            larder.toml:3: server.socket_mode: `0999` is not a file mode: write it in octal, such as "0660""#]],
+    );
+    let long = format!("server.listen = 'unix:/{}'", "x".repeat(200));
+    let error = folder.read_with(&long, &[], &Overrides::default()).unwrap_err().to_string();
+    assert!(error.contains("cannot be the path of a Unix socket"), "{error}");
 }
 
 #[test]
@@ -482,11 +508,12 @@ leeway = "1h"
 #[test]
 fn the_command_line_overrides_the_file() {
     let folder = Folder::new();
-    let listen = ([127, 0, 0, 1], 0).into();
-    let overrides = Overrides { plugins: Some("docs".into()), listen: Some(listen), ..Overrides::default() };
+    let listen = ListenAddress::from(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let overrides =
+        Overrides { plugins: Some("docs".into()), listen: Some(listen.clone()), ..Overrides::default() };
     let config = folder.read_with("plugins = 'gone'\nserver.listen = '0.0.0.0:1'", &[], &overrides).unwrap();
     assert_eq!(config.endpoint.listen, listen);
-    assert!(only_team(&config).plugins.ends_with("docs"));
+    assert!(config.teams[&TeamName::default_team()].plugins.ends_with("docs"));
     let gone = Overrides { plugins: Some("gone".into()), ..Overrides::default() };
     // A server waits for a missing folder; commands that run once report it.
     check_with("", &gone, expect!["no error"]);
@@ -517,7 +544,9 @@ fn substitutes_variables_in_every_string() {
     let text = "plugins = '${NAME}'\nprovider.a.settings.t = '${SECRET}'\nprovider.a.dirs = ['${NAME}']";
     let config = folder.read_with(text, &env, &Overrides::default()).unwrap();
     let grant = &only_team(&config).providers[&ProviderName::parse("a").unwrap()].grant;
-    assert!(only_team(&config).plugins.ends_with("docs") && grant.dirs[0].guest == "/docs");
+    assert!(
+        config.teams[&TeamName::default_team()].plugins.ends_with("docs") && grant.dirs[0].guest == "/docs"
+    );
     assert_eq!(grant.settings["t"], "x${NAME}");
 }
 

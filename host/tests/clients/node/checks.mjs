@@ -1,8 +1,8 @@
-// What every client has to see. A client's script brings an adapter:
-//   listPage(cursor) templatesPage(cursor) -> {items, next}; read(uri) -> contents;
-//   complete(template, variable, prefix) -> values, if the client has it; walk() -> the entries of all
-//   pages, if it does that by itself; watch(uri), if it has it; hear(uri, updated, listChanged), which
-//   calls back from then on.
+// The checks that every client must pass. The script of each client provides an adapter:
+//   listPage(cursor) and templatesPage(cursor) return {items, next}; read(uri) returns contents.
+//   Optional: complete(template, variable, prefix) returns values; listAll() returns the entries of all
+//   pages, for a client that follows cursors itself; watch(uri) subscribes and unsubscribes;
+//   onChange(uri, updated, listChanged) subscribes and calls back for each notification.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,16 +12,16 @@ const { prefix, count, digits, mimeType } = expected.numbered;
 for (let n = 1; n <= count; n += 1) {
   expected.resources.push({ uri: prefix + String(n).padStart(digits, "0"), mimeType });
 }
-assert.ok(expected.resources.length > 2 * expected.page_size, "fewer than three pages would prove little");
+assert.ok(expected.resources.length > 2 * expected.page_size, "the list needs at least three pages");
 
-// Above what the slowest script takes on a loaded machine, below what a person waits for.
-const GIVE_UP_MS = 240_000;
-// Above what a loaded machine needs for one change.
-const HEARD_WITHIN_MS = 30_000;
+// More than the slowest script needs on a loaded machine.
+const TIMEOUT_MS = 240_000;
+// More than a loaded machine needs for one notification.
+const NOTIFICATION_TIMEOUT_MS = 30_000;
 let failed = 0;
 let passed = 0;
 
-/** Runs one check, prints its line, and goes on; says whether it passed. */
+/** Runs one check and prints its result. Returns whether it passed. */
 export async function check(label, body) {
   try {
     await body();
@@ -35,31 +35,31 @@ export async function check(label, body) {
   }
 }
 
-/** Opens a client, lets it see everything, and closes it, whatever happens. */
+/** Opens a client, runs all checks of one session, and closes it even if they fail. */
 export async function session(label, open, notFound) {
   let client;
   await check(`${label}: connect`, async () => { client = await open(); });
   if (!client) return;
   try {
-    await everything(label, client, notFound);
+    await sessionChecks(label, client, notFound);
   } finally {
     await check(`${label}: close`, () => client.close());
   }
 }
 
-/** Opens a client that hears of a file that changes and of one that is new. It comes after all sessions,
- *  which see just the files that were there at first. */
-export async function hears(label, folder, open) {
+/** Checks that a client is notified of a changed file and of a new file. It must run after all sessions, which
+ *  expect the initial files only. */
+export async function checkNotifications(label, folder, open) {
   const name = `${label.replace(/[^a-z0-9]+/g, "-")}.txt`;
   const [uri, added] = [`file:///docs/${name}`, `file:///docs/new-${name}`];
   writeFileSync(join(folder, name), "before");
   let client;
-  await check(`${label}: connect to hear of changes`, async () => { client = await open(); });
+  await check(`${label}: connect for notifications`, async () => { client = await open(); });
   if (!client) return;
   try {
-    const [updates, lists] = [bell(), bell()];
-    const begun = await check(`${label}: subscribe to ${name}`, () => client.hear(uri, updates.ring, lists.ring));
-    if (!begun) return;
+    const [updates, lists] = [notificationQueue(), notificationQueue()];
+    const subscribed = await check(`${label}: subscribe to ${name}`, () => client.onChange(uri, updates.push, lists.push));
+    if (!subscribed) return;
     await check(`${label}: resources/updated`, async () => {
       writeFileSync(join(folder, name), "after");
       do {
@@ -75,29 +75,29 @@ export async function hears(label, folder, open) {
   }
 }
 
-/** A client that goes on by itself where its connection broke hears what changed meanwhile. `open(fetch)` uses this to
- *  open its streams. */
-export async function resumes(label, folder, open) {
+/** Checks that a client that resumes a broken stream itself gets the notifications that it missed. `open(fetch)`
+ *  opens the client's streams with this `fetch`, so that the check can break them. */
+export async function checkResume(label, folder, open) {
   const name = `${label.replace(/[^a-z0-9]+/g, "-")}-resumes.txt`;
   const uri = `file:///docs/${name}`;
   writeFileSync(join(folder, name), "before");
   const streams = [];
-  const cuttable = (input, init) => {
+  const breakableFetch = (input, init) => {
     if (init?.method !== "GET") return fetch(input, init);
-    const scissors = new AbortController();
-    streams.push({ last: new Headers(init.headers).get("last-event-id"), cut: () => scissors.abort() });
-    return fetch(input, { ...init, signal: AbortSignal.any([init.signal, scissors.signal]) });
+    const breaker = new AbortController();
+    streams.push({ last: new Headers(init.headers).get("last-event-id"), break: () => breaker.abort() });
+    return fetch(input, { ...init, signal: AbortSignal.any([init.signal, breaker.signal]) });
   };
   let client;
-  await check(`${label}: connect to be cut off`, async () => { client = await open(cuttable); });
+  await check(`${label}: connect for a broken stream`, async () => { client = await open(breakableFetch); });
   if (!client) return;
-  const updates = bell();
-  await check(`${label}: goes on after the last event`, async () => {
-    await client.hear(uri, updates.ring, () => {});
+  const updates = notificationQueue();
+  await check(`${label}: resume after the last event`, async () => {
+    await client.onChange(uri, updates.push, () => {});
     writeFileSync(join(folder, name), "first");
     assert.equal(await updates.next(), uri);
-    streams.at(-1).cut();
-    writeFileSync(join(folder, name), "second, while nobody listens");
+    streams.at(-1).break();
+    writeFileSync(join(folder, name), "second, while the stream is broken");
     do assert.equal(await updates.next(), uri);
     while (streams.length < 2 || !(await client.read(uri))[0].text.startsWith("second"));
     assert.equal(streams[0].last, null);
@@ -106,47 +106,48 @@ export async function resumes(label, folder, open) {
   await check(`${label}: close`, () => client.close());
 }
 
-/** What was heard and not yet taken. */
-function bell() {
-  const heard = [];
+/** The notifications that were received and not yet taken. */
+function notificationQueue() {
+  const received = [];
   let wake = () => {};
   return {
-    ring: (what) => { heard.push(what); wake(); },
+    push: (notification) => { received.push(notification); wake(); },
     next: async () => {
-      if (heard.length === 0) {
+      if (received.length === 0) {
         await new Promise((resolve, reject) => {
-          const late = () => reject(new Error(`nothing was heard in ${HEARD_WITHIN_MS / 1000} s`));
-          const timer = setTimeout(late, HEARD_WITHIN_MS);
+          const fail = () => reject(new Error(`no notification within ${NOTIFICATION_TIMEOUT_MS / 1000} s`));
+          const timer = setTimeout(fail, NOTIFICATION_TIMEOUT_MS);
           wake = () => { clearTimeout(timer); resolve(); };
         });
       }
-      return heard.shift();
+      return received.shift();
     },
   };
 }
 
-/** Ends the process; nothing that a client left behind keeps it alive. */
+/** Exits, even if a client left handles open that would keep the process alive. */
 export function finish() {
   console.log(`${passed} checks passed, ${failed} failed`);
   process.exit(failed === 0 && passed > 0 ? 0 : 1);
 }
 
 setTimeout(() => {
-  console.log(`FAIL  gave up after ${GIVE_UP_MS / 1000} s`);
+  console.log(`FAIL  timed out after ${TIMEOUT_MS / 1000} s`);
   process.exit(1);
-}, GIVE_UP_MS).unref();
+}, TIMEOUT_MS).unref();
 
-async function everything(label, client, notFound) {
+/** All checks of one session. */
+async function sessionChecks(label, client, notFound) {
   await check(`${label}: list to the last page`, async () => {
-    sameEntries(await pages(client.listPage));
+    checkEntries(await pages(client.listPage));
   });
-  if (client.walk) await check(`${label}: list by one call`, async () => sameEntries(await client.walk()));
+  if (client.listAll) await check(`${label}: list by one call`, async () => checkEntries(await client.listAll()));
   await check(`${label}: templates`, async () => {
     const templates = await pages(client.templatesPage);
     assert.deepEqual(templates.map((t) => t.uriTemplate).sort(), [...expected.templates].sort());
   });
-  for (const want of expected.reads) {
-    await check(`${label}: read ${want.name}`, async () => sameContents(await client.read(want.uri), want));
+  for (const expectedRead of expected.reads) {
+    await check(`${label}: read ${expectedRead.name}`, async () => checkContents(await client.read(expectedRead.uri), expectedRead));
   }
   await check(`${label}: not found`, async () => {
     await assert.rejects(() => client.read(expected.missing), (error) => (notFound(error), true));
@@ -160,33 +161,34 @@ async function everything(label, client, notFound) {
   if (client.watch) await check(`${label}: watch`, () => client.watch(expected.watched));
 }
 
+/** Follows the cursors to the last page, and returns all items. */
 async function pages(page) {
   const all = [];
   for (let cursor, count = 0; ; count += 1) {
     assert.ok(count < 100, "the pages do not end");
-    const { items, next, whole } = await page(cursor);
-    assert.ok(whole || items.length <= expected.page_size, `a page of ${items.length}`);
+    const { items, next, allPages } = await page(cursor);
+    assert.ok(allPages || items.length <= expected.page_size, `a page of ${items.length}`);
     all.push(...items);
     if (next === undefined) return all;
-    assert.notEqual(next, cursor, "the cursor goes round in circles");
+    assert.notEqual(next, cursor, "the cursor does not advance");
     cursor = next;
   }
 }
 
-function sameEntries(entries) {
+function checkEntries(entries) {
   const seen = entries.map(({ uri, mimeType }) => ({ uri, mimeType }));
   assert.deepEqual(seen.sort(byUri), [...expected.resources].sort(byUri));
   for (const entry of entries) assert.ok(entry.name, `${entry.uri} has no name`);
 }
 
-function sameContents(contents, want) {
+function checkContents(contents, expectedRead) {
   assert.equal(contents.length, 1);
   const [content] = contents;
-  assert.equal(content.uri, want.uri);
-  assert.equal(content.mimeType, want.mimeType);
-  if (want.text !== undefined) assert.equal(content.text, want.text);
-  if (want.json) assert.partialDeepStrictEqual(JSON.parse(content.text), want.json);
-  if (want.blob_starts) assert.ok(content.blob.startsWith(want.blob_starts), content.blob.slice(0, 20));
+  assert.equal(content.uri, expectedRead.uri);
+  assert.equal(content.mimeType, expectedRead.mimeType);
+  if (expectedRead.text !== undefined) assert.equal(content.text, expectedRead.text);
+  if (expectedRead.json) assert.partialDeepStrictEqual(JSON.parse(content.text), expectedRead.json);
+  if (expectedRead.blob_starts) assert.ok(content.blob.startsWith(expectedRead.blob_starts), content.blob.slice(0, 20));
 }
 
 const byUri = (a, b) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0);

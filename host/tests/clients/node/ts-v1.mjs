@@ -1,6 +1,6 @@
-// The TypeScript SDK, version 1: it speaks the legacy era only.
-//   node ts-v1.mjs URL FOLDER COMMAND [ARGUMENT...]     the command serves on stdio, and
-//   whoever serves shows the folder as /docs
+// The TypeScript SDK, version 1: it supports the legacy era only.
+//   node ts-v1.mjs URL FOLDER COMMAND [ARGUMENT...]
+//   The command starts a server on stdio. It and the server at the URL serve the folder as /docs.
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
@@ -9,7 +9,7 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { check, finish, hears, resumes, session } from "./checks.mjs";
+import { check, checkNotifications, checkResume, finish, session } from "./checks.mjs";
 
 const [url, folder, command, ...args] = process.argv.slice(2);
 
@@ -38,7 +38,7 @@ const open = async (transport) => {
       await client.unsubscribeResource({ uri });
       await client.ping();
     },
-    hear: async (uri, updated, listChanged) => {
+    onChange: async (uri, updated, listChanged) => {
       client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => updated(params.uri));
       client.setNotificationHandler(ResourceListChangedNotificationSchema, () => listChanged());
       await client.subscribeResource({ uri });
@@ -53,12 +53,12 @@ const open = async (transport) => {
 const requestInit = { headers: { Authorization: `Bearer ${process.env.LARDER_TOKEN}` } };
 const http = (fetch) => open(new StreamableHTTPClientTransport(new URL(url), { fetch, requestInit }));
 const stdio = () => open(new StdioClientTransport({ command, args }));
-await check("ts v1: nobody comes in without a token", () =>
+await check("ts v1: a client without a token is refused", () =>
   assert.rejects(open(new StreamableHTTPClientTransport(new URL(url))), /401|token/i));
 await session("ts v1, http", () => http(), notFound);
 await session("ts v1, stdio", stdio, notFound);
-await check("ts v1: a second session after the first", () => http().then((again) => again.close()));
-await hears("ts v1, http", folder, () => http());
-await hears("ts v1, stdio", folder, stdio);
-await resumes("ts v1, http", folder, http);
+await check("ts v1: a second session after the first", () => http().then((second) => second.close()));
+await checkNotifications("ts v1, http", folder, () => http());
+await checkNotifications("ts v1, stdio", folder, stdio);
+await checkResume("ts v1, http", folder, http);
 finish();

@@ -1,10 +1,10 @@
-// The TypeScript SDK, version 2, in each way it chooses an era.
-//   node ts-v2.mjs URL FOLDER COMMAND [ARGUMENT...]     the command serves on stdio, and
-//   whoever serves shows the folder as /docs
+// The TypeScript SDK, version 2, with each way of choosing the era.
+//   node ts-v2.mjs URL FOLDER COMMAND [ARGUMENT...]
+//   The command starts a server on stdio. It and the server at the URL serve the folder as /docs.
 import assert from "node:assert/strict";
 import { Client, ResourceNotFoundError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { finish, hears, resumes, session } from "./checks.mjs";
+import { checkNotifications, checkResume, finish, session } from "./checks.mjs";
 
 const [url, folder, command, ...args] = process.argv.slice(2);
 
@@ -19,7 +19,7 @@ const open = async (mode, era, transport) => {
   await client.connect(transport);
   assert.equal(client.getProtocolEra(), era);
   return {
-    // `listResources()` walks all pages by itself; only a plain request shows them one by one.
+    // `listResources()` follows all cursors itself. Only a plain request returns a single page.
     listPage: async (cursor) => {
       const { resources, nextCursor } = await client.request({ method: "resources/list", params: { cursor } });
       return { items: resources, next: nextCursor };
@@ -29,12 +29,12 @@ const open = async (mode, era, transport) => {
       const { resourceTemplates, nextCursor } = await client.request(request);
       return { items: resourceTemplates, next: nextCursor };
     },
-    walk: async () => (await client.listResources()).resources,
+    listAll: async () => (await client.listResources()).resources,
     read: async (uri) => (await client.readResource({ uri }, { cacheMode: "bypass" })).contents,
     complete: async (uri, name, value) =>
       (await client.complete({ ref: { type: "ref/resource", uri }, argument: { name, value } })).completion.values,
-    watch: (uri) => (era === "modern" ? listens(client, uri) : subscribes(client, uri)),
-    hear: async (uri, updated, listChanged) => {
+    watch: (uri) => (era === "modern" ? listenOnce(client, uri) : subscribeOnce(client, uri)),
+    onChange: async (uri, updated, listChanged) => {
       client.setNotificationHandler("notifications/resources/updated", ({ params }) => updated(params.uri));
       client.setNotificationHandler("notifications/resources/list_changed", () => listChanged());
       if (era === "legacy") return client.subscribeResource({ uri });
@@ -44,15 +44,15 @@ const open = async (mode, era, transport) => {
   };
 };
 
-async function listens(client, uri) {
-  const listening = await client.listen({ resourcesListChanged: true, resourceSubscriptions: [uri] });
-  assert.deepEqual(listening.honoredFilter.resourceSubscriptions, [uri]);
-  assert.equal(listening.honoredFilter.resourcesListChanged, true);
-  await listening.close();
-  assert.equal(await listening.closed, "local");
+async function listenOnce(client, uri) {
+  const subscription = await client.listen({ resourcesListChanged: true, resourceSubscriptions: [uri] });
+  assert.deepEqual(subscription.honoredFilter.resourceSubscriptions, [uri]);
+  assert.equal(subscription.honoredFilter.resourcesListChanged, true);
+  await subscription.close();
+  assert.equal(await subscription.closed, "local");
 }
 
-async function subscribes(client, uri) {
+async function subscribeOnce(client, uri) {
   await client.subscribeResource({ uri });
   await client.unsubscribeResource({ uri });
 }
@@ -71,8 +71,8 @@ for (const [label, mode, era] of modes) {
   await session(`ts v2 ${label}, stdio`, () => stdio(mode, era), notFound);
 }
 for (const [label, mode, era] of modes) {
-  await hears(`ts v2 ${label}, http`, folder, () => http(mode, era));
-  await hears(`ts v2 ${label}, stdio`, folder, () => stdio(mode, era));
+  await checkNotifications(`ts v2 ${label}, http`, folder, () => http(mode, era));
+  await checkNotifications(`ts v2 ${label}, stdio`, folder, () => stdio(mode, era));
 }
-await resumes("ts v2 default, http", folder, (fetch) => http(undefined, "legacy", fetch));
+await checkResume("ts v2 default, http", folder, (fetch) => http(undefined, "legacy", fetch));
 finish();

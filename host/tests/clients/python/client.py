@@ -1,7 +1,8 @@
-"""The Python SDK, in each way it chooses an era.
+"""Checks of the Python SDK, with each way of choosing the era.
 
-    python client.py URL FOLDER COMMAND [ARGUMENT...]     the command serves on stdio, and
-    whoever serves shows the folder as /docs
+    python client.py URL FOLDER COMMAND [ARGUMENT...]
+
+The command starts a server on stdio. It and the server at the URL serve the folder as /docs.
 """
 
 import asyncio
@@ -28,99 +29,99 @@ EXPECTED["resources"] += [
     {"uri": f"{NUMBERED['prefix']}{n:0{NUMBERED['digits']}}", "mimeType": NUMBERED["mimeType"]}
     for n in range(1, NUMBERED["count"] + 1)
 ]
-# Above what it takes on a loaded machine, below what a person waits for.
-GIVE_UP_SECONDS = 240
-# Above what a loaded machine needs for one change.
-HEARD_WITHIN_SECONDS = 30
-# subscribe is deprecated in the era that replaced it, and still right in the other.
+# More than the checks need on a loaded machine.
+TIMEOUT_SECONDS = 240
+# More than a loaded machine needs for one notification.
+NOTIFICATION_TIMEOUT_SECONDS = 30
+# The SDK deprecates `subscribe`, which the legacy era still needs.
 warnings.simplefilter("ignore")
 
 passed, failed = 0, 0
 
 
-async def check(label, checking):
+async def check(label, coroutine):
     global passed, failed
     try:
-        await checking
+        await coroutine
         passed += 1
         print(f"ok    {label}", flush=True)
-    except Exception as error:  # a failed check must not hide the ones after it
+    except Exception as error:  # the checks after a failed one must still run
         failed += 1
         print(f"FAIL  {label}: {type(error).__name__}: {error}", flush=True)
 
 
-def same(seen, wanted):
-    if seen != wanted:
-        raise AssertionError(f"{seen!r} is not {wanted!r}")
+def assert_equal(actual, expected):
+    if actual != expected:
+        raise AssertionError(f"{actual!r} is not {expected!r}")
 
 
-async def pages(ask, items):
+async def pages(list_page, items):
     found, cursor = [], None
     for _ in range(100):
-        page = await ask(cursor=cursor, cache_mode="bypass")
-        same(len(items(page)) <= EXPECTED["page_size"], True)
+        page = await list_page(cursor=cursor, cache_mode="bypass")
+        assert_equal(len(items(page)) <= EXPECTED["page_size"], True)
         found += items(page)
         if page.next_cursor is None:
             return found
-        same(page.next_cursor == cursor, False)
+        assert_equal(page.next_cursor == cursor, False)
         cursor = page.next_cursor
     raise AssertionError("the pages do not end")
 
 
-async def lists(client):
+async def check_list(client):
     found = await pages(client.list_resources, lambda page: page.resources)
-    seen = sorted((entry.uri, entry.mime_type) for entry in found)
-    same(seen, sorted((entry["uri"], entry["mimeType"]) for entry in EXPECTED["resources"]))
-    same(all(entry.name for entry in found), True)
+    actual = sorted((entry.uri, entry.mime_type) for entry in found)
+    assert_equal(actual, sorted((entry["uri"], entry["mimeType"]) for entry in EXPECTED["resources"]))
+    assert_equal(all(entry.name for entry in found), True)
 
 
-async def templates(client):
+async def check_templates(client):
     found = await pages(client.list_resource_templates, lambda page: page.resource_templates)
-    same(sorted(template.uri_template for template in found), sorted(EXPECTED["templates"]))
+    assert_equal(sorted(template.uri_template for template in found), sorted(EXPECTED["templates"]))
 
 
-async def reads(client, want):
-    [content] = (await client.read_resource(want["uri"], cache_mode="bypass")).contents
-    same((content.uri, content.mime_type), (want["uri"], want["mimeType"]))
-    if "text" in want:
-        same(content.text, want["text"])
-    if "json" in want:
-        same({**json.loads(content.text), **want["json"]}, json.loads(content.text))
-    if "blob_starts" in want:
-        same(content.blob[: len(want["blob_starts"])], want["blob_starts"])
+async def check_read(client, expected):
+    [content] = (await client.read_resource(expected["uri"], cache_mode="bypass")).contents
+    assert_equal((content.uri, content.mime_type), (expected["uri"], expected["mimeType"]))
+    if "text" in expected:
+        assert_equal(content.text, expected["text"])
+    if "json" in expected:
+        assert_equal({**json.loads(content.text), **expected["json"]}, json.loads(content.text))
+    if "blob_starts" in expected:
+        assert_equal(content.blob[: len(expected["blob_starts"])], expected["blob_starts"])
         base64.b64decode(content.blob, validate=True)
 
 
-async def not_found(client, code):
+async def check_not_found(client, code):
     try:
         await client.read_resource(EXPECTED["missing"])
     except MCPError as error:
-        same(error.code, code)
-        same(error.data, {"uri": EXPECTED["missing"]})
+        assert_equal(error.code, code)
+        assert_equal(error.data, {"uri": EXPECTED["missing"]})
         return
     raise AssertionError("a resource that does not exist was read")
 
 
-async def completes(client, want):
-    ref = ResourceTemplateReference(type="ref/resource", uri=want["template"])
-    answer = await client.complete(ref, {"name": want["variable"], "value": want["prefix"]})
-    same(answer.completion.values, want["values"])
+async def check_completion(client, expected):
+    ref = ResourceTemplateReference(type="ref/resource", uri=expected["template"])
+    answer = await client.complete(ref, {"name": expected["variable"], "value": expected["prefix"]})
+    assert_equal(answer.completion.values, expected["values"])
 
 
-async def watches(client, modern):
+async def check_watch(client, modern):
     uri = EXPECTED["watched"]
     if not modern:
         await client.subscribe_resource(uri)
         await client.unsubscribe_resource(uri)
         await client.send_ping()
         return
-    async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as listening:
-        same(list(listening.honored.resource_subscriptions), [uri])
-        same(listening.honored.resources_list_changed, True)
+    async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as subscription:
+        assert_equal(list(subscription.honored.resource_subscriptions), [uri])
+        assert_equal(subscription.honored.resources_list_changed, True)
 
 
-class Heard:
-    """What was heard and not yet taken, in either era."""
+class Notifications:
+    """The notifications that were received and not yet taken, in either era."""
 
     def __init__(self):
         self.updates, self.lists = asyncio.Queue(), asyncio.Queue()
@@ -132,8 +133,8 @@ class Heard:
             case ResourceListChangedNotification():
                 self.lists.put_nowait(True)
 
-    async def events(self, listening):
-        async for event in listening:
+    async def events(self, subscription):
+        async for event in subscription:
             match event:
                 case ResourceUpdated(uri=uri):
                     self.updates.put_nowait(uri)
@@ -142,73 +143,73 @@ class Heard:
 
 
 async def next_of(queue):
-    return await asyncio.wait_for(queue.get(), HEARD_WITHIN_SECONDS)
+    return await asyncio.wait_for(queue.get(), NOTIFICATION_TIMEOUT_SECONDS)
 
 
-async def hears_update(client, heard, file, uri):
+async def check_update(client, notifications, file, uri):
     file.write_text("after")
     text = None
     while text != "after":
-        same(await next_of(heard.updates), uri)
+        assert_equal(await next_of(notifications.updates), uri)
         text = (await client.read_resource(uri, cache_mode="bypass")).contents[0].text
 
 
-async def hears_list(client, heard, file, uri):
+async def check_list_change(client, notifications, file, uri):
     file.write_text("new")
     uris = []
     while uri not in uris:
-        await next_of(heard.lists)
+        await next_of(notifications.lists)
         uris = [entry.uri for entry in await pages(client.list_resources, lambda page: page.resources)]
 
 
-def reach(server):
-    """A server on a pipe, or at a URL, which wants a token."""
+def transport_to(server):
+    """Returns the transport to a stdio server, or to a URL with a token."""
     if not isinstance(server, str):
         return server
     headers = {"Authorization": f"Bearer {os.environ['LARDER_TOKEN']}"}
     return streamable_http_client(server, http_client=create_mcp_http_client(headers=headers))
 
 
-async def changes(label, client, heard, folder, name):
+async def check_changes(label, client, notifications, folder, name):
     uri = "file:///docs/"
-    await check(f"{label}: resources/updated", hears_update(client, heard, folder / name, uri + name))
+    await check(f"{label}: resources/updated", check_update(client, notifications, folder / name, uri + name))
     new = f"new-{name}"
-    await check(f"{label}: resources/list_changed", hears_list(client, heard, folder / new, uri + new))
+    await check(f"{label}: resources/list_changed", check_list_change(client, notifications, folder / new, uri + new))
 
 
-async def hears(label, server, mode, folder):
-    """It comes after all sessions, which see just the files that were there at first."""
+async def check_notifications(label, server, mode, folder):
+    """Must run after all sessions, which expect the initial files only."""
     name = label.replace(", ", "-").replace(" ", "-") + ".txt"
     (folder / name).write_text("before")
-    heard, uri = Heard(), f"file:///docs/{name}"
+    notifications, uri = Notifications(), f"file:///docs/{name}"
     if mode == "legacy":
-        async with Client(reach(server), mode=mode, message_handler=heard.message) as client:
+        async with Client(transport_to(server), mode=mode, message_handler=notifications.message) as client:
             await client.subscribe_resource(uri)
-            await changes(label, client, heard, folder, name)
+            await check_changes(label, client, notifications, folder, name)
         return
-    async with Client(reach(server), mode=mode) as client:
-        async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as listening:
-            same(list(listening.honored.resource_subscriptions), [uri])
-            events = asyncio.create_task(heard.events(listening))
-            await changes(label, client, heard, folder, name)
+    async with Client(transport_to(server), mode=mode) as client:
+        async with client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as subscription:
+            assert_equal(list(subscription.honored.resource_subscriptions), [uri])
+            events = asyncio.create_task(notifications.events(subscription))
+            await check_changes(label, client, notifications, folder, name)
             events.cancel()
 
 
-async def everything(label, client, modern):
-    await check(f"{label}: list to the last page", lists(client))
-    await check(f"{label}: templates", templates(client))
-    for want in EXPECTED["reads"]:
-        await check(f"{label}: read {want['name']}", reads(client, want))
-    await check(f"{label}: not found", not_found(client, -32602 if modern else -32002))
-    for want in EXPECTED["completions"]:
-        await check(f"{label}: complete {want['variable']} of {want['template']}", completes(client, want))
-    await check(f"{label}: watch", watches(client, modern))
+async def session_checks(label, client, modern):
+    await check(f"{label}: list to the last page", check_list(client))
+    await check(f"{label}: templates", check_templates(client))
+    for expected in EXPECTED["reads"]:
+        await check(f"{label}: read {expected['name']}", check_read(client, expected))
+    await check(f"{label}: not found", check_not_found(client, -32602 if modern else -32002))
+    for expected in EXPECTED["completions"]:
+        await check(f"{label}: complete {expected['variable']} of {expected['template']}", check_completion(client, expected))
+    await check(f"{label}: watch", check_watch(client, modern))
 
 
 async def session(label, server, mode, version):
-    async with Client(reach(server), mode=mode) as client:
-        same(client.protocol_version, version)
-        await everything(label, client, mode == "auto")
+    async with Client(transport_to(server), mode=mode) as client:
+        assert_equal(client.protocol_version, version)
+        await session_checks(label, client, mode == "auto")
 
 
 async def main():
@@ -222,9 +223,9 @@ async def main():
     for label, server, mode, version in each:
         await check(f"{label}: connect and close", session(label, server, mode, version))
     for label, server, mode, _ in each:
-        await check(f"{label}: connect and hear", hears(label, server, mode, Path(folder)))
+        await check(f"{label}: connect for notifications", check_notifications(label, server, mode, Path(folder)))
 
 
-asyncio.run(asyncio.wait_for(main(), GIVE_UP_SECONDS))
+asyncio.run(asyncio.wait_for(main(), TIMEOUT_SECONDS))
 print(f"{passed} checks passed, {failed} failed")
 sys.exit(0 if passed and not failed else 1)

@@ -1,7 +1,9 @@
-//! Says which call of this guest it is, and for whom. `again://trap` traps in every call but a guest's first,
-//! `again://grow/BYTES` takes so much memory and keeps it, `again://error` is not there.
+//! Counts the calls of one guest, and returns the count and the caller. `again://trap` traps in every call
+//! but the first, `again://slow-trap` does so after 700 ms, `again://grow/BYTES` allocates memory and does
+//! not free it, and `again://error` is not found.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use larder_provider::{
     Content, Entry, EntryPage, Error, Provider, Query, Reading, Request, Result, Template, TemplatePage,
@@ -29,14 +31,20 @@ impl Provider for Again {
         let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
         match request.uri.strip_prefix("again://").unwrap_or_default() {
             "trap" if call > 1 => std::process::abort(),
+            "slow-trap" => {
+                std::thread::sleep(Duration::from_millis(700));
+                if call > 1 {
+                    std::process::abort();
+                }
+            }
             "error" => return Err(Error::NotFound),
             grow if grow.starts_with("grow/") => {
                 std::mem::forget(vec![1u8; grow["grow/".len()..].parse().unwrap_or_default()]);
             }
             _ => {}
         }
-        let who = caller().and_then(|caller| caller.subject).unwrap_or_default();
-        Ok(Content::text(format!("call {call} for {who}")).mime("text/plain").into())
+        let subject = caller().and_then(|caller| caller.subject).unwrap_or_default();
+        Ok(Content::text(format!("call {call} for {subject}")).mime("text/plain").into())
     }
 }
 

@@ -1,4 +1,5 @@
-//! Says what must not be passed on as it is: broken JSON, reserved keys, bad URIs, terminal escapes.
+//! Returns data that the host must not pass on unchanged: broken JSON, reserved keys, bad URIs, terminal
+//! escapes.
 
 use guests::*;
 

@@ -1,4 +1,4 @@
-//! Does to the file system what the URI says. Paths in the query reach it without screening.
+//! Performs the file system operation in the URI. The host does not check paths in the query.
 
 use std::fs;
 use std::io::Result as Io;
@@ -52,13 +52,14 @@ fn list(path: &str) -> Io<Vec<String>> {
     Ok(names)
 }
 
-/// Puts a link in the place of what is there.
+/// Replaces a file or folder with a symbolic link.
 fn swap(path: &str, to: &str) -> Result<(), String> {
     fs::rename(to, format!("{to}.old")).map_err(|error| error.to_string())?;
     symlink(path, to).map_err(|error| error.to_string())
 }
 
-/// The standard library has no stable way. `to` is below one of the granted folders.
+/// Creates a symbolic link with WASI, as the standard library has no stable function for it. `to` must be in
+/// a granted folder.
 fn symlink(path: &str, to: &str) -> Result<(), ErrorCode> {
     for (folder, name) in get_directories() {
         if let Some(below) = to.strip_prefix(&name) {

@@ -1,4 +1,4 @@
-//! Allocates without end.
+//! Allocates memory in an endless loop.
 
 use guests::*;
 
@@ -10,9 +10,9 @@ impl Behaviour for Eat {
     }
 
     fn read(_request: ReadRequest) -> Result<Reading, Error> {
-        let mut eaten = vec![];
+        let mut allocated = vec![];
         loop {
-            eaten.push(std::hint::black_box(vec![1_u8; 1 << 20]));
+            allocated.push(std::hint::black_box(vec![1_u8; 1 << 20]));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Says what it was asked, and does what well-behaved providers do.
+//! Returns the details of its request. It uses most features of the contract as a correct provider does.
 
 use exports::larder::provider::completion_provider::{Completion, CompletionRequest, Guest};
 use guests::*;
@@ -44,7 +44,7 @@ impl Behaviour for Echo {
         host::log(host::Level::Info, &format!("read {}", request.uri));
         let mut words = request.uri.split('/').skip(2);
         match words.next() {
-            Some("many") => several(),
+            Some("many") => several_contents(),
             Some("blob") => {
                 reading(vec![content(Body::Blob(vec![0, 159, 146, 150]), "application/octet-stream")])
             }
@@ -52,9 +52,9 @@ impl Behaviour for Echo {
                 text(host::setting(value(&request, "name")).unwrap_or_else(|| "unset".to_owned()))
             }
             Some("error") => Err(error(value(&request, "kind"))),
-            Some("progress") => in_steps(),
+            Some("progress") => with_progress(),
             Some("touch") => touch(value(&request, "uri")),
-            _ => text(said(&request)),
+            _ => text(describe_request(&request)),
         }
     }
 }
@@ -71,7 +71,7 @@ impl Guest for Echo {
     }
 }
 
-fn said(request: &ReadRequest) -> String {
+fn describe_request(request: &ReadRequest) -> String {
     let mut lines = vec![format!("uri: {}", request.uri)];
     if let Some(matched) = &request.matched {
         lines.push(format!("template: {}", matched.uri_template));
@@ -92,7 +92,7 @@ fn said(request: &ReadRequest) -> String {
     lines.join("\n")
 }
 
-fn several() -> Result<Reading, Error> {
+fn several_contents() -> Result<Reading, Error> {
     let under = |uri: &str, body| Content { uri: Some(uri.to_owned()), ..content(body, "text/plain") };
     reading(vec![
         under("echo://many/1", Body::Text("first".to_owned())),
@@ -118,14 +118,14 @@ fn error(kind: &str) -> Error {
     }
 }
 
-fn in_steps() -> Result<Reading, Error> {
+fn with_progress() -> Result<Reading, Error> {
     for step in 1..=3 {
         host::progress(f64::from(step), Some(3.0), Some(&format!("step {step}")));
     }
     text(format!("done, cancelled: {}", host::cancelled()))
 }
 
-/// Tells that a URI was updated; without one, that the list differs.
+/// Signals that this URI was updated, or that the list has changed if `uri` is `list`.
 fn touch(uri: &str) -> Result<Reading, Error> {
     match uri {
         "list" => host::resources_changed(),

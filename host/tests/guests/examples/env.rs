@@ -1,4 +1,4 @@
-//! Gives away its environment: every variable, every argument, its directory.
+//! Returns its environment: all variables, all arguments and the current directory.
 
 use guests::*;
 

@@ -1,4 +1,4 @@
-//! Ends its own program, as a command does, where it should answer.
+//! Exits with a code, as a command does, and does not answer.
 
 use guests::*;
 

@@ -1,4 +1,5 @@
-//! Writes to stdout, stderr and the log before it answers: so many lines, without end, or one long line.
+//! Writes to stdout, stderr and the log before it answers: a number of lines, lines without end, or one long
+//! line. It can also send a number of signals and progress notifications.
 
 use guests::*;
 

@@ -1,6 +1,6 @@
-//! Answers with a number that no two calls share, so that an answer which was kept is known by it.
-//! `fresh://SCOPE/TTL/DELAY/NAME`: for whom (`everyone`, `caller`, `error`), for how long, after how long
-//! (milliseconds). Claims the same below `fresh-claim:`.
+//! Answers each call with another random number, so that cached responses can be recognized. In
+//! `fresh://SCOPE/TTL/DELAY/NAME`, SCOPE is `everyone`, `caller` or `error`, TTL is the time to live, and
+//! DELAY is the time before the answer, both in milliseconds. It claims the same URIs under `fresh-claim:`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ impl Behaviour for Fresh {
         Description { claims: vec!["fresh-claim:".to_owned()], ..description() }
     }
 
-    /// One entry, with a name of its own each time, and a time to live if the setting `list-ttl` says so.
+    /// One entry, with another name in each list. The setting `list-ttl` is the time to live of the list.
     fn list(_query: ListQuery) -> Result<EntryPage, Error> {
         let ttl = host::setting("list-ttl").and_then(|ttl| ttl.parse().ok());
         let listed = Entry { name: get_random_u64().to_string(), ..entry("fresh://everyone/0/0/listed") };
@@ -53,9 +53,9 @@ impl Behaviour for Fresh {
         }
         let size = name.strip_prefix("size/").and_then(|size| size.parse().ok()).unwrap_or(0);
         let caller = host::get_caller().and_then(|caller| caller.subject).unwrap_or_default();
-        // As wide for every number: its length is in the audit log.
-        let said = format!("{:020} for {caller}{}", get_random_u64(), ".".repeat(size));
-        let mut contents = vec![content(Body::Text(said), "text/plain")];
+        // Padded to a fixed width, because the audit log records the length.
+        let answer = format!("{:020} for {caller}{}", get_random_u64(), ".".repeat(size));
+        let mut contents = vec![content(Body::Text(answer), "text/plain")];
         if name == "parts" {
             let part = content(Body::Text("a part".to_owned()), "text/plain");
             contents.push(Content { uri: Some("fresh://everyone/0/0/part".to_owned()), ..part });

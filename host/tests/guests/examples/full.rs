@@ -1,4 +1,4 @@
-//! Has every optional interface, and says everything that can be said.
+//! Exports every optional interface, and sets every field of the contract.
 
 use exports::larder::provider::completion_provider::{self, Completion, CompletionRequest};
 use exports::larder::provider::version_provider;
@@ -89,7 +89,7 @@ impl version_provider::Guest for Full {
     }
 }
 
-/// The setting `version`, so that a test can change it.
+/// The setting `version`, which a test can change.
 fn version() -> String {
     host::setting("version").unwrap_or_else(|| "1".to_owned())
 }

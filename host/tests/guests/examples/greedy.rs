@@ -1,5 +1,5 @@
-//! A template that takes slashes, by one word of the SDK, and one that does not. Says what it was asked; below
-//! `clock/` it says something else each time.
+//! Two templates: the last variable of one matches across slashes (`greedy` of the SDK), that of the other
+//! does not. It returns the template and the value. Under `clock/` the text is different in each read.
 
 use larder_provider::{
     Completion, CompletionRequest, Content, Provider, Reading, Request, Result, Template, TemplatePage,

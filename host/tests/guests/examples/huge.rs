@@ -1,4 +1,4 @@
-//! Answers with a text or a blob of as many bytes as the URI says.
+//! Returns a text or a blob with the size in the URI, or that number of contents.
 
 use guests::*;
 

@@ -1,6 +1,6 @@
-//! Keeps lines in a granted folder: `ledger:line/NAME` is the file NAME. It tells versions, writes down what
-//! it was asked, and says what was updated when a line is written through it. `ledger:draft/NAME` is the same file,
-//! of which it knows no version.
+//! Serves the files of a granted folder: `ledger:line/NAME` is the file NAME. It supports versions, logs each
+//! call for versions to the file `asked`, and signals an update if a line is written through it.
+//! `ledger:draft/NAME` is the same file without a version.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ wit_bindgen::generate!({
     with: { "larder:provider/provider-types@0.1.0": guests::bindings::larder::provider::provider_types },
 });
 
-/// A test makes another edition of this component by writing another word of the same length here.
+/// Tests create another revision of this component by replacing this text with one of the same length.
 const EDITION: &str = "edition one";
 
 struct Ledger;
@@ -50,9 +50,9 @@ impl Behaviour for Ledger {
 
 impl version_provider::Guest for Ledger {
     fn versions(uris: Vec<String>) -> Result<Vec<Option<String>>, Error> {
-        let mut asked = fs::File::options().append(true).create(true).open("/data/asked").map_err(failed)?;
-        writeln!(asked, "{}", uris.join(" ")).map_err(failed)?;
-        // Many pages, one of which is another one now: a file for each would be slow.
+        let mut log = fs::File::options().append(true).create(true).open("/data/asked").map_err(failed)?;
+        writeln!(log, "{}", uris.join(" ")).map_err(failed)?;
+        // The file `page` has the name of the one page that has changed: a file for each page would be slow.
         let page = fs::read_to_string("/data/page").unwrap_or_default();
         let version = |uri: &String| match uri.strip_prefix("ledger:page/") {
             Some(name) => Some((name == page).to_string()),

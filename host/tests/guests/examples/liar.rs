@@ -1,4 +1,4 @@
-//! Lists that never end: the next page is always the same.
+//! A list that never ends: the next page is always the same.
 
 use guests::*;
 

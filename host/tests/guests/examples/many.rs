@@ -1,4 +1,4 @@
-//! A hundred thousand entries, or as many as the setting `count` says, paged as the host wants them.
+//! Lists a hundred thousand entries, or the number in the setting `count`, in pages of the requested size.
 
 use guests::*;
 

@@ -1,5 +1,6 @@
-//! Lists what is laborious to search. With the setting `ways`, as many templates of which each has more ways through a
-//! URI than anybody can go; otherwise a single honest one. With `titles`, as many entries with long titles.
+//! Lists entries and templates that are expensive to match. The setting `ways` is the number of templates
+//! that match a URI in more ways than can be tried; without it, there is one simple template. The setting
+//! `titles` is the number of entries with long titles.
 
 use guests::*;
 

@@ -1,4 +1,4 @@
-//! Lists a million entries on one page, or as many as the setting `count` says.
+//! Lists a million entries on one page, or the number in the setting `count`.
 
 use guests::*;
 

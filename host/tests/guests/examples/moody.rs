@@ -1,4 +1,4 @@
-//! Traps at whatever is asked, until it is well: which it is while there is a file `well` in a granted folder.
+//! Traps in each read, unless there is a file `well` in a granted folder.
 
 use guests::*;
 

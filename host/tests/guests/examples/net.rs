@@ -1,4 +1,4 @@
-//! Reaches out in every way it knows.
+//! Accesses the network with each interface that there is.
 
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
@@ -71,12 +71,12 @@ fn by_wasi_http(method: &str, url: &str) -> Result<(u16, String), String> {
         && request.set_authority(Some(authority)).is_ok()
         && request.set_path_with_query(Some(path)).is_ok();
     if !set {
-        return Err("this is no request".to_owned());
+        return Err("the request is invalid".to_owned());
     }
-    answer(request)
+    send(request)
 }
 
-fn answer(request: OutgoingRequest) -> Result<(u16, String), String> {
+fn send(request: OutgoingRequest) -> Result<(u16, String), String> {
     let failed = |error| format!("{error:?}");
     let future = outgoing_handler::handle(request, None).map_err(failed)?;
     future.subscribe().block();

@@ -1,4 +1,4 @@
-//! Offers nothing.
+//! A provider without resources.
 
 use guests::*;
 

@@ -1,4 +1,4 @@
-//! Lists and serves what belongs to the caller. The host itself is shown nothing.
+//! Lists and serves only resources of the caller. For calls by the host itself, the list is empty.
 
 use guests::*;
 

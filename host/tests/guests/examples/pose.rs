@@ -1,4 +1,4 @@
-//! Answers under any URI that it is told to: `pose://as/URI`.
+//! Returns a content under a foreign URI, which is in the request: `pose://as/URI`.
 
 use guests::*;
 

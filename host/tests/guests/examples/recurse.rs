@@ -1,4 +1,4 @@
-//! Recurses until the stack is full.
+//! Recurses until the stack overflows.
 
 use guests::*;
 

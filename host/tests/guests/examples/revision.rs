@@ -1,5 +1,5 @@
-//! Answers everything with its revision: a text of fixed width that a test changes in the built component,
-//! so that any number of revisions come out of one build.
+//! Answers each read with its revision: a text of fixed width that a test replaces in the built component, so
+//! that one build gives any number of revisions.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -10,7 +10,7 @@ struct Revision;
 
 static REVISION: &str = "revision-00000000";
 
-/// The optimiser must not see through it, or the text would be in the component in pieces.
+/// `black_box` keeps the optimizer from splitting the text, which must be in the component in one piece.
 fn revision() -> &'static str {
     black_box(REVISION)
 }
@@ -20,7 +20,7 @@ impl Behaviour for Revision {
         Description { version: Some(revision().to_owned()), ..description() }
     }
 
-    /// Two that are there in every revision, and one that is there in this one only.
+    /// Two entries that every revision has, and one that only this revision has.
     fn entries() -> Vec<Entry> {
         let own = format!("revision://only/{}", revision());
         ["revision://now", "revision://many", &own]
@@ -34,20 +34,20 @@ impl Behaviour for Revision {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         match request.uri.as_str() {
-            "revision://many" => several(),
-            "revision://template/gate" => at_the_gate(),
+            "revision://many" => several_contents(),
+            "revision://template/gate" => wait_at_gate(),
             _ => text(revision()),
         }
     }
 }
 
-fn several() -> Result<Reading, Error> {
+fn several_contents() -> Result<Reading, Error> {
     let content = |_| content(Body::Text(revision().to_owned()), "text/plain");
     reading((0..3).map(content).collect())
 }
 
-/// Says that it waits, and waits until somebody opens the gate: files in a granted folder.
-fn at_the_gate() -> Result<Reading, Error> {
+/// Creates the file `waits` in a granted folder, and waits until there is a file `open`.
+fn wait_at_gate() -> Result<Reading, Error> {
     if let Err(error) = std::fs::write("/gate/waits", revision()) {
         return Err(Error::Failed(format!("there is no gate: {error}")));
     }

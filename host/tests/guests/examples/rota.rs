@@ -1,6 +1,7 @@
-//! Lists what a file `names` in a granted folder names, a line each, and pages as the host wants them. With the setting `personal`
-//! the list belongs to the caller. Reading `rota://say` says that it differs; while there is a file `shut` it cannot be
-//! listed. Leaves a line in another folder each time it is asked for its first page.
+//! Lists the names in the file `names` of a granted folder, one for each line, in pages of the requested
+//! size. With the setting `personal`, the list is private to the caller. A read of `rota://say` signals that
+//! the list has changed. If there is a file `shut`, listing fails. Each request for the first page adds a
+//! line to a log in another folder.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,8 +14,8 @@ impl Behaviour for Rota {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
         let start: usize = query.cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
         if start == 0 {
-            let asked = fs::File::options().append(true).create(true).open("/log/asked");
-            asked.and_then(|mut asked| writeln!(asked, "asked")).map_err(failed)?;
+            let log = fs::File::options().append(true).create(true).open("/log/asked");
+            log.and_then(|mut log| writeln!(log, "asked")).map_err(failed)?;
         }
         if fs::exists("/rota/shut").unwrap_or_default() {
             return Err(Error::Unavailable("it is shut".to_owned()));

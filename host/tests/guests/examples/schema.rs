@@ -1,4 +1,5 @@
-//! Tables of a database: several variables in one segment, each completed by what is already filled in.
+//! Tables of a database: several variables in one segment. The completion of one depends on the values of the
+//! others.
 
 use exports::larder::provider::completion_provider::{Completion, CompletionRequest, Guest};
 use guests::*;
@@ -28,9 +29,9 @@ impl Behaviour for Schema {
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        let asked = ["catalog", "schema_name", "table"].map(|name| value(&request, name));
-        match TABLES.iter().any(|(catalog, schema, table)| asked == [*catalog, *schema, *table]) {
-            true => text(asked.join(" > ")),
+        let requested = ["catalog", "schema_name", "table"].map(|name| value(&request, name));
+        match TABLES.iter().any(|(catalog, schema, table)| requested == [*catalog, *schema, *table]) {
+            true => text(requested.join(" > ")),
             false => Err(Error::NotFound),
         }
     }

@@ -1,24 +1,25 @@
-//! Three thousand entries of three kinds. It heeds the hints of a question, and its cursor is a place in the
-//! narrowed list: sent back without them it would mean another one. Says in the title when it was given hints.
+//! Three thousand entries of three kinds. It applies the filter hints of a request, and its cursor is a
+//! position in the filtered list, so that it has another meaning without the hints. The title of an entry
+//! shows that there were hints.
 
 use guests::*;
 
-struct Shelf;
+struct Catalogue;
 
 const KINDS: [&str; 3] = ["book", "disc", "map"];
 
-impl Behaviour for Shelf {
+impl Behaviour for Catalogue {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
         let hinted = query.uri_prefix.is_some() || query.kind.is_some();
         if hinted && host::setting("broken").is_some() {
-            return Err(Error::Unavailable("it cannot be narrowed today".to_owned()));
+            return Err(Error::Unavailable("filter hints are not supported".to_owned()));
         }
-        let wanted = |entry: &Entry| {
+        let matches = |entry: &Entry| {
             let kind = entry.details.as_ref().and_then(|details| details.kind.as_ref());
             query.uri_prefix.as_ref().is_none_or(|prefix| entry.uri.starts_with(prefix))
                 && query.kind.as_ref().is_none_or(|wanted| kind == Some(wanted))
         };
-        let all: Vec<Entry> = (0..3_000).map(|n| item(n, hinted)).filter(wanted).collect();
+        let all: Vec<Entry> = (0..3_000).map(|n| item(n, hinted)).filter(matches).collect();
         let start = query.cursor.as_deref().map_or(Ok(0), str::parse::<usize>);
         let start = start.map_err(|_| Error::Invalid("not a cursor of mine".to_owned()))?;
         let end = all.len().min(start + query.limit as usize);
@@ -34,7 +35,7 @@ impl Behaviour for Shelf {
 fn item(n: usize, hinted: bool) -> Entry {
     let kind = KINDS[n % KINDS.len()];
     Entry {
-        title: hinted.then(|| "narrowed".to_owned()),
+        title: hinted.then(|| "filtered by hints".to_owned()),
         description: (n % 1_000 == 7).then(|| "A Rare one".to_owned()),
         mime_type: ["text/plain; charset=utf-8", "image/png"].get(n % KINDS.len()).map(ToString::to_string),
         details: Some(Details { kind: Some(kind.to_owned()), ..details() }),
@@ -42,4 +43,4 @@ fn item(n: usize, hinted: bool) -> Entry {
     }
 }
 
-guests::export!(Shelf);
+guests::export!(Catalogue);

@@ -1,5 +1,6 @@
-//! Texts and blobs of any size: `sized://AUTHORITY/text/BYTES`. The authority is a setting, so that one component is any
-//! number of providers. What that of the authority `cached` says holds for a day.
+//! Texts and blobs of any size: `sized://AUTHORITY/text/BYTES`. The authority is a setting, so that one
+//! component can serve as any number of providers. Responses of the authority `cached` can be cached for a
+//! day.
 
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use larder_provider::{
 
 struct Sized;
 
-/// For what holds a day.
+/// The URIs whose responses can be cached.
 const CACHED: &str = "sized://cached/";
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A line with what JSON has to escape.
+/// A line with characters that JSON must escape.
 const LINE: &str = "A line of a document, \"quoted\", that is sixty-four bytes long. \n";
 
 impl Provider for Sized {
@@ -61,8 +62,8 @@ fn text(bytes: usize) -> String {
 }
 
 fn blob(bytes: usize) -> Vec<u8> {
-    let round: Vec<u8> = (0..251).collect();
-    let mut blob = round.repeat(bytes / round.len() + 1);
+    let pattern: Vec<u8> = (0..251).collect();
+    let mut blob = pattern.repeat(bytes / pattern.len() + 1);
     blob.truncate(bytes);
     blob
 }

@@ -1,4 +1,4 @@
-//! Sleeps for an hour, without using a processor.
+//! Sleeps for an hour, or for the time in the URI, without using CPU time.
 
 use std::time::Duration;
 

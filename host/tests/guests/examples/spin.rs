@@ -1,4 +1,4 @@
-//! Loops for ever.
+//! Loops forever, and uses CPU time.
 
 use guests::*;
 

@@ -1,4 +1,4 @@
-//! Puts what it was told in confidence wherever a provider can put a text.
+//! Leaks a secret setting in every text that a provider can return.
 
 use guests::*;
 
@@ -8,7 +8,7 @@ fn token() -> String {
     host::setting("token").unwrap_or_default()
 }
 
-/// What is cut somewhere in the middle.
+/// The secret after some other text, so that truncation may cut it in the middle.
 fn behind(many: &str) -> String {
     format!("{}{}", "x".repeat(many.parse().unwrap_or_default()), token())
 }

@@ -1,4 +1,4 @@
-//! Reads well, but for the seventh: every call has a guest of its own, so nobody can count.
+//! Traps in reads of the seventh resource only.
 
 use guests::*;
 
@@ -10,7 +10,7 @@ impl Behaviour for TrapNth {
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        assert_ne!(request.uri, "trap://7", "the seventh is too much");
+        assert_ne!(request.uri, "trap://7", "a read of the seventh resource traps");
         text(request.uri)
     }
 }

@@ -1,4 +1,4 @@
-//! Imports something that no host has.
+//! Imports an interface that the host does not provide.
 
 use guests::*;
 

@@ -1,5 +1,5 @@
-//! Any number of URIs, `wave:NAME`, that all hold what the file `wave` in a granted folder holds: one write to it
-//! changes them all, and one question tells.
+//! Any number of URIs `wave:NAME`, which all have the content of the file `wave` in a granted folder: one
+//! write to the file changes them all, and one call for versions detects it.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
-//! What the guests of the tests have in common: bindings straight from `wit/`, without the SDK,
-//! and a trait whose defaults leave each guest the few lines in which it differs.
+//! Shared code of the test guests: bindings generated from `wit/` without the SDK, and a trait with a default
+//! for each function, so that a guest only implements what is special about it.
 
-/// What `wit-bindgen` makes of the contract.
+/// The bindings that `wit-bindgen` generates from the contract.
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../../../wit",
@@ -21,13 +21,13 @@ pub use bindings::larder::provider::provider_types::{
 };
 pub use bindings::larder::provider::{http_client, provider_host as host};
 
-/// One way to behave.
+/// The functions of a guest.
 pub trait Behaviour {
     fn describe() -> Description {
         description()
     }
 
-    /// What `list-resources` shows on its only page.
+    /// The entries of `list-resources`, which has one page.
     fn entries() -> Vec<Entry> {
         vec![]
     }
@@ -36,7 +36,7 @@ pub trait Behaviour {
         Ok(EntryPage { entries: Self::entries(), next_cursor: None, freshness: None })
     }
 
-    /// The URI templates that `list-templates` shows on its only page.
+    /// The URI templates of `list-templates`, which has one page.
     fn templates() -> Vec<&'static str> {
         vec![]
     }
@@ -73,7 +73,7 @@ impl<T: Behaviour> bindings::exports::larder::provider::resource_provider::Guest
     }
 }
 
-/// A description that says nothing.
+/// A description without any fields.
 pub fn description() -> Description {
     Description { title: None, version: None, summary: None, instructions: None, claims: vec![] }
 }
@@ -92,7 +92,7 @@ pub fn entry(uri: &str) -> Entry {
     }
 }
 
-/// A template named by its own text.
+/// A template whose name is its URI template.
 pub fn template(uri_template: &str) -> Template {
     Template {
         uri_template: uri_template.to_owned(),
@@ -104,7 +104,7 @@ pub fn template(uri_template: &str) -> Template {
     }
 }
 
-/// Details without any.
+/// Details without any fields.
 pub fn details() -> Details {
     Details {
         kind: None,
@@ -116,33 +116,34 @@ pub fn details() -> Details {
     }
 }
 
-/// One content under the URI that was asked for.
+/// A content under the requested URI.
 pub fn content(body: Body, mime_type: &str) -> Content {
     Content { uri: None, mime_type: Some(mime_type.to_owned()), body, metadata: vec![] }
 }
 
-/// An answer of several contents.
+/// A result with several contents.
 pub fn reading(contents: Vec<Content>) -> Result<Reading, Error> {
     Ok(Reading { contents, version: None, freshness: None })
 }
 
-/// An answer of one text.
+/// A result with one text.
 pub fn text(text: impl Into<String>) -> Result<Reading, Error> {
     reading(vec![content(Body::Text(text.into()), "text/plain")])
 }
 
-/// The value of a template's variable, or "".
+/// The value of a template variable, or "".
 pub fn value<'a>(request: &'a ReadRequest, name: &str) -> &'a str {
     let values = request.matched.iter().flat_map(|matched| &matched.variables);
     values.into_iter().find(|(other, _)| other == name).map_or("", |(_, value)| value)
 }
 
-/// Whether the setting `in` wants the misbehaviour in this function; `read` if there is none.
+/// Whether this guest is to misbehave in this function. The setting `in` names the function; the default is
+/// `read`.
 pub fn misbehaves_in(function: &str) -> bool {
     host::setting("in").as_deref().unwrap_or("read") == function
 }
 
-/// What is said of a deed that may have been refused.
+/// Returns the result of an operation that the host may refuse, as text.
 pub fn outcome<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>) -> Result<Reading, Error> {
     text(match result {
         Ok(value) => format!("ok: {value:?}"),

@@ -1,5 +1,5 @@
-//! A little issuer: it serves its metadata and its keys over real HTTP, and signs what it is asked to sign.
-//! The RSA key opens nothing anywhere; the others are made anew for each test.
+//! A minimal OAuth issuer: it serves its metadata and its keys over HTTP, and signs tokens.
+//! The RSA key is used in these tests only; the other keys are generated for each test.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 pub(crate) const AUDIENCE: &str = "https://docs.example.com/mcp";
 
-/// A key with both its halves.
+/// A key pair.
 pub(crate) enum Pair {
     Rsa(Box<RsaKeyPair>),
     P256(EcdsaKeyPair),
@@ -42,7 +42,7 @@ impl Pair {
         Self::Ed25519(Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap())
     }
 
-    /// The public half, under this name.
+    /// The public key as a JWK with this key id.
     pub(crate) fn public(&self, id: &str) -> Value {
         let point = |pair: &EcdsaKeyPair, name: &str| {
             let (x, y) = pair.public_key().as_ref()[1..].split_at(pair.public_key().as_ref().len() / 2);
@@ -68,48 +68,48 @@ impl Pair {
         let random = SystemRandom::new();
         match self {
             Self::Rsa(pair) => {
-                let mut signed = vec![0; pair.public().modulus_len()];
-                let how: &dyn signature::RsaEncoding = match algorithm {
+                let mut signature = vec![0; pair.public().modulus_len()];
+                let encoding: &dyn signature::RsaEncoding = match algorithm {
                     "PS256" => &signature::RSA_PSS_SHA256,
                     _ => &signature::RSA_PKCS1_SHA256,
                 };
-                pair.sign(how, &random, text, &mut signed).unwrap();
-                signed
+                pair.sign(encoding, &random, text, &mut signature).unwrap();
+                signature
             }
             Self::P256(pair) | Self::P384(pair) => pair.sign(&random, text).unwrap().as_ref().to_vec(),
             Self::Ed25519(pair) => pair.sign(text).as_ref().to_vec(),
         }
     }
 
-    /// A token with this head and these claims.
-    pub(crate) fn token(&self, head: &Value, claims: &Value) -> String {
-        let text = unsigned(head, claims);
-        let signed = self.sign(head["alg"].as_str().unwrap(), text.as_bytes());
+    /// Signs a token with this header and these claims.
+    pub(crate) fn token(&self, header: &Value, claims: &Value) -> String {
+        let text = unsigned(header, claims);
+        let signed = self.sign(header["alg"].as_str().unwrap(), text.as_bytes());
         format!("{text}.{}", base64(&signed))
     }
 }
 
-fn curve(how: &'static signature::EcdsaSigningAlgorithm) -> EcdsaKeyPair {
+fn curve(algorithm: &'static signature::EcdsaSigningAlgorithm) -> EcdsaKeyPair {
     let random = SystemRandom::new();
-    let document = EcdsaKeyPair::generate_pkcs8(how, &random).unwrap();
-    EcdsaKeyPair::from_pkcs8(how, document.as_ref(), &random).unwrap()
+    let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
+    EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).unwrap()
 }
 
 pub(crate) fn base64(bytes: &[u8]) -> String {
     base64_simd::URL_SAFE_NO_PAD.encode_to_string(bytes)
 }
 
-pub(crate) fn unsigned(head: &Value, claims: &Value) -> String {
-    format!("{}.{}", base64(head.to_string().as_bytes()), base64(claims.to_string().as_bytes()))
+pub(crate) fn unsigned(header: &Value, claims: &Value) -> String {
+    format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()))
 }
 
-/// Seconds from now, as claims have them.
+/// A time as a claim: seconds since the epoch.
 pub(crate) fn from_now(seconds: i64) -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     i64::try_from(now.as_secs()).unwrap() + seconds
 }
 
-/// The issuer.
+/// A running issuer.
 pub(crate) struct Issuer {
     pub(crate) url: String,
     served: Arc<Served>,
@@ -119,33 +119,36 @@ pub(crate) struct Issuer {
 struct Served {
     url: String,
     keys: Mutex<Option<Value>>,
-    asked: AtomicUsize,
+    key_requests: AtomicUsize,
 }
 
 impl Issuer {
-    /// With the public halves of these keys.
-    pub(crate) async fn of(drain: &Drain, keys: Value) -> Self {
+    /// Starts an issuer with these public keys.
+    pub(crate) async fn start(drain: &Drain, keys: Value) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/realm", listener.local_addr().unwrap());
-        let served =
-            Arc::new(Served { url: url.clone(), keys: Mutex::new(Some(keys)), asked: AtomicUsize::new(0) });
-        let router = axum::Router::new().fallback(answer).with_state(served.clone());
+        let served = Arc::new(Served {
+            url: url.clone(),
+            keys: Mutex::new(Some(keys)),
+            key_requests: AtomicUsize::new(0),
+        });
+        let router = axum::Router::new().fallback(respond).with_state(served.clone());
         drain.spawn(async move { axum::serve(listener, router).await });
         Self { url, served }
     }
 
-    /// Has other keys from now on; with none, it is ill.
+    /// Replaces the keys. With `None`, requests for the keys fail.
     pub(crate) fn rotate(&self, keys: Option<Value>) {
         *self.served.keys.lock().unwrap() = keys;
     }
 
-    /// How often it was asked for its keys.
-    pub(crate) fn asked(&self) -> usize {
-        self.served.asked.load(Ordering::SeqCst)
+    /// How often the keys were requested.
+    pub(crate) fn key_requests(&self) -> usize {
+        self.served.key_requests.load(Ordering::SeqCst)
     }
 
-    /// What a server believes that believes this issuer.
-    pub(crate) fn believed(&self) -> Oauth {
+    /// The configuration of a server that accepts tokens of this issuer.
+    pub(crate) fn oauth_config(&self) -> Oauth {
         Oauth {
             issuer: SecureUrl::parse(&self.url).unwrap(),
             audience: Audience::parse(AUDIENCE).unwrap(),
@@ -161,20 +164,20 @@ impl Issuer {
         }
     }
 
-    /// Claims that hold.
+    /// Valid claims.
     pub(crate) fn claims(&self) -> Value {
         json!({ "iss": self.url, "aud": AUDIENCE, "sub": "ann", "exp": from_now(600), "scope": "docs:read" })
     }
 }
 
-async fn answer(State(served): State<Arc<Served>>, request: Request) -> (StatusCode, String) {
+async fn respond(State(served): State<Arc<Served>>, request: Request) -> (StatusCode, String) {
     match request.uri().path() {
         "/.well-known/openid-configuration/realm" => {
             let metadata = json!({ "issuer": served.url, "jwks_uri": format!("{}/keys", served.url) });
             (StatusCode::OK, metadata.to_string())
         }
         "/realm/keys" => {
-            served.asked.fetch_add(1, Ordering::SeqCst);
+            served.key_requests.fetch_add(1, Ordering::SeqCst);
             match &*served.keys.lock().unwrap() {
                 Some(keys) => (StatusCode::OK, json!({ "keys": keys }).to_string()),
                 None => (StatusCode::INTERNAL_SERVER_ERROR, String::new()),

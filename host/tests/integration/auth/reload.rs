@@ -1,10 +1,10 @@
-//! The real binary: who takes a credential out of the file has taken it back, whatever else is wrong in it.
+//! The real binary: removing a credential from the file revokes it, even if the file has errors.
 
 use std::fs;
 
 use larder_model::name::Digest;
 
-use crate::process::{Place, Ran, Running};
+use crate::process::{ProcessOutput, RunningProcess, WorkDir};
 
 const ADMIN: &str = "admin.listen = '127.0.0.1:0'\n";
 
@@ -12,135 +12,138 @@ fn token(name: &str) -> String {
     format!("[[auth.tokens]]\nname = '{name}'\ndigest = 'sha256:{}'\n", Digest::of(name.as_bytes()))
 }
 
-fn ask(place: &Place, url: &str, token: &str) -> Ran {
-    place.larder(&format!("list --url {url} --token {token}"))
+fn list(work_dir: &WorkDir, url: &str, token: &str) -> ProcessOutput {
+    work_dir.larder(&format!("list --url {url} --token {token}"))
 }
 
-/// A token is taken back by this text; says what the server said of it.
-fn is_taken_back(place: &Place, server: &mut Running, url: &str, text: &str) {
-    place.larder(&format!("list --url {url} --token bob")).yes();
-    fs::write(place.path("larder.toml"), text).unwrap();
-    server.told("credentials reloaded");
-    let refused = ask(place, url, "bob").no(1);
+/// Writes a configuration without bob's token, and checks that the token is refused.
+fn assert_revoked_by(work_dir: &WorkDir, server: &mut RunningProcess, url: &str, text: &str) {
+    work_dir.larder(&format!("list --url {url} --token bob")).expect_success();
+    fs::write(work_dir.path("larder.toml"), text).unwrap();
+    server.wait_for_stderr("credentials reloaded");
+    let refused = list(work_dir, url, "bob").expect_exit(1);
     assert!(refused.contains("HTTP 401"), "{refused}");
 }
 
 #[test]
-fn with_a_fault_of_another_team() {
+fn revokes_despite_an_error_in_another_team() {
     let teams = "[server]\nteams = ['a']\n[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = 'b'\n\
                  [team.b.provider.x]\ndirs = ['docs']\n";
     let (ann, bob) = (token("ann") + "teams = ['b']\n", token("bob") + "teams = ['a']\n");
-    let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}{bob}"));
-    fs::create_dir(place.path("b")).unwrap();
-    fs::create_dir(place.path("docs")).unwrap();
-    let (mut server, url) = place.serve("");
-    fs::remove_dir(place.path("docs")).unwrap();
-    is_taken_back(&place, &mut server, &url, &format!("{ADMIN}{teams}{ann}"));
-    let told = server.has_told("reload failed section=\"configuration\"");
-    assert!(told.contains("team.b.provider.x.dirs"), "{told}");
-    ask(&place, &url, "ann").yes();
-    // It is tried again, though the file is the same.
-    fs::create_dir(place.path("docs")).unwrap();
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}{bob}"));
+    fs::create_dir(work_dir.path("b")).unwrap();
+    fs::create_dir(work_dir.path("docs")).unwrap();
+    let (mut server, url) = work_dir.serve("");
+    fs::remove_dir(work_dir.path("docs")).unwrap();
+    assert_revoked_by(&work_dir, &mut server, &url, &format!("{ADMIN}{teams}{ann}"));
+    let line = server.find_stderr("reload failed section=\"configuration\"");
+    assert!(line.contains("team.b.provider.x.dirs"), "{line}");
+    list(&work_dir, &url, "ann").expect_success();
+    // A SIGHUP reloads the file though it has not changed.
+    fs::create_dir(work_dir.path("docs")).unwrap();
     server.signal("HUP");
-    server.told("reloaded section=\"configuration\"");
+    server.wait_for_stderr("reloaded section=\"configuration\"");
 }
 
 #[test]
-fn with_a_fault_that_leaves_nothing_of_the_file() {
-    let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{}{}", token("ann"), token("bob")));
-    let (mut server, url) = place.serve("");
-    is_taken_back(&place, &mut server, &url, &format!("{ADMIN}{}[[[\n{}", token("ann"), token("new")));
-    server.told("removed credentials are revoked");
-    ask(&place, &url, "ann").yes();
-    ask(&place, &url, "new").no(1);
-    fs::write(place.path("larder.toml"), format!("{ADMIN}{}{}", token("ann"), token("new"))).unwrap();
-    server.told("credentials reloaded");
-    ask(&place, &url, "new").yes();
+fn revokes_despite_a_syntax_error() {
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}{}", token("ann"), token("bob")));
+    let (mut server, url) = work_dir.serve("");
+    assert_revoked_by(&work_dir, &mut server, &url, &format!("{ADMIN}{}[[[\n{}", token("ann"), token("new")));
+    server.wait_for_stderr("removed credentials are revoked");
+    list(&work_dir, &url, "ann").expect_success();
+    list(&work_dir, &url, "new").expect_exit(1);
+    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{}{}", token("ann"), token("new"))).unwrap();
+    server.wait_for_stderr("credentials reloaded");
+    list(&work_dir, &url, "new").expect_success();
 }
 
 #[test]
-fn of_a_team_that_comes_at_the_next_start_nothing_is_shown_and_that_is_said() {
+fn a_new_team_is_not_served_before_a_restart_and_this_is_logged() {
     let teams = "[server.log]\nfilter = 'info'\n[team.a]\nplugins = 'plugins'\n";
     let ann = token("ann") + "teams = ['a']\n";
-    let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}"));
-    let (mut server, url) = place.serve("");
-    fs::create_dir(place.path("b")).unwrap();
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}"));
+    let (mut server, url) = work_dir.serve("");
+    fs::create_dir(work_dir.path("b")).unwrap();
     let bob = token("bob") + "teams = ['b']\n";
-    fs::write(place.path("larder.toml"), format!("{ADMIN}{teams}{ann}[team.b]\nplugins = 'b'\n{bob}"))
+    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{teams}{ann}[team.b]\nplugins = 'b'\n{bob}"))
         .unwrap();
-    server.told("credentials reloaded");
-    server.has_told("team added; it is served only after a restart");
-    assert!(!ask(&place, &url, "bob").yes().contains("echo://"));
-    assert!(ask(&place, &url, "ann").yes().contains("echo://hello"));
-    // And gone is what is gone.
-    fs::write(place.path("larder.toml"), format!("{ADMIN}[team.b]\nplugins = 'b'\n{bob}")).unwrap();
-    server.told("team removed; it is served until a restart");
-    assert!(ask(&place, &url, "ann").no(1).contains("HTTP 401"));
+    server.wait_for_stderr("credentials reloaded");
+    server.find_stderr("team added; it is served only after a restart");
+    assert!(!list(&work_dir, &url, "bob").expect_success().contains("echo://"));
+    assert!(list(&work_dir, &url, "ann").expect_success().contains("echo://hello"));
+    // The credentials of a removed team are revoked at once.
+    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}[team.b]\nplugins = 'b'\n{bob}")).unwrap();
+    server.wait_for_stderr("team removed; it is served until a restart");
+    assert!(list(&work_dir, &url, "ann").expect_exit(1).contains("HTTP 401"));
 }
 
-/// An address of this machine only, of which a configuration does not know that it is one.
+/// A loopback address that the configuration does not recognize as one.
 const MAPPED: &str = "[::ffff:127.0.0.1]:0";
 
 #[test]
-fn the_last_one_on_an_address_that_is_reached_from_elsewhere() {
+fn revokes_the_last_token_on_a_public_address() {
     let hosts = "[server]\nhosts = ['docs.example.com']\n";
-    let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{hosts}{}", token("bob")));
-    let mut server = place.start(&format!("serve --listen {MAPPED}"));
-    let line = server.told("serves http://");
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{hosts}{}", token("bob")));
+    let mut server = work_dir.start(&format!("serve --listen {MAPPED}"));
+    let line = server.wait_for_stderr("serves http://");
     let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap();
     let url = format!("http://127.0.0.1:{port}/mcp");
-    place.larder(&format!("list --url {url} --token bob")).yes();
-    fs::write(place.path("larder.toml"), format!("{ADMIN}{hosts}")).unwrap();
-    server.told("no credentials are configured");
-    ask(&place, &url, "bob").no(1);
-    assert!(place.larder(&format!("list --url {url}")).no(1).contains("HTTP 401"));
-    server.has_told("reloaded section=\"configuration\"");
+    work_dir.larder(&format!("list --url {url} --token bob")).expect_success();
+    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{hosts}")).unwrap();
+    server.wait_for_stderr("no credentials are configured");
+    list(&work_dir, &url, "bob").expect_exit(1);
+    assert!(work_dir.larder(&format!("list --url {url}")).expect_exit(1).contains("HTTP 401"));
+    server.find_stderr("reloaded section=\"configuration\"");
 }
 
 #[test]
-fn what_is_wrong_is_in_the_status() {
-    let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
-    let mut server = place.start("serve --listen 127.0.0.1:0");
-    let line = server.told("serving /livez");
+fn status_shows_reload_errors() {
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
+    let mut server = work_dir.start("serve --listen 127.0.0.1:0");
+    let line = server.wait_for_stderr("serving /livez");
     let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
-    server.told("serves http://");
-    fs::write(place.path("larder.toml"), format!("{ADMIN}color = 1\n{}", token("ann"))).unwrap();
-    server.told("reload failed section=\"configuration\"");
-    let status = place.larder(&format!("status --admin {admin}"));
-    assert!(status.out.contains("color"), "{}{}", status.out, status.err);
-    fs::write(place.path("larder.toml"), format!("{ADMIN}{}", token("ann"))).unwrap();
-    server.told("reloaded section=\"configuration\"");
-    let status = place.larder(&format!("status --admin {admin}"));
-    assert!(!status.out.contains("color"), "{}", status.out);
+    server.wait_for_stderr("serves http://");
+    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}color = 1\n{}", token("ann"))).unwrap();
+    server.wait_for_stderr("reload failed section=\"configuration\"");
+    let status = work_dir.larder(&format!("status --admin {admin}"));
+    assert!(status.stdout.contains("color"), "{}{}", status.stdout, status.stderr);
+    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{}", token("ann"))).unwrap();
+    server.wait_for_stderr("reloaded section=\"configuration\"");
+    let status = work_dir.larder(&format!("status --admin {admin}"));
+    assert!(!status.stdout.contains("color"), "{}", status.stdout);
 }
 
 #[test]
-fn on_a_pipe_nothing_of_the_server_has_changed() {
+fn a_reload_with_stdio_needs_no_restart() {
     let text = "stdio.subject = 'me'\n";
-    let place = Place::of("echo").file("larder.toml", text);
-    let mut server = place.start("serve --stdio");
-    server.told("serves stdin and stdout");
-    fs::write(place.path("larder.toml"), format!("{text}limits.concurrency = 3\n")).unwrap();
-    server.told("reloaded section=\"configuration\"");
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", text);
+    let mut server = work_dir.start("serve --stdio");
+    server.wait_for_stderr("serves stdin and stdout");
+    fs::write(work_dir.path("larder.toml"), format!("{text}limits.concurrency = 3\n")).unwrap();
+    server.wait_for_stderr("reloaded section=\"configuration\"");
     server.stdin = None;
-    let log = server.end().no(0);
+    let log = server.wait().expect_exit(0);
     assert!(!log.contains("this takes effect after a restart"), "{log}");
 }
 
 #[test]
-fn a_token_file_goes_before_the_environment() {
-    let place = Place::of("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
-    let place = place.file("token", "ann\n");
-    let (_server, url) = place.serve("");
-    let list = |token: &str, words: &str| {
-        let mut running = place.start_with(&[("LARDER_TOKEN", token)], &format!("list --url {url} {words}"));
+fn a_token_file_takes_precedence_over_the_environment() {
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
+    let work_dir = work_dir.file("token", "ann\n");
+    let (_server, url) = work_dir.serve("");
+    let list_with = |token: &str, args: &str| {
+        let mut running =
+            work_dir.start_with(&[("LARDER_TOKEN", token)], &format!("list --url {url} {args}"));
         running.stdin = None;
-        running.end()
+        running.wait()
     };
-    list("ann", "").yes();
-    list("wrong", "--token-file token").yes();
-    list("wrong", "--token ann").yes();
-    list("", "--token-file token").yes();
-    list("wrong", "").no(1);
-    assert!(list("", "--token-file token --token ann").no(64).contains("cannot be used with"));
+    list_with("ann", "").expect_success();
+    list_with("wrong", "--token-file token").expect_success();
+    list_with("wrong", "--token ann").expect_success();
+    list_with("", "--token-file token").expect_success();
+    list_with("wrong", "").expect_exit(1);
+    assert!(list_with("", "--token-file token --token ann").expect_exit(64).contains("cannot be used with"));
 }

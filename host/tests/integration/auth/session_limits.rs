@@ -1,45 +1,49 @@
-//! What one caller takes of what all share.
+//! The session limit of one caller among those of all.
 
 use larder_mcp::auth::{Config, Token};
 use larder_model::name::TeamName;
 use serde_json::json;
 
-use super::{guarded, legacy, listed, ping, session};
-use crate::listening::Events;
-use crate::wire::Wire;
+use super::{legacy, ping, session, static_token, with_auth};
+use crate::http_server::HttpTestServer;
+use crate::subscriptions::Events;
 
-fn of_team(name: &str, team: &str) -> Token {
-    let mut token = listed(name, name);
+fn token_of_team(name: &str, team: &str) -> Token {
+    let mut token = static_token(name, name);
     token.caller.teams = TeamName::parse(team).unwrap().into();
     token
 }
 
-/// The table holds four sessions.
-async fn two_teams() -> Wire {
-    guarded(Config { tokens: vec![of_team("ann", "alpha"), of_team("bob", "beta")], oauth: None }).await
+/// A server with two teams and at most four sessions.
+async fn two_teams() -> HttpTestServer {
+    with_auth(Config {
+        tokens: vec![token_of_team("ann", "alpha"), token_of_team("bob", "beta")],
+        oauth: None,
+    })
+    .await
 }
 
 #[tokio::test]
-async fn who_opens_session_after_session_ends_his_own() {
-    let wire = two_teams().await;
-    let anns = [session(&wire, "ann").await, session(&wire, "ann").await];
-    let first = session(&wire, "bob").await;
+async fn a_new_session_evicts_a_session_of_the_same_caller() {
+    let http = two_teams().await;
+    let anns = [session(&http, "ann").await, session(&http, "ann").await];
+    let first = session(&http, "bob").await;
     for _ in 0..20 {
-        session(&wire, "bob").await;
+        session(&http, "bob").await;
     }
     for own in &anns {
-        assert_eq!(legacy(&wire, "ann", Some(own), &ping()).await.status, 200);
+        assert_eq!(legacy(&http, "ann", Some(own), &ping()).await.status, 200);
     }
-    assert_eq!(legacy(&wire, "bob", Some(&first), &ping()).await.status, 404);
+    assert_eq!(legacy(&http, "bob", Some(&first), &ping()).await.status, 404);
 }
 
 #[tokio::test]
-async fn who_has_all_sessions_in_use_keeps_nobody_out() {
-    let wire = two_teams().await;
+async fn a_caller_with_all_sessions_in_use_does_not_lock_out_others() {
+    let http = two_teams().await;
     let mut streams = Vec::new();
     for _ in 0..4 {
-        let own = session(&wire, "bob").await;
-        let request = wire.client.get(&wire.url).header("accept", "text/event-stream").bearer_auth("bob");
+        let own = session(&http, "bob").await;
+        let request = http.client.get(&http.url).header("accept", "text/event-stream").bearer_auth("bob");
         streams.push(Events::of(request.header("mcp-session-id", own)).await);
     }
     let body = json!({
@@ -47,8 +51,8 @@ async fn who_has_all_sessions_in_use_keeps_nobody_out() {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
         },
     });
-    assert_eq!(legacy(&wire, "bob", None, &body).await.status, 503, "he has all of them");
-    let anns = session(&wire, "ann").await;
-    assert_eq!(legacy(&wire, "ann", Some(&anns), &ping()).await.status, 200);
-    assert!(streams[0].next().await.is_none(), "his oldest made room");
+    assert_eq!(legacy(&http, "bob", None, &body).await.status, 503, "bob has all sessions");
+    let anns = session(&http, "ann").await;
+    assert_eq!(legacy(&http, "ann", Some(&anns), &ping()).await.status, 200);
+    assert!(streams[0].next().await.is_none(), "bob's oldest session was not evicted");
 }

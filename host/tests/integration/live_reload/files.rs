@@ -1,136 +1,149 @@
-//! Each way in which a file of the folder can come, change and go.
+//! Each way in which a file in the plugins folder can be added, changed, and removed.
 
 use std::fs;
 use std::io::Write as _;
 use std::time::Duration;
 
-use super::{file, first, running};
-use crate::house::Plan;
-use crate::revision::{NOW, number, revision, text, until};
+use super::{component_file, start_running, start_with_first_revision};
+use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
+use crate::revision::{NOW, number, revision, text};
 
 #[tokio::test]
-async fn a_new_file_is_served() {
-    let house = running(Plan::of("echo")).await;
-    assert_eq!(house.text(NOW).await, format!("error: no resource at `{NOW}`"));
-    fs::write(file(&house), revision(1)).unwrap();
-    house.serves(1).await;
-    assert!(house.uris().await.contains(&format!("revision://only/{}", text(1))));
-    assert!(house.text("echo://hello").await.starts_with("uri: echo://hello\n"));
+async fn serves_a_new_file() {
+    let server = start_running(TestServer::builder("echo")).await;
+    assert_eq!(server.text(NOW).await, format!("error: no resource at `{NOW}`"));
+    fs::write(component_file(&server), revision(1)).unwrap();
+    server.wait_for_revision(1).await;
+    assert!(server.uris().await.contains(&format!("revision://only/{}", text(1))));
+    assert!(server.text("echo://hello").await.starts_with("uri: echo://hello\n"));
 }
 
 #[tokio::test]
-async fn a_file_that_is_written_over_takes_over() {
-    let house = first().await;
-    house
-        .answers(&[1, 2], async {
-            fs::write(file(&house), revision(2)).unwrap();
-            house.serves(2).await;
+async fn reloads_an_overwritten_file() {
+    let server = start_with_first_revision().await;
+    server
+        .only_revisions_answer(&[1, 2], async {
+            fs::write(component_file(&server), revision(2)).unwrap();
+            server.wait_for_revision(2).await;
         })
         .await;
     let only: Vec<_> =
-        house.uris().await.into_iter().filter(|uri| uri.starts_with("revision://only/")).collect();
+        server.uris().await.into_iter().filter(|uri| uri.starts_with("revision://only/")).collect();
     assert_eq!(only, [format!("revision://only/{}", text(2))]);
 }
 
 #[tokio::test]
-async fn a_file_that_is_renamed_over_takes_over() {
-    let house = first().await;
+async fn reloads_a_file_replaced_by_a_rename() {
+    let server = start_with_first_revision().await;
     let elsewhere = tempfile::TempDir::new().unwrap();
-    let beside = [house.plugins.join("revision.new"), house.plugins.join("other.wasm~")];
-    let places = beside.into_iter().chain([elsewhere.path().join("revision.wasm")]);
-    for (place, number) in places.zip(2..) {
+    let same_folder = [server.plugins.join("revision.new"), server.plugins.join("other.wasm~")];
+    let sources = same_folder.into_iter().chain([elsewhere.path().join("revision.wasm")]);
+    for (source, number) in sources.zip(2..) {
         let change = async {
-            fs::write(&place, revision(number)).unwrap();
-            fs::rename(&place, file(&house)).unwrap();
-            house.serves(number).await;
+            fs::write(&source, revision(number)).unwrap();
+            fs::rename(&source, component_file(&server)).unwrap();
+            server.wait_for_revision(number).await;
         };
-        house.answers(&[number - 1, number], change).await;
+        server.only_revisions_answer(&[number - 1, number], change).await;
     }
 }
 
 #[tokio::test]
-async fn a_file_that_is_renamed_is_another_provider() {
-    let house = first().await;
-    fs::rename(file(&house), house.plugins.join("other.wasm")).unwrap();
+async fn renaming_a_file_renames_its_provider() {
+    let server = start_with_first_revision().await;
+    fs::rename(component_file(&server), server.plugins.join("other.wasm")).unwrap();
     let names = || -> Vec<String> {
-        house.reader.snapshot().offers().iter().map(|offer| offer.name().to_string()).collect()
+        server.reader.snapshot().offers().iter().map(|offer| offer.name().to_string()).collect()
     };
-    until("the other name", async || names() == ["other"]).await;
-    assert_eq!(house.text(NOW).await, text(1));
+    eventually_within(SLOW_WAIT, "the provider is renamed", async || names() == ["other"]).await;
+    assert_eq!(server.text(NOW).await, text(1));
 }
 
 #[tokio::test]
-async fn a_file_that_is_written_slowly_takes_over_when_it_is_whole() {
-    let house = first().await;
+async fn reloads_a_slowly_overwritten_file_once_it_is_complete() {
+    let server = start_with_first_revision().await;
     let bytes = revision(2);
     let change = async {
-        let mut file = fs::File::create(file(&house)).unwrap();
+        let mut file = fs::File::create(component_file(&server)).unwrap();
         for piece in bytes.chunks(bytes.len().div_ceil(8)) {
             tokio::time::sleep(Duration::from_millis(50)).await;
             file.write_all(piece).unwrap();
         }
-        house.serves(2).await;
+        server.wait_for_revision(2).await;
     };
-    house.answers(&[1, 2], change).await;
-    until("nothing is rejected", async || house.reader.snapshot().rejected().is_empty()).await;
+    server.only_revisions_answer(&[1, 2], change).await;
+    eventually_within(SLOW_WAIT, "nothing is rejected", async || {
+        server.reader.snapshot().rejected().is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn a_new_file_that_is_written_slowly_is_served_when_it_is_whole() {
-    let house = running(Plan::of("echo")).await;
-    let mut file = fs::File::create(file(&house)).unwrap();
+async fn serves_a_slowly_written_new_file_once_it_is_complete() {
+    let server = start_running(TestServer::builder("echo")).await;
+    let mut file = fs::File::create(component_file(&server)).unwrap();
     for piece in revision(1).chunks(8 << 10) {
         tokio::time::sleep(Duration::from_millis(50)).await;
         file.write_all(piece).unwrap();
     }
-    house.serves(1).await;
-    until("nothing is rejected", async || house.reader.snapshot().rejected().is_empty()).await;
+    server.wait_for_revision(1).await;
+    eventually_within(SLOW_WAIT, "nothing is rejected", async || {
+        server.reader.snapshot().rejected().is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn a_file_that_is_removed_is_gone() {
-    let house = running(Plan::of("echo").file("revision.wasm", &revision(1))).await;
-    assert_eq!(house.text(NOW).await, text(1));
-    fs::remove_file(file(&house)).unwrap();
+async fn removing_a_file_removes_its_provider() {
+    let server = start_running(TestServer::builder("echo").file("revision.wasm", &revision(1))).await;
+    assert_eq!(server.text(NOW).await, text(1));
+    fs::remove_file(component_file(&server)).unwrap();
     let gone = format!("error: no resource at `{NOW}`");
-    until("the end of it", async || house.text(NOW).await == gone).await;
-    assert!(house.uris().await.iter().all(|uri| uri.starts_with("echo:")));
+    eventually_within(SLOW_WAIT, "the provider is removed", async || server.text(NOW).await == gone).await;
+    assert!(server.uris().await.iter().all(|uri| uri.starts_with("echo:")));
 }
 
 #[tokio::test]
-async fn a_file_that_is_removed_and_made_again_is_there() {
-    let house = first().await;
+async fn serves_a_file_that_was_removed_and_recreated() {
+    let server = start_with_first_revision().await;
     for number in 2..12 {
-        fs::remove_file(file(&house)).unwrap();
+        fs::remove_file(component_file(&server)).unwrap();
         tokio::task::yield_now().await;
-        fs::write(file(&house), revision(number)).unwrap();
+        fs::write(component_file(&server), revision(number)).unwrap();
     }
-    house.serves(11).await;
-    // The very same comes back, too.
-    fs::remove_file(file(&house)).unwrap();
-    fs::write(file(&house), revision(11)).unwrap();
-    fs::write(house.plugins.join("echo.wasm"), fs::read(crate::house::component("echo")).unwrap()).unwrap();
-    until("a later one", async || !house.text("echo://hello").await.starts_with("error")).await;
-    house.serves(11).await;
+    server.wait_for_revision(11).await;
+    // A file with the same content as before is served again as well.
+    fs::remove_file(component_file(&server)).unwrap();
+    fs::write(component_file(&server), revision(11)).unwrap();
+    fs::write(server.plugins.join("echo.wasm"), fs::read(crate::harness::component_path("echo")).unwrap())
+        .unwrap();
+    eventually_within(SLOW_WAIT, "a later file is served", async || {
+        !server.text("echo://hello").await.starts_with("error")
+    })
+    .await;
+    server.wait_for_revision(11).await;
 }
 
 #[tokio::test]
-async fn fifty_at_once_are_served_and_go() {
-    let house = running(Plan::of("echo")).await;
-    let place = |number| house.plugins.join(format!("revision-{number}.wasm"));
+async fn serves_and_removes_fifty_files_at_once() {
+    let server = start_running(TestServer::builder("echo")).await;
+    let path = |number| server.plugins.join(format!("revision-{number}.wasm"));
     for number in 1..=50 {
-        fs::write(place(number), revision(number)).unwrap();
+        fs::write(path(number), revision(number)).unwrap();
     }
     let own = |number| format!("revision://only/{}", text(number));
-    until("all of them", async || {
-        let uris = house.uris().await;
+    eventually_within(SLOW_WAIT, "all of them are served", async || {
+        let uris = server.uris().await;
         (1..=50).all(|number| uris.contains(&own(number)))
     })
     .await;
     for number in 1..=50 {
-        assert_eq!(house.text(&own(number)).await, text(number));
+        assert_eq!(server.text(&own(number)).await, text(number));
     }
-    assert!((1..=50).contains(&number(&house.text(NOW).await)));
-    (1..=50).for_each(|number| fs::remove_file(place(number)).unwrap());
-    until("none of them", async || house.reader.snapshot().offers().len() == 1).await;
+    assert!((1..=50).contains(&number(&server.text(NOW).await)));
+    (1..=50).for_each(|number| fs::remove_file(path(number)).unwrap());
+    eventually_within(SLOW_WAIT, "all of them are removed", async || {
+        server.reader.snapshot().offers().len() == 1
+    })
+    .await;
 }

@@ -1,60 +1,60 @@
-//! The folder itself comes, goes, and comes back.
+//! The plugins folder itself is created, removed, and replaced.
 
 use std::fs;
 
-use super::{file, running};
-use crate::house::Plan;
-use crate::revision::{NOW, revision, until};
+use super::{component_file, start_running};
+use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
+use crate::revision::{NOW, revision};
 
 #[tokio::test]
-async fn a_folder_that_is_missing_is_waited_for() {
-    let house = running(Plan::of("").at("not/yet")).await;
-    assert!(house.uris().await.is_empty());
-    fs::create_dir_all(&house.plugins).unwrap();
-    fs::write(file(&house), revision(1)).unwrap();
-    house.serves(1).await;
-    fs::write(file(&house), revision(2)).unwrap();
-    house.serves(2).await;
+async fn waits_for_a_missing_folder() {
+    let server = start_running(TestServer::builder("").plugins_at("not/yet")).await;
+    assert!(server.uris().await.is_empty());
+    fs::create_dir_all(&server.plugins).unwrap();
+    fs::write(component_file(&server), revision(1)).unwrap();
+    server.wait_for_revision(1).await;
+    fs::write(component_file(&server), revision(2)).unwrap();
+    server.wait_for_revision(2).await;
 }
 
 #[tokio::test]
-async fn a_folder_that_is_made_again_is_watched_again() {
-    let plan = Plan::of("").at("plugins");
-    let place = plan.folder().join("plugins");
-    fs::create_dir(&place).unwrap();
-    fs::write(place.join("revision.wasm"), revision(1)).unwrap();
-    fs::copy(crate::house::component("echo"), place.join("echo.wasm")).unwrap();
-    let house = running(plan).await;
-    house.serves(1).await;
-    fs::remove_dir_all(&place).unwrap();
-    until("nothing is left", async || house.uris().await.is_empty()).await;
-    assert!(house.text(NOW).await.starts_with("error: no resource at"));
-    fs::create_dir(&place).unwrap();
-    fs::write(file(&house), revision(2)).unwrap();
-    house.serves(2).await;
-    assert!(house.text("echo://hello").await.starts_with("error: no resource at"));
-    fs::write(file(&house), revision(3)).unwrap();
-    house.serves(3).await;
+async fn watches_a_folder_that_was_recreated() {
+    let builder = TestServer::builder("").plugins_at("plugins");
+    let plugins = builder.folder().join("plugins");
+    fs::create_dir(&plugins).unwrap();
+    fs::write(plugins.join("revision.wasm"), revision(1)).unwrap();
+    fs::copy(crate::harness::component_path("echo"), plugins.join("echo.wasm")).unwrap();
+    let server = start_running(builder).await;
+    server.wait_for_revision(1).await;
+    fs::remove_dir_all(&plugins).unwrap();
+    eventually_within(SLOW_WAIT, "all providers are removed", async || server.uris().await.is_empty()).await;
+    assert!(server.text(NOW).await.starts_with("error: no resource at"));
+    fs::create_dir(&plugins).unwrap();
+    fs::write(component_file(&server), revision(2)).unwrap();
+    server.wait_for_revision(2).await;
+    assert!(server.text("echo://hello").await.starts_with("error: no resource at"));
+    fs::write(component_file(&server), revision(3)).unwrap();
+    server.wait_for_revision(3).await;
 }
 
 #[tokio::test]
-async fn a_folder_that_is_replaced_at_once_is_watched_again() {
-    let plan = Plan::of("").at("plugins");
-    let (place, old) = (plan.folder().join("plugins"), plan.folder().join("old"));
-    fs::create_dir(&place).unwrap();
-    fs::write(place.join("revision.wasm"), revision(1)).unwrap();
-    let house = running(plan).await;
-    house.serves(1).await;
-    let new = house.folder.path().join("new");
+async fn watches_a_folder_that_was_replaced_by_a_rename() {
+    let builder = TestServer::builder("").plugins_at("plugins");
+    let (plugins, old) = (builder.folder().join("plugins"), builder.folder().join("old"));
+    fs::create_dir(&plugins).unwrap();
+    fs::write(plugins.join("revision.wasm"), revision(1)).unwrap();
+    let server = start_running(builder).await;
+    server.wait_for_revision(1).await;
+    let new = server.folder.path().join("new");
     fs::create_dir(&new).unwrap();
     fs::write(new.join("revision.wasm"), revision(2)).unwrap();
-    fs::rename(&place, &old).unwrap();
-    fs::rename(&new, &place).unwrap();
-    house.serves(2).await;
-    fs::write(file(&house), revision(3)).unwrap();
-    house.serves(3).await;
-    // What the old one holds is nobody's business any more.
+    fs::rename(&plugins, &old).unwrap();
+    fs::rename(&new, &plugins).unwrap();
+    server.wait_for_revision(2).await;
+    fs::write(component_file(&server), revision(3)).unwrap();
+    server.wait_for_revision(3).await;
+    // Changes in the old folder have no effect.
     fs::write(old.join("revision.wasm"), revision(4)).unwrap();
-    fs::write(file(&house), revision(5)).unwrap();
-    house.answers(&[3, 5], house.serves(5)).await;
+    fs::write(component_file(&server), revision(5)).unwrap();
+    server.only_revisions_answer(&[3, 5], server.wait_for_revision(5)).await;
 }

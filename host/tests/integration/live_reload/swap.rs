@@ -1,4 +1,5 @@
-//! What one revision leaves to the next: what is no change, what is refused, and who is still at work.
+//! Replacing a revision: identical bytes, components that are rejected, and requests that are still in
+//! flight.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,115 +10,127 @@ use larder_core::reconcile::ReconcilePass;
 use larder_model::policy::{Access, Dir};
 use larder_sandbox::provider::Provider;
 
-use super::{file, first, running};
-use crate::house::{House, Plan, component, someone};
-use crate::revision::{revision, text, until};
+use super::{component_file, start_running, start_with_first_revision};
+use crate::harness::{SLOW_WAIT, TestServer, anonymous_call, component_path, eventually_within};
+use crate::revision::{revision, text};
 
-fn provider(house: &House, name: &str) -> Arc<Provider> {
-    let catalog = house.reader.snapshot();
+fn provider(server: &TestServer, name: &str) -> Arc<Provider> {
+    let catalog = server.reader.snapshot();
     let offer = catalog.offers().iter().find(|offer| offer.name().as_str() == name);
     offer.unwrap_or_else(|| panic!("{name} is not served")).provider.clone()
 }
 
 #[tokio::test]
-async fn the_same_bytes_again_are_not_a_change() {
-    let house = first().await;
-    let before = provider(&house, "revision");
-    let watch = house.gateway.watch(someone().caller.as_ref().unwrap());
+async fn writing_the_same_bytes_is_not_a_change() {
+    let server = start_with_first_revision().await;
+    let before = provider(&server, "revision");
+    let watch = server.gateway.watch(anonymous_call().caller.as_ref().unwrap());
     watch.watch_list(true);
-    fs::write(file(&house), revision(1)).unwrap();
-    fs::write(house.plugins.join("new"), revision(1)).unwrap();
-    fs::rename(house.plugins.join("new"), file(&house)).unwrap();
-    fs::File::open(file(&house)).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    // A later change that no list shows: when it was seen, so were those before.
-    fs::write(house.plugins.join("bad.wasm"), "no component").unwrap();
-    until("the bad one is refused", async || house.rejected("bad.wasm") != "bad.wasm was not rejected").await;
-    assert!(Arc::ptr_eq(&provider(&house, "revision"), &before), "it was loaded again");
-    assert!(watch.next().now_or_never().is_none(), "nothing that is listed differs");
-    // The watch does hear what is one.
-    fs::write(file(&house), revision(2)).unwrap();
+    fs::write(component_file(&server), revision(1)).unwrap();
+    fs::write(server.plugins.join("new"), revision(1)).unwrap();
+    fs::rename(server.plugins.join("new"), component_file(&server)).unwrap();
+    fs::File::open(component_file(&server)).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    // A later change that does not affect the list. Once it was handled, the earlier changes were as well.
+    fs::write(server.plugins.join("bad.wasm"), "no component").unwrap();
+    eventually_within(SLOW_WAIT, "the invalid component is rejected", async || {
+        server.rejection_reason("bad.wasm") != "bad.wasm was not rejected"
+    })
+    .await;
+    assert!(Arc::ptr_eq(&provider(&server, "revision"), &before), "it was loaded again");
+    assert!(watch.next().now_or_never().is_none(), "the list did not change");
+    // The watch does report a real change.
+    fs::write(component_file(&server), revision(2)).unwrap();
     tokio::time::timeout(Duration::from_secs(60), watch.next()).await.unwrap();
-    house.serves(2).await;
+    server.wait_for_revision(2).await;
 }
 
 #[tokio::test]
-async fn a_bad_revision_leaves_the_good_one_and_says_why() {
-    let house = first().await;
-    let unknown = fs::read(component("unknown")).unwrap();
+async fn an_invalid_revision_is_reported_and_the_old_one_stays() {
+    let server = start_with_first_revision().await;
+    let unknown = fs::read(component_path("unknown")).unwrap();
     let half = revision(2)[..20_000].to_vec();
     for (bad, reason) in
         [(b"no component".to_vec(), ""), (half, ""), (unknown, "other:thing/api"), (vec![], "empty")]
     {
         let change = async {
-            fs::write(file(&house), &bad).unwrap();
-            until("it is refused", async || {
-                let said = house.rejected("revision.wasm");
-                said != "revision.wasm was not rejected" && said.contains(reason)
+            fs::write(component_file(&server), &bad).unwrap();
+            eventually_within(SLOW_WAIT, "it is rejected", async || {
+                let rejection = server.rejection_reason("revision.wasm");
+                rejection != "revision.wasm was not rejected" && rejection.contains(reason)
             })
             .await;
         };
-        house.answers(&[1], change).await;
+        server.only_revisions_answer(&[1], change).await;
     }
-    fs::write(file(&house), revision(3)).unwrap();
-    house.serves(3).await;
-    assert_eq!(house.rejected("revision.wasm"), "revision.wasm was not rejected");
+    fs::write(component_file(&server), revision(3)).unwrap();
+    server.wait_for_revision(3).await;
+    assert_eq!(server.rejection_reason("revision.wasm"), "revision.wasm was not rejected");
 }
 
 #[tokio::test]
-async fn a_new_revision_is_probed_before_it_serves() {
-    let house = first().await;
+async fn probes_a_new_revision_before_it_serves() {
+    let server = start_with_first_revision().await;
     let change = async {
-        // It compiles, and traps when it is asked.
-        fs::copy(component("trap_start"), file(&house)).unwrap();
-        until("it is refused", async || house.rejected("revision.wasm") != "revision.wasm was not rejected")
-            .await;
+        // It compiles, but its first call traps.
+        fs::copy(component_path("trap_start"), component_file(&server)).unwrap();
+        eventually_within(SLOW_WAIT, "it is rejected", async || {
+            server.rejection_reason("revision.wasm") != "revision.wasm was not rejected"
+        })
+        .await;
     };
-    house.answers(&[1], change).await;
+    server.only_revisions_answer(&[1], change).await;
 }
 
 #[tokio::test]
-async fn a_request_in_flight_ends_on_the_revision_it_began_with() {
+async fn a_request_in_flight_finishes_on_its_revision() {
     let gate = tempfile::TempDir::new().unwrap();
     let host = gate.path().canonicalize().unwrap();
-    let plan = Plan::of("").file("revision.wasm", &revision(1)).terms("revision", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/gate".into(), access: Access::Write, is_canonical: false });
-        grant.limits.timeout = Duration::from_secs(120);
-    });
-    let house = running(plan).await;
-    let waits = gate.path().join("waits");
-    let swaps = async {
-        until("the guest waits", async || waits.exists()).await;
+    let builder =
+        TestServer::builder("").file("revision.wasm", &revision(1)).provider("revision", |grant, _| {
+            grant.dirs.push(Dir { host, guest: "/gate".into(), access: Access::Write, is_canonical: false });
+            grant.limits.timeout = Duration::from_secs(120);
+        });
+    let server = start_running(builder).await;
+    let waiting_file = gate.path().join("waits");
+    let replacements = async {
+        eventually_within(SLOW_WAIT, "the guest waits", async || waiting_file.exists()).await;
         for number in 2..5 {
-            fs::write(file(&house), revision(number)).unwrap();
-            house.serves(number).await;
+            fs::write(component_file(&server), revision(number)).unwrap();
+            server.wait_for_revision(number).await;
         }
         fs::write(gate.path().join("open"), "").unwrap();
     };
-    let (old, ()) = tokio::join!(house.text("revision://template/gate"), swaps);
+    let (old, ()) = tokio::join!(server.text("revision://template/gate"), replacements);
     assert_eq!(old, text(1));
-    assert_eq!(house.text("revision://template/gate").await, text(4));
+    assert_eq!(server.text("revision://template/gate").await, text(4));
 }
 
 #[tokio::test]
-async fn an_old_revision_goes_with_its_last_request() {
-    let mut house = first().await;
-    // The round that loaded it tells of it, and so holds it.
-    house.round = ReconcilePass::default();
-    let old = Arc::downgrade(&provider(&house, "revision"));
-    fs::write(file(&house), revision(2)).unwrap();
-    house.serves(2).await;
-    until("nobody holds the old one", async || old.strong_count() == 0).await;
+async fn an_old_revision_is_dropped_after_its_last_request() {
+    let mut server = start_with_first_revision().await;
+    // The result of the pass that loaded the revision keeps a reference to it.
+    server.first_pass = ReconcilePass::default();
+    let old = Arc::downgrade(&provider(&server, "revision"));
+    fs::write(component_file(&server), revision(2)).unwrap();
+    server.wait_for_revision(2).await;
+    eventually_within(SLOW_WAIT, "the old revision is dropped", async || old.strong_count() == 0).await;
 }
 
 #[tokio::test]
-async fn settings_beside_the_component_take_effect() {
-    let house = running(Plan::of("echo")).await;
-    assert_eq!(house.text("echo://setting/x").await, "unset");
-    let beside = house.plugins.join("echo.toml");
+async fn the_settings_file_of_a_component_takes_effect() {
+    let server = start_running(TestServer::builder("echo")).await;
+    assert_eq!(server.text("echo://setting/x").await, "unset");
+    let settings_file = server.plugins.join("echo.toml");
     for value in ["first", "second"] {
-        fs::write(&beside, format!("[settings]\nx = \"{value}\"\n")).unwrap();
-        until(value, async || house.text("echo://setting/x").await == value).await;
+        fs::write(&settings_file, format!("[settings]\nx = \"{value}\"\n")).unwrap();
+        eventually_within(SLOW_WAIT, "the setting has its new value", async || {
+            server.text("echo://setting/x").await == value
+        })
+        .await;
     }
-    fs::remove_file(beside).unwrap();
-    until("no setting", async || house.text("echo://setting/x").await == "unset").await;
+    fs::remove_file(settings_file).unwrap();
+    eventually_within(SLOW_WAIT, "the setting is removed", async || {
+        server.text("echo://setting/x").await == "unset"
+    })
+    .await;
 }

@@ -1,11 +1,11 @@
-//! Teams as an operator meets them: one configuration, the real binary.
+//! Teams as an operator uses them: one configuration and the real binary.
 
 use std::fs;
 
-use crate::house::component;
-use crate::process::Place;
+use crate::harness::component_path;
+use crate::process::WorkDir;
 
-const TWO: &str = "
+const TWO_TEAMS: &str = "
 [stdio]
 subject = 'me'
 teams = ['alpha', 'beta']
@@ -25,95 +25,100 @@ plugins = 'beta'
 settings = { colour = 'red' }
 ";
 
-fn place() -> Place {
-    let place = Place::of("").file("two.toml", TWO).file("token", "hush-hush-hush\n");
+fn two_teams() -> WorkDir {
+    let work_dir = WorkDir::with_guests("").file("two.toml", TWO_TEAMS).file("token", "hush-hush-hush\n");
     for team in ["alpha", "beta"] {
-        fs::create_dir(place.path(team)).unwrap();
-        fs::copy(component("echo"), place.path(team).join("wiki.wasm")).unwrap();
+        fs::create_dir(work_dir.path(team)).unwrap();
+        fs::copy(component_path("echo"), work_dir.path(team).join("wiki.wasm")).unwrap();
     }
-    place
+    work_dir
 }
 
 #[test]
-fn a_command_asks_as_a_team() {
-    let place = place();
-    let read = |words: &str| place.larder(&format!("read --config two.toml {words}"));
-    assert_eq!(read("--team alpha echo://setting/colour").yes(), "blue");
-    assert_eq!(read("--team beta echo://setting/colour").yes(), "red");
-    assert!(read("echo://hello").yes().contains("caller: me of alpha"));
-    assert!(read("--team gamma echo://hello").no(64).contains("--team: there is no team gamma"));
+fn a_command_runs_for_one_team() {
+    let work_dir = two_teams();
+    let read = |args: &str| work_dir.larder(&format!("read --config two.toml {args}"));
+    assert_eq!(read("--team alpha echo://setting/colour").expect_success(), "blue");
+    assert_eq!(read("--team beta echo://setting/colour").expect_success(), "red");
+    assert!(read("echo://hello").expect_success().contains("caller: me of alpha"));
+    assert!(read("--team gamma echo://hello").expect_exit(64).contains("--team: there is no team gamma"));
     assert!(
-        place
+        work_dir
             .larder("serve --config two.toml --listen 127.0.0.1:0")
-            .no(64)
+            .expect_exit(64)
             .contains("server.teams: there are several")
     );
-    assert!(place.larder("list --plugins alpha").yes().contains("echo://hello"));
+    assert!(work_dir.larder("list --plugins alpha").expect_success().contains("echo://hello"));
 }
 
 #[test]
-fn what_one_team_brings_keeps_nobody_else_waiting() {
+fn a_slow_provider_delays_no_other_team() {
     let slow = "[server]\nteams = ['beta']\n[team.alpha.provider.wiki]\n\
                 settings = { in = 'describe' }\nlimits = { timeout = '1h' }\n[team.alpha]\nplugins = 'alpha'\n\
                 [team.beta]\nplugins = 'beta'\n";
-    let place = place();
-    fs::write(place.path("two.toml"), slow).unwrap();
-    fs::copy(component("echo"), place.path("alpha/quick.wasm")).unwrap();
-    fs::copy(component("sleep"), place.path("alpha/wiki.wasm")).unwrap();
-    // It never ends, and so would the start.
-    let (mut server, url) = place.serve("--config two.toml");
-    // Beta's own may have to be compiled first, which on a busy machine takes longer than the start is held.
+    let work_dir = two_teams();
+    fs::write(work_dir.path("two.toml"), slow).unwrap();
+    fs::copy(component_path("echo"), work_dir.path("alpha/quick.wasm")).unwrap();
+    fs::copy(component_path("sleep"), work_dir.path("alpha/wiki.wasm")).unwrap();
+    // The provider of alpha does not finish loading, so that a start that waits for it would not end either.
+    let (mut server, url) = work_dir.serve("--config two.toml");
+    // The provider of beta may have to be compiled first. On a busy machine that takes longer than the start
+    // waits.
     let began = std::time::Instant::now();
-    let said = loop {
-        let ran = place.larder(&format!("read echo://hello --url {url}"));
-        if ran.code == Some(0) || began.elapsed() > std::time::Duration::from_secs(60) {
-            break ran.yes();
+    let response = loop {
+        let output = work_dir.larder(&format!("read echo://hello --url {url}"));
+        if output.code == Some(0) || began.elapsed() > std::time::Duration::from_secs(60) {
+            break output.expect_success();
         }
     };
-    assert!(said.contains("of beta"), "{said}");
-    // And what alpha had by then is served, too.
-    let line = server.has_told("not all of its components");
+    assert!(response.contains("of beta"), "{response}");
+    // The components of alpha that were loaded by then are served as well.
+    let line = server.find_stderr("startup time limit reached");
     assert!(line.contains("alpha"), "{line}");
     server.signal("KILL");
 }
 
 #[test]
-fn a_secret_reaches_who_was_granted_it_and_no_other_place() {
-    let place = place();
-    let read = |words: &str| place.larder(&format!("read --config two.toml {words}"));
-    assert_eq!(read("--team alpha echo://setting/token").yes(), "hush-hush-hush");
-    assert_eq!(read("--team beta echo://setting/token").yes(), "unset");
-    let said = place.larder("check --config two.toml --json");
-    assert!(said.out.contains("secret token") && !said.out.contains("hush-hush-hush"), "{}", said.out);
-    // It says it in an error and in its log, and is not heard.
-    let told = read("--team alpha echo://error/secret").no(1);
-    assert!(told.contains("because of [secret]") && !told.contains("hush-hush"), "{told}");
-    let text = fs::read_to_string(place.path("two.toml")).unwrap();
-    fs::write(place.path("two.toml"), text + "[server]\nteams = ['alpha']\nlog = { filter = 'debug' }\n")
+fn a_secret_reaches_only_the_provider_that_was_granted_it() {
+    let work_dir = two_teams();
+    let read = |args: &str| work_dir.larder(&format!("read --config two.toml {args}"));
+    assert_eq!(read("--team alpha echo://setting/token").expect_success(), "hush-hush-hush");
+    assert_eq!(read("--team beta echo://setting/token").expect_success(), "unset");
+    let check = work_dir.larder("check --config two.toml --json");
+    assert!(
+        check.stdout.contains("secret token") && !check.stdout.contains("hush-hush-hush"),
+        "{}",
+        check.stdout
+    );
+    // The provider discloses it in an error and in its log, where it is redacted.
+    let error = read("--team alpha echo://error/secret").expect_exit(1);
+    assert!(error.contains("because of [secret]") && !error.contains("hush-hush"), "{error}");
+    let text = fs::read_to_string(work_dir.path("two.toml")).unwrap();
+    fs::write(work_dir.path("two.toml"), text + "[server]\nteams = ['alpha']\nlog = { filter = 'debug' }\n")
         .unwrap();
-    let (mut server, url) = place.serve("--config two.toml");
-    place.larder(&format!("read echo://error/secret --url {url}")).no(1);
-    let line = server.told("it says because of");
+    let (mut server, url) = work_dir.serve("--config two.toml");
+    work_dir.larder(&format!("read echo://error/secret --url {url}")).expect_exit(1);
+    let line = server.wait_for_stderr("it says because of");
     assert!(line.contains("[secret]") && line.contains("team=\"alpha\""), "{line}");
     server.signal("TERM");
-    let all = server.end().err;
+    let all = server.wait().stderr;
     assert!(!all.contains("hush-hush"), "{all}");
-    fs::remove_file(place.path("token")).unwrap();
-    let gone = place.larder("check --config two.toml");
+    fs::remove_file(work_dir.path("token")).unwrap();
+    let missing = work_dir.larder("check --config two.toml");
     assert!(
-        gone.err.contains("secret.token.file: cannot read") && !gone.err.contains("hush"),
+        missing.stderr.contains("secret.token.file: cannot read") && !missing.stderr.contains("hush"),
         "{}",
-        gone.err
+        missing.stderr
     );
 }
 
 #[test]
-fn check_shows_what_a_ceiling_cuts_off() {
-    let place = place();
-    fs::write(place.path("alpha/wiki.toml"), "env = ['HOME', 'PATH']\nsecrets = ['token', 'other']\n")
+fn check_shows_grants_that_a_ceiling_denies() {
+    let work_dir = two_teams();
+    fs::write(work_dir.path("alpha/wiki.toml"), "env = ['HOME', 'PATH']\nsecrets = ['token', 'other']\n")
         .unwrap();
-    let check = place.larder("check --config two.toml");
-    assert_eq!(check.code, Some(1), "{}", check.err);
+    let check = work_dir.larder("check --config two.toml");
+    assert_eq!(check.code, Some(1), "{}", check.stderr);
     for line in [
         "alpha/wiki\n",
         "granted    secret token\n",
@@ -121,11 +126,11 @@ fn check_shows_what_a_ceiling_cuts_off() {
         "denied     secret other\n",
         "denied     variable PATH\n",
     ] {
-        assert!(check.out.contains(line), "{line}: {}", check.out);
+        assert!(check.stdout.contains(line), "{line}: {}", check.stdout);
     }
-    assert!(check.err.contains("exceeds [team.alpha.ceiling]"), "{}", check.err);
-    assert!(check.err.contains("larder approve wiki --team alpha"), "{}", check.err);
-    let inspect = place.larder("inspect alpha/wiki.wasm --config two.toml --team alpha").yes();
+    assert!(check.stderr.contains("exceeds [team.alpha.ceiling]"), "{}", check.stderr);
+    assert!(check.stderr.contains("larder approve wiki --team alpha"), "{}", check.stderr);
+    let inspect = work_dir.larder("inspect alpha/wiki.wasm --config two.toml --team alpha").expect_success();
     for line in [
         "requests\n",
         "  variable PATH\n",
@@ -135,8 +140,14 @@ fn check_shows_what_a_ceiling_cuts_off() {
     ] {
         assert!(inspect.contains(line), "{line}: {inspect}");
     }
-    let alone = place.larder("inspect alpha/wiki.wasm").yes();
+    let alone = work_dir.larder("inspect alpha/wiki.wasm").expect_success();
     assert!(alone.contains("  variable PATH\n") && !alone.contains("grants\n"), "{alone}");
-    let beta = place.larder("check --config two.toml --team beta");
-    assert_eq!((beta.code, beta.out.contains("alpha")), (Some(0), false), "{} {}", beta.out, beta.err);
+    let beta = work_dir.larder("check --config two.toml --team beta");
+    assert_eq!(
+        (beta.code, beta.stdout.contains("alpha")),
+        (Some(0), false),
+        "{} {}",
+        beta.stdout,
+        beta.stderr
+    );
 }

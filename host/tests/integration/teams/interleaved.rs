@@ -1,4 +1,4 @@
-//! Whatever two teams do, in whatever order: nothing of one ever shows to the other.
+//! Random sequences of actions in two teams: nothing of one team ever becomes visible in the other.
 
 use std::time::Duration;
 
@@ -7,130 +7,135 @@ use larder_core::gateway::{Error, Filter};
 use larder_model::uri::Uri;
 use proptest::prelude::*;
 
-use super::{Two, by, caller};
-use crate::revision::{NOW, number, revision, text, until};
+use super::{TwoTeams, call_by, caller};
+use crate::harness::{SLOW_WAIT, eventually_within};
+use crate::revision::{NOW, number, revision, text};
 
 #[derive(Debug, Clone, Copy)]
-enum Act {
+enum Action {
     Read,
-    ReadOthers,
-    ReadKept,
+    ReadOfOther,
+    ReadCached,
     List,
-    StealCursor,
+    UseForeignCursor,
     Swap,
     Touch,
 }
 
-fn acts() -> impl Strategy<Value = Vec<(bool, Act)>> {
-    let act = prop_oneof![
-        Just(Act::Read),
-        Just(Act::ReadOthers),
-        Just(Act::ReadKept),
-        Just(Act::List),
-        Just(Act::StealCursor),
-        Just(Act::Swap),
-        Just(Act::Touch)
+fn actions() -> impl Strategy<Value = Vec<(bool, Action)>> {
+    let action = prop_oneof![
+        Just(Action::Read),
+        Just(Action::ReadOfOther),
+        Just(Action::ReadCached),
+        Just(Action::List),
+        Just(Action::UseForeignCursor),
+        Just(Action::Swap),
+        Just(Action::Touch)
     ];
-    prop::collection::vec((any::<bool>(), act), 1..14)
+    prop::collection::vec((any::<bool>(), action), 1..14)
 }
 
 /// What a team has done and seen so far.
-struct Side {
+struct TeamState {
     name: &'static str,
-    /// Its revisions have numbers of which no other team has one.
+    /// The current revision. The teams use different numbers.
     revision: u32,
     watch: Watch,
-    /// Whether anything happened in it that those who watch are told.
-    acted: bool,
-    kept: Option<String>,
+    /// Whether the team did anything that its watch reports.
+    changed: bool,
+    cached: Option<String>,
 }
 
 const HELLO: &str = "echo://hello";
-const KEPT: &str = "fresh://everyone/3600000/0/a";
+const CACHEABLE: &str = "fresh://everyone/3600000/0/a";
 
-fn side(two: &Two, name: &'static str, revision: u32) -> Side {
+fn team_state(two: &TwoTeams, name: &'static str, revision: u32) -> TeamState {
     let watch = two.gateway.watch(&caller(name));
     watch.watch_list(true);
     assert!(watch.add(Uri::parse(HELLO).unwrap()));
-    Side { name, revision, watch, acted: false, kept: None }
+    TeamState { name, revision, watch, changed: false, cached: None }
 }
 
-async fn act(two: &Two, own: &mut Side, other: &Side, act: Act) {
-    let exclusive = |side: &Side| format!("revision://only/{}", text(side.revision));
-    match act {
-        Act::Read => {
+async fn perform(two: &TwoTeams, own: &mut TeamState, other: &TeamState, action: Action) {
+    let exclusive = |team: &TeamState| format!("revision://only/{}", text(team.revision));
+    match action {
+        Action::Read => {
             assert_eq!(number(&two.text(own.name, NOW).await), own.revision);
             assert_eq!(number(&two.text(own.name, &exclusive(own)).await), own.revision);
         }
-        Act::ReadOthers => {
-            let (theirs, nobodys) = (exclusive(other), "revision://only/nobody");
-            let [theirs_told, nobodys_told] =
-                [two.text(own.name, &theirs).await, two.text(own.name, nobodys).await];
-            assert_eq!(theirs_told.replace(&theirs, nobodys), nobodys_told);
+        Action::ReadOfOther => {
+            let (foreign, missing) = (exclusive(other), "revision://only/nobody");
+            let foreign_response = two.text(own.name, &foreign).await;
+            let missing_response = two.text(own.name, missing).await;
+            assert_eq!(foreign_response.replace(&foreign, missing), missing_response);
         }
-        Act::ReadKept => {
-            let told = two.text(own.name, KEPT).await;
-            assert_ne!(Some(&told), other.kept.as_ref());
-            // What is updated may void another URI's answer by chance, but only in its own team.
-            if !own.acted {
-                assert_eq!(own.kept.as_ref().unwrap_or(&told), &told, "nothing voided it");
+        Action::ReadCached => {
+            let response = two.text(own.name, CACHEABLE).await;
+            assert_ne!(Some(&response), other.cached.as_ref());
+            // An update may also invalidate the cached response of another URI, but only in its own team.
+            if !own.changed {
+                assert_eq!(own.cached.as_ref().unwrap_or(&response), &response, "nothing invalidated it");
             }
-            own.kept = Some(told);
+            own.cached = Some(response);
         }
-        Act::List => {
+        Action::List => {
             let uris = two.uris(own.name).await;
             assert!(uris.contains(&exclusive(own)) && !uris.contains(&exclusive(other)), "{uris:?}");
         }
-        Act::StealCursor => {
-            let page = two.gateway.list(&by(other.name), None, &Filter::default()).await.unwrap();
-            let stolen = two.gateway.list(&by(own.name), page.next.as_deref(), &Filter::default()).await;
-            assert_eq!(stolen.map(|_| ()), Err(Error::BadCursor));
+        Action::UseForeignCursor => {
+            let page = two.gateway.list(&call_by(other.name), None, &Filter::default()).await.unwrap();
+            let foreign =
+                two.gateway.list(&call_by(own.name), page.next.as_deref(), &Filter::default()).await;
+            assert_eq!(foreign.map(|_| ()), Err(Error::BadCursor));
         }
-        Act::Swap => {
+        Action::Swap => {
             own.revision += 2;
-            let house = if own.name == "alpha" { &two.alpha } else { &two.beta };
-            std::fs::write(house.plugins.join("r.wasm"), revision(own.revision)).unwrap();
-            until("it serves", async || two.text(own.name, NOW).await == text(own.revision)).await;
-            own.acted = true;
+            let server = if own.name == "alpha" { &two.alpha } else { &two.beta };
+            std::fs::write(server.plugins.join("r.wasm"), revision(own.revision)).unwrap();
+            eventually_within(SLOW_WAIT, "the new revision serves", async || {
+                two.text(own.name, NOW).await == text(own.revision)
+            })
+            .await;
+            own.changed = true;
         }
-        Act::Touch => {
+        Action::Touch => {
             two.text(own.name, &format!("echo://touch/{HELLO}")).await;
-            own.acted = true;
+            own.changed = true;
         }
     }
 }
 
-async fn play(acts: Vec<(bool, Act)>) {
-    let mut two = Two::of("echo fresh", 2, |team, plan| {
-        plan.file("r.wasm", &revision(if team == "alpha" { 1 } else { 2 }))
+async fn run_actions(actions: Vec<(bool, Action)>) {
+    let mut two = TwoTeams::start("echo fresh", 2, |team, builder| {
+        builder.file("r.wasm", &revision(if team == "alpha" { 1 } else { 2 }))
     })
     .await;
-    two.alpha.run();
-    two.beta.run();
-    let (mut alpha, mut beta) = (side(&two, "alpha", 1), side(&two, "beta", 2));
-    for (first, one) in acts {
-        let (own, other) = if first { (&mut alpha, &beta) } else { (&mut beta, &alpha) };
-        act(&two, own, other, one).await;
+    two.alpha.run_reconciler();
+    two.beta.run_reconciler();
+    let (mut alpha, mut beta) = (team_state(&two, "alpha", 1), team_state(&two, "beta", 2));
+    for (in_alpha, action) in actions {
+        let (own, other) = if in_alpha { (&mut alpha, &beta) } else { (&mut beta, &alpha) };
+        perform(&two, own, other, action).await;
     }
-    for side in [&alpha, &beta] {
-        let told = tokio::time::timeout(Duration::from_secs(60), side.watch.next());
-        if side.acted {
-            let told = told.await.expect("what it did was not told");
-            assert!(told.iter().all(|change| match change {
+    for team in [&alpha, &beta] {
+        let changes = tokio::time::timeout(Duration::from_secs(60), team.watch.next());
+        if team.changed {
+            let changes = changes.await.expect("no change was reported");
+            assert!(changes.iter().all(|change| match change {
                 Change::List => true,
                 Change::Updated(uri) => uri.as_str() == HELLO,
             }));
         }
     }
-    // What one of them did has been told by now, and nothing of it to the other.
-    for side in [&alpha, &beta] {
-        if !side.acted {
-            let quiet = futures_util::FutureExt::now_or_never(side.watch.next());
-            assert!(quiet.is_none(), "{} hears of what it did not do: {quiet:?}", side.name);
+    // The changes of each team have been reported by now. The other team must not see them.
+    for team in [&alpha, &beta] {
+        if !team.changed {
+            let pending = futures_util::FutureExt::now_or_never(team.watch.next());
+            assert!(pending.is_none(), "{} got changes of the other team: {pending:?}", team.name);
         }
     }
-    for house in [two.alpha, two.beta] {
-        house.drain.finish(Duration::from_secs(10)).await;
+    for server in [two.alpha, two.beta] {
+        server.drain.finish(Duration::from_secs(10)).await;
     }
 }
 
@@ -138,8 +143,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_of_one_team_shows_to_the_other(acts in acts()) {
+    fn nothing_of_one_team_is_visible_in_the_other(actions in actions()) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        runtime.block_on(play(acts));
+        runtime.block_on(run_actions(actions));
     }
 }

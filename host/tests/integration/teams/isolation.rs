@@ -1,4 +1,4 @@
-//! What one team has, another can neither see nor ask for nor guess, also where everything has the same name.
+//! A team can neither see, read nor guess the resources of another team, even if all names are the same.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -12,90 +12,94 @@ use larder_model::resource::{CompletionRequest, Scope};
 use larder_model::uri::Uri;
 use serde_json::{Value, json};
 
-use super::{Two, by, caller, text};
-use crate::house::Plan;
+use super::{TwoTeams, call_by, caller, text};
+use crate::harness::{TestServerBuilder, parse_uri};
+use crate::http_server::{self, ACCEPT, JSON, MODERN};
 use crate::process::http_client;
-use crate::wire::{self, ACCEPT, JSON, MODERN};
 
-/// A long time, and one call a name.
-const KEPT: &str = "fresh://everyone/3600000/0/a";
+/// A resource whose responses may be cached for an hour. Each call of its provider returns another text.
+const CACHEABLE: &str = "fresh://everyone/3600000/0/a";
 
-fn coloured(team: &str, plan: Plan) -> Plan {
-    plan.setting("wiki", "colour", team)
+fn with_colour(team: &str, builder: TestServerBuilder) -> TestServerBuilder {
+    builder.setting("wiki", "colour", team)
 }
 
 #[tokio::test]
-async fn the_same_names_are_another_providers_in_each_team() {
-    let two = Two::of("wiki@echo", 100, coloured).await;
+async fn each_team_has_its_own_provider_under_the_same_name() {
+    let two = TwoTeams::start("wiki@echo", 100, with_colour).await;
     for team in ["alpha", "beta"] {
         assert_eq!(two.text(team, "echo://setting/colour").await, team);
-        let said = two.text(team, "echo://hello").await;
-        assert!(said.contains(&format!("caller: ann of {team} with")), "{said}");
+        let response = two.text(team, "echo://hello").await;
+        assert!(response.contains(&format!("caller: ann of {team} with")), "{response}");
     }
-    // A provider hears of its own team, and not which others its caller has.
-    let said = two.text("alpha beta", "echo://hello").await;
-    assert!(said.contains("caller: ann of alpha with") && !said.contains("beta"), "{said}");
+    // A provider gets its own team, and not the other teams of its caller.
+    let response = two.text("alpha beta", "echo://hello").await;
+    assert!(response.contains("caller: ann of alpha with") && !response.contains("beta"), "{response}");
 }
 
 #[tokio::test]
-async fn what_another_team_has_is_as_if_it_were_not() {
-    let two = Two::of("", 100, |team, plan| match team {
-        "alpha" => plan.file("x.wasm", &std::fs::read(crate::house::component("echo")).unwrap()),
-        _ => plan,
+async fn resources_of_another_team_look_like_missing_ones() {
+    let two = TwoTeams::start("", 100, |team, builder| match team {
+        "alpha" => builder.file("x.wasm", &std::fs::read(crate::harness::component_path("echo")).unwrap()),
+        _ => builder,
     })
     .await;
     assert_eq!(two.uris("alpha").await.len(), 4);
     assert!(two.uris("beta").await.is_empty() && two.uris("gamma").await.is_empty());
-    // Listed, matched, claimed, and nowhere: nobody can tell them apart.
+    // A URI that is listed, one that matches a template, one that is claimed, and one that does not exist
+    // look the same.
     for uri in ["echo://hello", "echo://say/x", "echo-claim:mine/x", "nowhere:x"] {
         assert_eq!(two.text("beta", uri).await, format!("error: no resource at `{uri}`"));
-        assert!(!two.gateway.is_readable(&by("beta"), uri).await, "{uri}");
+        assert!(!two.gateway.is_readable(&call_by("beta"), &parse_uri(uri)).await, "{uri}");
     }
-    let ask = |template: &str| CompletionRequest {
+    let request = |template: &str| CompletionRequest {
         template: template.into(),
         variable: "word".into(),
         prefix: String::new(),
         filled: vec![],
     };
     for template in ["echo://say/{word}", "nowhere:{word}"] {
-        let told = two.gateway.complete(&by("beta"), ask(template)).await;
-        assert!(matches!(told, Err(Error::UnknownTemplate { .. })), "{told:?}");
+        let result = two.gateway.complete(&call_by("beta"), request(template)).await;
+        assert!(matches!(result, Err(Error::UnknownTemplate { .. })), "{result:?}");
     }
-    assert!(two.gateway.complete(&by("alpha"), ask("echo://say/{word}")).await.is_ok());
+    assert!(two.gateway.complete(&call_by("alpha"), request("echo://say/{word}")).await.is_ok());
     assert!(two.gateway.instructions(&caller("alpha")).instructions.is_some());
     assert_eq!(two.gateway.instructions(&caller("beta")).instructions, None);
 }
 
 #[tokio::test]
-async fn a_cursor_of_one_team_is_none_of_the_others() {
-    let two = Two::of("wiki@echo many", 3, |_, plan| plan).await;
+async fn rejects_a_cursor_of_another_team() {
+    let two = TwoTeams::start("wiki@echo many", 3, |_, builder| builder).await;
     for list in [false, true] {
         let next = async |teams: &str, cursor: Option<&str>| match list {
-            true => two.gateway.list(&by(teams), cursor, &Filter::default()).await.map(|page| page.next),
+            true => two.gateway.list(&call_by(teams), cursor, &Filter::default()).await.map(|page| page.next),
             false => {
-                two.gateway.templates(&by(teams), cursor, &Filter::default()).await.map(|page| page.next)
+                two.gateway.templates(&call_by(teams), cursor, &Filter::default()).await.map(|page| page.next)
             }
         };
-        let alphas = next("alpha", None).await.unwrap().unwrap();
-        assert!(next("alpha", Some(&alphas)).await.is_ok());
-        assert!(next("alpha beta", Some(&alphas)).await.is_ok(), "it is in his view as well");
-        let stolen = next("beta", Some(&alphas)).await.unwrap_err();
+        let alpha_cursor = next("alpha", None).await.unwrap().unwrap();
+        assert!(next("alpha", Some(&alpha_cursor)).await.is_ok());
+        assert!(
+            next("alpha beta", Some(&alpha_cursor)).await.is_ok(),
+            "it is valid in the view of both teams"
+        );
+        let foreign = next("beta", Some(&alpha_cursor)).await.unwrap_err();
         let garbage = next("beta", Some("garbage")).await.unwrap_err();
-        assert_eq!((&stolen, &stolen), (&garbage, &Error::BadCursor));
+        assert_eq!((&foreign, &foreign), (&garbage, &Error::BadCursor));
     }
 }
 
 #[tokio::test]
-async fn each_cache_that_one_team_warmed_is_cold_for_the_other() {
-    let two = Two::of("fresh", 100, |_, plan| plan).await;
-    for uri in [KEPT, "fresh-claim:everyone/3600000/0/a", "fresh://caller/3600000/0/a"] {
-        let alphas = two.text("alpha", uri).await;
-        assert_eq!(two.text("alpha", uri).await, alphas, "it is kept");
-        let betas = two.text("beta", uri).await;
-        assert_ne!(betas, alphas, "{uri}");
-        assert_eq!((two.text("alpha", uri).await, two.text("beta", uri).await), (alphas, betas));
+async fn teams_share_no_cached_responses() {
+    let two = TwoTeams::start("fresh", 100, |_, builder| builder).await;
+    for uri in [CACHEABLE, "fresh-claim:everyone/3600000/0/a", "fresh://caller/3600000/0/a"] {
+        let alpha_value = two.text("alpha", uri).await;
+        assert_eq!(two.text("alpha", uri).await, alpha_value, "the response is cached");
+        let beta_value = two.text("beta", uri).await;
+        assert_ne!(beta_value, alpha_value, "{uri}");
+        assert_eq!((two.text("alpha", uri).await, two.text("beta", uri).await), (alpha_value, beta_value));
     }
-    // Nor do they share a call that is under way.
+    // Teams do not share a call in flight either.
     let slow = "fresh://everyone/3600000/200/slow";
     let (one, same, other) =
         tokio::join!(two.text("alpha", slow), two.text("alpha", slow), two.text("beta", slow));
@@ -104,46 +108,50 @@ async fn each_cache_that_one_team_warmed_is_cold_for_the_other() {
 }
 
 #[tokio::test]
-async fn an_update_in_one_team_voids_and_tells_nothing_in_the_other() {
-    let mut two = Two::of("wiki@echo fresh", 100, |_, plan| plan).await;
+async fn an_update_in_one_team_does_not_affect_another() {
+    let mut two = TwoTeams::start("wiki@echo fresh", 100, |_, builder| builder).await;
     let touched = "fresh://everyone/0/0/touch/fresh://everyone/3600000/0/a";
-    let (alphas, betas) = (two.text("alpha", KEPT).await, two.text("beta", KEPT).await);
+    let (alpha_value, beta_value) = (two.text("alpha", CACHEABLE).await, two.text("beta", CACHEABLE).await);
     let watch = |teams: &str| {
         let watch = two.gateway.watch(&caller(teams));
-        assert!(watch.add(Uri::parse(KEPT).unwrap()));
+        assert!(watch.add(Uri::parse(CACHEABLE).unwrap()));
         watch.watch_list(true);
         watch
     };
     let (alpha, beta, both) = (watch("alpha"), watch("beta"), watch("alpha beta"));
-    two.alpha.run();
-    two.beta.run();
+    two.alpha.run_reconciler();
+    two.beta.run_reconciler();
     two.text("alpha", touched).await;
-    let updated = [Change::Updated(Uri::parse(KEPT).unwrap())];
-    for told in [&alpha, &both] {
-        assert_eq!(tokio::time::timeout(Duration::from_secs(60), told.next()).await.unwrap(), updated);
+    let updated = [Change::Updated(Uri::parse(CACHEABLE).unwrap())];
+    for watch in [&alpha, &both] {
+        assert_eq!(tokio::time::timeout(Duration::from_secs(60), watch.next()).await.unwrap(), updated);
     }
-    assert_ne!(two.text("alpha", KEPT).await, alphas, "what was kept is void");
-    assert_eq!(two.text("beta", KEPT).await, betas);
-    // A list that differs is told in its own team, too.
-    std::fs::copy(crate::house::component("full"), two.alpha.plugins.join("full.wasm")).unwrap();
-    for told in [&alpha, &both] {
-        assert_eq!(tokio::time::timeout(Duration::from_secs(60), told.next()).await.unwrap(), [Change::List]);
+    assert_ne!(two.text("alpha", CACHEABLE).await, alpha_value, "the cached response is invalid");
+    assert_eq!(two.text("beta", CACHEABLE).await, beta_value);
+    // A list change is sent only in its own team, too.
+    std::fs::copy(crate::harness::component_path("full"), two.alpha.plugins.join("full.wasm")).unwrap();
+    for watch in [&alpha, &both] {
+        assert_eq!(
+            tokio::time::timeout(Duration::from_secs(60), watch.next()).await.unwrap(),
+            [Change::List]
+        );
     }
-    // All of alpha's news has come; there is none for beta.
+    // All changes of alpha have arrived; there is none for beta.
     let quiet = tokio::time::timeout(Duration::from_millis(50), beta.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
 }
 
 #[tokio::test]
-async fn no_answer_is_for_whoever_may_ask() {
-    let two = Two::of("wiki@echo fresh", 100, |_, plan| plan).await;
-    let reading = two.gateway.read(&by("alpha"), KEPT, None).await.unwrap();
+async fn no_response_may_be_cached_publicly() {
+    let two = TwoTeams::start("wiki@echo fresh", 100, |_, builder| builder).await;
+    let reading = two.gateway.read(&call_by("alpha"), &parse_uri(CACHEABLE), None).await.unwrap();
     assert_eq!(reading.freshness.scope, Scope::Caller);
     assert!(!reading.freshness.ttl.is_zero(), "{}", text(&reading));
-    // On the wire, of whatever can be kept by those in between.
+    // The same holds on the wire for each response that proxies could cache.
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let config = endpoint::Config { listen: address, caller: caller("alpha"), ..wire::config() };
+    let config =
+        endpoint::Config { listen: address.into(), caller: caller("alpha"), ..http_server::config() };
     let authenticator =
         Authenticator::new(config.auth.clone(), config.caller.clone(), two.alpha.drain.clone());
     let endpoint = Endpoint::new(
@@ -159,15 +167,15 @@ async fn no_answer_is_for_whoever_may_ask() {
         ("server/discover", json!({})),
         ("resources/list", json!({})),
         ("resources/templates/list", json!({})),
-        ("resources/read", json!({ "uri": KEPT })),
+        ("resources/read", json!({ "uri": CACHEABLE })),
     ] {
-        params["_meta"] = wire::meta();
+        params["_meta"] = http_server::meta();
         let mut request = client.post(format!("http://{address}/mcp"));
         for (name, value) in [JSON, ACCEPT, MODERN, ("mcp-method", method)] {
             request = request.header(name, value);
         }
         if method == "resources/read" {
-            request = request.header("mcp-name", KEPT);
+            request = request.header("mcp-name", CACHEABLE);
         }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         let answer = request.body(body).send().await.unwrap().text().await.unwrap();

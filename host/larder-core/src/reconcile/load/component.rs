@@ -1,12 +1,13 @@
-//! Identifies the content of a component file: by its file fingerprint if that is in the cache, otherwise by
-//! reading it.
+//! Identifies the content of a component: by the fingerprint of its file if that is in the cache, otherwise by reading
+//! it.
 
 use std::time::Duration;
 
 use super::{LoadJob, LoadResult, Loader, Outcome, Revision};
-use crate::source::{Fetched, File};
+use crate::source::{Artifact, Blob, BlobRevision, Fetched};
 use larder_model::name::Digest;
 use larder_model::policy::Grant;
+use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_sandbox::provider::LoadError;
 use larder_sandbox::{CachedComponent, HashedComponent};
 
@@ -31,28 +32,35 @@ impl IdentifiedComponent {
 }
 
 impl Loader {
-    /// Uses the compiled component in the cache if the fingerprint is known; reads the file otherwise.
+    /// Uses the compiled component in the cache if the fingerprint is known; reads the component otherwise.
     pub(super) async fn identify(
         &self,
-        file: &File,
+        component: &Blob,
         grant: &Grant,
     ) -> Result<IdentifiedComponent, LoadError> {
-        if file.fingerprint().size() <= grant.limits.component_size
-            && let Some(cached) = self.sandbox.find_cached(&self.team, file.fingerprint()).await
+        let fingerprint = match component.revision() {
+            BlobRevision::Fingerprint(fingerprint) => Some(fingerprint),
+            BlobRevision::Digest(_) => None,
+        };
+        if let Some(fingerprint) = fingerprint
+            && fingerprint.size() <= grant.limits.component_size
+            && let Some(cached) = self.sandbox.find_cached(&self.team, fingerprint).await
         {
             return Ok(IdentifiedComponent::Cached(cached));
         }
-        let hashed = self.read(file, grant).await?;
-        if file.fingerprint().is_settled() && self.is_unchanged(file).await {
-            self.sandbox.record_digest(file.fingerprint(), hashed.digest()).await;
+        let hashed = self.read(component, grant).await?;
+        if let Some(fingerprint) = fingerprint.filter(FileFingerprint::is_settled)
+            && self.is_unchanged(component).await
+        {
+            self.sandbox.record_digest(fingerprint, hashed.digest()).await;
         }
         Ok(IdentifiedComponent::Read(hashed))
     }
 
-    async fn read(&self, file: &File, grant: &Grant) -> Result<HashedComponent, LoadError> {
-        let (file, limit) = (file.clone(), grant.limits.component_size);
+    async fn read(&self, component: &Blob, grant: &Grant) -> Result<HashedComponent, LoadError> {
+        let (component, limit) = (component.clone(), grant.limits.component_size);
         let work = self.drain.spawn_blocking(move || {
-            let fetched = file.fetch(limit)?;
+            let fetched = component.fetch(limit)?;
             Ok::<_, std::io::Error>(match fetched {
                 Fetched::Bytes(bytes) => Ok(HashedComponent::new(bytes)),
                 Fetched::TooLarge(size) => Err(size),
@@ -68,26 +76,27 @@ impl Loader {
     /// Reads a component that was identified by its fingerprint, and starts a new load if the content
     /// differs. On some file systems different content may have the same fingerprint, for example in an image
     /// that is built reproducibly.
-    pub(super) async fn recheck(&self, file: &File, revision: Revision) {
+    pub(super) async fn recheck(&self, artifact: &Artifact, revision: Revision) {
         tokio::select! {
             () = self.drain.stopping() => return,
             () = tokio::time::sleep(RECHECK_DELAY) => {}
         }
+        let BlobRevision::Fingerprint(fingerprint) = artifact.component.revision() else { return };
         let _permit = self.recheck_permit.acquire().await;
-        let read = file.clone();
+        let read = artifact.component.clone();
         let digest = self.drain.spawn_blocking(move || read.digest().ok()).await.ok().flatten();
-        // If the file changed meanwhile, the next scan loads it anyway.
-        if digest == Some(revision.digest) || !self.is_unchanged(file).await {
+        // If the component changed meanwhile, the next scan loads it anyway.
+        if digest == Some(revision.digest) || !self.is_unchanged(&artifact.component).await {
             return;
         }
         tracing::warn!(
-            component = file.name,
+            component = artifact.origin,
             "the component changed although its file fingerprint did not; loading it again"
         );
-        self.sandbox.forget_digest(file.fingerprint()).await;
-        let (stem, job, outcome) = (file.stem().to_owned(), LoadJob::Recheck, Outcome::Unchanged(revision));
+        self.sandbox.forget_digest(fingerprint).await;
+        let (name, job, outcome) = (artifact.name.clone(), LoadJob::Recheck, Outcome::Unchanged(revision));
         let _ = self.load_results.send(LoadResult {
-            stem,
+            name,
             job,
             outcome,
             still_permitted: true,
@@ -96,8 +105,8 @@ impl Loader {
         self.wake.notify_one();
     }
 
-    async fn is_unchanged(&self, file: &File) -> bool {
-        let file = file.clone();
-        self.drain.spawn_blocking(move || file.is_unchanged()).await.unwrap_or(false)
+    async fn is_unchanged(&self, component: &Blob) -> bool {
+        let component = component.clone();
+        self.drain.spawn_blocking(move || component.is_unchanged()).await.unwrap_or(false)
     }
 }

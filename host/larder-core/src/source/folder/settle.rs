@@ -12,15 +12,15 @@ use super::File;
 pub const SETTLE_TIME: Duration = Duration::from_millis(100);
 const TIMER_SLACK: Duration = Duration::from_millis(2);
 
-/// The result of a scan.
+/// The settled files of a folder.
 #[derive(Debug, Default)]
-pub struct FolderScan {
+pub(super) struct SettledFiles {
     /// Components by name, each with its `.toml` file.
-    pub components: Vec<(File, Option<File>)>,
+    pub(super) components: Vec<(File, Option<File>)>,
+    /// The names of files that have changed and not settled yet.
+    pub(super) unsettled: Vec<String>,
     /// When to scan again, if files have not settled yet.
-    pub rescan_after: Option<Duration>,
-    /// Files that cannot be read, by name, with the error. Their last state is reported.
-    pub unreadable: BTreeMap<String, io::Error>,
+    pub(super) rescan_after: Option<Duration>,
 }
 
 /// The last settled state and the current state of all files.
@@ -45,7 +45,7 @@ impl SettleTracker {
         files: Vec<File>,
         unreadable: &BTreeMap<String, io::Error>,
         now: Instant,
-    ) -> FolderScan {
+    ) -> SettledFiles {
         let first = !std::mem::replace(&mut self.scanned, true);
         let mut present: BTreeMap<_, _> = files.into_iter().map(|file| (file.name.clone(), file)).collect();
         for (name, state) in self.files.iter_mut().filter(|(name, _)| !unreadable.contains_key(*name)) {
@@ -56,11 +56,8 @@ impl SettleTracker {
             self.files.insert(name, FileState { settled, latest: Some(file), since: now });
         }
         self.files.retain(|_, state| state.settled.is_some() || state.latest.is_some());
-        FolderScan {
-            components: self.components(),
-            rescan_after: self.rescan_after(unreadable, now),
-            unreadable: BTreeMap::new(),
-        }
+        let (unsettled, rescan_after) = self.unsettled(unreadable, now);
+        SettledFiles { components: self.components(), unsettled, rescan_after }
     }
 
     fn components(&self) -> Vec<(File, Option<File>)> {
@@ -75,12 +72,22 @@ impl SettleTracker {
             .collect()
     }
 
-    fn rescan_after(&self, unreadable: &BTreeMap<String, io::Error>, now: Instant) -> Option<Duration> {
+    /// Returns the names of the files that have not settled, and the time until the next one will have.
+    fn unsettled(
+        &self,
+        unreadable: &BTreeMap<String, io::Error>,
+        now: Instant,
+    ) -> (Vec<String>, Option<Duration>) {
         // An unreadable file does not settle by another scan.
         let readable = self.files.iter().filter(|(name, _)| !unreadable.contains_key(*name));
-        let unsettled = readable.filter(|(_, state)| state.settled != state.latest);
-        // Adds some slack, because a timer may fire early.
-        unsettled.map(|(_, state)| (SETTLE_TIME + TIMER_SLACK).saturating_sub(now - state.since)).min()
+        let (names, waits): (Vec<_>, Vec<_>) = readable
+            .filter(|(_, state)| state.settled != state.latest)
+            // Adds some slack, because a timer may fire early.
+            .map(|(name, state)| {
+                (name.clone(), (SETTLE_TIME + TIMER_SLACK).saturating_sub(now - state.since))
+            })
+            .unzip();
+        (names, waits.into_iter().min())
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::sanitize;
 use crate::config::Team;
 use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
-use larder_core::source::{Fetched, File, Folder};
+use larder_core::source::{Blob, Fetched, Folder, Source as _};
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, grant_lines};
 
@@ -36,13 +36,13 @@ pub(in crate::cli) struct GrantReport {
 /// Returns the reports of all components in the folder of a team, except empty ones.
 pub(super) fn of_team(team: &Team) -> Result<Vec<GrantReport>, ApprovalsError> {
     let config = &team.reconcile;
-    let scan = Folder::new(config.plugins.clone()).scan().unwrap_or_default();
+    let scan = Folder::new(team.plugins.clone()).scan().unwrap_or_default();
     // Requests that follow from the imports of a component are known only if a server has recorded them.
     let pending = config.approvals.pending()?;
     let mut reports = Vec::new();
-    for (file, request_file) in &scan.components {
-        let Ok(name) = ProviderName::parse(file.stem()) else { continue };
-        let mut report = of_provider(config, &name, request_file.as_ref())?;
+    for artifact in &scan.artifacts {
+        let Ok(name) = ProviderName::parse(&artifact.name) else { continue };
+        let mut report = of_provider(config, &name, artifact.grant_request.as_ref())?;
         report.team = team.quota.is_some().then(|| config.team.to_string());
         let own =
             pending.iter().filter(|one| one.provider == name.as_str() && one.team == config.team.as_str());
@@ -59,19 +59,19 @@ pub(in crate::cli) fn of_file(config: &Config, path: &Path) -> Result<Option<Gra
         _ => ".".into(),
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    let config = Config { plugins: folder.clone(), relative_to: folder, ..config.clone() };
-    let scan = Folder::new(config.plugins.clone()).scan().unwrap_or_default();
-    let own = scan.components.iter().find(|(file, _)| Some(file.name.as_ref()) == path.file_name());
-    let Some((file, request_file)) = own else { return Ok(None) };
-    let Ok(name) = ProviderName::parse(file.stem()) else { return Ok(None) };
-    let report = of_provider(&config, &name, request_file.as_ref())?;
+    let scan = Folder::new(folder.clone()).scan().unwrap_or_default();
+    let config = Config { relative_to: folder, ..config.clone() };
+    let own = scan.artifacts.iter().find(|artifact| Some(artifact.origin.as_ref()) == path.file_name());
+    let Some(artifact) = own else { return Ok(None) };
+    let Ok(name) = ProviderName::parse(&artifact.name) else { return Ok(None) };
+    let report = of_provider(&config, &name, artifact.grant_request.as_ref())?;
     Ok(Some(report).filter(|report| !report.is_empty()))
 }
 
 fn of_provider(
     config: &Config,
     name: &ProviderName,
-    request_file: Option<&File>,
+    grant_request: Option<&Blob>,
 ) -> Result<GrantReport, ApprovalsError> {
     let provider = config.providers.get(name).unwrap_or(&config.default);
     let capped = config.ceiling.cap(&provider.grant);
@@ -83,8 +83,8 @@ fn of_provider(
         denied: capped.denied,
         ..GrantReport::default()
     };
-    let Some(request_file) = request_file else { return Ok(report) };
-    let text = match request_file.fetch(MAX_GRANT_REQUEST_SIZE) {
+    let Some(grant_request) = grant_request else { return Ok(report) };
+    let text = match grant_request.fetch(MAX_GRANT_REQUEST_SIZE) {
         Ok(Fetched::Bytes(bytes)) => String::from_utf8(bytes.into()).map_err(|error| error.to_string()),
         Ok(Fetched::TooLarge(size)) => {
             Err(format!("it has {size} bytes; the limit is {MAX_GRANT_REQUEST_SIZE}"))
@@ -99,7 +99,7 @@ fn of_provider(
             let beyond = request.allowed.lines_beyond(&capped.allowed);
             report.allowed.extend(beyond.clone());
             report.denied.extend(&report.requested - &beyond);
-            report.pending_approval = match provider.approve {
+            report.pending_approval = match provider.approval_mode {
                 ApprovalMode::Ask => config.approvals.unapproved(&config.team, name, &beyond)?,
                 ApprovalMode::Always => BTreeSet::new(),
             };

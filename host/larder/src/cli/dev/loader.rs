@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 
 use super::LoadError;
 use super::build_output::{BuildOutput, PluginsFolder};
@@ -15,6 +14,7 @@ use crate::cli::error::CommandError;
 use crate::cli::log;
 use crate::config::{self, Config, Log, Overrides, Project};
 use larder_core::reconcile::Approvals;
+use larder_mcp::Listener;
 use larder_model::policy::ApprovalMode;
 
 /// How long to wait for the server to load a component. Compiling the largest ones takes ten seconds.
@@ -64,12 +64,12 @@ impl Loader {
     pub(super) async fn with_server(
         project: &Project,
         overrides: Overrides,
-    ) -> Result<(Self, App, TcpListener), CommandError> {
+    ) -> Result<(Self, App, Listener), CommandError> {
         let loader = Self::new(project, overrides)?;
         let served = plugins_folder(&loader.temp, "served")?;
         let mut config = loader.config.clone();
-        config.teams.values_mut().for_each(|team| team.reconcile.plugins = served.folder().to_owned());
-        let listener = app::bind(config.endpoint.listen).await?;
+        config.teams.values_mut().for_each(|team| team.plugins = served.folder().to_owned());
+        let listener = app::bind(&config.endpoint.listen).await?;
         let app = App::build(config).await?;
         let own_server = Some((served, app.view()));
         Ok((Self { own_server, ..loader }, app.for_terminal(), listener))
@@ -136,15 +136,16 @@ fn configuration(
     config.endpoint.caller.teams = config.local_caller.teams.clone();
     for team in config.teams.values_mut() {
         // Running the build gives the project more access than any grant does.
-        team.reconcile.default.approve = ApprovalMode::Always;
-        team.reconcile.providers.values_mut().for_each(|provider| provider.approve = ApprovalMode::Always);
+        team.reconcile.default.approval_mode = ApprovalMode::Always;
+        let providers = team.reconcile.providers.values_mut();
+        providers.for_each(|provider| provider.approval_mode = ApprovalMode::Always);
         // The folders are temporary, so their approvals are not stored permanently.
         team.reconcile.approvals = Approvals::new(&temp.join("state"), plugins);
     }
     // Without a file, since a reload would undo these changes.
     config.file = None;
     // Shows the log of the component, and only warnings of the host. `report` prints the result of a load.
-    let filter = "warn,larder::sandbox::log=debug,larder::reconcile::pass=error".to_owned();
+    let filter = "warn,larder::provider=debug,larder_core::reconcile::pass=error".to_owned();
     log::start(&if config.log.filter == "info" {
         Log { filter, ..config.log.clone() }
     } else {

@@ -41,10 +41,10 @@ impl Conversion<'_> {
         &mut self,
         name: &Spanned<String>,
         raw: Provider,
-        (defaults, approve): (&Limits, ApprovalMode),
+        (defaults, approval_mode): (&Limits, ApprovalMode),
         secrets: &Secrets,
     ) -> Option<(ProviderName, ProviderConfig)> {
-        let approve = raw.approve.map_or(approve, ApprovalMode::from);
+        let approval_mode = raw.approve.map_or(approval_mode, ApprovalMode::from);
         let grant = Grant {
             limits: limits(defaults, &raw.limits),
             settings: raw.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
@@ -67,7 +67,7 @@ impl Conversion<'_> {
         match ProviderName::parse(name.get_ref()) {
             Ok(name) => {
                 let priority = raw.priority.unwrap_or(0);
-                Some((name, ProviderConfig { grant: Arc::new(grant), priority, approve }))
+                Some((name, ProviderConfig { grant: Arc::new(grant), priority, approval_mode }))
             }
             Err(bad) => {
                 self.error(&name.span(), bad.to_string());

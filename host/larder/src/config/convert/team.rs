@@ -200,10 +200,11 @@ impl Conversion<'_> {
 
     fn build_team(&mut self, global: &GlobalSettings<'_>, team: TeamSettings, state: &Path) -> Team {
         let grant = Grant { limits: team.limits.clone(), ..Grant::default() };
-        let approve = team.approve.or(global.approve).map_or(ApprovalMode::Ask, ApprovalMode::from);
+        let approval_mode = team.approve.or(global.approve).map_or(ApprovalMode::Ask, ApprovalMode::from);
         let provider = team.provider.into_iter();
         let terms = provider.filter_map(|(name, raw)| {
-            let (name, mut terms) = self.provider(&name, raw, (&team.limits, approve), &global.secrets)?;
+            let (name, mut terms) =
+                self.provider(&name, raw, (&team.limits, approval_mode), &global.secrets)?;
             if let Some(quota) = &team.quota {
                 let limits = &mut Arc::make_mut(&mut terms.grant).limits;
                 limits.component_size = limits.component_size.min(quota.component);
@@ -212,16 +213,15 @@ impl Conversion<'_> {
         });
         let reconcile = reconcile::Config {
             providers: terms.collect(),
-            default: ProviderConfig { grant: Arc::new(grant), priority: 0, approve },
+            default: ProviderConfig { grant: Arc::new(grant), priority: 0, approval_mode },
             ceiling: Arc::new(team.ceiling),
             scan_interval: global.scan_interval,
             parse_grant_request: crate::config::grant_request::parse,
             relative_to: team.plugins.clone(),
             approvals: Approvals::new(state, &team.plugins),
-            plugins: team.plugins,
             team: team.name,
         };
-        Team { reconcile, quota: team.quota }
+        Team { plugins: team.plugins, reconcile, quota: team.quota }
     }
 
     /// Returns the configured teams, or the implied ones. If neither exist, returns the team `default`, which

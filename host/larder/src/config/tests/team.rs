@@ -144,7 +144,7 @@ fn the_team_option_selects_a_team() {
         );
     }
     let config = Folder::new().read_with(TWO, &[], &overrides(Some("docs"), Some("b"))).unwrap();
-    let ends = |team: &str| config.teams[&name(team)].reconcile.plugins.file_name().unwrap().to_owned();
+    let ends = |team: &str| config.teams[&name(team)].plugins.file_name().unwrap().to_owned();
     assert_eq!((ends("a"), ends("b")), ("plugins".into(), "docs".into()));
 }
 

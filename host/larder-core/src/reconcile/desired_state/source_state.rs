@@ -1,0 +1,178 @@
+//! One source and what is known from its last scan: its names, its pending approvals, and its problems.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::SystemTime;
+
+use super::super::{ApprovalsError, Config};
+use super::{DesiredComponents, provider_config};
+use crate::catalog::PendingApproval;
+use crate::source::{Artifact, PendingArtifact, Scan, ScanTriggers, Source};
+use larder_model::name::{Digest, ProviderName};
+use larder_model::policy::ApprovalMode;
+
+pub(super) struct SourceState {
+    source: Box<dyn Source>,
+    names: BTreeSet<String>,
+    pending_approvals: Vec<PendingApproval>,
+    source_error: Option<String>,
+    artifact_error: Option<String>,
+}
+
+impl SourceState {
+    pub(super) fn new(source: Box<dyn Source>) -> Self {
+        Self {
+            source,
+            names: BTreeSet::new(),
+            pending_approvals: Vec::new(),
+            source_error: None,
+            artifact_error: None,
+        }
+    }
+
+    pub(super) fn register_triggers(&mut self, triggers: &mut ScanTriggers) {
+        self.source.register_triggers(triggers);
+    }
+
+    /// Scans the source. Returns its artifacts, except those whose names an earlier source has, and adds their names
+    /// to `names`. Adds everything else to `desired`. Blocks the calling thread.
+    pub(super) fn scan(
+        &mut self,
+        config: &Config,
+        names: &mut BTreeSet<String>,
+        desired: &mut DesiredComponents,
+    ) -> Vec<Artifact> {
+        let mut artifacts = Vec::new();
+        match self.source.scan() {
+            Ok(scan) => {
+                self.source_error = None;
+                desired.rescan_after = desired.rescan_after.into_iter().chain(scan.rescan_after).min();
+                artifacts = self.select(config, names, scan, &mut desired.new_problems);
+            }
+            Err(cause) => {
+                let error = format!("cannot read {}: {cause}", self.source.location());
+                report_once(&mut self.source_error, Some(error), &mut desired.new_problems);
+                let own = self.names.iter().filter(|name| names.insert((*name).clone()));
+                desired.unknown.extend(own.cloned());
+            }
+        }
+        desired.pending_approvals.extend(self.pending_approvals.iter().cloned());
+        append(&mut desired.source_error, self.source_error.as_deref());
+        append(&mut desired.artifact_error, self.artifact_error.as_deref());
+        artifacts
+    }
+
+    /// Returns the artifacts of a scan that are to be served, including the pending ones that are approved.
+    fn select(
+        &mut self,
+        config: &Config,
+        names: &mut BTreeSet<String>,
+        scan: Scan,
+        new_problems: &mut Vec<String>,
+    ) -> Vec<Artifact> {
+        let Scan { mut artifacts, pending, unreadable, .. } = scan;
+        let approvals_error = self.apply_approvals(config, &mut artifacts, pending).err();
+        let (selected, duplicates): (Vec<_>, Vec<_>) =
+            artifacts.into_iter().partition(|artifact| names.insert(artifact.name.clone()));
+        self.names = selected.iter().map(|artifact| artifact.name.clone()).collect();
+        let mut error = approvals_error.map(|error| format!("cannot read the approvals: {error}"));
+        append(&mut error, describe_unreadable(&unreadable).as_deref());
+        append(&mut error, describe_duplicates(&duplicates).as_deref());
+        report_once(&mut self.artifact_error, error, new_problems);
+        selected
+    }
+
+    /// Puts the pending artifacts that are approved in the place of those of the same name. Records the others.
+    fn apply_approvals(
+        &mut self,
+        config: &Config,
+        artifacts: &mut Vec<Artifact>,
+        pending: Vec<PendingArtifact>,
+    ) -> Result<(), ApprovalsError> {
+        let (before, mut result) = (std::mem::take(&mut self.pending_approvals), Ok(()));
+        for pending in pending {
+            let (artifact, digest, lines) = match pending {
+                PendingArtifact::NeedsApproval { artifact, digest, lines } => (artifact, digest, lines),
+                PendingArtifact::Incomplete { origin } => {
+                    tracing::debug!(origin, "not loaded yet: it is not complete");
+                    continue;
+                }
+            };
+            let unapproved = unapproved(config, &artifact, &lines).unwrap_or_else(|error| {
+                result = Err(error);
+                lines
+            });
+            if unapproved.is_empty() {
+                artifacts.retain(|other| other.name != artifact.name);
+                artifacts.push(*artifact);
+            } else if let Ok(provider) = ProviderName::parse(&artifact.name) {
+                self.pending_approvals.push(pending_approval(config, provider, digest, unapproved, &before));
+            }
+        }
+        result
+    }
+}
+
+/// Returns the lines that are not approved. An invalid name cannot be approved, but its load will be rejected.
+fn unapproved(
+    config: &Config,
+    artifact: &Artifact,
+    lines: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, ApprovalsError> {
+    match ProviderName::parse(&artifact.name) {
+        Ok(provider) if provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask => {
+            config.approvals.unapproved(&config.team, &provider, lines)
+        }
+        _ => Ok(BTreeSet::new()),
+    }
+}
+
+fn pending_approval(
+    config: &Config,
+    provider: ProviderName,
+    digest: Digest,
+    lines: BTreeSet<String>,
+    before: &[PendingApproval],
+) -> PendingApproval {
+    let before = before.iter().find(|before| before.provider == provider);
+    let (team, since) = (config.team.clone(), SystemTime::now());
+    PendingApproval { team, provider, digest, lines, since }.keep_since(before)
+}
+
+/// Records the current problem and adds it to `new_problems` if it is new. Repeated scans do not report it again.
+fn report_once(before: &mut Option<String>, now: Option<String>, new_problems: &mut Vec<String>) {
+    if *before != now {
+        new_problems.extend(now.clone());
+        *before = now;
+    }
+}
+
+/// Appends a problem to those that are already described.
+fn append(problems: &mut Option<String>, more: Option<&str>) {
+    match (problems.as_mut(), more) {
+        (Some(problems), Some(more)) => *problems = format!("{problems}; {more}"),
+        (None, Some(more)) => *problems = Some(more.to_owned()),
+        (_, None) => {}
+    }
+}
+
+/// Describes what cannot be read, in one sentence.
+fn describe_unreadable(unreadable: &BTreeMap<String, io::Error>) -> Option<String> {
+    let (origin, error) = unreadable.first_key_value()?;
+    let others = and_more(unreadable.len());
+    Some(format!("cannot read {origin} ({error}){others}: the previous revision stays"))
+}
+
+/// Describes the artifacts whose names an earlier source has, in one sentence.
+fn describe_duplicates(duplicates: &[Artifact]) -> Option<String> {
+    let Artifact { origin, name, .. } = duplicates.first()?;
+    let others = and_more(duplicates.len());
+    Some(format!("not used, because another source has a component named {name}: {origin}{others}"))
+}
+
+fn and_more(count: usize) -> String {
+    match count - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    }
+}

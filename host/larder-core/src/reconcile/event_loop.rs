@@ -1,0 +1,145 @@
+//! The loop that keeps the catalog up to date: it waits for triggers, scans, load results and the signals of
+//! providers.
+
+use tokio::time::Instant;
+
+use super::load::LoadResult;
+use super::scan_schedule::ScanSchedule;
+use super::{DesiredComponents, ReconcilePass, Reconciler};
+use larder_model::name::ProviderName;
+use larder_model::uri::Uri;
+use larder_runtime::metrics::process::thread_cpu_time;
+use larder_sandbox::Signal;
+
+impl Reconciler {
+    /// Watches the sources, loads what changes and handles the providers' signals until shutdown.
+    pub async fn run(mut self) {
+        let (drain, wake) = (self.drain.clone(), self.wake());
+        self.scanner.enable_triggers(&wake);
+        let mut schedule = ScanSchedule::new(self.scan_interval);
+        self.persist_state();
+        loop {
+            let next_scan = schedule.next_scan_at(self.state.next_load_retry());
+            let next_list_refresh =
+                Instant::now() + self.list_refresh_limiter.next_due().min(self.state.next_list_retry());
+            tokio::select! {
+                biased;
+                () = drain.stopping() => break,
+                (provider, signal) = self.signal_receiver.recv() => self.handle_signal(&provider, signal),
+                Some(result) = self.load_results.recv() => self.charge_cpu_time(
+                    |this| this.load_finished(result)
+                ),
+                () = self.state_writer.finished() => {}
+                // This branch precedes the scan result: a source that does not respond must not delay list
+                // refreshes.
+                () = tokio::time::sleep_until(next_list_refresh) => self.refresh_due_lists(),
+                desired = self.scanner.finished() => self.charge_cpu_time(
+                    |this| this.scan_finished(desired, &mut schedule)
+                ),
+                () = wake.notified() => schedule.wake(),
+                () = tokio::time::sleep_until(next_scan), if !self.scanner.is_scanning() => {
+                    schedule.scan_started();
+                    self.scanner.start_scan();
+                }
+            }
+        }
+        // The next start must know what was served last.
+        self.state_writer.flush().await;
+    }
+
+    /// Runs work that is done for a team's lists, and charges its CPU time to the team's quota.
+    fn charge_cpu_time<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let began = thread_cpu_time();
+        let done = work(self);
+        if let Some(quota_usage) = &self.loader.quota_usage {
+            quota_usage.charge_cpu(thread_cpu_time().saturating_sub(began));
+        }
+        done
+    }
+
+    fn scan_finished(&mut self, desired: DesiredComponents, schedule: &mut ScanSchedule) {
+        let (mut pass, succeeded) = (ReconcilePass::default(), desired.source_error.is_none());
+        let rescan_after = self.compare(desired, &mut pass);
+        self.starting &= self.state.is_loading();
+        schedule.scan_finished(succeeded, rescan_after);
+        // Retries a failed write.
+        self.state_writer.write_queued();
+        if !pass.is_empty() {
+            self.publish(&pass);
+            self.persist_state();
+            pass.log();
+        }
+    }
+
+    /// Handles the result of a load.
+    fn load_finished(&mut self, result: LoadResult) {
+        let mut pass = ReconcilePass { duration: result.duration, ..ReconcilePass::default() };
+        let before = self.writer.current();
+        if !self.starting {
+            self.state.next_generation();
+        }
+        self.state.apply(result, &mut pass);
+        self.starting &= self.state.is_loading();
+        for provider in self.state.take_requested_refreshes() {
+            self.refresh_list(&provider);
+        }
+        if pass.is_empty() && !pass.lists_refreshed {
+            return;
+        }
+        self.publish(&pass);
+        self.persist_state();
+        let now = self.writer.current();
+        pass.collisions =
+            now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();
+        pass.log();
+    }
+
+    /// Refreshes a provider's lists, at once or after the minimum interval.
+    fn refresh_list(&mut self, provider: &ProviderName) {
+        if self.list_refresh_limiter.request(provider) {
+            self.state.refresh_list(provider, &self.loader);
+        }
+    }
+
+    /// Refreshes the lists that waited for the minimum interval, and retries those that failed.
+    fn refresh_due_lists(&mut self) {
+        for provider in self.list_refresh_limiter.take_due() {
+            self.state.refresh_list(&provider, &self.loader);
+        }
+        for provider in self.state.take_due_list_retries() {
+            self.refresh_list(&provider);
+        }
+    }
+
+    fn handle_signal(&mut self, provider: &ProviderName, signal: Signal) {
+        match signal {
+            Signal::Updated(uri) => match Uri::parse(&uri) {
+                Ok(uri) if self.writer.current().owns(provider, &uri) => {
+                    self.writer.updated(&uri);
+                }
+                Ok(uri) => {
+                    let uri = self.redacted(provider, uri.as_str());
+                    tracing::warn!(
+                        %provider,
+                        uri,
+                        "ignored an update of a URI that the provider does not own"
+                    )
+                }
+                Err(error) => tracing::warn!(%provider, %error, "ignored an update of an invalid URI"),
+            },
+            Signal::ListChanged => {
+                self.state.mark_list_changed(provider);
+                self.refresh_list(provider);
+            }
+            Signal::ListStale => self.refresh_list(provider),
+        }
+    }
+
+    /// Returns text from a provider with its secrets removed, or `None` if the provider is not served any
+    /// more.
+    fn redacted(&self, provider: &ProviderName, text: &str) -> Option<String> {
+        let catalog = self.writer.current();
+        let offer = catalog.offers().iter().find(|offer| offer.name() == provider)?;
+        Some(offer.provider.grant().secrets.redact(text).into_owned())
+    }
+}

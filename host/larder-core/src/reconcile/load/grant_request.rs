@@ -1,0 +1,64 @@
+//! Reads what a component requests to be granted.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{DesiredComponent, Loader};
+use crate::source::{Blob, Fetched};
+use larder_model::name::ProviderName;
+use larder_model::policy::{Grant, GrantRequest, grant_lines};
+use larder_sandbox::provider::{GrantSources, LoadError};
+
+/// Size limit of a component's grant request file in bytes.
+pub const MAX_GRANT_REQUEST_SIZE: u64 = 64 << 10;
+
+/// What a component gets, and what it requests.
+pub(super) struct GrantDecision {
+    /// The operator's grant and the request, within the ceiling of the team.
+    pub(super) grant: Arc<Grant>,
+    /// The requested lines beyond the operator's grant.
+    pub(super) requests: BTreeSet<String>,
+    pub(super) sources: GrantSources,
+}
+
+impl Loader {
+    /// Reads the grant request of a component and combines it with the operator's grant.
+    pub(super) async fn decide_grant(
+        &self,
+        name: &ProviderName,
+        desired: &DesiredComponent,
+    ) -> Result<GrantDecision, LoadError> {
+        let granted = &desired.config.grant;
+        let request = self.read_grant_request(desired.artifact.grant_request.clone()).await?;
+        let sources = GrantSources { requested: request.lines(), allowed: grant_lines(granted) };
+        let capped = desired.ceiling.cap_request(request);
+        for line in capped.denied {
+            tracing::warn!(
+                provider = %name,
+                line,
+                "grant request line refused: beyond the ceiling of the team"
+            );
+        }
+        let request = capped.allowed;
+        let requests = request.lines_beyond(granted);
+        Ok(GrantDecision { grant: Arc::new(request.merged_into(granted)), requests, sources })
+    }
+
+    /// Reads and parses the grant request of a component.
+    async fn read_grant_request(&self, blob: Option<Blob>) -> Result<GrantRequest, LoadError> {
+        let Some(blob) = blob else { return Ok(GrantRequest::default()) };
+        let (parse_grant_request, folder) = (self.parse_grant_request, self.base_folder.clone());
+        let work = self.drain.spawn_blocking(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {
+            Ok(Fetched::Bytes(bytes)) => {
+                let text = std::str::from_utf8(&bytes)
+                    .map_err(|error| LoadError::GrantRequestFile(error.to_string()))?;
+                parse_grant_request(text, &folder).map_err(LoadError::GrantRequestFile)
+            }
+            Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
+                "the file has {size} bytes, the limit is {MAX_GRANT_REQUEST_SIZE}"
+            ))),
+            Err(error) => Err(LoadError::Unreadable(error.to_string())),
+        });
+        work.await.unwrap_or_else(|error| Err(LoadError::Unreadable(error.to_string())))
+    }
+}

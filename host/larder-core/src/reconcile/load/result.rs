@@ -1,0 +1,89 @@
+//! The results of loads, and what identifies a revision.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::ProviderConfig;
+use crate::catalog::PendingApproval;
+use larder_model::name::Digest;
+use larder_runtime::metrics;
+use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
+
+/// Identifies a revision: the component's digest and its configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::reconcile) struct Revision {
+    pub(in crate::reconcile) digest: Digest,
+    pub(in crate::reconcile) config: ProviderConfig,
+}
+
+/// The result of a load or of a list refresh.
+pub(in crate::reconcile) struct LoadResult {
+    /// The name of the artifact.
+    pub(in crate::reconcile) name: String,
+    pub(in crate::reconcile) job: LoadJob,
+    pub(in crate::reconcile) outcome: Outcome,
+    /// Whether the operator still permits everything that the serving revision has.
+    pub(in crate::reconcile) still_permitted: bool,
+    pub(in crate::reconcile) duration: Duration,
+}
+
+/// What a result belongs to. The numbers are unique.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reconcile) enum LoadJob {
+    /// A component was loaded.
+    Load(u64),
+    /// A provider's lists were refreshed.
+    RefreshList(u64),
+    /// A component was identified by its file fingerprint, but its content differs from the cached one.
+    Recheck,
+}
+
+pub(in crate::reconcile) enum Outcome {
+    /// The revision is served already, or failed before.
+    Unchanged(Revision),
+    /// The revision works.
+    Offer(Box<LoadedProvider>),
+    /// The revision cannot be served.
+    Rejected(LoadError, Option<Revision>),
+    /// The revision requests more than it may have.
+    PendingApproval(PendingApproval),
+}
+
+impl Outcome {
+    pub(super) fn metric_label(&self) -> metrics::LoadOutcome {
+        match self {
+            Self::Unchanged(_) => metrics::LoadOutcome::Unchanged,
+            Self::Offer(_) => metrics::LoadOutcome::Served,
+            Self::Rejected(..) => metrics::LoadOutcome::Rejected,
+            Self::PendingApproval(_) => metrics::LoadOutcome::PendingApproval,
+        }
+    }
+}
+
+/// A revision that works.
+pub(in crate::reconcile) struct LoadedProvider {
+    pub(in crate::reconcile) provider: Arc<Provider>,
+    pub(in crate::reconcile) probed: ProbeResult,
+    pub(in crate::reconcile) revision: Revision,
+    /// The grant request lines and imports beyond the operator's grant.
+    pub(in crate::reconcile) requests: BTreeSet<String>,
+}
+
+/// The revisions that need not be loaded again, and the requests of the serving one.
+pub(in crate::reconcile) struct PreviousRevisions {
+    pub(in crate::reconcile) serving: Option<Revision>,
+    pub(in crate::reconcile) requests: Option<BTreeSet<String>>,
+    pub(in crate::reconcile) failed: Option<Revision>,
+}
+
+impl LoadResult {
+    pub(in crate::reconcile) fn revision(&self) -> Option<&Revision> {
+        match &self.outcome {
+            Outcome::Unchanged(revision) => Some(revision),
+            Outcome::Offer(loaded) => Some(&loaded.revision),
+            Outcome::Rejected(_, revision) => revision.as_ref(),
+            Outcome::PendingApproval(_) => None,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The state of one component.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::task::AbortHandle;
+
+use super::super::desired_state::DesiredComponent;
+use super::super::load::{LoadedProvider, PreviousRevisions, Revision};
+use super::super::pass::{ReconcilePass, RevisionSummary};
+use super::retry::Retry;
+use crate::catalog::{Offer, PendingApproval, RejectedComponent};
+use larder_model::name::Digest;
+use larder_sandbox::provider::LoadError;
+
+/// Omissions of one provider in a log line. `larder status` shows all of them.
+const MAX_LOGGED_OMISSIONS: usize = 10;
+
+/// The state of one component.
+#[derive(Default)]
+pub(super) struct ComponentState {
+    /// The desired component that is loaded or being loaded.
+    pub(super) desired: Option<DesiredComponent>,
+    /// Where the artifact comes from that is loaded or being loaded.
+    pub(super) origin: String,
+    pub(super) serving: Option<Serving>,
+    pub(super) loading: Option<(u64, AbortHandle)>,
+    pub(super) failed: Option<Failure>,
+    pub(super) pending_approval: Option<PendingApproval>,
+    pub(super) list_refresh: ListRefresh,
+}
+
+/// List refreshes of one provider. One runs at a time, so that an older result cannot replace a newer one.
+#[derive(Default)]
+pub(super) struct ListRefresh {
+    pub(super) running: Option<u64>,
+    pub(super) requested: bool,
+    /// Whether the provider reported that its lists changed, rather than that they may be stale. Stays set
+    /// until a newer list is there, whatever the delay and the number of attempts.
+    pub(super) changed: bool,
+    /// When a failed refresh is retried.
+    pub(super) retry: Option<Retry>,
+}
+
+pub(super) struct Serving {
+    pub(super) offer: Arc<Offer>,
+    pub(super) revision: Revision,
+    /// Its grant request lines and imports, which a newer revision may have as well.
+    pub(super) requests: BTreeSet<String>,
+}
+
+pub(super) struct Failure {
+    pub(super) rejection: RejectedComponent,
+    revision: Option<Revision>,
+    pub(super) retry: Option<Retry>,
+}
+
+impl ComponentState {
+    /// Returns whether a failed load is due for a retry.
+    pub(super) fn is_retry_due(&self) -> bool {
+        let retry = self.failed.as_ref().and_then(|failed| failed.retry);
+        self.loading.is_none() && retry.is_some_and(|retry| retry.is_due())
+    }
+
+    /// Returns the revisions that need not be loaded again. A failed one counts unless it is retried.
+    pub(super) fn previous_revisions(&self, is_retry: bool) -> PreviousRevisions {
+        let failed = self.failed.as_ref().filter(|_| !is_retry);
+        PreviousRevisions {
+            serving: self.serving.as_ref().map(|serving| serving.revision.clone()),
+            requests: self.serving.as_ref().map(|serving| serving.requests.clone()),
+            failed: failed.and_then(|failed| failed.revision.clone()),
+        }
+    }
+
+    pub(super) fn cancel_load(&mut self) {
+        if let Some((_, load)) = self.loading.take() {
+            load.abort();
+        }
+    }
+
+    /// Whether neither a load nor a list refresh is running.
+    pub(super) fn is_idle(&self) -> bool {
+        self.loading.is_none() && self.list_refresh.running.is_none()
+    }
+
+    /// Whether a list refresh can start.
+    pub(super) fn can_refresh_list(&self) -> bool {
+        self.serving.is_some() && self.is_idle()
+    }
+
+    pub(super) fn has_problem(&self) -> bool {
+        self.failed.is_some() || self.pending_approval.is_some()
+    }
+
+    /// Clears the problem if this revision is the one that is served. Returns whether there was a problem.
+    pub(super) fn resolve_if_serving(&mut self, revision: &Revision) -> bool {
+        if !self.serving.as_ref().is_some_and(|serving| serving.revision == *revision) {
+            return false;
+        }
+        let had_problem = self.has_problem();
+        (self.failed, self.pending_approval) = (None, None);
+        had_problem
+    }
+
+    /// Stops serving the revision, because the operator revoked something that it has.
+    pub(super) fn withdraw(&mut self, pass: &mut ReconcilePass) {
+        if let Some(serving) = self.serving.take() {
+            let name = serving.offer.name().clone();
+            tracing::warn!(provider = %name, "not served any more: its grant or approval was revoked");
+            pass.removed.push(name);
+        }
+    }
+
+    pub(super) fn serve(
+        &mut self,
+        loaded: LoadedProvider,
+        is_list_refresh: bool,
+        generation: u64,
+        pass: &mut ReconcilePass,
+    ) {
+        let LoadedProvider { provider, probed, revision, requests } = loaded;
+        let generation = self.serving.as_ref().map_or(generation, |serving| serving.offer.generation);
+        let offer = Arc::new(Offer::new(provider, probed, generation, revision.config.priority));
+        let before = self.serving.as_ref().map(|serving| &serving.offer.omitted);
+        if before.is_none_or(|before| *before != offer.omitted) {
+            pass.omitted.extend(describe_omissions(&offer));
+        }
+        self.list_refresh.retry = None;
+        // The host cannot compare entries that it does not see. It trusts a provider's report of a change,
+        // and assumes that a new revision differs.
+        let has_unlisted_entries = offer.next_cursor.is_some() || offer.is_personal();
+        if is_list_refresh {
+            pass.lists_refreshed = true;
+            pass.unlisted_changes |= std::mem::take(&mut self.list_refresh.changed) && has_unlisted_entries;
+        } else {
+            pass.unlisted_changes |= self.serving.is_some() && has_unlisted_entries;
+            let changed = if self.serving.is_some() { &mut pass.replaced } else { &mut pass.loaded };
+            changed.push(RevisionSummary::of(&offer));
+            (self.failed, self.pending_approval) = (None, None);
+        }
+        self.serving = Some(Serving { offer, revision, requests });
+    }
+
+    /// Records that a load failed. What is served stays.
+    pub(super) fn fail(&mut self, error: &LoadError, revision: Option<Revision>, pass: &mut ReconcilePass) {
+        let digest = revision.as_ref().map(|revision| revision.digest);
+        let (origin, reason, since) = (self.origin.clone(), error.to_string(), SystemTime::now());
+        let before = self.failed.as_ref().map(|failed| &failed.rejection);
+        let rejection = RejectedComponent { origin, digest, reason, since }.keep_since(before);
+        if before != Some(&rejection) {
+            pass.rejected.push(rejection.clone());
+        }
+        self.pending_approval = None;
+        // Once the approvals can be read again, the component is loaded again although it did not change.
+        let revision = revision.filter(|_| !matches!(error, LoadError::Approvals(_)));
+        let retry = Retry::of_load(self.failed.as_ref().and_then(|failed| failed.retry), error);
+        self.failed = Some(Failure { retry, rejection, revision });
+    }
+
+    /// Records that a list refresh failed. The previous list stays.
+    pub(super) fn fail_list_refresh(&mut self, name: &str, error: &LoadError, digest: Option<Digest>) {
+        self.list_refresh.retry = Retry::of_list_refresh(self.list_refresh.retry, error);
+        let digest = digest.map(|digest| digest.short());
+        tracing::warn!(provider = name, digest, %error, "list refresh failed; the previous list stays");
+    }
+
+    /// Records that a revision waits for approval. What is served stays.
+    pub(super) fn wait_for_approval(&mut self, approval: PendingApproval, pass: &mut ReconcilePass) {
+        let approval = approval.keep_since(self.pending_approval.as_ref());
+        if self.pending_approval.as_ref() != Some(&approval) {
+            pass.pending_approvals.push(approval.clone());
+        }
+        self.failed = None;
+        self.pending_approval = Some(approval);
+    }
+}
+
+/// Describes in one sentence what was omitted from a provider's lists or changed in them.
+fn describe_omissions(offer: &Offer) -> Option<String> {
+    let (secrets, omitted) =
+        (&offer.provider.grant().secrets, offer.omitted.iter().take(MAX_LOGGED_OMISSIONS));
+    let mut notes: Vec<_> = omitted.map(|note| secrets.redact(note).into_owned()).collect();
+    if let more @ 1.. = offer.omitted.len().saturating_sub(MAX_LOGGED_OMISSIONS) {
+        notes.push(format!("and {more} more"));
+    }
+    (!notes.is_empty()).then(|| format!("omitted or changed in {}: {}", offer.name(), notes.join(", ")))
+}

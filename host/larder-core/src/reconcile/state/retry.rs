@@ -1,0 +1,68 @@
+//! When failed loads and failed list refreshes are tried again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use larder_sandbox::Rejection;
+use larder_sandbox::provider::LoadError;
+
+/// First delay before a component that loaded but failed its probe is loaded again. It doubles each time.
+const LOAD_DELAY: Duration = Duration::from_secs(15);
+const MAX_DELAY: Duration = Duration::from_secs(600);
+/// The same for a list refresh; the previous lists are served meanwhile.
+const LIST_DELAY: Duration = Duration::from_millis(500);
+/// Stands for "no retry".
+const NEVER: Duration = Duration::from_secs(3_600);
+
+/// The next attempt, and the delay before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retry {
+    at: Instant,
+    delay: Duration,
+}
+
+impl Retry {
+    /// Returns when to load a rejected component again. An invalid component stays invalid. A failed probe may
+    /// succeed once what the component needs is available, and a compiler process may fail for external reasons.
+    pub(super) fn of_load(before: Option<Self>, error: &LoadError) -> Option<Self> {
+        let is_temporary = match error {
+            LoadError::Probe { .. }
+            | LoadError::Unreadable(_)
+            | LoadError::Approvals(_)
+            | LoadError::GrantRequestFile(_) => true,
+            LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
+            LoadError::BadName(_)
+            | LoadError::TooLarge { .. }
+            | LoadError::TooMany(_)
+            | LoadError::Verification(_) => false,
+        };
+        is_temporary.then(|| Self::after(before, LOAD_DELAY))
+    }
+
+    /// Returns when to refresh a list again. A failed probe may succeed later. Lists that violate the contract will
+    /// not.
+    pub(super) fn of_list_refresh(before: Option<Self>, error: &LoadError) -> Option<Self> {
+        matches!(error, LoadError::Probe { .. }).then(|| Self::after(before, LIST_DELAY))
+    }
+
+    fn after(before: Option<Self>, first: Duration) -> Self {
+        let delay = before.map_or(first, |before| (before.delay * 2).min(MAX_DELAY));
+        Self { at: Instant::now() + delay, delay }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        self.at <= Instant::now()
+    }
+
+    /// Records an attempt. Unless its result arrives earlier, the next one is due after the same delay.
+    pub(super) fn postpone(&mut self) {
+        self.at = Instant::now() + self.delay;
+    }
+}
+
+/// Returns the time until the first of these retries.
+pub(super) fn time_until_first(retries: impl Iterator<Item = Retry>) -> Duration {
+    let now = Instant::now();
+    retries.map(|retry| retry.at.saturating_duration_since(now)).min().unwrap_or(NEVER)
+}

@@ -1,0 +1,127 @@
+//! Access to the bytes of an artifact. A scan does not read them: it only determines whether they differ.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use larder_model::name::Digest;
+use larder_runtime::file_fingerprint::FileFingerprint;
+
+/// A sequence of bytes in a source. Two blobs are equal if they have the same revision.
+#[derive(Clone)]
+pub struct Blob {
+    revision: BlobRevision,
+    content: Arc<dyn Content>,
+}
+
+/// What differs between two revisions of a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlobRevision {
+    /// The digest of the bytes, which identifies them. [`Blob::fetch`] verifies it.
+    Digest(Digest),
+    /// The fingerprint of the file that contains them. Different bytes almost always have different fingerprints.
+    Fingerprint(FileFingerprint),
+}
+
+/// The bytes of a blob, wherever they are. All methods block the calling thread.
+pub trait Content: Send + Sync {
+    /// Reads the bytes, unless there are more than `limit`.
+    fn fetch(&self, limit: u64) -> io::Result<Fetched>;
+
+    /// Computes the digest of the bytes.
+    fn digest(&self) -> io::Result<Digest> {
+        match self.fetch(u64::MAX)? {
+            Fetched::Bytes(bytes) => Ok(Digest::of(&bytes)),
+            Fetched::TooLarge(_) => Err(io::ErrorKind::FileTooLarge.into()),
+        }
+    }
+
+    /// Returns whether these are still the bytes of the scanned revision, as far as their metadata tells.
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+}
+
+/// The result of reading a blob.
+#[derive(Debug)]
+pub enum Fetched {
+    /// All of its bytes.
+    Bytes(Bytes),
+    /// The blob exceeds the limit; its size, or the number of bytes that were read.
+    TooLarge(u64),
+}
+
+impl Blob {
+    /// Creates a blob with this revision.
+    pub fn new(revision: BlobRevision, content: impl Content + 'static) -> Self {
+        Self { revision, content: Arc::new(content) }
+    }
+
+    /// Returns its revision.
+    pub fn revision(&self) -> BlobRevision {
+        self.revision
+    }
+
+    /// Reads the bytes, unless there are more than `limit`. It is an error if they do not have the expected digest.
+    /// Blocks the calling thread.
+    pub fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+        let fetched = self.content.fetch(limit)?;
+        if let (BlobRevision::Digest(expected), Fetched::Bytes(bytes)) = (self.revision, &fetched)
+            && Digest::of(bytes) != expected
+        {
+            let message = format!("the content does not have the digest {expected}");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(fetched)
+    }
+
+    /// Computes the digest of the bytes as they are now, without loading all of them into memory if possible. Blocks
+    /// the calling thread.
+    pub fn digest(&self) -> io::Result<Digest> {
+        self.content.digest()
+    }
+
+    /// Returns whether the source still has this revision, as far as the metadata tells. Blocks the calling thread.
+    pub fn is_unchanged(&self) -> bool {
+        self.content.is_unchanged()
+    }
+}
+
+impl PartialEq for Blob {
+    fn eq(&self, other: &Self) -> bool {
+        self.revision == other.revision
+    }
+}
+
+impl Eq for Blob {}
+
+impl fmt::Debug for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Blob").field(&self.revision).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Text(&'static str);
+
+    impl Content for Text {
+        fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+            let size = self.0.len() as u64;
+            Ok(if size > limit { Fetched::TooLarge(size) } else { Fetched::Bytes(self.0.into()) })
+        }
+    }
+
+    #[test]
+    fn fetch_verifies_the_digest() {
+        let revision = BlobRevision::Digest(Digest::of(b"right"));
+        assert!(matches!(Blob::new(revision, Text("right")).fetch(5), Ok(Fetched::Bytes(_))));
+        assert!(matches!(Blob::new(revision, Text("right")).fetch(4), Ok(Fetched::TooLarge(5))));
+        let error = Blob::new(revision, Text("wrong")).fetch(5).unwrap_err();
+        assert!(error.to_string().starts_with("the content does not have the digest"), "{error}");
+    }
+}

@@ -1,0 +1,116 @@
+//! A source in memory, for tests. Its clones share the content, so that a test can change what a reconciler serves.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use super::{
+    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Source, Verification,
+};
+use larder_model::name::Digest;
+
+/// A source in memory.
+#[derive(Clone, Default)]
+pub struct MemorySource(Arc<Mutex<Shared>>);
+
+#[derive(Default)]
+struct Shared {
+    content: MemoryContent,
+    wake: Option<Arc<Notify>>,
+}
+
+/// What a source in memory reports.
+#[derive(Debug, Default)]
+pub struct MemoryContent {
+    /// The artifacts, by name.
+    pub artifacts: BTreeMap<String, Artifact>,
+    /// New artifacts that must not be loaded yet.
+    pub pending: Vec<PendingArtifact>,
+    /// Why the source cannot be read.
+    pub error: Option<String>,
+}
+
+impl MemorySource {
+    /// Changes the content in one step, and triggers a scan.
+    pub fn change(&self, change: impl FnOnce(&mut MemoryContent)) {
+        let mut shared = self.lock();
+        change(&mut shared.content);
+        if let Some(wake) = &shared.wake {
+            wake.notify_one();
+        }
+    }
+
+    /// Adds a component, or replaces the one of this name.
+    pub fn put(&self, name: &str, component: impl Into<Bytes>) {
+        self.change(|content| content.put(Artifact::in_memory(name, component)));
+    }
+
+    /// Removes a component.
+    pub fn remove(&self, name: &str) {
+        self.change(|content| _ = content.artifacts.remove(name));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MemoryContent {
+    /// Adds an artifact, or replaces the one of its name.
+    pub fn put(&mut self, artifact: Artifact) {
+        self.artifacts.insert(artifact.name.clone(), artifact);
+    }
+}
+
+impl Source for MemorySource {
+    fn location(&self) -> String {
+        "memory".into()
+    }
+
+    fn scan(&mut self) -> io::Result<Scan> {
+        let MemoryContent { artifacts, pending, error } = &self.lock().content;
+        match error {
+            Some(error) => Err(io::Error::other(error.clone())),
+            None => Ok(Scan {
+                artifacts: artifacts.values().cloned().collect(),
+                pending: pending.clone(),
+                ..Scan::default()
+            }),
+        }
+    }
+
+    fn register_triggers(&mut self, triggers: &mut ScanTriggers) {
+        self.lock().wake = Some(triggers.wake());
+    }
+}
+
+impl Artifact {
+    /// Creates an artifact from the bytes of its component.
+    pub fn in_memory(name: &str, component: impl Into<Bytes>) -> Self {
+        Self {
+            name: name.into(),
+            origin: format!("memory:{name}"),
+            component: Blob::in_memory(component),
+            grant_request: None,
+            verification: Verification::NotVerified,
+        }
+    }
+}
+
+impl Blob {
+    /// Creates a blob from its bytes.
+    pub fn in_memory(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self::new(BlobRevision::Digest(Digest::of(&bytes)), bytes)
+    }
+}
+
+impl Content for Bytes {
+    fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+        let size = self.len() as u64;
+        Ok(if size > limit { Fetched::TooLarge(size) } else { Fetched::Bytes(self.clone()) })
+    }
+}

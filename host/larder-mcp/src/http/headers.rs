@@ -1,0 +1,60 @@
+//! The headers that say which media types a client sends and accepts.
+
+use http::{HeaderMap, StatusCode, header};
+
+use crate::rpc_error::{INVALID_REQUEST, RpcError};
+
+/// Requires that the client accepts JSON responses.
+pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), RpcError> {
+    if accepts(headers, &["application/json", "application/*"]) {
+        return Ok(());
+    }
+    Err(not_acceptable("application/json, text/event-stream"))
+}
+
+/// Whether the client accepts one of these media types. Without an Accept header it accepts every type.
+pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    values.flat_map(|value| split_trimmed(value.as_bytes(), b',')).any(|range| {
+        let mut parts = split_trimmed(range, b';');
+        let media_type = parts.next().unwrap_or_default();
+        let is_accepted = media_type == b"*/*"
+            || types.iter().any(|accepted| media_type.eq_ignore_ascii_case(accepted.as_bytes()));
+        is_accepted && !parts.any(has_zero_weight)
+    })
+}
+
+/// Whether a media range parameter is a weight of zero, which means "not acceptable".
+fn has_zero_weight(parameter: &[u8]) -> bool {
+    let weight = parameter.strip_prefix(b"q=").and_then(|weight| std::str::from_utf8(weight).ok());
+    weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
+}
+
+/// Splits at a separator and trims the parts.
+fn split_trimmed(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    value.split(move |byte| *byte == separator).map(<[u8]>::trim_ascii)
+}
+
+/// Requires `application/json`: an HTML form on any web page can send other types without a preflight
+/// request.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
+    let media_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| split_trimmed(value.as_bytes(), b';').next());
+    if media_type.is_some_and(|media_type| media_type.eq_ignore_ascii_case(b"application/json")) {
+        return Ok(());
+    }
+    let why = "the content type must be application/json";
+    Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+}
+
+/// The error for a client that does not accept the media type of the response.
+pub(super) fn not_acceptable(required: &str) -> RpcError {
+    let why = format!("the client must accept {required}");
+    RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::NOT_ACCEPTABLE)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The addresses and sockets that clients connect to over HTTP: TCP and Unix.
+
+mod unix;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+pub use self::unix::UnixSocket;
+
+/// An address to listen on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// An IP address and a port.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix {
+        /// Its file.
+        path: PathBuf,
+        /// The permissions of the file, such as `0o600`.
+        mode: u32,
+    },
+}
+
+impl ListenAddress {
+    /// The URL of the endpoint at this address. For a Unix socket it is not an HTTP URL: the path is always
+    /// `/mcp`.
+    pub fn url(&self) -> String {
+        match self {
+            Self::Tcp(address) => format!("http://{address}/mcp"),
+            Self::Unix { .. } => self.to_string(),
+        }
+    }
+}
+
+impl From<SocketAddr> for ListenAddress {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix { path, .. } => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A socket that accepts clients.
+#[derive(Debug)]
+pub enum Listener {
+    /// A TCP socket.
+    Tcp(TcpListener),
+    /// A Unix socket. Its file is removed on drop.
+    Unix(UnixSocket),
+}
+
+impl Listener {
+    /// Begins to listen. A Unix socket of a server that no longer runs is replaced.
+    pub async fn bind(address: &ListenAddress) -> io::Result<Self> {
+        match address {
+            ListenAddress::Tcp(address) => TcpListener::bind(address).await.map(Self::Tcp),
+            ListenAddress::Unix { path, mode } => UnixSocket::bind(path, *mode).await.map(Self::Unix),
+        }
+    }
+
+    /// Returns the address of this listener. If port 0 was asked for, it has the port that the operating
+    /// system chose.
+    pub fn address(&self) -> io::Result<ListenAddress> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Tcp),
+            Self::Unix(socket) => Ok(socket.address()),
+        }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
+}
+
+/// The client of a connection, for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientAddress {
+    Tcp(SocketAddr),
+    /// A process of this machine.
+    Unix {
+        uid: Option<u32>,
+        pid: Option<i32>,
+    },
+}
+
+impl ClientAddress {
+    /// Whether the connection came through a Unix socket.
+    pub(super) fn is_unix(self) -> bool {
+        matches!(self, Self::Unix { .. })
+    }
+}
+
+impl fmt::Display for ClientAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix { uid: Some(uid), pid: Some(pid) } => write!(f, "user {uid}, process {pid}"),
+            Self::Unix { uid: Some(uid), .. } => write!(f, "user {uid}"),
+            Self::Unix { .. } => f.write_str("unknown"),
+        }
+    }
+}
+
+/// Accepts connections of one kind. Everything about connections is generic over it, so that a TCP connection
+/// costs no dynamic dispatch.
+pub(super) trait Accept: Send + Sync + 'static {
+    type Stream: ClientStream;
+
+    /// Waits for the next connection. Cancel-safe.
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, ClientAddress)>> + Send;
+}
+
+/// The stream of a connection.
+pub(super) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
+    /// Sets the options of the socket.
+    fn tune(&self) {}
+}
+
+impl ClientStream for TcpStream {
+    fn tune(&self) {
+        // Small responses must not wait for the TCP acknowledgement of the previous one.
+        let _ = self.set_nodelay(true);
+    }
+}
+
+impl ClientStream for UnixStream {}
+
+impl Accept for TcpListener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<(TcpStream, ClientAddress)> {
+        let (stream, address) = Self::accept(self).await?;
+        Ok((stream, ClientAddress::Tcp(address)))
+    }
+}
+
+impl Accept for UnixSocket {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<(UnixStream, ClientAddress)> {
+        let stream = self.accept_stream().await?;
+        let credentials = stream.peer_cred().ok();
+        let uid = credentials.map(|credentials| credentials.uid());
+        let pid = credentials.and_then(|credentials| credentials.pid());
+        Ok((stream, ClientAddress::Unix { uid, pid }))
+    }
+}

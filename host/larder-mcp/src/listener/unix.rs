@@ -1,0 +1,166 @@
+//! A Unix socket and its file. The file exists as long as the server listens: a file that a killed server has
+//! left is replaced, and the socket of a running server is not.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::{UnixListener, UnixStream};
+
+use super::ListenAddress;
+
+/// Maximum length of the queue of connections that are not accepted yet.
+const BACKLOG: u32 = 1024;
+/// How often and at what interval a server tries to lock the folder of its socket.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A listening Unix socket. Its file is removed on drop.
+#[derive(Debug)]
+pub struct UnixSocket {
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+/// The file of a socket, with its identity: another server may have replaced it.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    mode: u32,
+    device_and_inode: (u64, u64),
+}
+
+impl UnixSocket {
+    /// Creates the socket file with these permissions, and begins to listen. Fails if a server listens on the
+    /// path, or if it is not a socket.
+    pub(super) async fn bind(path: &Path, mode: u32) -> io::Result<Self> {
+        // Two servers that start at the same time must not both replace the file.
+        let lock = lock_folder(path).await;
+        remove_stale_socket(path).await?;
+        let socket = tokio::net::UnixSocket::new_stream()?;
+        socket.bind(path)?;
+        let file = SocketFile::new(path, mode)?;
+        // Clients can connect only from here on, when the file has its permissions.
+        let listener = socket.listen(BACKLOG)?;
+        drop(lock);
+        Ok(Self { listener, file })
+    }
+
+    pub(super) fn address(&self) -> ListenAddress {
+        ListenAddress::Unix { path: self.file.path.clone(), mode: self.file.mode }
+    }
+
+    pub(super) async fn accept_stream(&self) -> io::Result<UnixStream> {
+        self.listener.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+impl SocketFile {
+    /// Takes over a new file and sets its permissions.
+    fn new(path: &Path, mode: u32) -> io::Result<Self> {
+        let metadata = fs::symlink_metadata(path)?;
+        let device_and_inode = (metadata.dev(), metadata.ino());
+        let file = Self { path: path.to_owned(), mode, device_and_inode };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        Ok(file)
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_own = fs::symlink_metadata(&self.path)
+            .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.device_and_inode);
+        if is_own && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the socket file");
+        }
+    }
+}
+
+/// Locks the folder of a socket. Without the right to read the folder, or on a file system without locks,
+/// there is no lock.
+async fn lock_folder(path: &Path) -> Option<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = File::open(folder).ok()?;
+    for _ in 0..LOCK_ATTEMPTS {
+        match folder.try_lock() {
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_INTERVAL).await,
+            Err(TryLockError::Error(_)) => return None,
+            Ok(()) => return Some(folder),
+        }
+    }
+    None
+}
+
+/// Removes the socket file of a server that no longer runs.
+async fn remove_stale_socket(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(io::Error::new(ErrorKind::AlreadyExists, "a file that is not a socket is there"));
+        }
+        Ok(_) => {}
+    }
+    let in_use = || io::Error::new(ErrorKind::AddrInUse, "another server is listening there");
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(in_use()),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        // Its queue of connections is full.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Err(in_use()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn bind(path: &Path) -> Result<UnixSocket, ErrorKind> {
+        UnixSocket::bind(path, 0o600).await.map_err(|error| error.kind())
+    }
+
+    #[tokio::test]
+    async fn replaces_only_the_socket_of_a_dead_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("larder.sock");
+        let socket = bind(&path).await.unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        assert_eq!(bind(&path).await.unwrap_err(), ErrorKind::AddrInUse);
+        drop(socket);
+        assert!(!path.exists());
+
+        // The standard library leaves the file of a socket that it closes.
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let socket = bind(&path).await.unwrap();
+        let (client, accepted) = tokio::join!(UnixStream::connect(&path), socket.accept_stream());
+        assert!(client.is_ok() && accepted.is_ok());
+
+        // A file that belongs to another server is not removed.
+        fs::remove_file(&path).unwrap();
+        let successor = bind(&path).await.unwrap();
+        drop(socket);
+        assert!(path.exists());
+        drop(successor);
+
+        fs::write(&path, "data").unwrap();
+        assert_eq!(bind(&path).await.unwrap_err(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "data");
+    }
+
+    #[tokio::test]
+    async fn a_server_waits_for_another_that_replaces_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("larder.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let lock = lock_folder(&path).await.unwrap();
+        let mut second = std::pin::pin!(bind(&path));
+        assert!(tokio::time::timeout(LOCK_INTERVAL * 2, second.as_mut()).await.is_err());
+        let _first = std::os::unix::net::UnixListener::bind(folder.path().join("first")).unwrap();
+        fs::rename(folder.path().join("first"), &path).unwrap();
+        drop(lock);
+        assert_eq!(second.await.unwrap_err(), ErrorKind::AddrInUse);
+    }
+}

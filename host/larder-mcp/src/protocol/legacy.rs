@@ -1,0 +1,117 @@
+//! The legacy era: a client initializes, which negotiates a version, and from then on has subscriptions and
+//! gets notifications. One version also has batches.
+
+mod batch;
+
+use std::sync::Arc;
+
+use super::{AcceptedRequest, RequestContext};
+use crate::dispatch::{Peer, write_capabilities};
+use crate::era::LegacyVersion;
+use crate::json_writer::object;
+use crate::message::{Message, Request};
+use crate::method::{self, Method};
+use crate::replay::NotificationLog;
+use crate::rpc_error::{INVALID_REQUEST, RpcError};
+use crate::subscriptions::Subscriptions;
+use larder_model::trace::ActiveSpan;
+use larder_runtime::metrics::ProtocolEra;
+
+pub(crate) use batch::{Batch, contains_modern, not_supported};
+
+/// The state of a client that has initialized. Generic over the subscriptions for the tests of sessions.
+pub(crate) struct Client<S = Subscriptions> {
+    pub(crate) version: LegacyVersion,
+    pub(crate) subscriptions: Arc<S>,
+    pub(crate) log: Arc<NotificationLog>,
+}
+
+impl Client {
+    /// Handles `initialize`, and returns the response. A client that initializes again keeps its
+    /// subscriptions.
+    pub(crate) fn initialize(
+        request: &Request<'_>,
+        context: RequestContext<'_>,
+        before: Option<&Self>,
+    ) -> Result<(Self, Vec<u8>), RpcError> {
+        let version = LegacyVersion::from_initialize(request)?;
+        let (subscriptions, log) = match before {
+            Some(client) => (client.subscriptions.clone(), client.log.clone()),
+            None => {
+                let watch = context.endpoint.0.gateway.watch(context.caller);
+                (Arc::new(Subscriptions::new(watch, context.caller.clone())), Arc::default())
+            }
+        };
+        subscriptions.watch.watch_list(true);
+        Ok((Self { version, subscriptions, log }, initialize_result(request, context, version)))
+    }
+
+    /// Accepts a request other than `initialize`.
+    pub(crate) fn accept(
+        &self,
+        request: &Request<'_>,
+        context: RequestContext<'_>,
+    ) -> Result<AcceptedRequest, RpcError> {
+        let method = context.endpoint.legacy_method(request)?;
+        AcceptedRequest::new(request, method, self.peer(), context)
+    }
+
+    /// Accepts the messages of a batch.
+    pub(crate) fn accept_batch(
+        &self,
+        batch: Vec<Message<'_>>,
+        context: RequestContext<'_>,
+    ) -> Result<Batch, RpcError> {
+        match self.version.has_batches() {
+            true => Ok(Batch::accept(&self.peer(), batch, context)),
+            false => Err(not_supported()),
+        }
+    }
+
+    fn peer(&self) -> Peer {
+        Peer::Legacy(self.subscriptions.clone())
+    }
+}
+
+/// Accepts a request of a client that has not initialized, which may only ping.
+pub(crate) fn accept_uninitialized(
+    request: &Request<'_>,
+    context: RequestContext<'_>,
+) -> Result<AcceptedRequest, RpcError> {
+    match context.endpoint.legacy_method(request)? {
+        Method::Ping => AcceptedRequest::new(request, Method::Ping, Peer::Uninitialized, context),
+        _ => Err(RpcError::new(INVALID_REQUEST, "call `initialize` first")),
+    }
+}
+
+/// Returns the response to `initialize`.
+fn initialize_result(request: &Request<'_>, context: RequestContext<'_>, version: LegacyVersion) -> Vec<u8> {
+    let inner = &context.endpoint.0;
+    inner.metrics.server().request("initialize", ProtocolEra::Legacy);
+    let span = initialize_span(request, context);
+    let server = inner.gateway.instructions(context.caller);
+    let response = object(|o| {
+        o.text("jsonrpc", "2.0");
+        o.json("id", request.id.json());
+        o.object("result", |o| {
+            o.text("protocolVersion", version.as_str());
+            write_capabilities(o);
+            o.json("serverInfo", &inner.server_info);
+            o.optional_text("instructions", server.instructions.as_deref());
+        });
+    });
+    if let Some(mut span) = span {
+        span.set_attribute("mcp.protocol.version", version.as_str());
+        span.end(None);
+    }
+    response
+}
+
+/// Starts the span of `initialize`, which does not reach the gateway.
+fn initialize_span(request: &Request<'_>, context: RequestContext<'_>) -> Option<ActiveSpan> {
+    let telemetry = Some(&context.endpoint.0.telemetry).filter(|telemetry| telemetry.is_on())?;
+    let mut call = method::new_call(&request.params, context.caller.clone()).ok()?;
+    call.request_id = Some(request.id.shared());
+    context.headers.into_iter().for_each(|headers| method::add_trace_headers(&mut call, headers));
+    telemetry.start_request(&mut call, &request.method)
+}

@@ -1,0 +1,91 @@
+//! Batches of messages. All requests of a batch are accepted at once, so that they can be cancelled; they run
+//! one after another, and their responses are sent together.
+
+use crate::dispatch::{Peer, error};
+use crate::era::declares_version;
+use crate::json_writer::array;
+use crate::message::{Id, Message, Request};
+use crate::protocol::{AcceptedRequest, ConcurrencyLimit, RequestContext};
+use crate::rpc_error::{INVALID_REQUEST, RpcError};
+use larder_model::resource::Caller;
+
+/// A batch that was accepted.
+pub(crate) struct Batch {
+    items: Vec<Item>,
+    limit: ConcurrencyLimit,
+    caller: Caller,
+}
+
+enum Item {
+    Response(Vec<u8>),
+    Request(Box<AcceptedRequest>),
+}
+
+/// Whether a message of the batch is in the modern version, which has no batches.
+pub(crate) fn contains_modern(batch: &[Message<'_>]) -> bool {
+    batch.iter().any(|message| match message {
+        Message::Request(request) => declares_version(&request.params),
+        Message::Notification(notification) => declares_version(&notification.params),
+        Message::Response | Message::Malformed { .. } => false,
+    })
+}
+
+/// The error for a batch in a version without batches.
+pub(crate) fn not_supported() -> RpcError {
+    RpcError::bad_request(INVALID_REQUEST, "this version of the protocol has no batches")
+}
+
+impl Batch {
+    pub(super) fn accept(peer: &Peer, batch: Vec<Message<'_>>, context: RequestContext<'_>) -> Self {
+        let mut items = Vec::new();
+        for (position, message) in batch.into_iter().enumerate() {
+            match message {
+                Message::Request(request) => {
+                    items.push(match accept_item(&request, peer, position, context) {
+                        Ok(accepted) => Item::Request(Box::new(accepted)),
+                        Err(rpc_error) => {
+                            context.endpoint.count_unknown_method(&request, &rpc_error);
+                            Item::Response(error(Some(&request.id), &rpc_error))
+                        }
+                    })
+                }
+                Message::Malformed { id, rpc_error } => {
+                    items.push(Item::Response(error(id.as_ref(), &rpc_error)));
+                }
+                Message::Notification(notification) => context.handle_notification(&notification),
+                Message::Response => {}
+            }
+        }
+        Self { items, limit: context.limit.clone(), caller: context.caller.clone() }
+    }
+
+    /// Runs the requests, and returns the array of their responses. `None` if there are no responses.
+    pub(crate) async fn respond(self) -> Option<Vec<u8>> {
+        let mut responses = Vec::new();
+        for item in self.items {
+            let response = match item {
+                Item::Response(response) => Some(response),
+                Item::Request(request) => match request.with_permit(&self.limit, &self.caller) {
+                    // A batch response has no place for progress notifications.
+                    Ok(request) => request.respond().await,
+                    Err((id, rpc_error)) => Some(error(Some::<&Id>(&id), &rpc_error)),
+                },
+            };
+            responses.extend(response);
+        }
+        (!responses.is_empty()).then(|| array(&responses))
+    }
+}
+
+fn accept_item(
+    request: &Request<'_>,
+    peer: &Peer,
+    position: usize,
+    context: RequestContext<'_>,
+) -> Result<AcceptedRequest, RpcError> {
+    if position > 0 {
+        context.limit.admit(context.endpoint, context.caller)?;
+    }
+    let method = context.endpoint.legacy_method(request)?;
+    AcceptedRequest::queued(request, method, peer.clone(), context)
+}

@@ -1,0 +1,26 @@
+//! Permits for notification streams, whose number is limited for each team and for the server.
+
+use http::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Endpoint;
+use super::rpc_error::{INTERNAL_ERROR, RpcError};
+use larder_model::resource::Caller;
+
+/// A permit for one notification stream. It is released on drop.
+pub(super) struct StreamPermit {
+    _server: OwnedSemaphorePermit,
+    _team: Option<OwnedSemaphorePermit>,
+}
+
+impl Endpoint {
+    /// Acquires a permit for a notification stream, from the caller's team and from the server.
+    pub(super) fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, RpcError> {
+        let team = self.0.gateway.stream_permit(caller).map_err(RpcError::quota_exceeded)?;
+        let server = self.0.stream_permits.clone().try_acquire_owned().map_err(|_| {
+            RpcError::new(INTERNAL_ERROR, "too many clients are listening: try again later")
+                .with_status(StatusCode::SERVICE_UNAVAILABLE)
+        })?;
+        Ok(StreamPermit { _server: server, _team: team })
+    }
+}

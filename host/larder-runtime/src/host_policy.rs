@@ -1,0 +1,131 @@
+//! Checks of the Host and Origin headers, the same for every HTTP listener. They come before anything else of a
+//! request is looked at, because any web page can make a browser send requests to this machine (DNS rebinding,
+//! cross-site requests).
+
+use std::net::IpAddr;
+
+use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use http::uri::Uri;
+
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The host names and origins that requests may have, besides those of the loopback interface.
+#[derive(Debug)]
+pub struct HostPolicy {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    allows_addresses: bool,
+    is_host_optional: bool,
+}
+
+/// Why a request is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Forbidden<'r> {
+    /// This host is not allowed. It is empty if the request has none.
+    Host(&'r str),
+    /// The header `host` is repeated.
+    RepeatedHost,
+    /// The origin is not allowed.
+    Origin,
+    /// The header `origin` is repeated.
+    RepeatedOrigin,
+}
+
+impl HostPolicy {
+    /// Creates a policy from `host` or `host:port`, and origins such as `https://host`.
+    pub fn new(hosts: &[String], origins: &[String]) -> Self {
+        let normalize = |texts: &[String]| {
+            texts.iter().map(|text| text.trim_end_matches('/').to_ascii_lowercase()).collect::<Vec<_>>()
+        };
+        let (hosts, origins) = (normalize(hosts), normalize(origins));
+        Self { hosts, origins, allows_addresses: false, is_host_optional: false }
+    }
+
+    /// Allows every IP address as the host: DNS rebinding needs a name.
+    pub fn with_addresses(self) -> Self {
+        Self { allows_addresses: true, ..self }
+    }
+
+    /// Allows requests without a host, or with an empty one, where there is no host: on a Unix socket.
+    pub fn with_optional_host(self) -> Self {
+        Self { is_host_optional: true, ..self }
+    }
+
+    /// Checks Host and Origin, and returns the origin.
+    pub fn check<'r>(
+        &self,
+        uri: &'r Uri,
+        headers: &'r HeaderMap,
+    ) -> Result<Option<&'r HeaderValue>, Forbidden<'r>> {
+        self.check_host(uri, headers)?;
+        let origin = single_header(headers, &ORIGIN).map_err(|Repeated| Forbidden::RepeatedOrigin)?;
+        let Some(origin) = origin else { return Ok(None) };
+        let is_allowed = origin.to_str().is_ok_and(|origin| self.is_allowed_origin(origin));
+        if is_allowed { Ok(Some(origin)) } else { Err(Forbidden::Origin) }
+    }
+
+    /// Checks that a request names this server as its host, whatever its origin.
+    pub fn check_host<'r>(&self, uri: &'r Uri, headers: &'r HeaderMap) -> Result<(), Forbidden<'r>> {
+        // In HTTP the authority of the request line takes precedence over the Host header.
+        let host = match uri.authority() {
+            Some(authority) => authority.as_str(),
+            None => match single_header(headers, &HOST).map_err(|Repeated| Forbidden::RepeatedHost)? {
+                Some(host) if !(self.is_host_optional && host.is_empty()) => {
+                    host.to_str().unwrap_or_default()
+                }
+                None if !self.is_host_optional => "",
+                _ => return Ok(()),
+            },
+        };
+        if self.is_own_host(host) { Ok(()) } else { Err(Forbidden::Host(host)) }
+    }
+
+    fn is_own_host(&self, host: &str) -> bool {
+        let host = host.trim();
+        host_name(host).is_some_and(|name| {
+            let is_configured =
+                |own: &String| own.eq_ignore_ascii_case(host) || own.eq_ignore_ascii_case(name);
+            LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(name))
+                || self.hosts.iter().any(is_configured)
+                || self.allows_addresses && is_address(name)
+        })
+    }
+
+    fn is_allowed_origin(&self, origin: &str) -> bool {
+        let origin = origin.trim().to_ascii_lowercase();
+        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let name = authority.and_then(host_name);
+        name.is_some_and(|name| LOOPBACK.contains(&name)) || self.origins.contains(&origin)
+    }
+}
+
+/// Returns the host of `host:port`, or `None` if the text does not have that form.
+fn host_name(authority: &str) -> Option<&str> {
+    let end = if authority.starts_with('[') {
+        authority.find(']')? + 1
+    } else {
+        authority.bytes().position(|byte| byte == b':').unwrap_or(authority.len())
+    };
+    let (name, port) = authority.split_at(end);
+    let digits = port.strip_prefix(':');
+    let fits =
+        port.is_empty() || digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    (fits && !name.is_empty()).then_some(name)
+}
+
+fn is_address(name: &str) -> bool {
+    name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+}
+
+/// A header has more than one value.
+struct Repeated;
+
+/// Returns the value of a header that must not be repeated.
+fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h HeaderValue>, Repeated> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next();
+    if values.next().is_some() { Err(Repeated) } else { Ok(value) }
+}
+
+#[cfg(test)]
+mod tests;

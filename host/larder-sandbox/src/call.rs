@@ -1,0 +1,141 @@
+//! Calls to guests: uses an idle guest or opens one, limits the duration of the call, and determines why a
+//! call failed.
+
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Sandbox;
+use super::compiled::CompiledComponent;
+use super::cpu_time::measure_cpu;
+use super::fault::{ExceededLimits, Fault, FaultKind, classify, fault_without_detail};
+use super::guest::{Guest, GuestCall};
+use super::guest_config::Lease;
+use super::queue_timer::QueueTimer;
+use super::reuse::ReuseKey;
+use super::state::GuestState;
+use larder_runtime::deadline::with_deadline;
+
+/// Maximum number of characters of the engine's error text in a [`Fault`].
+const MAX_FAULT_DETAIL: usize = 4_096;
+
+/// One attempt to make a call.
+struct CallAttempt<'a, W> {
+    compiled: &'a CompiledComponent,
+    guest_call: &'a W,
+    slot: OwnedSemaphorePermit,
+    /// With a key, the guest is kept for another call.
+    reuse_key: Option<ReuseKey>,
+    start: Instant,
+    deadline: Instant,
+    /// The configured maximum duration of a call, for messages.
+    timeout: Duration,
+}
+
+impl Sandbox {
+    /// Makes a call to a guest, within the limits of the lease. The guest is new and is dropped after the
+    /// call, unless `reuse_key` is given: then an idle guest with this key is used if there is one, and the
+    /// guest is kept afterwards.
+    pub(super) async fn run<W: GuestCall>(
+        &self,
+        compiled: &CompiledComponent,
+        lease: Lease,
+        queue_timer: QueueTimer,
+        reuse_key: Option<ReuseKey>,
+        guest_call: &W,
+    ) -> Result<W::Output, Fault> {
+        let no_capacity = || fault_without_detail(FaultKind::NoCapacity);
+        let timeout = lease.grant.limits.timeout;
+        let idle = reuse_key.as_ref().and_then(|reuse_key| self.reusable.take(reuse_key));
+        let (slot, deadline) = if let Some((mut guest, slot)) = idle {
+            drop(queue_timer);
+            guest.store.data_mut().begin_call(lease.clone());
+            let (start, reuse_key) = (Instant::now(), reuse_key.clone());
+            let deadline = start + timeout;
+            let attempt = CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout };
+            match self.attempt(async { Ok(guest) }, attempt).await {
+                // State that an earlier call left in the guest may be the cause. Calling again is safe: reads
+                // have no effects.
+                Err(fault) if fault.kind.may_be_caused_by_reuse() => {
+                    tracing::debug!(provider = lease.provider.as_str(), fault = %fault.kind, "reused guest failed, calling a fresh one");
+                }
+                result => return result,
+            }
+            // The slot of the failed guest is free again, unless another call took it.
+            let slot = self.slots.clone().try_acquire_owned().map_err(|_| no_capacity())?;
+            // The fresh guest has only the time that is left.
+            (slot, Some(deadline))
+        } else {
+            let slot = queue_timer.wait(self.slots.clone().acquire_owned()).await;
+            drop(queue_timer);
+            (slot.and_then(Result::ok).ok_or_else(no_capacity)?, None)
+        };
+        let start = Instant::now();
+        let deadline = deadline.unwrap_or(start + timeout);
+        let attempt = CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout };
+        self.attempt(self.open(lease), attempt).await
+    }
+
+    async fn attempt<W: GuestCall>(
+        &self,
+        guest: impl Future<Output = Result<Guest, Fault>>,
+        attempt: CallAttempt<'_, W>,
+    ) -> Result<W::Output, Fault> {
+        let CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout } = attempt;
+        let _tick_guard = self.ticker.run();
+        let guest = with_deadline(|| deadline, guest).await;
+        let mut guest = guest.unwrap_or_else(|| Err(fault_without_detail(FaultKind::Timeout(timeout))))?;
+        let config = guest.store.data().lease.config.clone();
+        let out_of_cpu = guest.prepare_call();
+        let response = {
+            // Pinned here because a future that is moved by value takes space twice in the future that awaits
+            // it.
+            let call = pin!(guest.call(compiled, guest_call));
+            let quota_usage = config.quota_usage.as_deref();
+            let call = pin!(measure_cpu(&config.metrics, quota_usage, &self.ticker, call));
+            let call = async {
+                match &config.folder_threads {
+                    Some(folder_threads) => folder_threads.run_with(call).await?,
+                    None => call.await,
+                }
+            };
+            with_deadline(|| deadline, call).await
+        };
+        config.metrics.durations.observe(start.elapsed());
+        match response {
+            Some(Ok(output)) => {
+                if let Some(reuse_key) = reuse_key {
+                    self.reusable.keep(reuse_key, guest, slot);
+                }
+                Ok(output)
+            }
+            Some(Err(error)) => Err(failure(guest.store.data(), &error, out_of_cpu.load(Ordering::Relaxed))),
+            None => Err(timed_out(guest.store.data(), timeout)),
+        }
+    }
+}
+
+/// Returns the fault of a call that did not end in time.
+fn timed_out(state: &GuestState, timeout: Duration) -> Fault {
+    // The guest was paused because its team had used up its CPU quota.
+    if state.limiter.throttled_by_quota {
+        return fault_without_detail(FaultKind::NoCapacity);
+    }
+    Fault { stderr: state.log.tail(), ..fault_without_detail(FaultKind::Timeout(timeout)) }
+}
+
+/// Returns the fault of a call that ended with an error of the engine.
+fn failure(state: &GuestState, error: &wasmtime::Error, out_of_cpu: bool) -> Fault {
+    if state.limiter.team_memory_exhausted {
+        return fault_without_detail(FaultKind::NoCapacity);
+    }
+    let grant = &state.lease.grant;
+    let exceeded = ExceededLimits { out_of_cpu, out_of_memory: state.limiter.growth_refused };
+    let kind = classify(error, &exceeded, &grant.limits);
+    let debug_text = format!("{error:?}");
+    // Function names in a backtrace come from the guest and can have any length.
+    let detail = grant.secrets.redact(&debug_text).chars().take(MAX_FAULT_DETAIL).collect();
+    Fault { kind, detail, stderr: state.log.tail() }
+}

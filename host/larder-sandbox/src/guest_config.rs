@@ -1,0 +1,71 @@
+//! The configuration of a provider's guests, and the lease under which each of them is opened.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::folder_threads::FolderThreads;
+use super::outgoing_http::OutgoingHttp;
+use super::signal_queue::SignalSender;
+use super::signal_rate_limit::SignalRateLimit;
+use larder_model::name::{ProviderName, TeamName};
+use larder_model::policy::{Grant, Permit, QuotaUsage};
+use larder_runtime::metrics::ProviderMetrics;
+
+/// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
+/// has one.
+#[derive(Clone)]
+pub(super) struct Lease {
+    /// The configuration of all guests of the provider.
+    pub(super) config: Arc<GuestConfig>,
+    /// The permission for this call; it names the caller.
+    pub(super) permit: Permit,
+}
+
+impl Deref for Lease {
+    type Target = GuestConfig;
+
+    fn deref(&self) -> &GuestConfig {
+        &self.config
+    }
+}
+
+/// Configuration and shared state of all guests of one provider.
+pub(super) struct GuestConfig {
+    /// The name of the provider.
+    pub(super) provider: ProviderName,
+    /// The team of the provider.
+    pub(super) team: TeamName,
+    /// What the guests may access, and their limits.
+    pub(super) grant: Arc<Grant>,
+    /// Sends their HTTP requests.
+    pub(super) outgoing_http: Arc<OutgoingHttp>,
+    /// Limits how often they may send signals.
+    pub(super) signal_rate_limit: SignalRateLimit,
+    /// The queue for their signals.
+    pub(super) signals: SignalSender,
+    /// Threads for file system calls; present if the provider was granted folders.
+    pub(super) folder_threads: Option<Arc<FolderThreads>>,
+    /// Metrics of the provider.
+    pub(super) metrics: Arc<ProviderMetrics>,
+    /// The quota of the team and its usage; none if no teams are configured.
+    pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+}
+
+#[cfg(test)]
+impl GuestConfig {
+    /// The configuration of a provider without any grants.
+    pub(super) fn without_grants() -> Arc<Self> {
+        let grant = Arc::<Grant>::default();
+        Arc::new(Self {
+            provider: ProviderName::parse("p").unwrap(),
+            team: TeamName::default_team(),
+            outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
+            grant,
+            signal_rate_limit: SignalRateLimit::default(),
+            signals: super::signal_queue::signal_channel().0,
+            folder_threads: None,
+            metrics: Arc::default(),
+            quota_usage: None,
+        })
+    }
+}

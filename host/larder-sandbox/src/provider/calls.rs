@@ -1,0 +1,213 @@
+//! The calls to a provider. Each is made to a guest, by way of [`Provider::call`], and its WIT types are
+//! converted here.
+
+use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
+
+use super::convert::{entry_page, read_result, template_match, template_page, versions};
+use super::instrument::InstrumentedCall;
+use super::omissions::Omissions;
+use super::{CallError, ListPage, ListQuery, Provider, guest_calls, wit};
+use crate::bindings::exports::larder::provider::completion_provider;
+use crate::bindings::larder::provider::provider_types::Error as WitError;
+use crate::fault::{Fault, FaultKind};
+use crate::guest::GuestCall;
+use crate::guest_config::Lease;
+use crate::queue_timer::QueueTimer;
+use crate::reuse::ReuseKey;
+use larder_model::policy::{GuestLifetime, Permit};
+use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult, Template};
+use larder_model::uri::Uri;
+
+/// Maximum number of values in one completion.
+const MAX_COMPLETIONS: usize = 100;
+
+/// The permits that a call holds while it runs.
+struct CallPermits<'a> {
+    _provider: SemaphorePermit<'a>,
+    /// None if no teams are configured.
+    _team: Option<OwnedSemaphorePermit>,
+}
+
+impl Provider {
+    /// Reads a resource.
+    pub async fn read(
+        &self,
+        permit: Permit,
+        uri: &Uri,
+        matched: Option<Match>,
+        known_version: Option<String>,
+    ) -> Result<ReadResult, CallError> {
+        let has_version = known_version.is_some();
+        let matched =
+            matched.map(|found| wit::TemplateMatch { uri_template: found.template, variables: found.values });
+        let request = wit::ReadRequest { uri: uri.to_string(), matched, known_version };
+        let convert = |response: Result<wit::Reading, WitError>| {
+            let reading = response.map_err(|error| match error {
+                WitError::NotModified if has_version => CallError::NotModified,
+                error => self.redacted_error(error),
+            })?;
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let result = read_result(reading, uri, &mut omissions);
+            self.log_omissions(&omissions);
+            result
+        };
+        self.call(permit, &guest_calls::Read(request), convert).await
+    }
+
+    /// Checks whether a URI within its claims is one of its resources.
+    pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
+        let guest_call = guest_calls::Matching(uri.as_str());
+        self.call(permit, &guest_call, |found| Ok(found.map(template_match))).await
+    }
+
+    /// Returns a page of its list of entries.
+    pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<ListPage<Entry>, CallError> {
+        let ListQuery { cursor, limit, uri_prefix, kind } = query;
+        let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
+        let grant = &self.config.grant;
+        let convert = |page: Result<_, _>| {
+            let page = page.map_err(|error| self.redacted_error(error))?;
+            entry_page(page, grant.limits.page_entries, &grant.secrets)
+        };
+        self.call(permit, &guest_calls::List(query), convert).await
+    }
+
+    /// Completes a variable of one of its templates. Returns no values if it does not implement completion.
+    pub async fn complete(
+        &self,
+        permit: Permit,
+        request: CompletionRequest,
+    ) -> Result<Completion, CallError> {
+        let Some(functions) = &self.compiled.completion else {
+            return Ok(Completion::default());
+        };
+        let request = completion_provider::CompletionRequest {
+            uri_template: request.template,
+            variable: request.variable,
+            prefix: request.prefix,
+            filled: request.filled,
+        };
+        let convert = |response: Result<completion_provider::Completion, WitError>| {
+            let mut response = response.map_err(|error| self.redacted_error(error))?;
+            let has_more = response.more || response.values.len() > MAX_COMPLETIONS;
+            response.values.truncate(MAX_COMPLETIONS);
+            Ok(Completion { values: response.values, total: response.total, has_more })
+        };
+        self.call(permit, &guest_calls::Complete(functions, request), convert).await
+    }
+
+    /// Returns the current versions of these URIs in the same order; none for a URI that does not exist.
+    /// Fails if the provider does not implement versions.
+    pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
+        let Some(functions) = &self.compiled.versions else {
+            return Err(CallError::Failed("it does not implement `version-provider`".into()));
+        };
+        let guest_call = guest_calls::Versions(functions, uris.iter().map(ToString::to_string).collect());
+        let convert =
+            |found: Result<_, _>| versions(found.map_err(|error| self.redacted_error(error))?, uris.len());
+        self.call(permit, &guest_call, convert).await
+    }
+
+    /// Returns a page of its list of templates.
+    pub(super) async fn templates(
+        &self,
+        permit: Permit,
+        cursor: Option<String>,
+    ) -> Result<ListPage<Template>, CallError> {
+        let grant = &self.config.grant;
+        let convert = |page: Result<_, _>| {
+            let page = page.map_err(|error| self.redacted_error(error))?;
+            template_page(page, grant.limits.page_entries, &grant.secrets)
+        };
+        self.call(permit, &guest_calls::Templates(cursor), convert).await
+    }
+
+    /// Returns its description of itself.
+    pub(super) async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
+        self.call(permit, &guest_calls::Describe, Ok).await
+    }
+
+    /// Makes a call to a guest when the circuit breaker, the limits and the quotas allow it, records how it
+    /// ended, and converts its response.
+    async fn call<W: GuestCall, T>(
+        &self,
+        mut permit: Permit,
+        guest_call: &W,
+        convert: impl FnOnce(W::Output) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let call = InstrumentedCall::begin(self, W::OPERATION, &mut permit)?;
+        let response = match self.admit().await {
+            Ok((queue_timer, _permits)) => {
+                let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
+                    .then(|| ReuseKey { revision: self.revision, caller: permit.caller().cloned() });
+                let lease = Lease { config: self.config.clone(), permit };
+                // Boxed because this future is large: each future that awaits it would contain it, and moving
+                // them would overflow the stack of a thread.
+                let run = self.sandbox.run(&self.compiled, lease, queue_timer, reuse_key, guest_call);
+                Box::pin(run).await.map_err(|fault| self.log_fault(fault))
+            }
+            Err(error) => Err(error),
+        };
+        let result = response.and_then(convert);
+        call.finish(guest_call.subject(), result.as_ref().err());
+        result
+    }
+
+    /// Waits for permits of the provider and of its team. The timer limits the rest of the waiting.
+    async fn admit(&self) -> Result<(QueueTimer, CallPermits<'_>), CallError> {
+        let config = &self.config;
+        let queue_timer = QueueTimer::new(config.metrics.clone(), config.grant.limits.queue_timeout);
+        let provider = self.concurrency_limit.acquire(&queue_timer).await.ok_or(CallError::Busy)?;
+        let team = match &config.quota_usage {
+            Some(quota_usage) => {
+                let team = quota_usage.call_permit(queue_timer.remaining()).await;
+                Some(team.map_err(CallError::QuotaExceeded)?)
+            }
+            None => None,
+        };
+        Ok((queue_timer, CallPermits { _provider: provider, _team: team }))
+    }
+
+    /// Logs a fault with all details, and converts it to an error, of which the caller sees only the kind.
+    fn log_fault(&self, fault: Fault) -> CallError {
+        if fault.kind == FaultKind::NoCapacity {
+            return CallError::Busy;
+        }
+        let (team, provider, digest) =
+            (self.config.team.non_default(), self.config.provider.as_str(), self.digest().short());
+        let Fault { kind, detail, stderr } = &fault;
+        tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "the provider failed");
+        CallError::Fault(fault)
+    }
+
+    /// Counts a call that was rejected because of too many other calls, and logs rejected calls in intervals.
+    pub fn log_rejected_calls(&self, error: &CallError) {
+        if let Some(calls) = self.concurrency_limit.count_rejected() {
+            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+            tracing::warn!(team, provider, calls, %error, "rejected calls: too many at the same time");
+        }
+    }
+
+    /// Converts an error of the provider, and removes secrets from its text.
+    fn redacted_error(&self, error: WitError) -> CallError {
+        let clean = |why: String| self.config.grant.secrets.redact(&why).into_owned();
+        CallError::from(match error {
+            WitError::NotFound => error,
+            // No version was passed, so the caller has nothing that could be unmodified.
+            WitError::NotModified => {
+                WitError::Failed("it returned `not-modified`, but no known version was passed".into())
+            }
+            WitError::Invalid(why) => WitError::Invalid(clean(why)),
+            WitError::Denied(why) => WitError::Denied(clean(why)),
+            WitError::Unavailable(why) => WitError::Unavailable(clean(why)),
+            WitError::Failed(why) => WitError::Failed(clean(why)),
+        })
+    }
+
+    fn log_omissions(&self, omissions: &Omissions<'_>) {
+        let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+        for note in omissions.summary() {
+            tracing::warn!(team, provider, %note, "omitted or changed part of a response");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What the host omitted from a response of a provider, or changed in it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use larder_model::policy::Secrets;
+use larder_model::uri::{BadUri, Uri};
+use larder_uri_template::{BadUriTemplate, UriTemplate};
+
+/// What was omitted or changed: reasons with their number of occurrences. Secrets are removed from the
+/// reasons.
+#[derive(Default)]
+pub(super) struct Omissions<'a> {
+    reasons: BTreeMap<String, usize>,
+    secrets: Option<&'a Secrets>,
+}
+
+impl<'a> Omissions<'a> {
+    pub(super) fn new(secrets: &'a Secrets) -> Self {
+        Self { reasons: BTreeMap::new(), secrets: Some(secrets) }
+    }
+
+    /// Counts an omission or a change.
+    pub(super) fn add(&mut self, reason: impl Into<String>) {
+        let mut reason: String = self.clean(&reason.into()).into_owned();
+        if self.reasons.len() >= 20 && !self.reasons.contains_key(&reason) {
+            reason = "other reasons".into();
+        }
+        *self.reasons.entry(reason).or_default() += 1;
+    }
+
+    /// Removes secrets from a text of the provider.
+    pub(super) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.secrets.map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
+    }
+
+    /// Parses a URI of the provider. Secrets are removed from the text before the error message is made,
+    /// because the message contains only a part of the text.
+    pub(super) fn uri(&self, text: &str) -> Result<Uri, BadUri> {
+        Uri::parse(text).map_err(|error| error.with_text(&self.clean(text)))
+    }
+
+    pub(super) fn uri_template(&self, text: &str) -> Result<UriTemplate, BadUriTemplate> {
+        UriTemplate::parse(text).map_err(|error| error.with_text(&self.clean(text)))
+    }
+
+    /// Returns the reasons, each with the number of its occurrences.
+    pub(super) fn summary(&self) -> Vec<String> {
+        self.reasons
+            .iter()
+            .map(|(why, n)| if *n == 1 { why.clone() } else { format!("{why} ({n} times)") })
+            .collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! The loop: what triggers a scan, what is retried, and which of several loads counts.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use larder_core::catalog::Catalog;
+use larder_core::source::{Artifact, Blob, BlobRevision, Content, Fetched, MemorySource};
+use larder_model::name::Digest;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::compile_and_pause;
+use crate::harness::{SLOW_WAIT, TestServer, component_path, eventually_within};
+use crate::revision::{NOW, revision, text};
+
+/// Longer than anything that the reconciler waits for, except this.
+const SCAN_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// Starts the loop of a server that scans only if something triggers it.
+async fn start_running(source: &MemorySource) -> TestServer {
+    let builder = TestServer::builder("").source(source.clone()).scan_interval(SCAN_INTERVAL);
+    let mut server = builder.start().await;
+    server.run_reconciler();
+    server
+}
+
+/// Waits until a catalog is published for which `condition` holds.
+async fn wait_for_catalog(server: &TestServer, limit: Duration, condition: impl Fn(&Catalog) -> bool) {
+    let mut published = server.reader.published();
+    let holds = async {
+        while !condition(&server.reader.snapshot()) {
+            published.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(limit, holds).await.expect("the catalog was not published in time");
+}
+
+fn serves(component: &[u8]) -> impl Fn(&Catalog) -> bool + use<> {
+    let digest = Digest::of(component);
+    move |catalog| catalog.offers().iter().any(|offer| offer.provider.digest() == digest)
+}
+
+/// A component that cannot be read while `is_broken`, and whose reads wait for `gate` if there is one.
+struct TestContent {
+    bytes: bytes::Bytes,
+    is_broken: Arc<AtomicBool>,
+    gate: Option<Mutex<mpsc::Receiver<()>>>,
+    is_read: Arc<Notify>,
+}
+
+impl TestContent {
+    fn new(component: Vec<u8>) -> Self {
+        let (is_broken, is_read) = (Arc::default(), Arc::default());
+        Self { bytes: component.into(), is_broken, gate: None, is_read }
+    }
+
+    /// Returns the artifact `revision` with this content.
+    fn artifact(self) -> Artifact {
+        let digest = BlobRevision::Digest(Digest::of(&self.bytes));
+        Artifact { component: Blob::new(digest, self), ..Artifact::in_memory("revision", "") }
+    }
+}
+
+impl Content for TestContent {
+    fn fetch(&self, limit: u64) -> io::Result<Fetched> {
+        self.is_read.notify_one();
+        if let Some(gate) = &self.gate {
+            // The error is that the gate is open: its sender is gone.
+            let _ = gate.lock().unwrap().recv();
+        }
+        if self.is_broken.load(Ordering::Relaxed) {
+            Err(io::Error::other("broken"))
+        } else {
+            self.bytes.fetch(limit)
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_the_source_triggers_a_scan() {
+    compile_and_pause(&[&revision(1), &revision(2)]).await;
+    let source = MemorySource::default();
+    source.put("revision", revision(1));
+    let server = start_running(&source).await;
+    // The first scan of the loop registers the trigger.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    source.put("revision", revision(2));
+    wait_for_catalog(&server, Duration::from_secs(1), serves(&revision(2))).await;
+    assert_eq!(server.text(NOW).await, text(2));
+    source.remove("revision");
+    wait_for_catalog(&server, Duration::from_secs(1), |catalog| catalog.offers().is_empty()).await;
+}
+
+#[tokio::test]
+async fn retries_a_component_that_could_not_be_read() {
+    compile_and_pause(&[&revision(1)]).await;
+    let (source, content) = (MemorySource::default(), TestContent::new(revision(1)));
+    let is_broken = content.is_broken.clone();
+    is_broken.store(true, Ordering::Relaxed);
+    source.change(|memory| memory.put(content.artifact()));
+    let began = Instant::now();
+    let server = start_running(&source).await;
+    assert_eq!(server.rejection_reason("memory:revision"), "cannot read the file: broken");
+    // The first retry fails as well.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(server.reader.snapshot().offers().is_empty());
+    is_broken.store(false, Ordering::Relaxed);
+    wait_for_catalog(&server, Duration::from_secs(60), serves(&revision(1))).await;
+    let waited = began.elapsed();
+    assert!(waited >= Duration::from_secs(15 + 30), "{waited:?}");
+    assert!(server.reader.snapshot().rejected().is_empty());
+}
+
+#[tokio::test]
+async fn the_newest_load_wins() {
+    let source = MemorySource::default();
+    source.put("revision", revision(1));
+    let server = start_running(&source).await;
+    let (gate, opened) = mpsc::channel();
+    let slow = TestContent { gate: Some(Mutex::new(opened)), ..TestContent::new(revision(2)) };
+    let is_read = slow.is_read.clone();
+    source.change(|memory| memory.put(slow.artifact()));
+    is_read.notified().await;
+    source.put("revision", revision(3));
+    wait_for_catalog(&server, SLOW_WAIT, serves(&revision(3))).await;
+    drop(gate);
+    // The slow load has ended when nothing holds its content any more. If its result counted, it would be published
+    // before a later change is.
+    eventually_within(SLOW_WAIT, "the slow load has ended", async || Arc::strong_count(&is_read) == 1).await;
+    let echo = std::fs::read(component_path("echo")).unwrap();
+    source.put("echo", echo.clone());
+    wait_for_catalog(&server, SLOW_WAIT, serves(&echo)).await;
+    assert_eq!(server.text(NOW).await, text(3));
+}
+
+#[tokio::test]
+async fn a_slow_load_does_not_delay_other_components() {
+    let source = MemorySource::default();
+    let server = start_running(&source).await;
+    let (gate, opened) = mpsc::channel();
+    let slow = TestContent { gate: Some(Mutex::new(opened)), ..TestContent::new(revision(1)) };
+    let echo = std::fs::read(component_path("echo")).unwrap();
+    source.change(|memory| {
+        memory.put(slow.artifact());
+        // The name comes after the slow one, so it is loaded after it.
+        memory.put(Artifact::in_memory("z", echo.clone()));
+    });
+    wait_for_catalog(&server, SLOW_WAIT, serves(&echo)).await;
+    assert_eq!(server.text(NOW).await, super::not_served());
+    drop(gate);
+    wait_for_catalog(&server, SLOW_WAIT, serves(&revision(1))).await;
+}

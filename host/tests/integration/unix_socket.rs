@@ -1,0 +1,159 @@
+//! The endpoint on a Unix socket: requests of both eras over it, and its file over the life of the server.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use larder_core::telemetry::Telemetry;
+use larder_mcp::auth::Authenticator;
+use larder_mcp::{self as endpoint, Endpoint, ListenAddress, Listener};
+use serde_json::{Value, json};
+
+use crate::harness::{SLOW_WAIT, TestServer, eventually_blocking};
+use crate::http_server::{config, meta};
+use crate::process::{RunningProcess, WorkDir};
+
+const CONFIG: &str = "[server]\nlisten = 'unix:larder.sock'\n[admin]\nlisten = 'off'\n";
+
+/// Starts a server that listens on `larder.sock`.
+fn serve(work_dir: &WorkDir) -> RunningProcess {
+    let mut server = work_dir.start("serve");
+    let line = server.wait_for_stderr("serves unix:/");
+    assert!(line.trim_end().ends_with("/larder.sock"), "{line}");
+    server
+}
+
+/// Sends a request, and returns the whole response. The headers must include those that the test is about.
+fn send(socket: &Path, headers: &[(&str, &str)], body: &Value) -> String {
+    let body = body.to_string();
+    let mut request = format!("POST /mcp HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
+    let common = [("content-type", "application/json"), ("connection", "close")];
+    for (name, value) in common.iter().chain(headers) {
+        request += &format!("{name}: {value}\r\n");
+    }
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(SLOW_WAIT)).unwrap();
+    stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+fn request(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+/// Sends a modern `resources/read` with these additional headers.
+fn read(socket: &Path, headers: &[(&str, &str)]) -> String {
+    let routing = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "resources/read"),
+        ("mcp-name", "echo://hello"),
+    ];
+    let headers: Vec<_> = routing.iter().chain(headers).copied().collect();
+    send(socket, &headers, &request("resources/read", json!({ "uri": "echo://hello", "_meta": meta() })))
+}
+
+fn status(response: &str) -> &str {
+    response.split(' ').nth(1).unwrap_or_default()
+}
+
+#[test]
+fn serves_both_eras_and_checks_host_and_origin() {
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", CONFIG);
+    let socket = work_dir.path("larder.sock");
+    let server = serve(&work_dir);
+    let initialize = request("initialize", json!({ "protocolVersion": "2025-06-18" }));
+    let response = send(&socket, &[("host", "localhost")], &initialize);
+    let session = response.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let ping =
+        send(&socket, &[("host", "localhost"), ("mcp-session-id", session)], &request("ping", json!({})));
+    assert!(status(&ping) == "200" && ping.ends_with(r#""result":{}}"#), "{ping}");
+
+    let origin = |origin| [("host", "localhost"), ("origin", origin)];
+    for (headers, expected) in [
+        (&[][..], "200"),
+        (&[("host", "")], "200"),
+        (&[("host", "localhost")], "200"),
+        (&[("host", "evil.example")], "403"),
+        (&[("host", "localhost"), ("host", "localhost")], "403"),
+        (&origin("http://localhost:3000"), "200"),
+        (&origin("https://evil.example"), "403"),
+        (&[("origin", "https://evil.example")], "403"),
+    ] {
+        let response = read(&socket, headers);
+        assert_eq!(status(&response), expected, "{headers:?}: {response}");
+        assert_eq!(response.contains(r#""resultType":"complete""#), expected == "200", "{response}");
+    }
+    server.signal("TERM");
+    assert_eq!(server.wait().code, Some(0));
+}
+
+#[test]
+fn commands_reach_the_server_through_the_socket() {
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", CONFIG);
+    let _server = serve(&work_dir);
+    let url = format!("unix:{}", work_dir.path("larder.sock").display());
+    for protocol in ["2026-07-28", "2025-11-25"] {
+        let listed = work_dir.larder(&format!("list --url {url} --protocol {protocol}")).expect_success();
+        assert!(listed.contains("echo://hello"), "{listed}");
+    }
+    let error = work_dir.larder("list --url unix:/no/such.sock").expect_exit(1);
+    assert!(error.contains("cannot reach unix:/no/such.sock"), "{error}");
+}
+
+#[test]
+fn the_file_exists_as_long_as_the_server_listens() {
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", CONFIG);
+    let socket = work_dir.path("larder.sock");
+    let server = serve(&work_dir);
+    assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    let second = work_dir.larder("serve").expect_exit(1);
+    assert!(second.contains("larder.sock: another server is listening there"), "{second}");
+    assert_eq!(status(&read(&socket, &[])), "200", "the first server still listens");
+
+    // A killed server leaves the file, and the next server replaces it.
+    server.signal("KILL");
+    server.wait();
+    assert!(socket.exists() && UnixStream::connect(&socket).is_err());
+    let server = serve(&work_dir);
+    assert_eq!(status(&read(&socket, &[])), "200");
+    server.signal("TERM");
+    eventually_blocking(SLOW_WAIT, "the file is removed", || !socket.exists());
+    assert_eq!(server.wait().code, Some(0));
+
+    std::fs::write(&socket, "data").unwrap();
+    let refused = work_dir.larder("serve").expect_exit(1);
+    assert!(refused.contains("a file that is not a socket is there"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&socket).unwrap(), "data");
+}
+
+#[test]
+fn check_reports_a_missing_folder() {
+    let work_dir = WorkDir::with_guests("").file("larder.toml", "server.listen = 'unix:gone/larder.sock'");
+    let checked = work_dir.larder("check").expect_exit(1);
+    assert!(checked.contains("/gone/larder.sock: there is no folder"), "{checked}");
+    let served = work_dir.larder("serve").expect_exit(1);
+    assert!(served.contains("create the folder first"), "{served}");
+}
+
+#[tokio::test]
+async fn limits_connections() {
+    let server = TestServer::builder("").start().await;
+    let path = server.folder.path().join("larder.sock");
+    let config = endpoint::Config { connections: 1, ..config() };
+    let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), server.drain.clone());
+    let (gateway, drain) = (server.gateway.clone(), server.drain.clone());
+    let observers = (server.metrics.clone(), Telemetry::default());
+    let endpoint = Endpoint::new(config, authenticator, gateway, drain, observers);
+    let listener = Listener::bind(&ListenAddress::Unix { path: path.clone(), mode: 0o600 }).await.unwrap();
+    server.drain.spawn(async move { endpoint.serve_http(listener).await });
+    let exchange = move || {
+        let discover = request("server/discover", json!({ "_meta": meta() }));
+        let _held = UnixStream::connect(&path).unwrap();
+        send(&path, &[("mcp-protocol-version", "2026-07-28"), ("mcp-method", "server/discover")], &discover)
+    };
+    let response = server.drain.spawn_blocking(exchange).await.unwrap();
+    assert!(status(&response) == "503" && response.contains("retry-after: 1"), "{response}");
+}
