@@ -102,7 +102,7 @@ fn clippy(output: &Output) -> Result<Outcome> {
 
 /// Builds the server together with its tests. Two builds would compile most dependencies twice, because the tests
 /// enable more features of them.
-fn host(output: &Output) -> Result<Outcome> {
+pub(crate) fn host(output: &Output) -> Result<Outcome> {
     output.run(&mut cargo(&["test", "--no-run", "--workspace"]))?;
     Ok(Outcome::Passed)
 }

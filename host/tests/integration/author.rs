@@ -12,8 +12,8 @@ fn new_reports_errors_before_it_writes_files() {
         ("new ../notes --lang c", "cannot be the name"),
         ("new larder-provider --lang rust", "choose another name"),
         ("new larder-dev --lang python", "choose another name"),
-        ("new taken --lang go", "taken is there already"),
-        ("new notes --lang go --path plugins", "plugins is there already"),
+        ("new taken --lang go", "taken exists already"),
+        ("new notes --lang go --path plugins", "plugins exists already"),
         ("new notes --lang cobol", "[possible values: rust, python, javascript, go, c]"),
         ("new notes", "--lang <LANGUAGE>"),
     ] {

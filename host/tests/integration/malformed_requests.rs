@@ -58,8 +58,8 @@ async fn bodies_that_are_not_a_request() {
         two ids: 400 -32600
         two methods: 400 -32600
         params is a text: 200 -32602
-        10,000 deep: 400 -32700
-trailing text: 400 -32700
+        10,000 deep: 400 -32600
+        trailing text: 400 -32700
     "#]]
     .assert_eq(&results);
     let bytes = http.post(&[JSON, ACCEPT], vec![0xff, 0xfe, b'{']).await;

@@ -40,7 +40,7 @@ async fn a_secret_appears_nowhere() {
     for text in [
         "list entry changed or omitted",
         "ignored an update of a URI that the provider does not own",
-        "ignored an update of an invalid URI",
+        "`resource-updated` with an invalid URI",
         "the provider failed",
     ] {
         admin.process.find_stderr(text);

@@ -15,7 +15,7 @@ type Error = larder_provider_provider_types.Error
 type CompletionRequest struct {
 	UriTemplate string
 	Variable    string
-	// What has been typed so far.
+	// The text that has been typed so far.
 	Prefix string
 	// Variables that are already filled in.
 	Filled []witTypes.Tuple2[string, string]

@@ -26,7 +26,7 @@ type Response struct {
 }
 
 const (
-	// Not granted; says what would have to be.
+	// Not granted. The text names the grant that is required.
 	FailureDenied      uint8 = 0
 	FailureUnreachable uint8 = 1
 	FailureTimedOut    uint8 = 2

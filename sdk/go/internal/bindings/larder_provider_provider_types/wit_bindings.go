@@ -22,7 +22,7 @@ type Icon struct {
 	Sizes    []string
 }
 
-// What few providers need, kept out of the way of those who do not.
+// Less common properties of entries and templates.
 type Details struct {
 	// A category, such as "file" or "database-table".
 	Kind     witTypes.Option[string]
@@ -32,26 +32,26 @@ type Details struct {
 	// RFC 3339.
 	LastModified witTypes.Option[string]
 	Icons        []Icon
-	// Key and JSON text.
+	// Keys with JSON text.
 	Metadata []witTypes.Tuple2[string, string]
 }
 
-// One readable thing, as a list shows it.
+// A resource in a list.
 type Entry struct {
-	// RFC 3986, absolute. Never rewritten by the host.
+	// An absolute URI (RFC 3986). The host never rewrites it.
 	Uri         string
 	Name        string
 	Title       witTypes.Option[string]
 	Description witTypes.Option[string]
 	MimeType    witTypes.Option[string]
-	// Size of the content in bytes, when known.
+	// Size of the content in bytes, if known.
 	Size witTypes.Option[uint64]
-	// Opaque; differs whenever the content differs.
+	// An opaque text that changes whenever the content changes.
 	Version witTypes.Option[string]
 	Details witTypes.Option[Details]
 }
 
-// A family of readable things, named by an RFC 6570 URI template.
+// A set of resources, described by an RFC 6570 URI template.
 type Template struct {
 	UriTemplate string
 	Name        string
@@ -96,30 +96,30 @@ func MakeBodyBlob(value []uint8) Body {
 }
 
 type Content struct {
-	// None: the URI that was asked for.
+	// None if it is the requested URI.
 	Uri      witTypes.Option[string]
 	MimeType witTypes.Option[string]
 	Body     Body
-	// Key and JSON text.
+	// Keys with JSON text.
 	Metadata []witTypes.Tuple2[string, string]
 }
 
 const (
-	// Anyone who may see this provider.
+	// All callers that have access to this provider.
 	ScopeEveryone uint8 = 0
-	// Only the caller who got it.
+	// Only the caller that received it.
 	ScopeCaller uint8 = 1
 )
 
 type Scope = uint8
 
-// How long an answer may be reused, and by whom.
+// How long a response may be cached, and for which callers.
 type Freshness struct {
 	TtlMs uint64
 	Scope Scope
 }
 
-// Who is asking.
+// The caller of a request.
 type Caller struct {
 	// The subject of the credential, if there is one.
 	Subject witTypes.Option[string]
@@ -129,16 +129,17 @@ type Caller struct {
 
 const (
 	ErrorNotFound uint8 = 0
-	// The version the caller already holds is still the current one.
+	// The caller's known version is still current.
 	ErrorNotModified uint8 = 1
 	ErrorInvalid     uint8 = 2
 	ErrorDenied      uint8 = 3
-	// Worth another try later.
+	// A temporary failure; the request may be retried later.
 	ErrorUnavailable uint8 = 4
 	ErrorFailed      uint8 = 5
 )
 
-// An answer other than success. A trap is a fault of the provider; these are not.
+// An error response. In contrast to a trap, it does not count as a fault of the
+// provider.
 type Error struct {
 	tag   uint8
 	value any

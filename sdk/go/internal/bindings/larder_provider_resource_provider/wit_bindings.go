@@ -19,19 +19,20 @@ type Error = larder_provider_provider_types.Error
 type Description struct {
 	Title   witTypes.Option[string]
 	Version witTypes.Option[string]
-	// For the reader of the catalog.
+	// A short summary for people.
 	Summary witTypes.Option[string]
-	// For the model: when and how to use these resources.
+	// Instructions for the model: when and how to use these resources.
 	Instructions witTypes.Option[string]
-	// URI prefixes that are this provider's own, beyond what it lists.
+	// URI prefixes that belong to this provider, in addition to the URIs that it
+	// lists.
 	Claims []string
 }
 
 type ListQuery struct {
 	Cursor witTypes.Option[string]
-	// At most this many, please.
+	// Maximum number of entries in the page.
 	Limit uint32
-	// Hints: the host filters again.
+	// Hints: the host filters the entries again.
 	UriPrefix witTypes.Option[string]
 	Kind      witTypes.Option[string]
 }
@@ -48,8 +49,8 @@ type TemplatePage struct {
 	Freshness  witTypes.Option[larder_provider_provider_types.Freshness]
 }
 
-// Which template a URI belongs to, and the values of its variables.
-// A variable with several values appears once for each.
+// The template that matches a URI, and the values of its variables.
+// A variable with several values appears once for each value.
 type TemplateMatch struct {
 	UriTemplate string
 	Variables   []witTypes.Tuple2[string, string]
@@ -58,7 +59,8 @@ type TemplateMatch struct {
 type ReadRequest struct {
 	Uri     string
 	Matched witTypes.Option[TemplateMatch]
-	// The version the caller holds: answer `not-modified` if it is still current.
+	// The version that the caller knows: return `not-modified` if it is still
+	// current.
 	KnownVersion witTypes.Option[string]
 }
 
