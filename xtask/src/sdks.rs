@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::languages::with_tools;
-use crate::run::{Output, cargo, command, larder, root, target};
+use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
 use crate::steps;
 use crate::tools::{self, author_tool, missing, succeeds};
