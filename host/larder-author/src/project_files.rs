@@ -131,6 +131,7 @@ const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
 
 const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
     "__init__.py",
+    "check.py",
     "componentize-py.toml",
     "errors.py",
     "export.py",
@@ -145,14 +146,18 @@ const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
 const JAVASCRIPT_SDK: TextFiles = copies! { "../../sdk/javascript/":
     "README.md",
     "package.json",
+    "src/call.js",
+    "src/check.js",
     "src/define.js",
     "src/errors.js",
+    "src/exports.js",
     "src/files.js",
     "src/greedy.js",
     "src/host.js",
     "src/http.js",
     "src/index.d.ts",
     "src/index.js",
+    "src/location.js",
     "src/page.js",
     "src/request.js",
     "src/response.js",

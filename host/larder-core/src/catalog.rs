@@ -57,17 +57,17 @@ impl Catalog {
 
     /// Returns how long the list of entries may be reused as a whole, or `None` if nothing is offered.
     /// Personal lists do not count: their freshness is that of the answer to the caller.
-    pub fn entries_freshness(&self) -> Option<Freshness> {
+    pub(crate) fn entries_freshness(&self) -> Option<Freshness> {
         self.list_expiry.entries()
     }
 
     /// Returns how long the list of templates may be reused as a whole.
-    pub fn templates_freshness(&self) -> Option<Freshness> {
+    pub(crate) fn templates_freshness(&self) -> Option<Freshness> {
         self.list_expiry.templates()
     }
 
     /// Returns whether one of the lists has expired.
-    pub fn is_stale(&self) -> bool {
+    pub(crate) fn is_stale(&self) -> bool {
         self.list_expiry.is_stale()
     }
 
@@ -122,13 +122,13 @@ impl Catalog {
     }
 
     /// Returns the offers that claim this URI, the longest prefix first.
-    pub fn by_claim(&self, uri: &str) -> impl Iterator<Item = &Arc<Offer>> {
+    pub(crate) fn by_claim(&self, uri: &str) -> impl Iterator<Item = &Arc<Offer>> {
         self.index.claims_for(uri).map(|at| &self.offers[at])
     }
 
     /// Returns the offers whose list is longer than what the catalog holds, and that have URIs of this
     /// scheme.
-    pub fn with_unlisted_entries(&self, uri: &Uri) -> impl Iterator<Item = &Arc<Offer>> {
+    pub(crate) fn with_unlisted_entries(&self, uri: &Uri) -> impl Iterator<Item = &Arc<Offer>> {
         self.offers.iter().filter(move |offer| {
             let longer = offer.next_cursor.is_some() || offer.is_personal();
             longer && offer.knows_scheme(uri.scheme())
@@ -152,7 +152,7 @@ impl Catalog {
 
     /// Returns whether this provider may return content of `uri` in an answer to `requested`: the same URI,
     /// or one below it or of its own, unless another provider lists it.
-    pub fn may_return(&self, provider: &ProviderName, requested: &Uri, uri: &Uri) -> bool {
+    pub(crate) fn may_return(&self, provider: &ProviderName, requested: &Uri, uri: &Uri) -> bool {
         let is_below = || {
             let rest = uri.as_str().strip_prefix(requested.as_str());
             rest.is_some_and(|rest| requested.as_str().ends_with('/') || rest.starts_with(['/', '?', '#']))
@@ -276,7 +276,7 @@ impl Notifier {
 
     /// Waits until a URI is newly watched or a provider reports an update, and returns all such URIs that are
     /// still watched. For a single consumer. Cancel safe.
-    pub async fn next_events(&self) -> WatchEvents {
+    pub(crate) async fn next_events(&self) -> WatchEvents {
         self.cell.hub.next_events().await
     }
 }
@@ -299,13 +299,13 @@ impl Reader {
     }
 
     /// Returns the current logical time, to compare with later updates.
-    pub fn logical_time(&self) -> LogicalTime {
+    pub(crate) fn logical_time(&self) -> LogicalTime {
         self.cell.updates.now()
     }
 
     /// Returns whether there was no update of this URI since then. May return false without an update, but
     /// never true after one.
-    pub fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {
+    pub(crate) fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {
         self.cell.updates.unchanged_since(time, uri)
     }
 

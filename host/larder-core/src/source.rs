@@ -72,7 +72,7 @@ impl ScanTriggers {
     }
 
     /// Triggers a scan after each change of a file in this folder, which need not exist yet.
-    pub fn watch_folder(&mut self, folder: PathBuf) {
+    pub(crate) fn watch_folder(&mut self, folder: PathBuf) {
         self.folders.push(folder);
     }
 

@@ -187,7 +187,7 @@ impl HostRule {
     }
 
     /// Whether this rule applies to this host.
-    pub fn matches_host(&self, host: &str) -> bool {
+    pub(crate) fn matches_host(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         match self.host.strip_prefix("*.") {
             Some(parent) => {

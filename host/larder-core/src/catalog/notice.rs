@@ -71,7 +71,7 @@ impl fmt::Display for Collision {
 
 impl RejectedComponent {
     /// Keeps the time of the previous rejection if the reason is the same.
-    pub fn keep_since(mut self, before: Option<&Self>) -> Self {
+    pub(crate) fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) =
             before.filter(|b| (&b.origin, b.digest, &b.reason) == (&self.origin, self.digest, &self.reason))
         {
@@ -83,7 +83,7 @@ impl RejectedComponent {
 
 impl PendingApproval {
     /// Keeps the time of the previous entry if the digest and the lines are the same.
-    pub fn keep_since(mut self, before: Option<&Self>) -> Self {
+    pub(crate) fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) = before.filter(|b| (b.digest, &b.lines) == (self.digest, &self.lines)) {
             self.since = before.since;
         }

@@ -115,13 +115,13 @@ impl Offer {
     }
 
     /// Returns whether the list depends on the caller. The catalog then holds the entries that the host sees.
-    pub fn is_personal(&self) -> bool {
+    pub(crate) fn is_personal(&self) -> bool {
         self.freshness.scope == Scope::Caller
     }
 
     /// Returns whether the lists have expired and the caller should request a refresh. Returns true once, and
     /// again only if no new list arrived for a long time.
-    pub fn claim_refresh(&self) -> bool {
+    pub(crate) fn claim_refresh(&self) -> bool {
         if self.refresh_at().is_none_or(|stale| Instant::now() <= stale) {
             return false;
         }

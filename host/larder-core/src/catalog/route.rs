@@ -44,12 +44,12 @@ impl Catalog {
     }
 
     /// Returns the route to the provider that lists the URI.
-    pub fn exact_route<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
+    pub(crate) fn exact_route<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
         self.by_uri(uri.as_str()).map(Route::Listed)
     }
 
     /// Returns all other routes, the best first.
-    pub fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<(RouteRank, Route<'a>)> {
+    pub(crate) fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<(RouteRank, Route<'a>)> {
         let exact = self.by_uri(uri.as_str());
         let mut seen: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();
         let mut routes = Vec::new();
@@ -77,7 +77,7 @@ impl Catalog {
 impl Offer {
     /// Matches a URI that the provider lists against its own templates. The provider listed the URI itself,
     /// so unsafe values do not refuse it; they are only not passed on.
-    pub fn own_match(&self, uri: &Uri) -> Option<Match> {
+    pub(crate) fn own_match(&self, uri: &Uri) -> Option<Match> {
         let uri_templates =
             self.templates_by_prefix.matches(uri.as_str()).map(|at| &self.templates[at].uri_template);
         let mut budget = MatchBudget::default();
@@ -93,7 +93,7 @@ impl Offer {
     /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed
     /// templates, the last variable may contain slashes; the values are then extracted by the host and
     /// checked as for any other template. Other matches are passed on unchanged.
-    pub fn claimed_match(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
+    pub(crate) fn claimed_match(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
         let found = found.ok_or(CallError::NotFound)?;
         let mut uri_templates = self.templates.iter().map(|template| &template.uri_template);
         let listed = uri_templates.find(|uri_template| uri_template.as_str() == found.template);

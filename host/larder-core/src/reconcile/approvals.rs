@@ -157,7 +157,7 @@ impl Approvals {
     }
 
     /// Records the imports of the providers that are served. Records of other providers stay.
-    pub fn record_served(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
+    pub(crate) fn record_served(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
         let all: ServedByFolder = self.store.read(SERVED_FILE)?;
         let known = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
         if imports.iter().all(|(provider, lines)| known.and_then(|known| known.get(provider)) == Some(lines))

@@ -84,7 +84,7 @@ impl Blob {
     }
 
     /// Returns whether the source still has this revision, as far as the metadata tells. Blocks the calling thread.
-    pub fn is_unchanged(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         self.content.is_unchanged()
     }
 }

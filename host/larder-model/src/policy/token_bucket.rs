@@ -31,7 +31,7 @@ impl TokenBucket {
     }
 
     /// Sets the longest time until a debt is paid off.
-    pub fn with_max_debt(mut self, max: Duration) -> Self {
+    pub(crate) fn with_max_debt(mut self, max: Duration) -> Self {
         self.max_debt = max;
         self
     }
@@ -47,7 +47,7 @@ impl TokenBucket {
     }
 
     /// Returns the time until tokens are left; none if there are some now.
-    pub fn empty_for(&self) -> Option<Duration> {
+    pub(crate) fn empty_for(&self) -> Option<Duration> {
         debt(self.full_at.load(Relaxed), self.now())
     }
 

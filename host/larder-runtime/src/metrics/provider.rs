@@ -124,7 +124,7 @@ impl ProviderMetrics {
     }
 
     /// Peak memory of a single guest in bytes.
-    pub fn largest_memory(&self) -> u64 {
+    pub(crate) fn largest_memory(&self) -> u64 {
         self.largest_memory.load(Relaxed)
     }
 
