@@ -52,6 +52,13 @@ pub(crate) fn eventually_blocking(limit: Duration, what: &str, mut condition: im
     }
 }
 
+/// Waits until a guest is running, that is, until a call is in flight.
+pub(crate) async fn call_in_flight(reader: &Reader) {
+    let has_guest =
+        async || reader.snapshot().offers().iter().any(|offer| offer.provider.metrics().memory() > 0);
+    eventually("a call is in flight", has_guest).await;
+}
+
 /// The file of a component that `cargo xtask` built: a guest of these tests, or a provider that we ship.
 pub(crate) fn component_path(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");

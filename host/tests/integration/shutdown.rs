@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::cancellation::one_call_at_a_time;
-use crate::harness::{SLOW_WAIT, TestServer};
+use crate::harness::{SLOW_WAIT, TestServer, call_in_flight};
 use crate::http_server::HttpTestServer;
 use crate::process::WorkDir;
 
@@ -14,7 +14,7 @@ async fn requests_in_flight_finish_during_shutdown() {
     let http = HttpTestServer::from_builder(TestServer::builder("sleep")).await;
     let drain = http.server.drain.clone();
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        call_in_flight(&http.server.reader).await;
         drain.finish(Duration::from_secs(30)).await
     };
     let (answer, in_time) = tokio::join!(http.read("sleep://ms/1000"), stop);
@@ -29,7 +29,7 @@ async fn requests_that_exceed_the_shutdown_grace_are_dropped() {
     let drain = http.server.drain.clone();
     let began = Instant::now();
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        call_in_flight(&http.server.reader).await;
         drain.finish(Duration::from_millis(300)).await
     };
     let request = http.client.post(&http.url).header("content-type", "application/json");
