@@ -51,6 +51,12 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     cargo
 }
 
+/// Builds the server together with its tests. Two builds would compile most dependencies twice, because the tests
+/// enable more features of them.
+pub(crate) fn build_server(output: &Output) -> Result<()> {
+    output.run(&mut cargo(&["test", "--no-run", "--workspace"]))
+}
+
 /// Runs a command and returns its stdout.
 pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
     let output = command.stderr(Stdio::inherit()).output().with_context(|| display(command))?;

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::languages::with_tools;
-use crate::run::{Output, command, larder, root, target};
+use crate::run::{Output, build_server, command, larder, root, target};
 use crate::step::Outcome;
-use crate::steps;
 use crate::tools::{self, author_tool, missing, succeeds};
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
@@ -59,7 +58,7 @@ const GO_BINDINGS: &str = "sdk/go/internal/bindings";
 
 /// Regenerates the bindings of the Go SDK after a change of the contract or of the generator.
 pub(crate) fn go_bindings(output: &Output) -> Result<()> {
-    steps::host(output)?;
+    build_server(output)?;
     tools::author_tools(output)?;
     for name in generate_go_bindings(output)? {
         fs::copy(scratch().join(&name), root().join(GO_BINDINGS).join(&name))?;

@@ -19,7 +19,7 @@ const answers = {
   },
 };
 
-export const { resourceProvider } = defineProvider({
+const provider = defineProvider({
   templates: () => [
     { uriTemplate: "trial://{what}", name: "the behaviour" },
     { uriTemplate: "trial:///{path}", name: "a path" },
@@ -28,9 +28,15 @@ export const { resourceProvider } = defineProvider({
   read(request) {
     if (request.template === "trial:///{path}") return { body: request.var("path") };
     const what = request.var("what");
-    // A value of the wrong type reaches the bindings, which trap.
-    if (what === "ends") return { uri: { last: "words" }, body: "" };
     if (!Object.hasOwn(answers, what)) throw new NotFound();
     return { body: answers[what]() };
   },
 });
+
+// Without the checks of the SDK, a value of the wrong type reaches the bindings, which trap.
+const ends = { contents: [{ uri: { last: "words" }, body: { tag: "text", val: "" }, metadata: [] }] };
+const { readResource } = provider.resourceProvider;
+export const resourceProvider = {
+  ...provider.resourceProvider,
+  readResource: (request) => (request.uri === "trial://ends" ? ends : readResource(request)),
+};

@@ -1,5 +1,6 @@
 """Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in five languages."""
 
+import os
 import sys
 
 from larder_provider import Content, Failed, NotFound, Provider, Template, http, setting
@@ -30,7 +31,7 @@ class Trial(Provider):
                 raise ValueError("no such luck")
             case "ends":
                 print("last words", file=sys.stderr, flush=True)
-                sys.exit(3)
+                os._exit(3)
             case "eats":
                 return Content(str(len(bytearray(256 << 20))))
             case "spins":

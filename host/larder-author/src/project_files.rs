@@ -138,6 +138,7 @@ const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
     "guest.py",
     "host.py",
     "http.py",
+    "location.py",
     "provider.py",
     "py.typed",
     "values.py",

@@ -1,9 +1,10 @@
-// Answers other than success: throw one. The text reaches the caller, so say what can be done.
+// Errors that a provider can throw. The caller sees the text, so it should say how to solve the problem.
 
-import { whole } from './values.js';
+import { show } from './check.js';
+import { thrownAt } from './location.js';
 
 export class LarderError extends Error {
-  // What the contract calls it.
+  // The name of the error in the contract.
   tag = 'failed';
 
   get name() {
@@ -11,44 +12,56 @@ export class LarderError extends Error {
   }
 }
 
-/** The URI names nothing here. Another provider may still know it. */
+/** There is no such resource in this provider. The host then asks other providers. */
 export class NotFound extends LarderError {
   tag = 'not-found';
 }
 
-/** The version that the caller holds is still the current one. */
+/** The caller's known version is still current. */
 export class NotModified extends LarderError {
   tag = 'not-modified';
 }
 
-/** The question makes no sense: a bad value, a bad cursor. */
+/** The request is invalid, for example because of a bad value or a bad cursor. */
 export class Invalid extends LarderError {
   tag = 'invalid';
 }
 
-/** This caller may not, or this provider was not granted what it would need. */
+/** The caller is not authorized, or the provider lacks a grant. */
 export class Denied extends LarderError {
   tag = 'denied';
 }
 
-/** Worth another try later. */
+/** A temporary failure; the request may be retried later. */
 export class Unavailable extends LarderError {
   tag = 'unavailable';
 }
 
-/** Everything else. */
+/** Any other failure. */
 export class Failed extends LarderError {}
 
+/** A function of the provider returned a value that is not of the documented type. */
+export class WrongValue extends LarderError {}
+
+const WITH_TEXT = ['invalid', 'denied', 'unavailable', 'failed'];
 const WITHOUT_TEXT = ['not-found', 'not-modified'];
 
-// What was thrown, as the contract says it. What means nothing there is a failure, and its stack goes to the log.
-export function explained(thrown, name, log) {
+// Converts an exception to an error of the contract. Unknown exceptions become `failed`, with their stack in the log.
+export function toError(thrown, name, log) {
+  if (thrown instanceof WrongValue) log(thrown.message);
   if (thrown instanceof LarderError) {
     const { tag, message } = thrown;
-    return WITHOUT_TEXT.includes(tag) ? { tag } : { tag, val: whole(message) };
+    if (WITHOUT_TEXT.includes(tag)) return { tag };
+    return { tag: WITH_TEXT.includes(tag) ? tag : 'failed', val: String(message).toWellFormed() };
   }
-  const isError = thrown instanceof Error;
-  const text = whole(isError ? `${thrown.name}: ${thrown.message}` : String(thrown));
-  log(`uncaught in ${name}: ${text}\n${(isError && thrown.stack) || ''}`);
-  return { tag: 'failed', val: text };
+  const text = describe(thrown).toWellFormed();
+  log(`uncaught exception in ${name}: ${text}\n${(thrown instanceof Error && thrown.stack) || ''}`);
+  return { tag: 'failed', val: text + thrownAt(thrown) };
+}
+
+// The type and the message of an exception, which can be any value.
+function describe(thrown) {
+  if (typeof thrown === 'string') return thrown;
+  if (!(thrown instanceof Error)) return `threw ${show(thrown)}`;
+  return [thrown.name, thrown.message].filter(Boolean).map(String).join(': ');
 }

@@ -1,11 +1,11 @@
-// Files of granted folders. The engine has no file system of its own, so this is WASI's.
+// Reads files in granted folders with WASI, since the JavaScript engine has no file system API.
 
 import { getDirectories } from 'wasi:filesystem/preopens@0.2.6';
 
 import { Denied, Failed, NotFound } from './errors.js';
 import { decode } from './utf8.js';
 
-const PIECE = 1 << 20;
+const CHUNK_SIZE = 1 << 20;
 
 export function granted(folder) {
   return getDirectories().some(([, name]) => name === folder);
@@ -14,7 +14,7 @@ export function granted(folder) {
 export function readFile(path) {
   const file = open(path);
   try {
-    return all(file, path);
+    return readAll(file, path);
   } finally {
     file[Symbol.dispose]?.();
   }
@@ -29,33 +29,33 @@ export function readText(path) {
   }
 }
 
-// Relative to the longest granted folder that the path is in.
+// Opens a path relative to the innermost granted folder that contains it.
 function open(path) {
   const inside = (folder) => path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
   const folders = getDirectories().filter(([, name]) => inside(name));
   folders.sort(([, a], [, b]) => b.length - a.length);
-  if (folders.length === 0) throw new Denied(`${path} is in no folder that was granted`);
+  if (folders.length === 0) throw new Denied(`${path} is not in a granted folder`);
   const [folder, name] = folders[0];
   const rest = path.slice(name.length).replace(/^\/+/, '') || '.';
-  return tried(path, () => folder.openAt({ symlinkFollow: true }, rest, {}, { read: true }));
+  return withErrors(path, () => folder.openAt({ symlinkFollow: true }, rest, {}, { read: true }));
 }
 
-function all(file, path) {
-  const pieces = [];
+function readAll(file, path) {
+  const chunks = [];
   let length = 0;
   for (let end = false; !end; ) {
-    const [piece, last] = tried(path, () => file.read(PIECE, length));
-    pieces.push(piece);
-    length += piece.length;
-    end = last || piece.length === 0;
+    const [chunk, last] = withErrors(path, () => file.read(CHUNK_SIZE, length));
+    chunks.push(chunk);
+    length += chunk.length;
+    end = last || chunk.length === 0;
   }
   const bytes = new Uint8Array(length);
-  pieces.reduce((at, piece) => (bytes.set(piece, at), at + piece.length), 0);
+  chunks.reduce((at, chunk) => (bytes.set(chunk, at), at + chunk.length), 0);
   return bytes;
 }
 
-// What WASI throws is the name of an error, or in some engines an error that carries it.
-function tried(path, attempt) {
+// Converts WASI errors. They are thrown as the name of the error or, by some engines, as an object with the name.
+function withErrors(path, attempt) {
   try {
     return attempt();
   } catch (thrown) {

@@ -1,39 +1,44 @@
-// Templates whose last variable takes slashes.
+// Greedy templates: their last variable also matches slashes.
 
-import { settled } from './values.js';
+import { call } from './call.js';
 
-/** What a provider says of itself, with what its greedy templates claim: it is asked only for what it claims. */
-export function about(provider) {
-  const said = settled(provider.describe?.(), 'describe') ?? {};
-  const claims = (settled(provider.greedy?.(), 'greedy') ?? []).map((template) => template.split('{')[0]);
-  return { ...said, claims: [...new Set([...(said.claims ?? []), ...claims])] };
+/**
+ * The description of a provider, with the prefixes of its greedy templates as additional claims. Without a claim, the
+ * host would not call `match-uri` for their URIs.
+ */
+export function description(provider) {
+  const described = provider.describe ? call(provider, 'describe') : {};
+  const claims = greedy(provider).map((template) => template.split('{')[0]);
+  return { ...described, claims: [...new Set([...(described.claims ?? []), ...claims])] };
 }
 
-/** The match of a provider's own, or else that of its greedy templates. */
-export function matched(provider, uri) {
-  if (provider.matchUri) return provider.matchUri(uri) ?? null;
-  for (const template of provider.greedy?.() ?? []) {
+/** Matches a URI with the provider's `matchUri` or, if it has none, with its greedy templates. */
+export function matchUri(provider, uri) {
+  if (provider.matchUri) return call(provider, 'matchUri', uri);
+  for (const template of greedy(provider)) {
     const match = matchGreedy(template, uri);
     if (match) return match;
   }
   return null;
 }
 
-/** What a template makes of a URI if its last variable takes the rest of the path, slashes included. */
+const greedy = (provider) => (provider.greedy ? call(provider, 'greedy') : []);
+
+/** Matches a URI with a template whose last variable matches the rest of the path, including slashes. */
 export function matchGreedy(template, uri) {
   const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
   const literals = template.split(/\{\w+\}/);
   if (names.length === 0 || literals.some((text) => /[{}]/.test(text))) return undefined;
-  // An earlier variable takes as much as it can, up to a slash.
-  const value = (at) => (at < names.length - 1 ? '([^/]+)' : '([^]+)');
-  const plain = (text) => text.replace(/[\\^$.*+?()[\]|/-]/g, '\\$&');
-  const pattern = literals.map((text, at) => plain(text) + (at < names.length ? value(at) : '')).join('');
+  // Every variable except the last matches as much as possible, but no slash.
+  const value = (index) => (index < names.length - 1 ? '([^/]+)' : '([^]+)');
+  const escape = (text) => text.replace(/[\\^$.*+?()[\]|/-]/g, '\\$&');
+  const pattern = literals.map((text, index) => escape(text) + (index < names.length ? value(index) : '')).join('');
   const found = new RegExp(`^${pattern}$`).exec(uri);
   if (!found) return undefined;
   try {
     return { uriTemplate: template, variables: names.map((name, at) => [name, decodeURIComponent(found[at + 1])]) };
   } catch {
-    // What is no text is no value.
+    // The value is not UTF-8, so there is no match.
     return undefined;
   }
 }

@@ -1,16 +1,14 @@
-// What the host offers during a call.
+// Functions of the host.
 
 import * as host from 'larder:provider/provider-host@0.1.0';
-
-import { whole } from './values.js';
 
 export const caller = () => host.getCaller() ?? undefined;
 
 export const metadata = () => Object.fromEntries(host.requestMetadata());
 
-export const setting = (name, otherwise) => host.setting(name) ?? otherwise;
+export const setting = (name, defaultValue) => host.setting(name) ?? defaultValue;
 
-export const log = (level, message) => host.log(level, whole(message));
+export const log = (level, message) => host.log(level, String(message).toWellFormed());
 export const debug = (message) => log('debug', message);
 export const info = (message) => log('info', message);
 export const warn = (message) => log('warn', message);

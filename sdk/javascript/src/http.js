@@ -1,6 +1,6 @@
-// Outgoing HTTP through the host, which lets through what the operator granted. There is no `fetch`.
+// Outgoing HTTP requests through the host, limited to the hosts that the operator granted. `fetch` is not available.
 
-import { send as ask } from 'larder:provider/http-client@0.1.0';
+import { send as hostSend } from 'larder:provider/http-client@0.1.0';
 
 import { Denied, Failed, Unavailable } from './errors.js';
 import { Response } from './response.js';
@@ -11,22 +11,22 @@ export const get = (url, headers) => send({ url, headers });
 export function send({ method = 'GET', url, headers = {}, body = new Uint8Array() }) {
   const bytes = typeof body === 'string' ? encode(body) : body;
   try {
-    return new Response(ask({ method, url, headers: Object.entries(headers), body: bytes }));
+    return new Response(hostSend({ method, url, headers: Object.entries(headers), body: bytes }));
   } catch (thrown) {
-    throw meaning(thrown?.payload ?? thrown);
+    throw toError(thrown?.payload ?? thrown);
   }
 }
 
-function meaning(failure) {
+function toError(failure) {
   switch (failure?.tag) {
     case 'denied':
       return new Denied(failure.val);
     case 'unreachable':
       return new Unavailable(failure.val);
     case 'timed-out':
-      return new Unavailable('the other side did not answer in time');
+      return new Unavailable('the remote server did not respond in time');
     case 'too-large':
-      return new Failed('the answer is larger than the host accepts');
+      return new Failed('the response is larger than the host allows');
     default:
       return failure;
   }

@@ -1,39 +1,44 @@
-/** What a provider is. Only `read` has to be written. */
+/**
+ * A provider of resources. Only `read` is required. Results of other types than these, and unknown properties, are
+ * failures. Names that begin with `_` are free, and an instance of a class may have other methods and properties.
+ */
 export interface Provider {
-  /** What this provider is, for people and for the model. */
+  /** Describes this provider for people and for the model. */
   describe?(): Description;
-  /** One page of what there is, sorted by URI; `paginate` makes pages. A list is the only page. */
+  /** Returns one page of the list of resources, sorted by URI; see `paginate`. An array is a single page. */
   list?(query: Query): EntryPage | Entry[];
-  /** Families of resources, by RFC 6570 template. */
+  /** Returns the RFC 6570 templates of this provider. */
   templates?(cursor?: string): TemplatePage | Template[];
   /**
-   * Those of the templates whose last variable takes slashes as well, so that `file:///{path}` reads `file:///a/b/c`.
-   * They need no claims, and no `matchUri`.
+   * Returns the templates whose last variable also matches slashes, so that `file:///{path}` matches `file:///a/b/c`.
+   * They need no claims and no `matchUri`.
    */
   greedy?(): string[];
   /**
-   * Whose template a URI inside our claims belongs to, where matching by RFC 6570 found nothing. Unless written, that of
-   * `greedy`.
+   * Matches a URI to a template. Called only for URIs within the claims that no template matches by the rules of RFC
+   * 6570. The default matches the templates of `greedy`.
    */
   matchUri?(uri: string): Match | null | undefined;
-  /** What a URI holds. Throw `NotFound` to let another provider try. */
+  /** Reads a resource. After `NotFound`, the host tries other providers. */
   read(request: Request): Reading | Content | Content[];
-  /** Suggestions for a variable of a template. Asked only in the world `full-provider`. */
+  /** Suggests values for a variable of a template. Called only in the world `full-provider`. */
   complete?(request: CompletionRequest): Completion;
   /**
-   * The current version of each URI, in order; null where it names nothing, or where only `read` can tell: the host
-   * reads those. Asked only in the world `full-provider`. Write it where there is a cheaper way than reading.
+   * Returns the current version of each URI, in order; null if the resource does not exist or its version is known only
+   * after a `read`, which the host then makes. Called only in the world `full-provider`. Implement it if versions are
+   * cheaper than reads.
    */
   versions?(uris: string[]): (string | null)[];
 }
 
-/** What the component's module has to export. None of its functions may be `async`. */
+/** The exports of the component's main module. The functions of a provider must not be `async`. */
 export interface Exports {
   resourceProvider: object;
   completionProvider: object;
   versionProvider: object;
 }
 
+/** Creates the exports of a component. Throws a TypeError for an object that is not a provider. */
 export function defineProvider(provider: Provider): Exports;
 
 export interface Description {
@@ -41,11 +46,11 @@ export interface Description {
   version?: string;
   summary?: string;
   instructions?: string;
-  /** URI prefixes that are this provider's own, beyond what it lists. */
+  /** URI prefixes that belong to this provider, in addition to the URIs that it lists. */
   claims?: string[];
 }
 
-/** Keys and JSON text. */
+/** Keys with JSON text. */
 export type Metadata = Record<string, string> | [string, string][];
 
 export interface Entry {
@@ -55,7 +60,7 @@ export interface Entry {
   description?: string;
   mimeType?: string;
   size?: number | bigint;
-  /** Anything that differs whenever the content differs. */
+  /** Any text that changes whenever the content changes. */
   version?: string;
   details?: Details;
 }
@@ -98,10 +103,10 @@ export interface TemplatePage {
 }
 
 export interface Content {
-  /** A string is text, anything else is bytes. */
+  /** A string for text, or bytes. */
   body: string | Uint8Array;
   mimeType?: string;
-  /** Where it is not the one that was asked for. */
+  /** Only if it differs from the requested URI. */
   uri?: string;
   metadata?: Metadata;
 }
@@ -128,20 +133,20 @@ export interface Request {
   readonly uri: string;
   readonly matched?: Match;
   readonly knownVersion?: string;
-  /** The template that the URI belongs to, if any. */
+  /** The template that matches the URI, if any. */
   readonly template?: string;
-  /** The decoded value of a variable; throws where there is none. */
+  /** The decoded value of a variable; throws if there is none. */
   var(name: string): string;
   /** All values of a variable. */
   vars(name: string): string[];
-  /** Ends the read where the caller already holds this version. */
+  /** Throws `NotModified` if the caller already knows this version. */
   unlessKnown(version: string): void;
 }
 
 export interface CompletionRequest {
   uriTemplate: string;
   variable: string;
-  /** What has been typed so far. */
+  /** The text that has been typed so far. */
   prefix: string;
   /** Variables that are already filled in. */
   filled: [string, string][];
@@ -153,18 +158,19 @@ export interface Completion {
   more?: boolean;
 }
 
-/** One page of a list that is sorted by URI. */
+/** Returns one page of a list that is sorted by URI. */
 export function paginate(entries: Iterable<Entry>, query: Query): EntryPage;
-/** Those of the candidates that begin with what has been typed. */
+/** Returns the candidates that begin with the prefix. */
 export function matching(candidates: Iterable<string>, prefix: string): Completion;
 
 /**
- * What a template makes of a URI if its last variable takes the rest of the path, slashes included. For an own
- * `matchUri`; where there is none, `greedy` is enough. Its expressions are plain ones: `{name}`.
+ * Matches a URI with a template whose last variable matches the rest of the path, including slashes. It is meant for
+ * implementations of `matchUri`; otherwise `greedy` is sufficient. Only simple expressions such as `{name}` are
+ * supported.
  */
 export function matchGreedy(template: string, uri: string): Match | undefined;
 
-/** Answers other than success: throw one. Anything else that is thrown becomes a failure, with its stack in the log. */
+/** Errors that a provider can throw. Any other exception becomes a failure with its type, message, file and line. */
 export class LarderError extends Error {}
 export class NotFound extends LarderError {}
 export class NotModified extends LarderError {}
@@ -179,36 +185,36 @@ export interface Caller {
   scopes: string[];
 }
 
-/** Who is asking; none when the host itself asks. */
+/** The caller of the current request; undefined if the host itself makes the call. */
 export function caller(): Caller | undefined;
-/** The metadata that came with the request: key and JSON text. */
+/** The metadata of the request: keys with JSON text. */
 export function metadata(): Record<string, string>;
-/** A setting from the provider's own section of the configuration, or what holds without it. */
+/** A setting from the provider's section of the configuration, or the default value. */
 export function setting(name: string): string | undefined;
-export function setting(name: string, otherwise: string): string;
+export function setting(name: string, defaultValue: string): string;
 export function log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void;
 export function debug(message: string): void;
 export function info(message: string): void;
 export function warn(message: string): void;
 export function error(message: string): void;
-/** Tells those who watch this URI that its content differs. */
+/** Notifies subscribers of this URI that its content has changed. */
 export function resourceUpdated(uri: string): void;
-/** Tells everyone that the list of entries or templates differs. */
+/** Notifies all clients that the list of entries or templates has changed. */
 export function resourcesChanged(): void;
-/** Tells the caller how far a long read has come. */
+/** Reports the progress of a long read to the caller. */
 export function progress(done: number, total?: number, message?: string): void;
-/** Whether nobody waits for the answer any more. */
+/** Whether the request was cancelled. Long loops should check it. */
 export function cancelled(): boolean;
 
-/** Whether a folder was granted under just this name. */
+/** Whether a folder was granted with exactly this guest path. */
 export function granted(folder: string): boolean;
-/** The bytes of a file in a granted folder. */
+/** Reads a file in a granted folder as bytes. */
 export function readFile(path: string): Uint8Array;
-/** The text of a file in a granted folder. */
+/** Reads a file in a granted folder as text. */
 export function readText(path: string): string;
 
 export function encode(text: string): Uint8Array;
-/** Throws a RangeError where the bytes are not UTF-8. */
+/** Throws a RangeError if the bytes are not UTF-8. */
 export function decode(bytes: Uint8Array): string;
 
 export namespace http {
@@ -216,9 +222,9 @@ export namespace http {
     readonly status: number;
     readonly headers: [string, string][];
     readonly body: Uint8Array;
-    /** The first value of a header, whatever the case of its name. */
+    /** The first value of a header. Names are case-insensitive. */
     header(name: string): string | undefined;
-    /** This response, if its status means success; throws what its status means otherwise. */
+    /** Returns this response if its status is a success; otherwise throws the error that corresponds to the status. */
     accepted(): Response;
     text(): string;
     json(): any;

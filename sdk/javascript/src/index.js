@@ -1,4 +1,5 @@
-// Write a Larder resource provider: `export const { … } = defineProvider({ … })`. Types and words are in index.d.ts.
+// SDK for Larder resource providers: `export const { … } = defineProvider({ … })`. Types and documentation are in
+// index.d.ts.
 
 export { defineProvider } from './define.js';
 export { Denied, Failed, Invalid, LarderError, NotFound, NotModified, Unavailable } from './errors.js';

@@ -1,30 +1,31 @@
-// Parts of lists: pages with cursors, and suggestions.
+// Pages of lists, and completions.
 
-// As many suggestions as MCP lets an answer have.
-const SUGGESTIONS = 100;
+// The maximum number of values in a completion, as specified by MCP.
+const MAX_SUGGESTIONS = 100;
 
 /**
- * One page of a list that is sorted by URI: what follows the query's cursor, filtered by its hints. The cursor is
- * the last URI of the page before, so a list that grows or shrinks between two pages loses nothing.
+ * Returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints. The
+ * cursor is the last URI of the previous page. If the list changes between two pages, entries that are in the list all
+ * the time are neither repeated nor lost.
  */
 export function paginate(entries, query) {
   const limit = Math.max(query.limit, 1);
   const page = [];
   for (const entry of entries) {
-    if (!wants(query, entry)) continue;
+    if (!matches(query, entry)) continue;
     if (page.length === limit) return { entries: page, nextCursor: page.at(-1).uri };
     page.push(entry);
   }
   return { entries: page };
 }
 
-function wants({ cursor, uriPrefix, kind }, entry) {
+function matches({ cursor, uriPrefix, kind }, entry) {
   const follows = cursor == null || entry.uri > cursor;
   return follows && entry.uri.startsWith(uriPrefix ?? '') && (kind == null || entry.details?.kind === kind);
 }
 
-/** Those of the candidates that begin with what has been typed, as many as an answer may have. */
+/** Returns the candidates that begin with the prefix, truncated to the maximum number of suggestions. */
 export function matching(candidates, prefix) {
   const found = [...candidates].filter((value) => value.startsWith(prefix));
-  return { values: found.slice(0, SUGGESTIONS), total: found.length, more: found.length > SUGGESTIONS };
+  return { values: found.slice(0, MAX_SUGGESTIONS), total: found.length, more: found.length > MAX_SUGGESTIONS };
 }

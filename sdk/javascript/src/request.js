@@ -1,4 +1,4 @@
-// A read, with what providers ask of it.
+// A read request.
 
 import { Invalid, NotFound, NotModified } from './errors.js';
 

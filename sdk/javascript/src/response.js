@@ -1,4 +1,4 @@
-// The answer to an HTTP request.
+// The response to an HTTP request.
 
 import { Denied, Failed, NotFound, NotModified, Unavailable } from './errors.js';
 import { decode } from './utf8.js';
@@ -14,13 +14,13 @@ export class Response {
 
   accepted() {
     const { status } = this;
-    const says = `the other side answered with status ${status}`;
+    const reason = `the remote server responded with status ${status}`;
     if (status >= 200 && status < 300) return this;
     if (status === 304) throw new NotModified();
     if (status === 404 || status === 410) throw new NotFound();
-    if (status === 401 || status === 403) throw new Denied(says);
-    if ([408, 425, 429].includes(status) || status >= 500) throw new Unavailable(says);
-    throw new Failed(says);
+    if (status === 401 || status === 403) throw new Denied(reason);
+    if ([408, 425, 429].includes(status) || status >= 500) throw new Unavailable(reason);
+    throw new Failed(reason);
   }
 
   text() {

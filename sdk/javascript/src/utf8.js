@@ -1,10 +1,10 @@
-// QuickJS has no TextEncoder and no TextDecoder. A loop over a megabyte takes longer than a call may, so the work is
-// given to what the engine does by itself.
+// UTF-8 conversion, since QuickJS has no TextEncoder and no TextDecoder. A loop over a megabyte in JavaScript would
+// exceed the CPU time of a call, so the conversion uses native functions of the engine.
 
-// As many bytes at once as a call may have arguments.
-const PIECE = 8192;
+// Bytes per chunk, limited by the number of arguments of a call.
+const CHUNK_SIZE = 8192;
 
-/** The bytes of a text. */
+/** Encodes a text as UTF-8. */
 export function encode(text) {
   const binary = unescape(encodeURIComponent(text.toWellFormed()));
   const bytes = new Uint8Array(binary.length);
@@ -12,19 +12,19 @@ export function encode(text) {
   return bytes;
 }
 
-/** The text that the bytes are. Throws a RangeError where they are not UTF-8. */
+/** Decodes UTF-8. Throws a RangeError if the bytes are not valid UTF-8. */
 export function decode(bytes) {
-  const pieces = [];
+  const chunks = [];
   for (let at = 0; at < bytes.length; ) {
-    const end = boundary(bytes, Math.min(at + PIECE, bytes.length));
+    const end = boundary(bytes, Math.min(at + CHUNK_SIZE, bytes.length));
     const binary = String.fromCharCode.apply(null, bytes.subarray(at, end));
-    pieces.push(/[\x80-\xff]/.test(binary) ? decoded(binary, at) : binary);
+    chunks.push(/[\x80-\xff]/.test(binary) ? decodeBinary(binary, at) : binary);
     at = end;
   }
-  return pieces.join('');
+  return chunks.join('');
 }
 
-// The place at or before this one that is inside of no character.
+// The nearest character boundary at or before this position.
 function boundary(bytes, end) {
   if (end === bytes.length) return end;
   let begin = end;
@@ -32,11 +32,12 @@ function boundary(bytes, end) {
   return begin;
 }
 
-// A text whose characters are bytes. What is escaped byte by byte is UTF-8 to whoever decodes it.
-function decoded(binary, at) {
+// Decodes a string whose characters are bytes: `escape` percent-encodes each byte, and `decodeURIComponent` decodes
+// the result as UTF-8.
+function decodeBinary(binary, at) {
   try {
     return decodeURIComponent(escape(binary));
   } catch {
-    throw new RangeError(`not UTF-8 between the bytes ${at} and ${at + binary.length}`);
+    throw new RangeError(`invalid UTF-8 between bytes ${at} and ${at + binary.length}`);
   }
 }

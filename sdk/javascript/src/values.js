@@ -1,70 +1,129 @@
-// From what providers give to what the contract wants, where everything that may be left out has a default.
+// The types of the contract. Each function checks a result of a provider and converts it to a value for the bindings.
+// Optional properties get defaults.
 
-// An answer that is there: of one that comes later nothing would be left.
-export function settled(given, name) {
-  if (typeof given?.then === 'function') throw new TypeError(`\`${name}\` must not be async: nobody would wait for it`);
-  return given;
+import {
+  array,
+  boolean,
+  integer,
+  isObject,
+  items,
+  mismatch,
+  number,
+  oneOf,
+  optional,
+  pairList,
+  pairs,
+  record,
+  text,
+} from './check.js';
+
+const someText = optional(text);
+const emptyList = () => [];
+
+const icon = record('an object with `src`', {
+  src: text,
+  mimeType: someText,
+  sizes: optional(array(text), emptyList),
+});
+
+const details = record('an object', {
+  kind: someText,
+  audience: optional(array(oneOf('user', 'assistant')), emptyList),
+  priority: optional(number),
+  lastModified: someText,
+  icons: optional(array(icon), emptyList),
+  metadata: optional(pairs, emptyList),
+});
+
+const LISTED = {
+  name: text,
+  title: someText,
+  description: someText,
+  mimeType: someText,
+  details: optional(details),
+};
+
+const entry = record('an object with `uri` and `name`', {
+  uri: text,
+  ...LISTED,
+  size: optional(integer),
+  version: someText,
+});
+
+const template = record('an object with `uriTemplate` and `name`', { uriTemplate: text, ...LISTED });
+
+const freshness = optional(
+  record('an object with `ttlMs`', {
+    ttlMs: integer,
+    scope: optional(oneOf('everyone', 'caller'), () => 'everyone'),
+  }),
+);
+
+// A page, or an array as a single page.
+function page(name, list) {
+  const paged = record(`an array or an object with \`${name}\``, { [name]: list, nextCursor: someText, freshness });
+  return (given) => (Array.isArray(given) ? { [name]: list(given), nextCursor: null, freshness: null } : paged(given));
 }
 
-// Half a character, which names of files may have, would end the guest.
-export function whole(given) {
-  if (typeof given === 'string') return given.toWellFormed();
-  if (Array.isArray(given)) return given.map(whole);
-  if (given === null || typeof given !== 'object' || given instanceof Uint8Array) return given;
-  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, whole(value)]));
-}
+const CONTENT = { uri: someText, mimeType: someText, body, metadata: optional(pairs, emptyList) };
 
-export function description(given = {}) {
-  return { ...given, claims: given.claims ?? [] };
-}
-
-export function listed(given) {
-  return { ...given, size: number(given.size), details: details(given.details) };
-}
-
-function details(given) {
-  if (given == null) return null;
-  const icons = (given.icons ?? []).map((icon) => ({ ...icon, sizes: icon.sizes ?? [] }));
-  return { ...given, audience: given.audience ?? [], icons, metadata: pairs(given.metadata) };
-}
-
-export function content(given) {
-  return { uri: given.uri, mimeType: given.mimeType, body: body(given.body), metadata: pairs(given.metadata) };
-}
-
-// What is neither gets as far as the bindings otherwise, which end the guest.
 function body(given) {
-  if (typeof given === 'string') return { tag: 'text', val: given };
+  if (typeof given === 'string') return { tag: 'text', val: text(given) };
   if (given instanceof Uint8Array) return { tag: 'blob', val: given };
-  throw new TypeError('the body of a content has to be a string or a Uint8Array');
+  throw mismatch('a string or a Uint8Array', given);
 }
 
-export function reading(given) {
-  const { contents = given, version, freshness } = given;
-  const all = Array.isArray(contents) ? contents : [contents];
-  return { contents: all.map(content), version, freshness: fresh(freshness) };
+const content = record('an object with `body`', CONTENT);
+
+const contentList = items('content', content, 'uri');
+
+const withContents = record('an object with `contents`', {
+  contents: (given) => (Array.isArray(given) ? contentList(given) : [content(given)]),
+  version: someText,
+  freshness,
+});
+
+const withBody = record('an object with `body`', { ...CONTENT, version: someText, freshness }, ['contents']);
+
+// A reading, a content with the other properties of a reading, or an array of contents.
+function reading(given) {
+  if (Array.isArray(given)) return { contents: contentList(given), version: null, freshness: null };
+  if (!isObject(given)) throw mismatch('an object with `body` or `contents`, or an array of contents', given);
+  if ('contents' in given) return withContents(given);
+  const { version, freshness, ...content } = withBody(given);
+  return { contents: [content], version, freshness };
 }
 
-// A page, or a list that is the only one.
-export function page(given, name) {
-  // An array has `entries` of its own.
-  const { [name]: all, nextCursor, freshness } = Array.isArray(given) ? { [name]: given } : given;
-  return { [name]: all.map(listed), nextCursor, freshness: fresh(freshness) };
+const versionList = items('version', someText);
+
+// One version for each URI.
+function versions(given, uris) {
+  if (!Array.isArray(given) || given.length !== uris.length) {
+    throw mismatch(`an array of length ${uris.length}, with a version or null for each URI`, given);
+  }
+  return versionList(given);
 }
 
-export function completion(given) {
-  return { values: given.values ?? [], total: number(given.total), more: given.more ?? false };
-}
-
-function fresh(given) {
-  return given == null ? null : { ttlMs: number(given.ttlMs), scope: given.scope ?? 'everyone' };
-}
-
-function pairs(given) {
-  return Array.isArray(given) ? given : Object.entries(given ?? {});
-}
-
-// QuickJS takes no BigInt for a 64-bit number, though types that are made from WIT say so.
-function number(given) {
-  return given == null ? null : Number(given);
-}
+/** The type of the result of each function of a provider. */
+export const RESULTS = {
+  describe: record('an object', {
+    title: someText,
+    version: someText,
+    summary: someText,
+    instructions: someText,
+    claims: optional(array(text), emptyList),
+  }),
+  list: page('entries', items('entry', entry, 'uri', 'name')),
+  templates: page('templates', items('template', template, 'uriTemplate', 'name')),
+  greedy: items('template', text),
+  matchUri: optional(
+    record('an object with `uriTemplate` and `variables`, or null', { uriTemplate: text, variables: pairList }),
+  ),
+  read: reading,
+  complete: record('an object with `values`', {
+    values: optional(array(text), emptyList),
+    total: optional(integer),
+    more: optional(boolean, () => false),
+  }),
+  versions,
+};

@@ -1,7 +1,7 @@
-"""Write a Larder resource provider: one class, one call of `export`.
+"""SDK for Larder resource providers: extend `Provider` and call `export`.
 
-Everything that a provider imports has to be imported at the top of a module: imports run when the component
-is built, and at run time there is nothing left to import from.
+Modules have to be imported at the top of a file: imports run when the component is built, and at run time no other
+modules can be loaded.
 """
 
 from . import http

@@ -1,41 +1,50 @@
-"""Answers other than success: raise one. The text reaches the caller, so say what can be done."""
+"""Errors that a provider can raise. The caller sees the text, so it should say how to solve the problem."""
 
 import traceback
 from typing import Callable
 
+from .location import raised_at
+
 
 class Error(Exception):
-    """What all of them are."""
+    """The base class of all errors."""
 
 
 class NotFound(Error):
-    """The URI names nothing here. Another provider may still know it."""
+    """There is no such resource in this provider. The host then asks other providers."""
 
 
 class NotModified(Error):
-    """The version that the caller holds is still the current one."""
+    """The caller's known version is still current."""
 
 
 class Invalid(Error):
-    """The question makes no sense: a bad value, a bad cursor."""
+    """The request is invalid, for example because of a bad value or a bad cursor."""
 
 
 class Denied(Error):
-    """This caller may not, or this provider was not granted what it would need."""
+    """The caller is not authorized, or the provider lacks a grant."""
 
 
 class Unavailable(Error):
-    """Worth another try later."""
+    """A temporary failure; the request may be retried later."""
 
 
 class Failed(Error):
-    """Everything else."""
+    """Any other failure."""
 
 
-def explained(error: Exception, name: str, log: Callable[[str], None]) -> Error:
-    """What an exception means in the contract. One that means nothing there is a failure, and its traceback goes
-    to the log."""
+class WrongValue(Failed):
+    """A method of the provider returned a value that is not of the documented type."""
+
+
+def to_error(error: BaseException, name: str, log: Callable[[str], None]) -> Error:
+    """Converts an exception to an error of the contract. Unknown exceptions become `Failed`, with their traceback in
+    the log."""
     match error:
+        case WrongValue():
+            log(str(error))
+            return error
         case Error():
             return error
         case FileNotFoundError() | NotADirectoryError():
@@ -45,5 +54,13 @@ def explained(error: Exception, name: str, log: Callable[[str], None]) -> Error:
         case TimeoutError() | InterruptedError() | BlockingIOError():
             return Unavailable(str(error))
         case _:
-            log(f"uncaught in {name}:\n" + "".join(traceback.format_exception(error)))
-            return Failed(": ".join(filter(None, [type(error).__name__, str(error)])))
+            log(f"uncaught exception in {name}:\n" + "".join(traceback.format_exception(error)))
+            return Failed(": ".join(filter(None, [type(error).__name__, message(error)])) + raised_at(error))
+
+
+def message(error: BaseException) -> str:
+    """The message of an exception, which can be of any type."""
+    try:
+        return str(error)
+    except Exception:
+        return "<its message cannot be shown>"

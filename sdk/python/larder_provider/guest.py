@@ -1,6 +1,8 @@
-"""The contract's side: its functions, with our values turned into its own and back. Exists only in components."""
+"""Implements the exported functions of the contract and converts their values. Only available in components."""
 
 from dataclasses import fields
+from functools import cache, wraps
+from operator import attrgetter
 
 from componentize_py_types import Err
 from wit_world import exports
@@ -10,94 +12,98 @@ from wit_world.imports import provider_types as types
 try:
     from wit_world.exports import completion_provider
 except ImportError:
-    completion_provider = None  # a world need not have it
+    completion_provider = None  # not part of every world
 
 from . import errors, host
-from .provider import about
-from .values import CompletionRequest, Content, EntryPage, Match, Query, Reading, Request, TemplatePage
+from .check import call
+from .provider import description
+from .values import CompletionRequest, Content, Match, Query, Request
 
 
 def classes(provider) -> dict[str, type]:
-    """The classes that componentize-py looks for, as far as the world that was chosen has them."""
-    made = {"ResourceProvider": _resources(provider)}
+    """The classes that componentize-py looks for, depending on the world."""
+    classes = {"ResourceProvider": _resources(provider)}
     if completion_provider:
-        made["CompletionProvider"] = _completions(provider)
+        classes["CompletionProvider"] = _completions(provider)
     if hasattr(exports, "VersionProvider"):
-        made["VersionProvider"] = _versions(provider)
-    return made
+        classes["VersionProvider"] = _versions(provider)
+    return classes
+
+
+def _guarded(name: str):
+    """Converts exceptions to errors of the contract. An uncaught exception would be a trap. `SystemExit` is converted
+    like any other exception."""
+
+    def decorator(method):
+        @wraps(method)
+        def wrapper(self, argument):
+            try:
+                return method(self, argument)
+            except BaseException as error:
+                raise Err(_error(errors.to_error(error, name, host.error))) from None
+
+        return wrapper
+
+    return decorator
 
 
 def _resources(provider) -> type:
     class ResourceProvider(exports.ResourceProvider):
         def describe(self):
             try:
-                return _same(out.Description, about(provider))
-            except Exception as error:
-                reason = _told(errors.explained(error, "describe", host.error))
-                return out.Description(None, None, f"cannot describe itself: {reason}", None, [])
+                return _convert(out.Description, description(provider))
+            except BaseException as error:
+                reason = _message(errors.to_error(error, "describe", host.error))
+                return out.Description(None, None, f"describe failed: {reason}", None, [])
 
-        @_guarded
+        @_guarded("list")
         def list_resources(self, query):
-            page = provider.list(_same(Query, query))
-            page = page if isinstance(page, EntryPage) else EntryPage(list(page))
-            entries = [_listed(types.Entry, entry) for entry in page.entries]
-            return out.EntryPage(entries, page.next_cursor, _freshness(page))
+            page = call(provider, "list", _convert(Query, query))
+            entries = [_convert_listed(types.Entry, entry) for entry in page.entries]
+            return out.EntryPage(entries, host.valid_unicode(page.next_cursor), _freshness(page))
 
-        @_guarded
+        @_guarded("templates")
         def list_templates(self, cursor):
-            page = provider.templates(cursor)
-            page = page if isinstance(page, TemplatePage) else TemplatePage(list(page))
-            templates = [_listed(types.Template, template) for template in page.templates]
-            return out.TemplatePage(templates, page.next_cursor, _freshness(page))
+            page = call(provider, "templates", cursor)
+            templates = [_convert_listed(types.Template, template) for template in page.templates]
+            return out.TemplatePage(templates, host.valid_unicode(page.next_cursor), _freshness(page))
 
         def match_uri(self, uri):
             try:
-                found = provider.match_uri(uri)
-                return found and _same(out.TemplateMatch, found)
-            except Exception as error:
-                # There is no other way to say it: nobody matched.
-                errors.explained(error, "match_uri", host.error)
+                found = call(provider, "match_uri", uri)
+                return found and _convert(out.TemplateMatch, found)
+            except BaseException as error:
+                # `match-uri` cannot return an error, so the URI counts as not matched.
+                errors.to_error(error, "match_uri", host.error)
                 return None
 
-        @_guarded
+        @_guarded("read")
         def read_resource(self, request):
-            matched = request.matched and _same(Match, request.matched)
-            answer = provider.read(Request(request.uri, matched, request.known_version))
-            reading = answer if isinstance(answer, Reading) else Reading(answer)
-            contents = [reading.contents] if isinstance(reading.contents, Content) else reading.contents
-            return out.Reading([_content(content) for content in contents], reading.version, _freshness(reading))
+            matched = request.matched and _convert(Match, request.matched)
+            reading = call(provider, "read", Request(request.uri, matched, request.known_version))
+            contents = [_content(content) for content in reading.contents]
+            return out.Reading(contents, host.valid_unicode(reading.version), _freshness(reading))
 
     return ResourceProvider
 
 
 def _completions(provider) -> type:
     class CompletionProvider(exports.CompletionProvider):
-        @_guarded
+        @_guarded("complete")
         def complete(self, request):
-            return _same(completion_provider.Completion, provider.complete(_same(CompletionRequest, request)))
+            completion = call(provider, "complete", _convert(CompletionRequest, request))
+            return _convert(completion_provider.Completion, completion)
 
     return CompletionProvider
 
 
 def _versions(provider) -> type:
     class VersionProvider(exports.VersionProvider):
-        @_guarded
+        @_guarded("versions")
         def versions(self, uris):
-            return host.unicode(list(provider.versions(uris)))
+            return host.valid_unicode(call(provider, "versions", uris))
 
     return VersionProvider
-
-
-def _guarded(method):
-    """Turns what is raised into the contract's errors: what escapes ends the guest."""
-
-    def answer(self, question):
-        try:
-            return method(self, question)
-        except Exception as error:
-            raise Err(_error(errors.explained(error, method.__name__, host.error))) from None
-
-    return answer
 
 
 def _error(error: errors.Error):
@@ -107,39 +113,56 @@ def _error(error: errors.Error):
         case errors.NotModified():
             return types.Error_NotModified()
         case errors.Invalid():
-            return types.Error_Invalid(_told(error))
+            return types.Error_Invalid(_message(error))
         case errors.Denied():
-            return types.Error_Denied(_told(error))
+            return types.Error_Denied(_message(error))
         case errors.Unavailable():
-            return types.Error_Unavailable(_told(error))
+            return types.Error_Unavailable(_message(error))
         case _:
-            return types.Error_Failed(_told(error))
+            return types.Error_Failed(_message(error))
 
 
-def _told(error) -> str:
-    return host.unicode(str(error))
+def _message(error) -> str:
+    return host.valid_unicode(errors.message(error))
 
 
-def _same(wanted: type, value):
-    """The same record in the other world's words: its fields have the same names."""
-    return wanted(**{field.name: host.unicode(getattr(value, field.name)) for field in fields(wanted)})
+def _convert(target: type, value):
+    """Converts a record between an SDK type and a generated type with the same field names."""
+    return target(*[None if field is None else _plain(field) for field in _fields(target)(value)])
 
 
-def _listed(wanted: type, value):
-    listed = _same(wanted, value)
-    if listed.details is not None:
-        listed.details = _same(types.Details, listed.details)
-        listed.details.audience = [types.Role[role.upper()] for role in listed.details.audience]
-        listed.details.icons = [_same(types.Icon, icon) for icon in listed.details.icons]
-    return listed
+@cache
+def _fields(target: type):
+    """A function that returns the fields of a value in the order of this type."""
+    return attrgetter(*(field.name for field in fields(target)))
+
+
+def _plain(value):
+    """Converts a text, or a sequence of texts or pairs: to a list, with tuples as pairs."""
+    if isinstance(value, (list, tuple)):
+        return [host.valid_unicode(tuple(item) if isinstance(item, list) else item) for item in value]
+    return host.valid_unicode(value)
+
+
+def _convert_listed(target: type, value):
+    """Converts an entry or a template."""
+    converted = _convert(target, value)
+    if converted.details is not None:
+        converted.details = _convert(types.Details, converted.details)
+        converted.details.audience = [types.Role[role.upper()] for role in converted.details.audience]
+        converted.details.icons = [_convert(types.Icon, icon) for icon in converted.details.icons]
+    return converted
 
 
 def _content(content: Content):
     body = content.body
-    body = types.Body_Text(host.unicode(body)) if isinstance(body, str) else types.Body_Blob(bytes(memoryview(body)))
-    return types.Content(*map(host.unicode, (content.uri, content.mime_type, body, content.metadata)))
+    if isinstance(body, str):
+        body = types.Body_Text(host.valid_unicode(body))
+    else:
+        body = types.Body_Blob(bytes(memoryview(body)))
+    return types.Content(_plain(content.uri), _plain(content.mime_type), body, _plain(content.metadata))
 
 
-def _freshness(answer):
-    found = answer.freshness
-    return found and types.Freshness(found.ttl_ms, types.Scope[found.scope.upper()])
+def _freshness(result):
+    freshness = result.freshness
+    return freshness and types.Freshness(freshness.ttl_ms, types.Scope[freshness.scope.upper()])

@@ -1,5 +1,5 @@
-"""What the host offers during a call. Outside of a component, where there is no host, its place is taken by the
-environment and stderr, so that a provider's own tests run with any Python."""
+"""Functions of the host. Outside a component there is no host: settings come from the environment and logs go to
+stderr, so that a provider can be tested with any Python."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ except ImportError:
 
 @dataclass
 class Caller:
-    """Who is asking."""
+    """The caller of a request."""
 
     team: str
     # The subject of the credential, if there is one.
@@ -22,84 +22,82 @@ class Caller:
 
 
 def caller() -> Caller | None:
-    """Who is asking; none when the host itself asks."""
+    """The caller of the current request; None if the host itself makes the call."""
     found = _host.get_caller() if _host else None
     return found and Caller(found.team, found.subject, tuple(found.scopes))
 
 
 def metadata() -> dict[str, str]:
-    """The metadata that came with the request: key and JSON text."""
+    """The metadata of the request: keys with JSON text."""
     return dict(_host.request_metadata()) if _host else {}
 
 
-def setting(name: str, otherwise: str | None = None) -> str | None:
-    """A setting from the provider's own section of the configuration, or what holds without it.
+def setting(name: str, default: str | None = None) -> str | None:
+    """A setting from the provider's section of the configuration, or the default value.
 
-    Outside of a component: the environment variable LARDER_SETTING_NAME, in capitals."""
+    Outside a component: the environment variable LARDER_SETTING_NAME with the name in capitals."""
     if _host:
         found = _host.setting(name)
     else:
         found = os.environ.get("LARDER_SETTING_" + name.upper().replace("-", "_"))
-    return otherwise if found is None else found
+    return default if found is None else found
 
 
 def debug(message: str) -> None:
-    """Writes a line into the host's log."""
+    """Writes a message to the host's log."""
     _log("DEBUG", message)
 
 
 def info(message: str) -> None:
-    """Writes a line into the host's log."""
+    """Writes a message to the host's log."""
     _log("INFO", message)
 
 
 def warn(message: str) -> None:
-    """Writes a line into the host's log."""
+    """Writes a message to the host's log."""
     _log("WARN", message)
 
 
 def error(message: str) -> None:
-    """Writes a line into the host's log."""
+    """Writes a message to the host's log."""
     _log("ERROR", message)
 
 
-def unicode(value):
-    """A text, or one in a list, without the halves of characters that names of files may have: they would end the
-    guest."""
-    match value:
-        case str():
-            return value if value.isascii() else value.encode(errors="replace").decode()
-        case list() | tuple():
-            return type(value)(map(unicode, value))
-        case _:
-            return value
+def valid_unicode(value):
+    """Replaces lone surrogates in a text, or in the texts of a list. File names may contain them, but passing them to
+    the host would be a trap."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    if isinstance(value, (list, tuple)):
+        return (list if isinstance(value, list) else tuple)(map(valid_unicode, value))
+    return value
 
 
 def _log(level: str, message: str) -> None:
     if _host:
-        _host.log(_host.Level[level], unicode(message))
+        _host.log(_host.Level[level], valid_unicode(str(message)))
     else:
         print(f"{level}: {message}", file=sys.stderr)
 
 
 def resource_updated(uri: str) -> None:
-    """Tells those who watch this URI that its content differs."""
+    """Notifies subscribers of this URI that its content has changed."""
     if _host:
         _host.resource_updated(uri)
 
 
 def resources_changed() -> None:
-    """Tells everyone that the list of entries or templates differs."""
+    """Notifies all clients that the list of entries or templates has changed."""
     if _host:
         _host.resources_changed()
 
 
 def progress(done: float, total: float | None = None, message: str | None = None) -> None:
-    """Tells the caller how far a long read has come."""
+    """Reports the progress of a long read to the caller."""
     if _host:
         _host.progress(done, total, message)
 
 
 def cancelled() -> bool:
-    """Whether nobody waits for the answer any more. Worth asking in a long loop."""
+    """Whether the request was cancelled. Long loops should check it."""
     return bool(_host and _host.cancelled())

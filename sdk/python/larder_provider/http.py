@@ -1,5 +1,5 @@
-"""Outgoing HTTP through the host, which lets through what the operator granted. (`urllib` and the like cannot
-get out of a component: they want sockets.)"""
+"""Outgoing HTTP requests through the host, limited to the hosts that the operator granted. (`urllib` and similar
+modules do not work in a component, because they need sockets.)"""
 
 import json as _json
 from dataclasses import dataclass, field
@@ -15,19 +15,19 @@ except ImportError:
 
 @dataclass
 class Response:
-    """The whole answer."""
+    """A complete response."""
 
     status: int
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, whatever the case of its name."""
+        """The first value of a header. Names are case-insensitive."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def accepted(self) -> "Response":
-        """The response if its status means success; raises what its status means otherwise."""
-        says = f"the other side answered with status {self.status}"
+        """Returns the response if its status is a success; otherwise raises the error that corresponds to the status."""
+        reason = f"the remote server responded with status {self.status}"
         match self.status:
             case status if 200 <= status < 300:
                 return self
@@ -36,44 +36,44 @@ class Response:
             case 404 | 410:
                 raise NotFound
             case 401 | 403:
-                raise Denied(says)
+                raise Denied(reason)
             case status if status in (408, 425, 429) or 500 <= status < 600:
-                raise Unavailable(says)
+                raise Unavailable(reason)
             case _:
-                raise Failed(says)
+                raise Failed(reason)
 
     def text(self) -> str:
         """The body as text."""
         return self.body.decode()
 
     def json(self):
-        """The body as what its JSON means."""
+        """The body, parsed as JSON."""
         return _json.loads(self.body)
 
 
 def get(url: str, headers: dict[str, str] | None = None) -> Response:
-    """Gets what a URL holds."""
+    """Sends a GET request."""
     return send("GET", url, headers)
 
 
 def send(method: str, url: str, headers: dict[str, str] | None = None, body: bytes = b"") -> Response:
-    """Sends a request and waits for the whole answer."""
+    """Sends a request and waits for the complete response."""
     if _http is None:
-        raise Unavailable(f"{url}: there is HTTP only inside a host")
+        raise Unavailable(f"{url}: HTTP is available only in a host")
     try:
-        answer = _http.send(_http.Request(method, url, list((headers or {}).items()), body))
+        response = _http.send(_http.Request(method, url, list((headers or {}).items()), body))
     except _Err as error:
-        raise _meaning(error.value) from None
-    return Response(answer.status, answer.headers, answer.body)
+        raise _to_error(error.value) from None
+    return Response(response.status, response.headers, response.body)
 
 
-def _meaning(failure) -> Exception:
+def _to_error(failure) -> Exception:
     match failure:
         case _http.Failure_Denied(reason):
             return Denied(reason)
         case _http.Failure_Unreachable(reason):
             return Unavailable(reason)
         case _http.Failure_TimedOut():
-            return Unavailable("the other side did not answer in time")
+            return Unavailable("the remote server did not respond in time")
         case _:
-            return Failed("the answer is larger than the host accepts")
+            return Failed("the response is larger than the host allows")

@@ -1,8 +1,9 @@
-"""What a provider is: a class of which only `read` has to be written."""
+"""The base class of providers, and helper functions for it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from .check import call
 from .errors import NotFound
 from .values import (
     Completion,
@@ -21,58 +22,60 @@ from .values import (
 
 
 class Provider:
-    """A provider of resources. It is made when the component is built, and copied for each guest: what
-    `__init__` reads is part of the component, and nothing that a call keeps is sure to be there at the next."""
+    """A provider of resources. Only `read` is required. The instance is created when the component is built, and each
+    guest gets a copy: data that `__init__` loads becomes part of the component. State that a call stores may be gone in
+    the next call. Results of other types than these are failures."""
 
     def describe(self) -> Description:
-        """What this provider is, for people and for the model."""
+        """Describes this provider for people and for the model."""
         return Description()
 
     def list(self, query: Query) -> EntryPage | Sequence[Entry]:
-        """One page of what there is, sorted by URI. `paginate` makes pages."""
+        """Returns one page of the list of resources, sorted by URI. See `paginate`."""
         return []
 
     def templates(self, cursor: str | None) -> TemplatePage | Sequence[Template]:
-        """Families of resources, by RFC 6570 template."""
+        """Returns the RFC 6570 templates of this provider."""
         return []
 
     def greedy(self) -> Sequence[str]:
-        """Those of the templates whose last variable takes slashes as well, so that `file:///{path}` reads
-        `file:///a/b/c`. They need no claims, and no `match_uri`."""
+        """Returns the templates whose last variable also matches slashes, so that `file:///{path}` matches
+        `file:///a/b/c`. They need no claims and no `match_uri`."""
         return []
 
     def match_uri(self, uri: str) -> Match | None:
-        """Whose template a URI inside our claims belongs to, where matching by RFC 6570 found nothing. Unless written,
-        that of `greedy`."""
-        return next(filter(None, (Match.greedy(template, uri) for template in self.greedy())), None)
+        """Matches a URI to a template. Called only for URIs within the claims that no template matches by the rules of
+        RFC 6570. The default matches the templates of `greedy`."""
+        return next(filter(None, (Match.greedy(template, uri) for template in call(self, "greedy"))), None)
 
     def read(self, request: Request) -> Reading | Content | Sequence[Content]:
-        """What a URI holds. `NotFound` lets another provider try."""
+        """Reads a resource. After `NotFound`, the host tries other providers."""
         raise NotFound
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Suggestions for a variable of a template. Asked only in the world `full-provider`."""
+        """Suggests values for a variable of a template. Called only in the world `full-provider`."""
         return Completion()
 
     def versions(self, uris: Sequence[str]) -> Sequence[str | None]:
-        """The current version of each URI, in order; None where it names nothing, or where only `read` can tell:
-        the host reads those. Asked only in the world `full-provider`. Write it where there is a cheaper way than
-        reading; unless written, it knows none."""
+        """Returns the current version of each URI, in order; None if the resource does not exist or its version is known
+        only after a `read`, which the host then makes. Called only in the world `full-provider`. Implement it if
+        versions are cheaper than reads. The default returns no versions."""
         return [None for _ in uris]
 
 
-def about(provider: Provider) -> Description:
-    """What a provider says of itself, with what its greedy templates claim: it is asked only for what it claims."""
-    said = provider.describe()
-    claims = [template.split("{")[0] for template in provider.greedy()]
-    return replace(said, claims=list(dict.fromkeys([*said.claims, *claims])))
+def description(provider: Provider) -> Description:
+    """The description of a provider, with the prefixes of its greedy templates as additional claims. Without a claim,
+    the host would not call `match_uri` for their URIs."""
+    described = call(provider, "describe")
+    claims = [template.split("{")[0] for template in call(provider, "greedy")]
+    return replace(described, claims=list(dict.fromkeys([*described.claims, *claims])))
 
 
 def paginate(entries: Iterable[Entry], query: Query) -> EntryPage:
-    """One page of a list that is sorted by URI: what follows the query's cursor, filtered by its hints.
+    """Returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints.
 
-    The cursor is the last URI of the page before, so a list that grows or shrinks between two pages neither
-    repeats nor loses what was there throughout."""
+    The cursor is the last URI of the previous page. If the list changes between two pages, entries that are in the
+    list all the time are neither repeated nor lost."""
     limit = max(query.limit, 1)
     page: list[Entry] = []
     for entry in entries:

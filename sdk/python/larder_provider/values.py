@@ -1,4 +1,4 @@
-"""What providers are asked, and what they answer. What may be left out has a default."""
+"""Types of requests to and results from a provider. Optional fields have defaults."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,19 +10,19 @@ from .errors import Invalid, NotFound, NotModified
 
 Pairs = list[tuple[str, str]]
 
-# As many suggestions as MCP lets an answer have.
-SUGGESTIONS = 100
+# The maximum number of values in a completion, as specified by MCP.
+MAX_SUGGESTIONS = 100
 
 
 @dataclass
 class Description:
-    """What a provider says about itself, for people and for the model."""
+    """Describes a provider for people and for the model."""
 
     title: str | None = None
     version: str | None = None
     summary: str | None = None
     instructions: str | None = None
-    # URI prefixes that are this provider's own, beyond what it lists.
+    # URI prefixes that belong to this provider, in addition to the URIs that it lists.
     claims: list[str] = field(default_factory=list)
 
 
@@ -35,7 +35,7 @@ class Icon:
 
 @dataclass
 class Details:
-    """What few entries and templates have."""
+    """Less common properties of entries and templates."""
 
     kind: str | None = None
     audience: list[Literal["user", "assistant"]] = field(default_factory=list)
@@ -44,13 +44,13 @@ class Details:
     # RFC 3339.
     last_modified: str | None = None
     icons: list[Icon] = field(default_factory=list)
-    # Key and JSON text.
+    # Keys with JSON text.
     metadata: Pairs = field(default_factory=list)
 
 
 @dataclass
 class Entry:
-    """One readable thing, as a list shows it."""
+    """A resource in a list."""
 
     uri: str
     name: str
@@ -58,14 +58,14 @@ class Entry:
     description: str | None = None
     mime_type: str | None = None
     size: int | None = None
-    # Anything that differs whenever the content differs.
+    # Any text that changes whenever the content changes.
     version: str | None = None
     details: Details | None = None
 
 
 @dataclass
 class Template:
-    """A family of readable things, by an RFC 6570 URI template."""
+    """A set of resources, described by an RFC 6570 URI template."""
 
     uri_template: str
     name: str
@@ -77,7 +77,7 @@ class Template:
 
 @dataclass
 class Freshness:
-    """How long an answer may be reused, and by whom."""
+    """How long a response may be cached, and for which callers."""
 
     ttl_ms: int
     scope: Literal["everyone", "caller"] = "everyone"
@@ -85,18 +85,18 @@ class Freshness:
 
 @dataclass
 class Content:
-    """A piece of what was read: text, if it is a `str`, and bytes otherwise."""
+    """One content of a reading: text if the body is a `str`, otherwise bytes."""
 
     body: str | bytes
     mime_type: str | None = None
-    # Where it is not the one that was asked for.
+    # Only if it differs from the requested URI.
     uri: str | None = None
     metadata: Pairs = field(default_factory=list)
 
 
 @dataclass
 class Reading:
-    """An answer with a version or a freshness. Without either, a `Content`, or a list of them, will do."""
+    """The result of a read with a version or a freshness. Without them, return a `Content` or a list of them."""
 
     contents: Content | Sequence[Content]
     version: str | None = None
@@ -105,7 +105,7 @@ class Reading:
 
 @dataclass
 class EntryPage:
-    """A page of a list. Where one page is all there is, a list of entries will do."""
+    """A page of a list. For a single page, return a list of entries."""
 
     entries: list[Entry] = field(default_factory=list)
     next_cursor: str | None = None
@@ -114,7 +114,7 @@ class EntryPage:
 
 @dataclass
 class TemplatePage:
-    """A page of templates. Where one page is all there is, a list of templates will do."""
+    """A page of templates. For a single page, return a list of templates."""
 
     templates: list[Template] = field(default_factory=list)
     next_cursor: str | None = None
@@ -123,19 +123,20 @@ class TemplatePage:
 
 @dataclass
 class Match:
-    """Which template a URI belongs to, and the decoded values of its variables."""
+    """The template that matches a URI, and the decoded values of its variables."""
 
     uri_template: str
     variables: Pairs = field(default_factory=list)
 
     @classmethod
     def greedy(cls, uri_template: str, uri: str) -> "Match | None":
-        """What a template makes of a URI if its last variable takes the rest of the path, slashes included. For an own
-        `match_uri`; where there is none, `Provider.greedy` is enough. Its expressions are plain ones: `{name}`."""
+        """Matches a URI with a template whose last variable matches the rest of the path, including slashes. It is meant
+        for implementations of `match_uri`; otherwise `Provider.greedy` is sufficient. Only simple expressions such as
+        `{name}` are supported."""
         literals, names = re.split(r"{\w+}", uri_template), re.findall(r"{(\w+)}", uri_template)
         if not names or any(character in "".join(literals) for character in "{}"):
             return None
-        # An earlier variable takes as much as it can, up to a slash.
+        # Every variable except the last matches as much as possible, but no slash.
         values = ["([^/]+)"] * (len(names) - 1) + ["(.+)"]
         pattern = "".join(re.escape(text) + value for text, value in zip(literals, [*values, ""]))
         found = re.fullmatch(pattern, uri, re.DOTALL)
@@ -147,20 +148,20 @@ class Match:
 
 @dataclass
 class Request:
-    """What is to be read."""
+    """A read request."""
 
     uri: str
     matched: Match | None = None
-    # The version that the caller holds.
+    # The version that the caller knows.
     known_version: str | None = None
 
     @property
     def template(self) -> str | None:
-        """The template that the URI belongs to, if any."""
+        """The template that matches the URI, if any."""
         return self.matched and self.matched.uri_template
 
     def var(self, name: str) -> str:
-        """The value of a variable. `NotFound` where no template matched, `Invalid` where the URI leaves it out."""
+        """The value of a variable. Raises `NotFound` if no template matched, and `Invalid` if the URI omits it."""
         if self.matched is None:
             raise NotFound
         for value in self.vars(name):
@@ -172,14 +173,14 @@ class Request:
         return [value for key, value in (self.matched.variables if self.matched else []) if key == name]
 
     def unless_known(self, version: str) -> None:
-        """Ends the read where the caller already holds this version."""
+        """Raises `NotModified` if the caller already knows this version."""
         if self.known_version == version:
             raise NotModified
 
 
 @dataclass
 class Query:
-    """Which page of the list is wanted."""
+    """A request for a page of the list."""
 
     cursor: str | None = None
     limit: int = 100
@@ -187,18 +188,18 @@ class Query:
     kind: str | None = None
 
     def wants(self, entry: Entry) -> bool:
-        """Whether the hints of this query want such an entry."""
+        """Whether an entry matches the hints of this query."""
         kind = entry.details.kind if entry.details else None
         return entry.uri.startswith(self.uri_prefix or "") and self.kind in (None, kind)
 
 
 @dataclass
 class CompletionRequest:
-    """Which variable of which template is being typed."""
+    """A request to complete a variable of a template."""
 
     uri_template: str
     variable: str
-    # What has been typed so far.
+    # The text that has been typed so far.
     prefix: str = ""
     # Variables that are already filled in.
     filled: Pairs = field(default_factory=list)
@@ -206,7 +207,7 @@ class CompletionRequest:
 
 @dataclass
 class Completion:
-    """Suggestions."""
+    """Suggested values."""
 
     values: list[str] = field(default_factory=list)
     total: int | None = None
@@ -214,6 +215,6 @@ class Completion:
 
     @classmethod
     def matching(cls, candidates: Iterable[str], prefix: str) -> "Completion":
-        """Those of the candidates that begin with what has been typed, as many as an answer may have."""
+        """Returns the candidates that begin with the prefix, truncated to the maximum number of suggestions."""
         found = [value for value in candidates if value.startswith(prefix)]
-        return cls(found[:SUGGESTIONS], len(found), len(found) > SUGGESTIONS)
+        return cls(found[:MAX_SUGGESTIONS], len(found), len(found) > MAX_SUGGESTIONS)

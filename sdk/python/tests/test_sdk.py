@@ -1,4 +1,4 @@
-"""The SDK by itself, with any Python: `python -m unittest discover -s tests`."""
+"""Native tests of the SDK, with any Python: `python -m unittest discover -s tests`."""
 
 import sys
 import unittest
@@ -23,8 +23,8 @@ from larder_provider import (
     http,
     paginate,
 )
-from larder_provider.errors import explained
-from larder_provider.provider import about
+from larder_provider.errors import to_error
+from larder_provider.provider import description
 
 
 class Pages(unittest.TestCase):
@@ -34,34 +34,34 @@ class Pages(unittest.TestCase):
         page = paginate(entries, query)
         self.assertEqual(([entry.uri for entry in page.entries], page.next_cursor), (expected, cursor), query)
 
-    def test_a_page_holds_what_follows_its_cursor(self):
+    def test_a_page_begins_after_the_cursor(self):
         self.check(Query(limit=2), ["n:0", "n:1"], "n:1")
         self.check(Query("n:1", 2), ["n:2", "n:3"], "n:3")
         self.check(Query("n:3", 2), ["n:4", "n:5"], None)
         self.check(Query("n:35", 9), ["n:4", "n:5"], None)
         self.check(Query(limit=0), ["n:0"], "n:0")
 
-    def test_hints_filter_before_the_page_is_cut(self):
+    def test_hints_filter_before_the_limit_applies(self):
         self.check(Query(limit=2, kind="odd"), ["n:1", "n:3"], "n:3")
         self.check(Query(limit=2, uri_prefix="n:4"), ["n:4"], None)
 
 
-class Answers(unittest.TestCase):
-    def test_a_request_gives_the_values_of_its_template(self):
+class Requests(unittest.TestCase):
+    def test_a_request_returns_the_values_of_its_template(self):
         request = Request("n:7", Match("n:{id}", [("id", "7")]))
         self.assertEqual(request.var("id"), "7")
         self.assertRaises(Invalid, request.var, "other")
         self.assertRaises(NotFound, Request("n:7").var, "id")
 
-    def test_what_the_caller_holds_ends_the_read(self):
+    def test_a_known_version_is_not_modified(self):
         self.assertRaises(NotModified, Request("n:7", known_version="3").unless_known, "3")
         Request("n:7", known_version="2").unless_known("3")
 
-    def test_an_answer_has_no_more_than_a_hundred_suggestions(self):
+    def test_a_completion_has_at_most_a_hundred_values(self):
         found = Completion.matching(map(str, range(150)), "")
         self.assertEqual((len(found.values), found.total, found.more), (100, 150, True))
 
-    def test_no_version_is_known_unless_written(self):
+    def test_the_default_returns_no_versions(self):
         self.assertEqual(Provider().versions(["n:1", "n:2"]), [None, None])
 
 
@@ -70,7 +70,7 @@ class Greedy(unittest.TestCase):
         found = Match.greedy(template, uri)
         self.assertEqual(found and found.variables, expected, (template, uri))
 
-    def test_the_last_variable_takes_the_rest(self):
+    def test_the_last_variable_matches_slashes(self):
         self.check("file:///{path}", "file:///a/b/c", [("path", "a/b/c")])
         self.check("file:///{path}", "file:///a%20b/%e2%82%ac%", [("path", "a b/€%")])
         self.check("git://{repo}/{path}", "git://r/a/b", [("repo", "r"), ("path", "a/b")])
@@ -87,7 +87,7 @@ class Greedy(unittest.TestCase):
             def greedy(self):
                 return ["n:///{path}", "n:///{a}/{b}"]
 
-        self.assertEqual(about(Files()).claims, ["n:///"])
+        self.assertEqual(description(Files()).claims, ["n:///"])
         self.assertEqual(Files().match_uri("n:///a/b").uri_template, "n:///{path}")
         self.assertIsNone(Provider().match_uri("n:///a/b"))
 
@@ -95,33 +95,33 @@ class Greedy(unittest.TestCase):
 class Errors(unittest.TestCase):
     def check(self, error, name, text, logged=False):
         log = []
-        met = explained(error, "read", log.append)
-        self.assertEqual((type(met).__name__, str(met), bool(log)), (name, text, logged))
+        actual = to_error(error, "read", log.append)
+        self.assertEqual((type(actual).__name__, str(actual), bool(log)), (name, text, logged))
 
-    def test_an_exception_becomes_what_it_means(self):
+    def test_known_exceptions_are_mapped_to_errors(self):
         self.check(Invalid("a bad cursor"), "Invalid", "a bad cursor")
         self.check(FileNotFoundError(2, "x"), "NotFound", "")
         self.check(PermissionError("x"), "Denied", "x")
         self.check(TimeoutError("x"), "Unavailable", "x")
 
-    def test_one_that_means_nothing_is_a_failure_with_its_traceback_in_the_log(self):
+    def test_unknown_exceptions_are_failures_with_a_logged_traceback(self):
         self.check(KeyError("x"), "Failed", "KeyError: 'x'", logged=True)
         self.check(MemoryError(), "Failed", "MemoryError", logged=True)
 
-    def test_a_status_becomes_what_it_means(self):
+    def test_status_codes_are_mapped_to_errors(self):
         self.assertEqual(http.Response(204).accepted().status, 204)
         for status, name in [(304, "NotModified"), (404, "NotFound"), (403, "Denied"), (503, "Unavailable")]:
-            with self.assertRaises(Exception) as met:
+            with self.assertRaises(Exception) as raised:
                 http.Response(status).accepted()
-            self.assertEqual(type(met.exception).__name__, name)
+            self.assertEqual(type(raised.exception).__name__, name)
 
-    def test_half_a_character_is_not_told(self):
-        self.assertEqual(host.unicode([("é", "caf\udce9"), None]), [("é", "caf?"), None])
+    def test_lone_surrogates_are_replaced(self):
+        self.assertEqual(host.valid_unicode([("é", "caf\udce9"), None]), [("é", "caf?"), None])
 
-    def test_a_component_is_made_in_the_module_that_exports_it(self):
-        made = SimpleNamespace(classes=lambda provider: {"ResourceProvider": type(provider)})
+    def test_export_adds_the_classes_to_the_calling_module(self):
+        guest = SimpleNamespace(classes=lambda provider: {"ResourceProvider": type(provider)})
         module = {"export": export, "Provider": Provider}
-        with patch.object(sys.modules["larder_provider.export"], "guest", made):
+        with patch.object(sys.modules["larder_provider.export"], "guest", guest):
             exec("export(Provider)", module)
         self.assertIs(module["ResourceProvider"], Provider)
 
