@@ -38,7 +38,7 @@ pub(crate) fn check(output: &Output) -> Result<()> {
     let check = run(&["check"]).output()?;
     let text = String::from_utf8_lossy(&check.stdout).into_owned() + &String::from_utf8_lossy(&check.stderr);
     output.write_line(&text)?;
-    let is_reported = text.lines().any(|line| line.trim().starts_with("refused") && line.contains("as /spy"));
+    let is_reported = text.lines().any(|line| line.trim().starts_with("denied") && line.contains("as /spy"));
     ensure!(is_reported && check.status.code() == Some(1), "the grant above the ceiling is not reported");
     ensure!(!text.contains("not-a-real-key"), "the output contains the secret");
     over_http(&config, output)?;
