@@ -33,13 +33,13 @@ usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --scratc
 
   --quick            fewer rounds and cases: under five minutes
   --json             print JSON
-    --only NAME        only this server variant (and the baseline); may be repeated
-    --reads            only the reads
-    --against FILE     another build of larder, measured in the same rounds
-    --overload         only the latency of accepted requests under overload
-    --large FILE       the component for the reload measurement; it must contain `revision-00000000`
-    --micro FOLDER     where Criterion stored the results of the microbenchmarks
-    --bare FILE        the program of the microbenchmarks, which can also serve a guest without the rest of Larder
+  --only NAME        only this server variant (and the baseline); may be repeated
+  --reads            only the reads
+  --against FILE     another build of larder, measured in the same rounds
+  --overload         only the latency of accepted requests under overload
+  --large FILE       the component for the reload measurement; it must contain `revision-00000000`
+  --micro FOLDER     where Criterion stored the results of the microbenchmarks
+  --bare FILE        the program of the microbenchmarks, which can also serve a guest without the rest of Larder
 
 usage: larder-bench baseline FILE...
        larder-bench sdk";

@@ -9,7 +9,7 @@ use super::raw_json::RawJson;
 use super::rpc_error::{INVALID_REQUEST, PARSE_ERROR, RpcError};
 
 /// Maximum number of messages in a batch.
-const MAX_BATCH: usize = 64;
+pub(super) const MAX_BATCH: usize = 64;
 /// Bytes of the longest id.
 const MAX_ID: usize = 1024;
 

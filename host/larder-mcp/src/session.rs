@@ -11,6 +11,7 @@ use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use super::cancellation::CancellableRequests;
+use super::message::MAX_BATCH;
 use super::protocol::legacy::Client;
 use super::replay::{Replay, ReplayBudget};
 use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
@@ -19,8 +20,8 @@ use eviction::SessionCounts;
 use larder_model::resource::Caller;
 
 /// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
-/// bounds them.
-const MAX_REQUESTS: usize = 64;
+/// bounds them. All requests of a batch count while it runs: the limit leaves room for others beside the largest batch.
+const MAX_REQUESTS: usize = 64 + MAX_BATCH;
 
 /// All sessions. Generic over the subscriptions of a session, which this module does not use.
 pub(super) struct Sessions<W = Subscriptions> {

@@ -20,8 +20,10 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 /// A listening Unix socket. Its file is removed on drop.
 #[derive(Debug)]
 pub struct UnixSocket {
-    listener: UnixListener,
+    /// Dropped first: another server must see either a live socket or no file, never a stale socket that is then removed
+    /// by this server.
     file: SocketFile,
+    listener: UnixListener,
 }
 
 /// The file of a socket, with its identity: another server may have replaced it.
@@ -90,6 +92,9 @@ async fn lock_folder(path: &Path) -> Option<File> {
             Ok(()) => return Some(folder),
         }
     }
+    tracing::warn!(
+        "another process keeps the folder of the socket locked: a stale socket is replaced without the lock"
+    );
     None
 }
 
