@@ -58,21 +58,21 @@ pub(super) fn error(id: Option<&Id>, rpc_error: &RpcError) -> Vec<u8> {
 impl Endpoint {
     /// Runs an operation and returns its JSON-RPC response, which may be an error.
     pub(super) async fn dispatch(
-        self,
-        id: Id,
-        operation: Operation,
-        mut call: Arc<Call>,
-        peer: Peer,
+        &self,
+        id: &Id,
+        operation: &mut Operation,
+        call: &mut Arc<Call>,
+        peer: &Peer,
     ) -> Vec<u8> {
         let modern = peer.is_modern();
-        let span = self.span(&operation, &mut call, modern);
+        let span = self.span(operation, call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
         self.0.metrics.server().request(
             operation.method().metric_label(),
             if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy },
         );
         // A panic fails this request only.
-        let outcome = AssertUnwindSafe(self.run(&id, operation, &call, &peer)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(id, operation, call, peer)).catch_unwind().await;
         let (rpc_error, is_server_failure) = match outcome {
             Ok(Ok(bytes)) => {
                 span.into_iter().for_each(|span| span.end(None));
@@ -90,7 +90,7 @@ impl Endpoint {
             // Only internal failures mark the span as failed; "not found", for example, is a normal response.
             span.end(is_server_failure.then_some(code));
         }
-        error(Some(&id), &rpc_error)
+        error(Some(id), &rpc_error)
     }
 
     /// Starts the span of a request, if tracing is on, with the attributes of OpenTelemetry's conventions for
@@ -117,7 +117,7 @@ impl Endpoint {
     async fn run(
         &self,
         id: &Id,
-        operation: Operation,
+        operation: &mut Operation,
         call: &Arc<Call>,
         peer: &Peer,
     ) -> Result<Vec<u8>, DispatchError> {
@@ -127,40 +127,40 @@ impl Endpoint {
             Operation::Discover => self.discover(id, call.caller.as_ref().unwrap_or(&self.0.config.caller)),
             Operation::Ping => self.result(id, modern, ResultMetadata::default(), |_| {}),
             Operation::List { cursor, filter } => {
-                let page = gateway.list(call, cursor.as_deref(), &filter).await?;
+                let page = gateway.list(call, cursor.as_deref(), filter).await?;
                 let items: Vec<_> = page.items.iter().map(|entry| render::entry_json(entry)).collect();
                 self.page(id, modern, &page, "resources", &items)
             }
             Operation::Templates { cursor, filter } => {
-                let page = gateway.templates(call, cursor.as_deref(), &filter).await?;
+                let page = gateway.templates(call, cursor.as_deref(), filter).await?;
                 let items: Vec<_> = page.items.iter().map(|item| render::template_json(item)).collect();
                 self.page(id, modern, &page, "resourceTemplates", &items)
             }
             Operation::Read { uri, known_version } => {
-                let reading = gateway.read(call, &uri, known_version.as_deref()).await?;
+                let reading = gateway.read(call, uri, known_version.as_deref()).await?;
                 self.read_result(id, modern, &reading)
             }
-            Operation::Complete(None) => self.completion(id, modern, &Completion::default()),
-            Operation::Complete(Some(request)) => {
-                self.completion(id, modern, &gateway.complete(call, request).await?)
-            }
+            Operation::Complete(request) => match request.take() {
+                None => self.completion(id, modern, &Completion::default()),
+                Some(request) => self.completion(id, modern, &gateway.complete(call, request).await?),
+            },
             Operation::Subscribe { uri } => {
-                self.subscribe(subscriptions(peer)?, call, uri).await?;
+                self.subscribe(subscriptions(peer)?, call, uri.clone()).await?;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::Unsubscribe { uri } => {
-                subscriptions(peer)?.remove(&uri);
+                subscriptions(peer)?.remove(uri);
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::Get { uri, known_version } => {
-                let reading = gateway.read(call, &uri, known_version.as_deref()).await?;
-                let entry = gateway.listed_entry(call, &uri);
+                let reading = gateway.read(call, uri, known_version.as_deref()).await?;
+                let entry = gateway.listed_entry(call, uri);
                 self.result(id, modern, ResultMetadata::of(&reading), |o| {
-                    extension::write_get_result(o, &uri, entry.as_deref(), &reading);
+                    extension::write_get_result(o, uri, entry.as_deref(), &reading);
                 })
             }
             Operation::SubscribeAll { uris } => {
-                self.subscribe_all(subscriptions(peer)?, call, &uris).await?;
+                self.subscribe_all(subscriptions(peer)?, call, uris).await?;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::UnsubscribeAll { uris } => {

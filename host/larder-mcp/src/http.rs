@@ -25,7 +25,7 @@ use http::{HeaderMap, Method as HttpMethod, Request, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::progress::{CallStream, StreamItem};
-use super::protocol::{AcceptedRequest, ConcurrencyLimit, RequestContext, modern};
+use super::protocol::{ConcurrencyLimit, RequestContext, modern};
 use super::rpc_error::{INVALID_REQUEST, RpcError};
 use larder_runtime::deadline::with_deadline;
 use larder_runtime::host_policy::HostPolicy;
@@ -70,7 +70,8 @@ impl Endpoint {
         let policy = if is_unix { &self.0.unix_host_policy } else { &self.0.host_policy };
         let (head, body) = request.into_parts();
         match head.uri.path() {
-            PATH => self.respond_to_mcp(&head, body, policy).await,
+            // Pinned here, so that the futures inside contain only a reference to the body.
+            PATH => self.respond_to_mcp(&head, pin!(body), policy).await,
             path => match path.strip_prefix(WELL_KNOWN).and_then(|rest| rest.strip_prefix(METADATA)) {
                 Some(suffix) if suffix.is_empty() || suffix.starts_with('/') => {
                     self.resource_metadata(&head, suffix, policy)
@@ -189,7 +190,7 @@ impl Endpoint {
         };
         match message::read(&bytes) {
             Err(rpc_error) => error_response(None, &rpc_error),
-            Ok(Incoming::One(message)) => self.respond_to_message(headers, identity, message).await,
+            Ok(Incoming::One(message)) => self.respond_to_message(headers, identity, &message).await,
             Ok(Incoming::Batch(batch)) => self
                 .batch(headers, identity, batch)
                 .await
@@ -224,18 +225,18 @@ impl Endpoint {
         &self,
         headers: &HeaderMap,
         identity: &Arc<Identity>,
-        message: Message<'_>,
+        message: &Message<'_>,
     ) -> Response {
         match message {
-            Message::Malformed { id, rpc_error } => error_response(id.as_ref(), &rpc_error),
+            Message::Malformed { id, rpc_error } => error_response(id.as_ref(), rpc_error),
             Message::Response => self.accept_notification(headers, identity, None),
             Message::Notification(notification) => {
-                self.accept_notification(headers, identity, Some(&notification))
+                self.accept_notification(headers, identity, Some(notification))
             }
-            Message::Request(request) => match self.respond_to_request(headers, identity, &request).await {
+            Message::Request(request) => match self.respond_to_request(headers, identity, request).await {
                 Ok(response) => response,
                 Err(rpc_error) => {
-                    self.count_unknown_method(&request, &rpc_error);
+                    self.count_unknown_method(request, &rpc_error);
                     tracing::debug!(code = rpc_error.code, message = %rpc_error.message, "request rejected");
                     error_response(Some(&request.id), &rpc_error)
                 }
@@ -252,7 +253,14 @@ impl Endpoint {
         let context = self.context(headers, identity, None);
         match classify(request, Some(headers))? {
             RequestKind::Modern(method) => {
-                Ok(self.respond_modern(modern::accept(request, method, context)?, identity).await)
+                // The request runs in the connection's own future, so that the guest is dropped when the
+                // client disconnects.
+                let mut accepted = modern::accept(request, method, context)?;
+                if accepted.wants_progress() {
+                    return Ok(self.respond_with_progress(accepted.into_stream(), identity).await);
+                }
+                let response = accepted.respond().await;
+                Ok(response.map_or_else(cancelled, |bytes| json(StatusCode::OK, bytes)))
             }
             RequestKind::Listen => {
                 let accepted = modern::listen(request, context)?;
@@ -276,14 +284,8 @@ impl Endpoint {
         RequestContext { endpoint: self, caller, headers: Some(headers), limit, in_flight }
     }
 
-    /// Runs the request in the connection's own future, so that the guest is dropped when the client
-    /// disconnects. Responds with JSON, or with an event stream if a progress notification precedes the
-    /// response.
-    async fn respond_modern(&self, accepted: AcceptedRequest, identity: &Arc<Identity>) -> Response {
-        if !accepted.wants_progress() {
-            return accepted.respond().await.map_or_else(cancelled, |bytes| json(StatusCode::OK, bytes));
-        }
-        let mut stream: CallStream = accepted.into_stream();
+    /// Responds with JSON, or with an event stream if a progress notification precedes the response.
+    async fn respond_with_progress(&self, mut stream: CallStream, identity: &Arc<Identity>) -> Response {
         match stream.next().await {
             Some(StreamItem::Response(bytes)) => json(StatusCode::OK, bytes),
             Some(StreamItem::Progress(bytes)) => sse::call(self.clone(), bytes, stream, identity.clone()),

@@ -93,10 +93,9 @@ impl ConcurrencyLimit {
 
 impl RequestPermit {
     /// Waits until the request may run.
-    async fn acquire(self) -> Self {
-        match self {
-            Self::Waiting(permits) => Self::Held { _permit: permits.acquire_owned().await.ok() },
-            held @ Self::Held { .. } => held,
+    async fn acquire(&mut self) {
+        if let Self::Waiting(permits) = self {
+            *self = Self::Held { _permit: permits.clone().acquire_owned().await.ok() };
         }
     }
 }

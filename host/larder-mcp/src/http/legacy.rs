@@ -66,7 +66,7 @@ impl Endpoint {
         }
         // The session counts as in use until it is touched.
         let (session, cancellable) = (session.clone(), accepted.cancellable());
-        let (progress, work) = accepted.into_parts();
+        let (progress, mut work) = accepted.into_parts();
         let task = self.0.drain.spawn(async move {
             let response = work.run().await;
             session.touch();

@@ -100,21 +100,25 @@ impl AcceptedRequest {
     }
 
     /// Runs the request without progress notifications. Returns `None` if it is cancelled.
-    pub(crate) fn respond(self) -> impl Future<Output = Option<Vec<u8>>> + Send {
+    pub(crate) fn respond(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send {
         self.work.run()
     }
 
     /// Returns the messages of the request. It runs as the stream is polled.
     pub(crate) fn into_stream(self) -> CallStream {
-        CallStream::new(self.progress, self.work.run().boxed())
+        let Self { progress, mut work } = self;
+        CallStream::new(progress, async move { work.run().await }.boxed())
     }
 }
 
 impl Work {
     /// Runs the request, once it has a permit. Returns `None` if it is cancelled.
-    pub(crate) async fn run(self) -> Option<Vec<u8>> {
+    ///
+    /// The future borrows the request, as the futures inside it do: a value that is passed to an `async fn`
+    /// takes space twice in its future, and a future is copied where it is passed on.
+    pub(crate) async fn run(&mut self) -> Option<Vec<u8>> {
         let Self { endpoint, id, operation, call, peer, permit, cancellable, .. } = self;
-        let _permit = permit.acquire().await;
+        permit.acquire().await;
         match cancellable {
             None => Some(endpoint.dispatch(id, operation, call, peer).await),
             Some(cancellable) => {

@@ -67,7 +67,7 @@ impl Batch {
                 Item::Response(response) => Some(response),
                 Item::Request(request) => match request.with_permit(&self.limit, &self.caller) {
                     // A batch response has no place for progress notifications.
-                    Ok(request) => request.respond().await,
+                    Ok(mut request) => request.respond().await,
                     Err((id, rpc_error)) => Some(error(Some::<&Id>(&id), &rpc_error)),
                 },
             };
