@@ -12,7 +12,7 @@ use larder_model::resource::{Body, Call, Caller, PackedPairs, ReadResult, Scope}
 use larder_model::uri::Uri;
 use serde_json::json;
 
-use crate::harness::{TestServer, anonymous_call, eventually, parse_uri};
+use crate::harness::{TestServer, anonymous_call, call_in_flight, eventually, parse_uri};
 use crate::http_server::HttpTestServer;
 
 fn caller(subject: &str) -> Caller {
@@ -101,8 +101,8 @@ async fn a_cancelled_read_does_not_cancel_others_that_wait_for_it() {
     let (ann, bob) = (call_by("ann"), call_by("bob"));
     let mut leader = Box::pin(read(&server, &ann, uri));
     let mut other = Box::pin(read(&server, &bob, uri));
-    let soon = tokio::time::sleep(Duration::from_millis(50));
-    tokio::select! { _ = &mut leader => {}, _ = &mut other => {}, () = soon => {} }
+    let in_flight = call_in_flight(&server.reader);
+    tokio::select! { biased; _ = &mut leader => {}, _ = &mut other => {}, () = in_flight => {} }
     drop(leader);
     let answer = other.await;
     assert!(answer.ends_with("for bob"), "the call is repeated for a caller that waits: {answer}");

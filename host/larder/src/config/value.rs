@@ -1,22 +1,25 @@
 //! Value types of the file: sizes, durations, addresses, folders, hosts and scalar settings.
 //! Each deserializes from a human-readable form, and otherwise fails with a message that shows a valid value.
 
+mod address;
 mod host;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 
+pub(crate) use address::parse_listen_address;
+pub(super) use address::{Listen, ListenOrOff, SocketMode, parse_socket_address};
 pub(super) use host::Host;
 
-use larder_mcp::{self as endpoint, ListenAddress};
+use larder_mcp as endpoint;
 use larder_model::name::Digest;
 use larder_model::policy::ApprovalMode;
+use larder_model::size;
 
 /// A number of bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,32 +28,13 @@ pub(super) struct ByteSize<N>(pub(super) N);
 impl<'de, N: TryFrom<u64>> Deserialize<'de> for ByteSize<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Scalar::deserialize(deserializer)?.0;
-        let bytes = parse_size(&text)
-            .ok_or_else(|| D::Error::custom(format!("`{text}` is not a size: {SIZE_HINT}")))?;
+        let bytes = size::parse(&text)
+            .ok_or_else(|| D::Error::custom(format!("`{text}` is not a size: {}", size::HINT)))?;
         if bytes == 0 {
             return Err(D::Error::custom("must be more than 0: there is no \"unlimited\""));
         }
         N::try_from(bytes).map(Self).map_err(|_| D::Error::custom("is too large for this limit"))
     }
-}
-
-const SIZE_HINT: &str = "write a whole number and a unit, such as \"64MiB\", \"512KiB\" or \"1GB\"";
-
-// Hand-written, because the crates for this accept fractions and bits, and round values silently.
-fn parse_size(text: &str) -> Option<u64> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let factor: u64 = match unit.trim_start() {
-        "" | "B" => 1,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// A duration: `10s`, `250ms`, `1m 30s`.
@@ -120,48 +104,6 @@ fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
     if minutes < 0 { local.checked_add(offset) } else { local.checked_sub(offset) }
 }
 
-/// An address of the endpoint: an IP address and a port, or a Unix socket.
-#[derive(Debug, Clone)]
-pub(super) struct Listen(pub(super) ListenAddress);
-
-impl<'de> Deserialize<'de> for Listen {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Scalar::deserialize(deserializer)?.0;
-        parse_listen_address(&text).map(Self).map_err(D::Error::custom)
-    }
-}
-
-/// The permissions of the file of a Unix socket, in octal: `0660`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SocketMode(pub(super) u32);
-
-impl<'de> Deserialize<'de> for SocketMode {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A TOML number without quotes would be decimal.
-        let text = String::deserialize(deserializer)?;
-        let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777);
-        mode.map(Self).ok_or_else(|| {
-            D::Error::custom(format!("`{text}` is not a file mode: write it in octal, such as \"0660\""))
-        })
-    }
-}
-
-/// An address and a port to listen on, or `off`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ListenOrOff(pub(super) Option<SocketAddr>);
-
-impl<'de> Deserialize<'de> for ListenOrOff {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Scalar::deserialize(deserializer)?.0;
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        parse_socket_address(&text)
-            .map(|address| Self(Some(address)))
-            .map_err(|why| D::Error::custom(format!("{why}, or \"off\"")))
-    }
-}
-
 /// The digest of a token. The token itself must not be in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenDigest(pub(super) Digest);
@@ -172,31 +114,6 @@ impl<'de> Deserialize<'de> for TokenDigest {
         // The value may be the token itself, so the error does not repeat it.
         let bad = "must be \"sha256:\" and the digest of the token in hexadecimal, as printed by `printf %s TOKEN | sha256sum`";
         Digest::parse(&text).map(Self).map_err(|_| D::Error::custom(bad))
-    }
-}
-
-/// The permissions of the file of a Unix socket: only the user who runs the server can connect.
-const DEFAULT_SOCKET_MODE: u32 = 0o600;
-
-/// Parses an address of the endpoint: an IP address and a port, or `unix:` and a path.
-pub(crate) fn parse_listen_address(text: &str) -> Result<ListenAddress, String> {
-    match text.strip_prefix("unix:") {
-        Some("") => Err("the path of the Unix socket is missing: write \"unix:/run/larder.sock\"".into()),
-        Some(path) => Ok(ListenAddress::Unix { path: path.into(), mode: DEFAULT_SOCKET_MODE }),
-        None => parse_socket_address(text)
-            .map(ListenAddress::Tcp)
-            .map_err(|error| format!("{error}, or a Unix socket, such as \"unix:/run/larder.sock\"")),
-    }
-}
-
-/// Parses an IP address and a port. `localhost` means 127.0.0.1.
-pub(super) fn parse_socket_address(text: &str) -> Result<SocketAddr, String> {
-    let local = text.strip_prefix("localhost:").and_then(|port| port.parse::<u16>().ok());
-    match local {
-        Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        None => text.parse().map_err(|_| {
-            format!("`{text}` is not an address: write an IP address and a port, such as \"127.0.0.1:7878\"")
-        }),
     }
 }
 
@@ -388,22 +305,10 @@ mod tests {
         for (text, bytes) in
             [("64MiB", 64 << 20), ("1 GB", 1_000_000_000), ("7", 7), ("2KiB", 2048), ("3B", 3)]
         {
-            assert_eq!(parse_size(text), Some(bytes), "{text}");
+            assert_eq!(size::parse(text), Some(bytes), "{text}");
         }
         for bad in ["", "MiB", "1.5MiB", "-1", "1 M", "1mb", "99999999999GiB", "1 MiB extra"] {
-            assert_eq!(parse_size(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn parses_addresses_of_the_endpoint() {
-        let parse = |text| parse_listen_address(text).map(|address| address.to_string());
-        assert_eq!(parse("localhost:80").as_deref(), Ok("127.0.0.1:80"));
-        assert_eq!(parse("[::1]:80").as_deref(), Ok("[::1]:80"));
-        assert_eq!(parse("unix:/run/larder.sock").as_deref(), Ok("unix:/run/larder.sock"));
-        for bad in ["", "7878", "localhost", "example.com:80", "127.0.0.1:70000", "unix:", "/run/larder.sock"]
-        {
-            assert!(parse(bad).is_err(), "{bad}");
+            assert_eq!(size::parse(bad), None, "{bad}");
         }
     }
 }
