@@ -1,11 +1,12 @@
-"""SDK for Larder resource providers: extend `Provider` and call `export`.
+"""SDK for Larder providers: extend `Provider` and call `export`.
 
 Modules have to be imported at the top of a file: imports run when the component is built, and at run time no other
 modules can be loaded.
 """
 
 from . import http
-from .errors import Denied, Error, Failed, Invalid, NotFound, NotModified, Unavailable
+from .client import client_log_level, client_supports, log_to_client, prompts_changed, tools_changed
+from .errors import Denied, Error, Failed, Invalid, NotFound, NotModified, ToolError, Unavailable
 from .export import export
 from .host import (
     Caller,
@@ -19,9 +20,38 @@ from .host import (
     resource_updated,
     resources_changed,
     setting,
+    time_left,
     warn,
 )
+from .input import Answer, InputRequest, InputResponse, NeedsInput, ProvidedInput, answers, ask, provided_input, question
+from .interaction import (
+    Annotations,
+    Argument,
+    ArgumentQuery,
+    Audio,
+    Block,
+    Embedded,
+    Hints,
+    Hit,
+    Hits,
+    Image,
+    Link,
+    Message,
+    Prompt,
+    PromptPage,
+    PromptRequest,
+    PromptResult,
+    SearchQuery,
+    Text,
+    Tool,
+    ToolCall,
+    ToolPage,
+    ToolResult,
+)
+from .prompts import prompt
 from .provider import Provider, paginate
+from .settings import Setting, Size
+from .tools import tool
 from .values import (
     Completion,
     CompletionRequest,
@@ -38,9 +68,16 @@ from .values import (
     Request,
     Template,
     TemplatePage,
+    Variable,
 )
 
 __all__ = [
+    "Annotations",
+    "Answer",
+    "Argument",
+    "ArgumentQuery",
+    "Audio",
+    "Block",
     "Caller",
     "Completion",
     "CompletionRequest",
@@ -48,35 +85,72 @@ __all__ = [
     "Denied",
     "Description",
     "Details",
+    "Embedded",
     "Entry",
     "EntryPage",
     "Error",
     "Failed",
     "Freshness",
+    "Hints",
+    "Hit",
+    "Hits",
     "Icon",
+    "Image",
+    "InputRequest",
+    "InputResponse",
     "Invalid",
+    "Link",
     "Match",
+    "Message",
+    "NeedsInput",
     "NotFound",
     "NotModified",
+    "Prompt",
+    "PromptPage",
+    "PromptRequest",
+    "PromptResult",
+    "ProvidedInput",
     "Provider",
     "Query",
     "Reading",
     "Request",
+    "SearchQuery",
+    "Setting",
+    "Size",
     "Template",
     "TemplatePage",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolError",
+    "ToolPage",
+    "ToolResult",
     "Unavailable",
+    "Variable",
+    "answers",
+    "ask",
     "caller",
     "cancelled",
+    "client_log_level",
+    "client_supports",
     "debug",
     "error",
     "export",
     "http",
     "info",
+    "log_to_client",
     "metadata",
     "paginate",
     "progress",
+    "prompt",
+    "prompts_changed",
+    "provided_input",
+    "question",
     "resource_updated",
     "resources_changed",
     "setting",
+    "time_left",
+    "tool",
+    "tools_changed",
     "warn",
 ]

@@ -34,6 +34,10 @@ class Failed(Error):
     """Any other failure."""
 
 
+class ToolError(Invalid):
+    """A tool failed. The model receives the text as the result of the call, and can correct its arguments."""
+
+
 class WrongValue(Failed):
     """A method of the provider returned a value that is not of the documented type."""
 

@@ -1,10 +1,5 @@
 """Implements the exported functions of the contract and converts their values. Only available in components."""
 
-from dataclasses import fields
-from functools import cache, wraps
-from operator import attrgetter
-
-from componentize_py_types import Err
 from wit_world import exports
 from wit_world.exports import resource_provider as out
 from wit_world.imports import provider_types as types
@@ -14,10 +9,18 @@ try:
 except ImportError:
     completion_provider = None  # not part of every world
 
+try:
+    from .guest_interaction import interaction_classes
+except ImportError:
+    interaction_classes = None  # not part of every world
+
 from . import errors, host
 from .check import call
+from .convert import content, convert, convert_listed, freshness, guarded, message
+from .prompts import declared_prompts
 from .provider import description
-from .values import CompletionRequest, Content, Match, Query, Request
+from .tools import declared_tools
+from .values import CompletionRequest, Match, Query, Request, Variable
 
 
 def classes(provider) -> dict[str, type]:
@@ -27,142 +30,89 @@ def classes(provider) -> dict[str, type]:
         classes["CompletionProvider"] = _completions(provider)
     if hasattr(exports, "VersionProvider"):
         classes["VersionProvider"] = _versions(provider)
+    if interaction_classes:
+        return classes | interaction_classes(provider)
+    if declared_tools(type(provider)) or declared_prompts(type(provider)):
+        raise TypeError("tools and prompts need the world `interactive-provider`: build with `-w interactive-provider`")
     return classes
-
-
-def _guarded(name: str):
-    """Converts exceptions to errors of the contract. An uncaught exception would be a trap. `SystemExit` is converted
-    like any other exception."""
-
-    def decorator(method):
-        @wraps(method)
-        def wrapper(self, argument):
-            try:
-                return method(self, argument)
-            except BaseException as error:
-                raise Err(_error(errors.to_error(error, name, host.error))) from None
-
-        return wrapper
-
-    return decorator
 
 
 def _resources(provider) -> type:
     class ResourceProvider(exports.ResourceProvider):
         def describe(self):
-            try:
-                return _convert(out.Description, description(provider))
-            except BaseException as error:
-                reason = _message(errors.to_error(error, "describe", host.error))
-                return out.Description(None, None, f"describe failed: {reason}", None, [])
+            about, problem = _describe(provider, host.error)
+            return about or out.Description(None, None, problem, None, [])
 
-        @_guarded("list")
+        @guarded("list")
         def list_resources(self, query):
-            page = call(provider, "list", _convert(Query, query))
-            entries = [_convert_listed(types.Entry, entry) for entry in page.entries]
-            return out.EntryPage(entries, host.valid_unicode(page.next_cursor), _freshness(page))
+            page = call(provider, "list", convert(Query, query))
+            entries = [convert_listed(types.Entry, entry) for entry in page.entries]
+            return out.EntryPage(entries, host.valid_unicode(page.next_cursor), freshness(page))
 
-        @_guarded("templates")
+        @guarded("templates")
         def list_templates(self, cursor):
+            if cursor is None:
+                _check_description(provider)
             page = call(provider, "templates", cursor)
-            templates = [_convert_listed(types.Template, template) for template in page.templates]
-            return out.TemplatePage(templates, host.valid_unicode(page.next_cursor), _freshness(page))
+            templates = [convert_listed(types.Template, template) for template in page.templates]
+            return out.TemplatePage(templates, host.valid_unicode(page.next_cursor), freshness(page))
 
         def match_uri(self, uri):
             try:
                 found = call(provider, "match_uri", uri)
-                return found and _convert(out.TemplateMatch, found)
+                return found and _template_match(found)
             except BaseException as error:
                 # `match-uri` cannot return an error, so the URI counts as not matched.
                 errors.to_error(error, "match_uri", host.error)
                 return None
 
-        @_guarded("read")
+        @guarded("read")
         def read_resource(self, request):
-            matched = request.matched and _convert(Match, request.matched)
-            reading = call(provider, "read", Request(request.uri, matched, request.known_version))
-            contents = [_content(content) for content in reading.contents]
-            return out.Reading(contents, host.valid_unicode(reading.version), _freshness(reading))
+            reading = call(provider, "read", Request(request.uri, _match(request.matched), request.known_version))
+            contents = [content(each) for each in reading.contents]
+            return out.Reading(contents, host.valid_unicode(reading.version), freshness(reading))
 
     return ResourceProvider
 
 
+def _describe(provider, log):
+    """The description, or None and what is wrong with it."""
+    try:
+        return convert(out.Description, description(provider)), None
+    except BaseException as error:
+        return None, f"describe failed: {message(errors.to_error(error, 'describe', log))}"
+
+
+def _check_description(provider):
+    """`describe` cannot return an error. The next function that the host calls returns it, so that the host reports it."""
+    _, problem = _describe(provider, lambda text: None)
+    if problem:
+        raise errors.Failed(problem)
+
+
+def _match(matched) -> Match | None:
+    return matched and Match(matched.uri_template, [convert(Variable, each) for each in matched.variables])
+
+
+def _template_match(match: Match):
+    variables = [convert(out.Variable, each) for each in match.variables]
+    return out.TemplateMatch(host.valid_unicode(match.uri_template), variables)
+
+
 def _completions(provider) -> type:
     class CompletionProvider(exports.CompletionProvider):
-        @_guarded("complete")
+        @guarded("complete")
         def complete(self, request):
-            completion = call(provider, "complete", _convert(CompletionRequest, request))
-            return _convert(completion_provider.Completion, completion)
+            completion = call(provider, "complete", convert(CompletionRequest, request))
+            return convert(completion_provider.Completion, completion)
 
     return CompletionProvider
 
 
 def _versions(provider) -> type:
     class VersionProvider(exports.VersionProvider):
-        @_guarded("versions")
+        @guarded("versions")
         def versions(self, uris):
             return host.valid_unicode(call(provider, "versions", uris))
 
     return VersionProvider
-
-
-def _error(error: errors.Error):
-    match error:
-        case errors.NotFound():
-            return types.Error_NotFound()
-        case errors.NotModified():
-            return types.Error_NotModified()
-        case errors.Invalid():
-            return types.Error_Invalid(_message(error))
-        case errors.Denied():
-            return types.Error_Denied(_message(error))
-        case errors.Unavailable():
-            return types.Error_Unavailable(_message(error))
-        case _:
-            return types.Error_Failed(_message(error))
-
-
-def _message(error) -> str:
-    return host.valid_unicode(errors.message(error))
-
-
-def _convert(target: type, value):
-    """Converts a record between an SDK type and a generated type with the same field names."""
-    return target(*[None if field is None else _plain(field) for field in _fields(target)(value)])
-
-
-@cache
-def _fields(target: type):
-    """A function that returns the fields of a value in the order of this type."""
-    return attrgetter(*(field.name for field in fields(target)))
-
-
-def _plain(value):
-    """Converts a text, or a sequence of texts or pairs: to a list, with tuples as pairs."""
-    if isinstance(value, (list, tuple)):
-        return [host.valid_unicode(tuple(item) if isinstance(item, list) else item) for item in value]
-    return host.valid_unicode(value)
-
-
-def _convert_listed(target: type, value):
-    """Converts an entry or a template."""
-    converted = _convert(target, value)
-    if converted.details is not None:
-        converted.details = _convert(types.Details, converted.details)
-        converted.details.audience = [types.Role[role.upper()] for role in converted.details.audience]
-        converted.details.icons = [_convert(types.Icon, icon) for icon in converted.details.icons]
-    return converted
-
-
-def _content(content: Content):
-    body = content.body
-    if isinstance(body, str):
-        body = types.Body_Text(host.valid_unicode(body))
-    else:
-        body = types.Body_Blob(bytes(memoryview(body)))
-    return types.Content(_plain(content.uri), _plain(content.mime_type), body, _plain(content.metadata))
-
-
-def _freshness(result):
-    freshness = result.freshness
-    return freshness and types.Freshness(freshness.ttl_ms, types.Scope[freshness.scope.upper()])

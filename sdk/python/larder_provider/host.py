@@ -1,6 +1,7 @@
 """Functions of the host. Outside a component there is no host: settings come from the environment and logs go to
 stderr, so that a provider can be tested with any Python."""
 
+import math
 import os
 import sys
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ class Caller:
     # The subject of the credential, if there is one.
     subject: str | None = None
     scopes: tuple[str, ...] = ()
+    # Who issued the credential. A subject is unique only together with its issuer.
+    issuer: str | None = None
 
 
 def caller() -> Caller | None:
     """The caller of the current request; None if the host itself makes the call."""
     found = _host.get_caller() if _host else None
-    return found and Caller(found.team, found.subject, tuple(found.scopes))
+    return found and Caller(found.team, found.subject, tuple(found.scopes), found.issuer)
 
 
 def metadata() -> dict[str, str]:
@@ -101,3 +104,8 @@ def progress(done: float, total: float | None = None, message: str | None = None
 def cancelled() -> bool:
     """Whether the request was cancelled. Long loops should check it."""
     return bool(_host and _host.cancelled())
+
+
+def time_left() -> float:
+    """The number of seconds until the host ends this call. Without a host, there is no limit."""
+    return _host.time_left_ms() / 1000 if _host else math.inf

@@ -2,9 +2,11 @@
 modules do not work in a component, because they need sockets.)"""
 
 import json as _json
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .errors import Denied, Failed, NotFound, NotModified, Unavailable
+from .errors import Denied, Error, Failed, NotFound, NotModified, Unavailable
 
 try:
     from componentize_py_types import Err as _Err
@@ -51,23 +53,60 @@ class Response:
         return _json.loads(self.body)
 
 
-def get(url: str, headers: dict[str, str] | None = None) -> Response:
+@dataclass
+class Request:
+    """A request for `send_all`."""
+
+    url: str
+    method: str = "GET"
+    headers: dict[str, str] | None = None
+    body: bytes = b""
+    # Time limit in seconds for the whole exchange. The host applies its own limit too.
+    timeout: float | None = None
+
+
+def get(url: str, headers: dict[str, str] | None = None, timeout: float | None = None) -> Response:
     """Sends a GET request."""
-    return send("GET", url, headers)
+    return send("GET", url, headers, timeout=timeout)
 
 
-def send(method: str, url: str, headers: dict[str, str] | None = None, body: bytes = b"") -> Response:
-    """Sends a request and waits for the complete response."""
+def send(
+    method: str, url: str, headers: dict[str, str] | None = None, body: bytes = b"", timeout: float | None = None
+) -> Response:
+    """Sends a request and waits for the complete response. The timeout is in seconds."""
     if _http is None:
-        raise Unavailable(f"{url}: HTTP is available only in a host")
+        raise _without_host(url)
     try:
-        response = _http.send(_http.Request(method, url, list((headers or {}).items()), body))
+        return _response(_http.send(_request(Request(url, method, headers, body, timeout))))
     except _Err as error:
         raise _to_error(error.value) from None
+
+
+def send_all(requests: Iterable[Request]) -> list[Response | Error]:
+    """Sends several requests at once and waits for all of them. The results are in the order of the requests: a
+    response, or the error that `send` would raise."""
+    requests = list(requests)
+    if _http is None:
+        return [_without_host(request.url) for request in requests]
+    results = _http.send_all([_request(request) for request in requests])
+    return [_to_error(result.value) if isinstance(result, _Err) else _response(result.value) for result in results]
+
+
+def _request(request: Request):
+    timeout = None if request.timeout is None else max(0, math.ceil(request.timeout * 1000))
+    headers = list((request.headers or {}).items())
+    return _http.Request(request.method, request.url, headers, bytes(memoryview(request.body)), timeout)
+
+
+def _response(response) -> Response:
     return Response(response.status, response.headers, response.body)
 
 
-def _to_error(failure) -> Exception:
+def _without_host(url: str) -> Error:
+    return Unavailable(f"{url}: HTTP is available only in a host")
+
+
+def _to_error(failure) -> Error:
     match failure:
         case _http.Failure_Denied(reason):
             return Denied(reason)

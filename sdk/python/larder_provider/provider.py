@@ -5,6 +5,24 @@ from dataclasses import replace
 
 from .check import call
 from .errors import NotFound
+from .interaction import (
+    ArgumentQuery,
+    Block,
+    Hit,
+    Hits,
+    Message,
+    Prompt,
+    PromptPage,
+    PromptRequest,
+    PromptResult,
+    SearchQuery,
+    Tool,
+    ToolCall,
+    ToolPage,
+    ToolResult,
+)
+from .prompts import complete_declared_argument, declared_prompts, get_declared_prompt
+from .tools import call_declared_tool, declared_tools
 from .values import (
     Completion,
     CompletionRequest,
@@ -61,6 +79,36 @@ class Provider:
         only after a `read`, which the host then makes. Called only in the world `full-provider`. Implement it if
         versions are cheaper than reads. The default returns no versions."""
         return [None for _ in uris]
+
+    def search(self, query: SearchQuery) -> Hits | Sequence[Hit]:
+        """Searches in the content of this provider, best results first. Called only in the world
+        `interactive-provider`."""
+        return []
+
+    # The following methods implement `@tool` and `@prompt`. Replace them if the tools or prompts are not known when the
+    # component is built.
+
+    def tools(self, cursor: str | None) -> ToolPage | Sequence[Tool]:
+        """Returns one page of the list of tools. The default returns the methods with `@tool`."""
+        return declared_tools(type(self))
+
+    def call_tool(self, call: ToolCall) -> ToolResult | str | Block | Sequence[str | Block]:
+        """Calls a tool. The default calls the method with `@tool` and this name."""
+        return call_declared_tool(self, call)
+
+    def prompts(self, cursor: str | None) -> PromptPage | Sequence[Prompt]:
+        """Returns one page of the list of prompts. The default returns the methods with `@prompt`."""
+        return declared_prompts(type(self))
+
+    def get_prompt(
+        self, request: PromptRequest
+    ) -> PromptResult | str | Block | Message | Sequence[str | Block | Message]:
+        """Returns the messages of a prompt. The default calls the method with `@prompt` and this name."""
+        return get_declared_prompt(self, request)
+
+    def complete_argument(self, query: ArgumentQuery) -> Completion:
+        """Suggests values for an argument of a prompt. The default uses the methods with `@NAME.complete`."""
+        return complete_declared_argument(self, query)
 
 
 def description(provider: Provider) -> Description:

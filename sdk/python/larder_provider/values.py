@@ -30,7 +30,10 @@ class Description:
 class Icon:
     src: str
     mime_type: str | None = None
+    # Sizes such as "48x48" or "any".
     sizes: list[str] = field(default_factory=list)
+    # The background that the icon is made for; None if it suits both.
+    theme: Literal["light", "dark"] | None = None
 
 
 @dataclass
@@ -122,11 +125,27 @@ class TemplatePage:
 
 
 @dataclass
+class Variable:
+    """A decoded value of a template variable. A list is several variables with the same name, and a map is several
+    variables with the same name and different keys."""
+
+    name: str
+    value: str
+    # The key within a map; None for a single value and in a list.
+    key: str | None = None
+
+
+@dataclass
 class Match:
-    """The template that matches a URI, and the decoded values of its variables."""
+    """The template that matches a URI, and the values of its variables in the order of the template. Tuples of a name
+    and a value become variables."""
 
     uri_template: str
-    variables: Pairs = field(default_factory=list)
+    variables: list[Variable] = field(default_factory=list)
+
+    def __post_init__(self):
+        if isinstance(self.variables, (list, tuple)):
+            self.variables = [_variable(item) for item in self.variables]
 
     @classmethod
     def greedy(cls, uri_template: str, uri: str) -> "Match | None":
@@ -144,6 +163,10 @@ class Match:
             return found and cls(uri_template, [(n, unquote(v, errors="strict")) for n, v in zip(names, found.groups())])
         except UnicodeDecodeError:
             return None
+
+
+def _variable(item):
+    return Variable(*item) if isinstance(item, (list, tuple)) and len(item) == 2 else item
 
 
 @dataclass
@@ -169,8 +192,15 @@ class Request:
         raise Invalid(f"the URI has no value for `{name}`")
 
     def vars(self, name: str) -> list[str]:
-        """All values of a variable."""
-        return [value for key, value in (self.matched.variables if self.matched else []) if key == name]
+        """All values of a variable that is a list or a map."""
+        return [variable.value for variable in self._variables(name)]
+
+    def map(self, name: str) -> dict[str, str]:
+        """The keys and values of a variable that is a map, such as the query parameters of `{?query*}`."""
+        return {variable.key: variable.value for variable in self._variables(name) if variable.key is not None}
+
+    def _variables(self, name: str) -> list[Variable]:
+        return [variable for variable in (self.matched.variables if self.matched else []) if variable.name == name]
 
     def unless_known(self, version: str) -> None:
         """Raises `NotModified` if the caller already knows this version."""

@@ -24,9 +24,11 @@ from larder_provider import (
     Request,
     Template,
     TemplatePage,
+    Variable,
     export,
 )
-from larder_provider.check import call, show
+from larder_provider.check import call
+from larder_provider.checks import show
 from larder_provider.errors import WrongValue, to_error
 from larder_provider.provider import description
 
@@ -127,6 +129,7 @@ MISTAKES = [
     ("list", details(icons=[Icon(None)]), "`details.icons[0].src` of entry 0 (uri 'a://x') must be a str, but is None"),
     ("list", details(icons=[Icon("a:b", 5)]), "`details.icons[0].mime_type` of entry 0 (uri 'a://x') must be a str, but is 5"),
     ("list", details(icons=[Icon("a:b"), Icon("a:b", sizes=["any", 48])]), "`details.icons[1].sizes[1]` of entry 0 (uri 'a://x') must be a str, but is 48"),
+    ("list", details(icons=[Icon("a:b", theme="Dark")]), "`details.icons[0].theme` of entry 0 (uri 'a://x') must be 'light' or 'dark', but is 'Dark'"),
     ("list", details(metadata={"a": "1"}), "`details.metadata` of entry 0 (uri 'a://x') must be a list of tuples, but is a dict of 1 item"),
     ("list", details(metadata=["ab"]), "`details.metadata[0]` of entry 0 (uri 'a://x') must be a tuple of two strs, but is 'ab'"),
     ("list", details(metadata=[("a",)]), "`details.metadata[0]` of entry 0 (uri 'a://x') must be a tuple of two strs, but is a tuple of 1 item"),
@@ -153,8 +156,10 @@ MISTAKES = [
     ("match_uri", "a://{x}", "the result must be a Match, but is 'a://{x}'"),
     ("match_uri", False, "the result must be a Match, but is False"),
     ("match_uri", Match(None), "`uri_template` must be a str, but is None"),
-    ("match_uri", Match("a://{x}", {"x": "1"}), "`variables` must be a list of tuples, but is a dict of 1 item"),
-    ("match_uri", Match("a://{x}", [("x", 1)]), "`variables[0][1]` must be a str, but is 1"),
+    ("match_uri", Match("a://{x}", {"x": "1"}), "`variables` must be a list of variables, but is a dict of 1 item"),
+    ("match_uri", Match("a://{x}", [("x", 1)]), "`variables[0].value` must be a str, but is 1"),
+    ("match_uri", Match("a://{x}", ["x"]), "`variables[0]` must be a Variable, but is 'x'"),
+    ("match_uri", Match("a://{x}", [Variable("x", "1", 2)]), "`variables[0].key` must be a str, but is 2"),
     ("read", None, f"{CONTENTS}, but is None; is a `return` missing?"),
     ("read", "text", f"{CONTENTS}, but is 'text'"),
     ("read", b"text", f"{CONTENTS}, but is b'text'"),
@@ -263,7 +268,7 @@ class CorrectValues(unittest.TestCase):
 
     def test_correct_values_pass_unchanged(self):
         pairs = [("a", "1"), ["a", "2"]]
-        icons = (Icon("a:b", "image/png", ["any"]), Icon("a:b"))
+        icons = (Icon("a:b", "image/png", ["any"], "dark"), Icon("a:b"))
         every = Details("file", ["user", "assistant"], 0.5, "", icons, pairs)
         listed = [
             Entry("a://x", ""),

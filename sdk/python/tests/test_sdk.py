@@ -1,5 +1,6 @@
 """Native tests of the SDK, with any Python: `python -m unittest discover -s tests`."""
 
+import math
 import sys
 import unittest
 from types import SimpleNamespace
@@ -18,6 +19,8 @@ from larder_provider import (
     Query,
     Reading,
     Request,
+    Unavailable,
+    Variable,
     export,
     host,
     http,
@@ -53,6 +56,13 @@ class Requests(unittest.TestCase):
         self.assertRaises(Invalid, request.var, "other")
         self.assertRaises(NotFound, Request("n:7").var, "id")
 
+    def test_lists_and_maps_of_a_template(self):
+        values = [("n", "1"), ("n", "2"), Variable("q", "x", "a"), Variable("q", "y", "b")]
+        request = Request("n:1,2?a=x&b=y", Match("n:{n*}{?q*}", values))
+        self.assertEqual((request.var("n"), request.vars("n"), request.map("n")), ("1", ["1", "2"], {}))
+        self.assertEqual((request.vars("q"), request.map("q")), (["x", "y"], {"a": "x", "b": "y"}))
+        self.assertEqual(Request("n:1").map("q"), {})
+
     def test_a_known_version_is_not_modified(self):
         self.assertRaises(NotModified, Request("n:7", known_version="3").unless_known, "3")
         Request("n:7", known_version="2").unless_known("3")
@@ -68,7 +78,8 @@ class Requests(unittest.TestCase):
 class Greedy(unittest.TestCase):
     def check(self, template, uri, expected):
         found = Match.greedy(template, uri)
-        self.assertEqual(found and found.variables, expected, (template, uri))
+        variables = found and [(variable.name, variable.value) for variable in found.variables]
+        self.assertEqual(variables, expected, (template, uri))
 
     def test_the_last_variable_matches_slashes(self):
         self.check("file:///{path}", "file:///a/b/c", [("path", "a/b/c")])
@@ -114,6 +125,12 @@ class Errors(unittest.TestCase):
             with self.assertRaises(Exception) as raised:
                 http.Response(status).accepted()
             self.assertEqual(type(raised.exception).__name__, name)
+
+    def test_requests_without_a_host_are_unavailable(self):
+        self.assertRaises(Unavailable, http.get, "a://x")
+        found = http.send_all([http.Request("a://x"), http.Request("a://y", "PUT", {"a": "b"}, b"x", 0.5)])
+        self.assertEqual([type(error) for error in found], [Unavailable] * 2)
+        self.assertEqual(host.time_left(), math.inf)
 
     def test_lone_surrogates_are_replaced(self):
         self.assertEqual(host.valid_unicode([("é", "caf\udce9"), None]), [("é", "caf?"), None])
