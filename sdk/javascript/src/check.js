@@ -1,7 +1,7 @@
 // Checks the types of values. A type is a function that returns the value in the form that the bindings accept, or
 // throws a `Mismatch`. The bindings themselves would trap, without a message.
 
-const MAX_SHOWN = 60;
+import { MAX_SHOWN, shorten, unknown } from './names.js';
 
 /** A value does not have the expected type. */
 export class Mismatch extends Error {
@@ -9,6 +9,8 @@ export class Mismatch extends Error {
   path = '';
   // The item of a list that contains the value, such as `entry 3 (uri "a://x")`.
   item = '';
+  // Where the author defined the item, if it is known.
+  place = '';
 
   /** Adds the property or index that contains the value. */
   within(step) {
@@ -52,6 +54,16 @@ export function number(given) {
 
 export function boolean(given) {
   if (typeof given !== 'boolean') throw mismatch('true or false', given);
+  return given;
+}
+
+export function bytes(given) {
+  if (!(given instanceof Uint8Array)) throw mismatch('a Uint8Array', given);
+  return given;
+}
+
+export function callable(given) {
+  if (typeof given !== 'function') throw mismatch('a function', given);
   return given;
 }
 
@@ -109,26 +121,37 @@ export function record(type, fields, similar = []) {
 
 const within = (step, thrown) => (thrown instanceof Mismatch ? thrown.within(step) : thrown);
 
-/** Pairs of texts, as an array. */
-export const pairList = array((given) => {
+/**
+ * An object with any names, as an array with the result for each value and name. `locate` adds the name to the message;
+ * by default, to the path.
+ */
+export function entriesOf(type, convert, locate = (thrown, name) => thrown.within(shorten(name))) {
+  return (given) => {
+    if (!isObject(given)) throw mismatch(type, given);
+    return Object.entries(given).map(([name, value]) => {
+      try {
+        return convert(value, name);
+      } catch (thrown) {
+        throw thrown instanceof Mismatch ? locate(thrown, name) : thrown;
+      }
+    });
+  };
+}
+
+/** A pair of texts. */
+export function pair(given) {
   if (!Array.isArray(given) || given.length !== 2) throw mismatch('an array of two strings', given);
   return texts(given);
-});
+}
+
+const pairList = array(pair);
 
 const texts = array(text);
 
 /** Pairs of texts, as an array or as an object. */
-export function pairs(given) {
-  if (Array.isArray(given)) return pairList(given);
-  if (!isObject(given)) throw mismatch('an object with strings or an array of pairs', given);
-  return Object.entries(given).map(([name, value]) => {
-    try {
-      return [text(name), text(value)];
-    } catch (thrown) {
-      throw within(shorten(name), thrown);
-    }
-  });
-}
+export const pairs = (given) => (Array.isArray(given) ? pairList(given) : pairsOf(given));
+
+const pairsOf = entriesOf('an object with strings or an array of pairs', (value, name) => [text(name), text(value)]);
 
 /** Whether a value is an object with properties, and not an array, a Map, a Date, a Promise or the like. */
 export const isObject = (given) => Object.prototype.toString.call(given) === '[object Object]';
@@ -149,41 +172,11 @@ export function show(value) {
 
 const count = (number, noun) => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-function shorten(text, end = '') {
-  if (text.length <= MAX_SHOWN) return text;
-  return `${text.slice(0, MAX_SHOWN - 1 - end.length)}…${end}`;
-}
-
-/** Describes an unknown property: with the nearest known name, or with all known names. */
-export function unknown(name, known) {
-  const near = misspelt(name, known) ?? known.find((other) => contains(name, other) || contains(other, name));
-  const help = near ? `did you mean \`${near}\`?` : `known are ${known.map((other) => `\`${other}\``).join(', ')}`;
-  return `unknown property \`${shorten(name)}\`: ${help}`;
-}
-
-const normalize = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
-
-const contains = (name, part) => normalize(part).length > 2 && normalize(name).includes(normalize(part));
-
-/** Returns the known name of which a name looks like a misspelling. */
-export function misspelt(name, known) {
-  if (name.length > MAX_SHOWN) return undefined;
-  const distances = known.map((other) => [distance(normalize(name), normalize(other)), other]);
-  const near = distances.filter(([edits, other]) => edits <= (other.length < 6 ? 1 : 2));
-  return near.sort(([a], [b]) => a - b)[0]?.[1];
-}
-
-// The number of characters to insert, delete, replace or exchange with their neighbour.
-function distance(a, b) {
-  const rows = [Array.from({ length: b.length + 1 }, (_, column) => column)];
-  for (let i = 1; i <= a.length; i += 1) {
-    rows[i] = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = rows[i - 1][j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
-      rows[i][j] = Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, replaced);
-      const exchanged = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (exchanged) rows[i][j] = Math.min(rows[i][j], rows[i - 2][j - 2] + 1);
-    }
+/** Checks a value that the author passes to a function of this SDK. A wrong one is a TypeError with the author's line. */
+export function valid(noun, type, given) {
+  try {
+    return type(given);
+  } catch (thrown) {
+    throw thrown instanceof Mismatch ? new TypeError(thrown.inItem(noun).text) : thrown;
   }
-  return rows[a.length][b.length];
 }

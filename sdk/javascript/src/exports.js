@@ -1,13 +1,19 @@
 // The exported functions of a component, which call those of a provider.
 
 import { call, checkProvider } from './call.js';
-import { toError } from './errors.js';
+import { Failed, toError } from './errors.js';
 import { description, matchUri } from './greedy.js';
+import { guarded } from './guard.js';
 import { Request } from './request.js';
 
 /** Creates the exports of a component from a provider. Errors that the caller does not see are logged. */
 export function createExports(provider, logError) {
   checkProvider(provider);
+  return exportsOf(provider, logError);
+}
+
+/** The exports for resources, completions and versions of a provider that was checked. */
+export function exportsOf(provider, logError) {
   return {
     resourceProvider: resources(provider, logError),
     completionProvider: completions(provider, logError),
@@ -18,17 +24,14 @@ export function createExports(provider, logError) {
 function resources(provider, logError) {
   return {
     describe() {
-      try {
-        return description(provider);
-      } catch (thrown) {
-        const { tag, val } = toError(thrown, 'describe', logError);
-        return { summary: `describe failed: ${val ?? tag}`, claims: [] };
-      }
+      const { about, problem } = describe(provider, logError);
+      return about ?? { summary: problem, claims: [] };
     },
     listResources: guarded('list', logError, (query) => {
       return provider.list ? call(provider, 'list', query) : { entries: [] };
     }),
     listTemplates: guarded('templates', logError, (cursor) => {
+      if (cursor == null) checkDescription(provider);
       return provider.templates ? call(provider, 'templates', cursor ?? undefined) : { templates: [] };
     }),
     matchUri(uri) {
@@ -44,6 +47,22 @@ function resources(provider, logError) {
   };
 }
 
+// Returns the description, or what is wrong with it.
+function describe(provider, logError) {
+  try {
+    return { about: description(provider) };
+  } catch (thrown) {
+    const { tag, val } = toError(thrown, 'describe', logError);
+    return { problem: `describe failed: ${val ?? tag}` };
+  }
+}
+
+// `describe` cannot return an error. The next function that the host calls returns it, so that the host reports it.
+function checkDescription(provider) {
+  const { problem } = describe(provider, () => {});
+  if (problem) throw new Failed(problem);
+}
+
 function completions(provider, logError) {
   const complete = (request) => (provider.complete ? call(provider, 'complete', request) : { values: [], more: false });
   return { complete: guarded('complete', logError, complete) };
@@ -53,15 +72,4 @@ function versions(provider, logError) {
   // By default, no version is known, and the host reads.
   const versions = (uris) => (provider.versions ? call(provider, 'versions', uris) : uris.map(() => null));
   return { versions: guarded('versions', logError, versions) };
-}
-
-// Converts exceptions to errors of the contract. Any other exception would be a trap.
-function guarded(name, logError, implementation) {
-  return (argument) => {
-    try {
-      return implementation(argument);
-    } catch (thrown) {
-      throw toError(thrown, name, logError);
-    }
-  };
 }

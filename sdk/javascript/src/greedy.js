@@ -36,7 +36,8 @@ export function matchGreedy(template, uri) {
   const found = new RegExp(`^${pattern}$`).exec(uri);
   if (!found) return undefined;
   try {
-    return { uriTemplate: template, variables: names.map((name, at) => [name, decodeURIComponent(found[at + 1])]) };
+    const variables = names.map((name, at) => ({ name, key: null, value: decodeURIComponent(found[at + 1]) }));
+    return { uriTemplate: template, variables };
   } catch {
     // The value is not UTF-8, so there is no match.
     return undefined;

@@ -21,3 +21,5 @@ export const resourcesChanged = () => host.resourcesChanged();
 export const progress = (done, total, message) => host.progress(done, total ?? null, message ?? null);
 
 export const cancelled = () => host.cancelled();
+
+export const timeLeft = () => Number(host.timeLeftMs());

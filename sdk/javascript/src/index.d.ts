@@ -1,6 +1,7 @@
 /**
  * A provider of resources. Only `read` is required. Results of other types than these, and unknown properties, are
  * failures. Names that begin with `_` are free, and an instance of a class may have other methods and properties.
+ * Tools, prompts, search and declared settings are in `larder-provider/interactive`.
  */
 export interface Provider {
   /** Describes this provider for people and for the model. */
@@ -81,8 +82,17 @@ export interface Details {
   priority?: number;
   /** RFC 3339. */
   lastModified?: string;
-  icons?: { src: string; mimeType?: string; sizes?: string[] }[];
+  icons?: Icon[];
   metadata?: Metadata;
+}
+
+export interface Icon {
+  src: string;
+  mimeType?: string;
+  /** Sizes such as "48x48" or "any". */
+  sizes?: string[];
+  /** The background that the icon is made for, unless it suits both. */
+  theme?: 'light' | 'dark';
 }
 
 export interface Freshness {
@@ -126,19 +136,32 @@ export interface Query {
 
 export interface Match {
   uriTemplate: string;
-  variables: [string, string][];
+  /** In the order of the template. A pair is a name and a value. */
+  variables: (Variable | [string, string])[];
+}
+
+/**
+ * A value of a template variable. A list is several variables with the same name, and a map is several variables with
+ * the same name and different keys.
+ */
+export interface Variable {
+  name: string;
+  key?: string | null;
+  value: string;
 }
 
 export interface Request {
   readonly uri: string;
-  readonly matched?: Match;
+  readonly matched?: { readonly uriTemplate: string; readonly variables: readonly Variable[] };
   readonly knownVersion?: string;
   /** The template that matches the URI, if any. */
   readonly template?: string;
   /** The decoded value of a variable; throws if there is none. */
   var(name: string): string;
-  /** All values of a variable. */
+  /** All values of a variable: those of a list or a map. */
   vars(name: string): string[];
+  /** The values of a map by key. */
+  map(name: string): Record<string, string>;
   /** Throws `NotModified` if the caller already knows this version. */
   unlessKnown(version: string): void;
 }
@@ -160,6 +183,8 @@ export interface Completion {
 
 /** Returns one page of a list that is sorted by URI. */
 export function paginate(entries: Iterable<Entry>, query: Query): EntryPage;
+/** Whether an entry matches the hints of a query: the prefix of the URI and the kind. For a list, also the cursor. */
+export function matches(query: Pick<Query, 'cursor' | 'uriPrefix' | 'kind'>, entry: Entry): boolean;
 /** Returns the candidates that begin with the prefix. */
 export function matching(candidates: Iterable<string>, prefix: string): Completion;
 
@@ -181,6 +206,8 @@ export class Failed extends LarderError {}
 
 export interface Caller {
   subject?: string | null;
+  /** Who issued the credential. A subject is unique only together with its issuer. */
+  issuer?: string | null;
   team: string;
   scopes: string[];
 }
@@ -205,6 +232,8 @@ export function resourcesChanged(): void;
 export function progress(done: number, total?: number, message?: string): void;
 /** Whether the request was cancelled. Long loops should check it. */
 export function cancelled(): boolean;
+/** Milliseconds until the host ends this call. */
+export function timeLeft(): number;
 
 /** Whether a folder was granted with exactly this guest path. */
 export function granted(folder: string): boolean;
@@ -229,11 +258,21 @@ export namespace http {
     text(): string;
     json(): any;
   }
-  function get(url: string, headers?: Record<string, string>): Response;
-  function send(request: {
+  interface Options {
+    /** Time limit for the whole exchange in milliseconds. The host has its own limit too. */
+    timeout?: number;
+  }
+  interface Request extends Options {
     method?: string;
     url: string;
-    headers?: Record<string, string>;
+    headers?: Record<string, string> | [string, string][];
     body?: string | Uint8Array;
-  }): Response;
+  }
+  function get(url: string, headers?: Record<string, string>, options?: Options): Response;
+  function send(request: Request): Response;
+  /**
+   * Sends several requests at once, and returns when all of them have ended. The results are in the order of the
+   * requests, and each has either a response or the error that `send` would throw.
+   */
+  function sendAll(requests: Request[]): { response?: Response; error?: LarderError }[];
 }

@@ -19,7 +19,8 @@ export function paginate(entries, query) {
   return { entries: page };
 }
 
-function matches({ cursor, uriPrefix, kind }, entry) {
+/** Whether an entry matches the hints of a query, and follows its cursor. */
+export function matches({ cursor, uriPrefix, kind }, entry) {
   const follows = cursor == null || entry.uri > cursor;
   return follows && entry.uri.startsWith(uriPrefix ?? '') && (kind == null || entry.details?.kind === kind);
 }

@@ -19,7 +19,16 @@ export class Request {
   }
 
   vars(name) {
-    return (this.matched?.variables ?? []).filter(([key]) => key === name).map(([, value]) => value);
+    return this.#variables(name).map(({ value }) => value);
+  }
+
+  map(name) {
+    const pairs = this.#variables(name).filter(({ key }) => key != null);
+    return Object.fromEntries(pairs.map(({ key, value }) => [key, value]));
+  }
+
+  #variables(name) {
+    return (this.matched?.variables ?? []).filter((variable) => variable.name === name);
   }
 
   unlessKnown(version) {

@@ -11,29 +11,36 @@ import {
   number,
   oneOf,
   optional,
-  pairList,
+  pair,
   pairs,
   record,
   text,
 } from './check.js';
 
-const someText = optional(text);
+export const someText = optional(text);
 const emptyList = () => [];
+
+export const role = oneOf('user', 'assistant');
+
+export const metadata = optional(pairs, emptyList);
 
 const icon = record('an object with `src`', {
   src: text,
   mimeType: someText,
   sizes: optional(array(text), emptyList),
+  theme: optional(oneOf('light', 'dark')),
 });
 
-const details = record('an object', {
-  kind: someText,
-  audience: optional(array(oneOf('user', 'assistant')), emptyList),
+export const icons = optional(array(icon), emptyList);
+
+/** The properties that details and annotations have in common. */
+export const ANNOTATIONS = {
+  audience: optional(array(role), emptyList),
   priority: optional(number),
   lastModified: someText,
-  icons: optional(array(icon), emptyList),
-  metadata: optional(pairs, emptyList),
-});
+};
+
+const details = record('an object', { kind: someText, ...ANNOTATIONS, icons, metadata });
 
 const LISTED = {
   name: text,
@@ -43,7 +50,7 @@ const LISTED = {
   details: optional(details),
 };
 
-const entry = record('an object with `uri` and `name`', {
+export const entry = record('an object with `uri` and `name`', {
   uri: text,
   ...LISTED,
   size: optional(integer),
@@ -52,7 +59,7 @@ const entry = record('an object with `uri` and `name`', {
 
 const template = record('an object with `uriTemplate` and `name`', { uriTemplate: text, ...LISTED });
 
-const freshness = optional(
+export const freshness = optional(
   record('an object with `ttlMs`', {
     ttlMs: integer,
     scope: optional(oneOf('everyone', 'caller'), () => 'everyone'),
@@ -62,12 +69,12 @@ const freshness = optional(
 // A page, or an array as a single page.
 function page(name, list) {
   const paged = record(`an array or an object with \`${name}\``, { [name]: list, nextCursor: someText, freshness });
-  return (given) => (Array.isArray(given) ? { [name]: list(given), nextCursor: null, freshness: null } : paged(given));
+  return (given) => paged(Array.isArray(given) ? { [name]: given } : given);
 }
 
-const CONTENT = { uri: someText, mimeType: someText, body, metadata: optional(pairs, emptyList) };
+const CONTENT = { uri: someText, mimeType: someText, body, metadata };
 
-function body(given) {
+export function body(given) {
   if (typeof given === 'string') return { tag: 'text', val: text(given) };
   if (given instanceof Uint8Array) return { tag: 'blob', val: given };
   throw mismatch('a string or a Uint8Array', given);
@@ -104,6 +111,26 @@ function versions(given, uris) {
   return versionList(given);
 }
 
+const variable = record('an object with `name` and `value`, or an array of two strings', {
+  name: text,
+  key: someText,
+  value: text,
+});
+
+// A variable, or the pair of its name and its value.
+function pairOrVariable(given) {
+  if (!Array.isArray(given)) return variable(given);
+  const [name, value] = pair(given);
+  return { name, key: null, value };
+}
+
+/** Suggestions for a variable or an argument. */
+export const completion = record('an object with `values`', {
+  values: optional(array(text), emptyList),
+  total: optional(integer),
+  more: optional(boolean, () => false),
+});
+
 /** The type of the result of each function of a provider. */
 export const RESULTS = {
   describe: record('an object', {
@@ -117,13 +144,12 @@ export const RESULTS = {
   templates: page('templates', items('template', template, 'uriTemplate', 'name')),
   greedy: items('template', text),
   matchUri: optional(
-    record('an object with `uriTemplate` and `variables`, or null', { uriTemplate: text, variables: pairList }),
+    record('an object with `uriTemplate` and `variables`, or null', {
+      uriTemplate: text,
+      variables: array(pairOrVariable),
+    }),
   ),
   read: reading,
-  complete: record('an object with `values`', {
-    values: optional(array(text), emptyList),
-    total: optional(integer),
-    more: optional(boolean, () => false),
-  }),
+  complete: completion,
   versions,
 };

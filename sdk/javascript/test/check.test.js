@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { NotFound } from '../src/errors.js';
 import { createExports } from '../src/exports.js';
 
-const FUNCTIONS = '`describe`, `list`, `templates`, `greedy`, `matchUri`, `read`, `complete`, `versions`';
+const KNOWN = '`describe`, `list`, `templates`, `greedy`, `matchUri`, `read`, `complete`, `versions`';
 const LONG = 'x'.repeat(100);
 
 // Calls the exported function for a function of the provider. Returns its result or its error, and what was logged.
@@ -82,10 +82,11 @@ const MISTAKES = [
   ['list', details({ priority: 1n }), '`details.priority` of entry 0 (uri "a://x") must be a finite number, but is 1n'],
   ['list', details({ lastModified: new Date(0) }), '`details.lastModified` of entry 0 (uri "a://x") must be a string, but is a Date'],
   ['list', details({ icons: ['a:b'] }), '`details.icons[0]` of entry 0 (uri "a://x") must be an object with `src`, but is "a:b"'],
-  ['list', details({ icons: [{ source: 'a:b' }] }), '`details.icons[0]` of entry 0 (uri "a://x") has the unknown property `source`: known are `src`, `mimeType`, `sizes`'],
+  ['list', details({ icons: [{ source: 'a:b' }] }), '`details.icons[0]` of entry 0 (uri "a://x") has the unknown property `source`: known are `src`, `mimeType`, `sizes`, `theme`'],
   ['list', details({ icons: [{}] }), '`details.icons[0].src` of entry 0 (uri "a://x") must be a string, but is undefined'],
   ['list', details({ icons: [{ src: 'a:b', mimeType: 5 }] }), '`details.icons[0].mimeType` of entry 0 (uri "a://x") must be a string, but is 5'],
   ['list', details({ icons: [{ src: 'a:b' }, { src: 'a:b', sizes: ['any', 48] }] }), '`details.icons[1].sizes[1]` of entry 0 (uri "a://x") must be a string, but is 48'],
+  ['list', details({ icons: [{ src: 'a:b', theme: 'blue' }] }), '`details.icons[0].theme` of entry 0 (uri "a://x") must be "light" or "dark", but is "blue"'],
   ['list', details({ metadata: 'a' }), '`details.metadata` of entry 0 (uri "a://x") must be an object with strings or an array of pairs, but is "a"'],
   ['list', details({ metadata: new Map() }), '`details.metadata` of entry 0 (uri "a://x") must be an object with strings or an array of pairs, but is a Map'],
   ['list', details({ metadata: { 'a/b': 1 } }), '`details.metadata.a/b` of entry 0 (uri "a://x") must be a string, but is 1'],
@@ -167,6 +168,10 @@ const LOGGED_MISTAKES = [
   ['matchUri', { uriTemplate: 'a://{x}' }, '`variables` must be an array, but is undefined'],
   ['matchUri', { uriTemplate: 'a://{x}', variables: { x: '1' } }, '`variables` must be an array, but is { x }'],
   ['matchUri', { uriTemplate: 'a://{x}', variables: [['x', 1]] }, '`variables[0][1]` must be a string, but is 1'],
+  ['matchUri', { uriTemplate: 'a://{x}', variables: ['x'] }, '`variables[0]` must be an object with `name` and `value`, or an array of two strings, but is "x"'],
+  ['matchUri', { uriTemplate: 'a://{x}', variables: [['x']] }, '`variables[0]` must be an array of two strings, but is an array of 1 item'],
+  ['matchUri', { uriTemplate: 'a://{x}', variables: [{ name: 'x', keys: 'k', value: '1' }] }, '`variables[0]` has the unknown property `keys`: did you mean `key`?'],
+  ['matchUri', { uriTemplate: 'a://{x}', variables: [{ name: 'x', key: 1, value: '1' }] }, '`variables[0].key` must be a string, but is 1'],
 ];
 
 for (const [name, result, message] of MISTAKES) {
@@ -226,6 +231,19 @@ test('errors without a text are named in the summary of a description', () => {
   assert.deepEqual(result, { summary: 'describe failed: not-found', claims: [] });
 });
 
+test('the list of templates reports a description that failed', () => {
+  const { resourceProvider } = createExports({ describe: () => ({ title: 5 }), read() {} }, () => {});
+  const failed = (cursor) => {
+    try {
+      return resourceProvider.listTemplates(cursor);
+    } catch (thrown) {
+      return thrown;
+    }
+  };
+  assert.match(failed().val, /^describe failed: describe returned a wrong value: `title` must be a string/);
+  assert.deepEqual(failed('next'), { templates: [] });
+});
+
 test('correct values pass unchanged', () => {
   const check = (name, result, expected = result) => {
     assert.deepEqual(run(name, () => result), { result: expected, logged: [] });
@@ -233,7 +251,7 @@ test('correct values pass unchanged', () => {
   const none = { title: null, description: null, mimeType: null, details: null };
   const entry = { uri: 'a://x', name: '', ...none, size: null, version: null };
   const metadata = [['a', '1'], ['a', '2']];
-  const icons = [{ src: 'a:b', mimeType: 'image/png', sizes: ['any'] }];
+  const icons = [{ src: 'a:b', mimeType: 'image/png', sizes: ['any'], theme: 'dark' }];
   const details = { kind: 'file', audience: ['user', 'assistant'], priority: 0.5, lastModified: '', icons, metadata };
   const whole = { uri: 'a://y', name: 'y', title: 't', description: 'd', mimeType: 'm', size: 2 ** 53 - 1, version: '', details };
   const freshness = { ttlMs: 0, scope: 'caller' };
@@ -257,7 +275,9 @@ test('correct values pass unchanged', () => {
   const description = { title: 't', version: 'v', summary: 's', instructions: 'i', claims: ['a://'] };
   check('describe', description);
   check('greedy', ['a://{x}'], { claims: ['a://'] });
-  check('matchUri', { uriTemplate: 'a://{x}', variables: [['x', '1'], ['x', '2']] });
+  const variables = [{ name: 'x', key: null, value: '1' }, { name: 'x', key: 'k', value: '2' }];
+  check('matchUri', { uriTemplate: 'a://{x}', variables });
+  check('matchUri', { uriTemplate: 'a://{x}', variables: [['x', '1'], variables[1]] }, { uriTemplate: 'a://{x}', variables });
   check('matchUri', undefined, null);
 });
 
@@ -317,9 +337,10 @@ const WRONG_PROVIDERS = [
   [{ read() {}, completes() {} }, `the provider has the unknown property \`completes\`: did you mean \`complete\`?${HINT}`],
   [{ read() {}, version: '1' }, `the provider has the unknown property \`version\`: did you mean \`versions\`?${HINT}`],
   [{ readResource() {} }, `the provider has the unknown property \`readResource\`: did you mean \`read\`?${HINT}`],
-  [{ read() {}, cache: 5 }, `the provider has the unknown property \`cache\`: known are ${FUNCTIONS}${HINT}`],
-  [{ read() {}, toString() {} }, `the provider has the unknown property \`toString\`: known are ${FUNCTIONS}${HINT}`],
+  [{ read() {}, cache: 5 }, `the provider has the unknown property \`cache\`: known are ${KNOWN}${HINT}`],
+  [{ read() {}, toString() {} }, `the provider has the unknown property \`toString\`: known are ${KNOWN}${HINT}`],
   [{ read() {}, list: [] }, '`list` of the provider must be a function, but is an array of 0 items'],
+  [{ read() {}, tools: {} }, "the provider has the property `tools`, but only the `defineProvider` of 'larder-provider/interactive' accepts it"],
   [{ read: 'x' }, '`read` of the provider must be a function, but is "x"'],
   [new Misspelt(), `the provider has the unknown property \`lists\`: did you mean \`list\`?${HINT}`],
   [new Derived(), `the provider has the unknown property \`template\`: did you mean \`templates\`?${HINT}`],
@@ -336,6 +357,8 @@ test('a provider may have functions and properties of its own', () => {
     read() {}
     lists() {}
     load() {}
+    search() {}
+    tools = [];
     _templates() {}
   }
   const inherits = Object.create({ read() {} });

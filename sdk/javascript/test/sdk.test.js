@@ -42,8 +42,12 @@ test('encoding and decoding round-trip, and invalid UTF-8 is rejected', () => {
 });
 
 test('a request returns the values of its template', () => {
-  const request = new Request({ uri: 'n:7', matched: { uriTemplate: 'n:{id}', variables: [['id', '7']] } });
+  const variable = (name, value, key = null) => ({ name, key, value });
+  const variables = [variable('id', '7'), variable('tag', 'a'), variable('tag', 'b'), variable('at', '1', 'x'), variable('at', '2', 'y')];
+  const request = new Request({ uri: 'n:7', matched: { uriTemplate: 'n:{id}{?tag*,at*}', variables } });
   assert.equal(request.var('id'), '7');
+  assert.deepEqual([request.vars('tag'), request.vars('at'), request.vars('other')], [['a', 'b'], ['1', '2'], []]);
+  assert.deepEqual([request.map('at'), request.map('tag')], [{ x: '1', y: '2' }, {}]);
   assert.throws(() => request.var('other'), Invalid);
   assert.throws(() => new Request({ uri: 'n:7' }).var('id'), NotFound);
   assert.throws(() => new Request({ uri: 'n:7', knownVersion: '3' }).unlessKnown('3'), NotModified);
@@ -68,7 +72,10 @@ test('exceptions are mapped to errors', () => {
 });
 
 test('the last variable of a greedy template matches slashes', () => {
-  const check = (template, uri, expected) => assert.deepEqual(matchGreedy(template, uri)?.variables, expected, uri);
+  const check = (template, uri, expected) => {
+    const variables = expected?.map(([name, value]) => ({ name, key: null, value }));
+    assert.deepEqual(matchGreedy(template, uri)?.variables, variables, uri);
+  };
   check('file:///{path}', 'file:///a/b/c', [['path', 'a/b/c']]);
   check('file:///{path}', 'file:///a%20b/%e2%82%ac', [['path', 'a b/€']]);
   check('git://{repo}/{path}', 'git://r/a/b', [['repo', 'r'], ['path', 'a/b']]);
