@@ -8,6 +8,7 @@ package provider
 
 import (
 	types "larder.dev/provider/internal/bindings/larder_provider_provider_types"
+	resources "larder.dev/provider/internal/bindings/larder_provider_resource_provider"
 	wit "larder.dev/provider/internal/wit/types"
 )
 
@@ -45,6 +46,14 @@ func tuples(pairs []Pair) []wit.Tuple2[string, string] {
 	})
 }
 
+func contractVariable(variable Variable) resources.Variable {
+	return resources.Variable{Name: valid(variable.Name), Key: option(variable.Key), Value: valid(variable.Value)}
+}
+
+func variableFrom(variable resources.Variable) Variable {
+	return Variable{Name: variable.Name, Key: variable.Key.SomeOr(""), Value: variable.Value}
+}
+
 func contractEntry(entry Entry) types.Entry {
 	return types.Entry{
 		Uri:         entry.URI,
@@ -73,28 +82,45 @@ func contractDetails(details *Details) wit.Option[types.Details] {
 	if details == nil {
 		return wit.None[types.Details]()
 	}
-	icon := func(icon Icon) types.Icon {
-		return types.Icon{Src: valid(icon.Src), MimeType: option(icon.MimeType), Sizes: mapSlice(icon.Sizes, valid)}
-	}
 	return wit.Some(types.Details{
 		Kind:         option(details.Kind),
-		Audience:     mapSlice(details.Audience, func(role Role) types.Role { return uint8(role) }),
+		Audience:     roles(details.Audience),
 		Priority:     optionFrom(details.Priority),
 		LastModified: option(details.LastModified),
-		Icons:        mapSlice(details.Icons, icon),
+		Icons:        mapSlice(details.Icons, contractIcon),
 		Metadata:     tuples(details.Metadata),
 	})
 }
 
-func contractContent(content Content) types.Content {
-	body := types.MakeBodyBlob(content.Bytes)
-	if content.IsText {
-		body = types.MakeBodyText(valid(string(content.Bytes)))
+func roles(audience []Role) []types.Role {
+	return mapSlice(audience, func(role Role) types.Role { return uint8(role) })
+}
+
+func contractIcon(icon Icon) types.Icon {
+	theme := wit.None[types.Theme]()
+	switch icon.Theme {
+	case Light:
+		theme = wit.Some(types.ThemeLight)
+	case Dark:
+		theme = wit.Some(types.ThemeDark)
 	}
+	return types.Icon{
+		Src: valid(icon.Src), MimeType: option(icon.MimeType), Sizes: mapSlice(icon.Sizes, valid), Theme: theme,
+	}
+}
+
+func contractBody(content Content) types.Body {
+	if content.IsText {
+		return types.MakeBodyText(valid(string(content.Bytes)))
+	}
+	return types.MakeBodyBlob(content.Bytes)
+}
+
+func contractContent(content Content) types.Content {
 	return types.Content{
 		Uri:      option(content.URI),
 		MimeType: option(content.MimeType),
-		Body:     body,
+		Body:     contractBody(content),
 		Metadata: tuples(content.Metadata),
 	}
 }

@@ -3,14 +3,17 @@ package provider
 import (
 	"fmt"
 	"runtime/debug"
+	"time"
 )
 
 // Caller is the caller of a request.
 type Caller struct {
 	// Subject of the credential, if there is one.
 	Subject string
-	Team    string
-	Scopes  []string
+	// Issuer of the credential, such as that of an OAuth token. A subject is unique only together with its issuer.
+	Issuer string
+	Team   string
+	Scopes []string
 }
 
 // GetCaller returns the caller of the current request; false if the host itself makes the call.
@@ -51,5 +54,8 @@ func Progress(done, total float64, message string) { hostProgress(done, total, m
 
 // Cancelled returns whether the request was cancelled. Long loops should check it.
 func Cancelled() bool { return hostCancelled() }
+
+// TimeLeft returns how long this call may still take. Outside a component, there is no limit.
+func TimeLeft() time.Duration { return hostTimeLeft() }
 
 func stack() []byte { return debug.Stack() }

@@ -5,7 +5,11 @@ package provider
 // Calls the host through the imports of the component.
 
 import (
+	"math"
+	"time"
+
 	client "larder.dev/provider/internal/bindings/larder_provider_http_client"
+	interaction "larder.dev/provider/internal/bindings/larder_provider_interaction_host"
 	host "larder.dev/provider/internal/bindings/larder_provider_provider_host"
 	wit "larder.dev/provider/internal/wit/types"
 )
@@ -16,7 +20,7 @@ func hostCaller() (Caller, bool) {
 		return Caller{}, false
 	}
 	found := caller.Some()
-	return Caller{Subject: found.Subject.SomeOr(""), Team: found.Team, Scopes: found.Scopes}, true
+	return Caller{Subject: found.Subject.SomeOr(""), Issuer: found.Issuer.SomeOr(""), Team: found.Team, Scopes: found.Scopes}, true
 }
 
 func hostMetadata() []Pair { return pairs(host.RequestMetadata()) }
@@ -29,7 +33,7 @@ func hostSetting(name string) (string, bool) {
 func hostLog(level uint8, message string) { host.Log(level, valid(message)) }
 
 func hostUpdated(uri string) {
-	if err := checkUTF8(uri); err != nil {
+	if err := checkID("URI", uri); err != nil {
 		LogError("cannot notify of an update: %v", err)
 		return
 	}
@@ -48,25 +52,56 @@ func hostProgress(done, total float64, message string) {
 
 func hostCancelled() bool { return host.Cancelled() }
 
-func send(request HTTPRequest) (HTTPResponse, error) {
-	if err := checkUTF8(request.Method, request.URL); err != nil {
-		return HTTPResponse{}, err
+func hostTimeLeft() time.Duration {
+	return time.Duration(min(host.TimeLeftMs(), math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond
+}
+
+func sendAll(requests []HTTPRequest) []HTTPResult {
+	return mapSlice(client.SendAll(mapSlice(requests, contractRequest)), resultFrom)
+}
+
+func contractRequest(request HTTPRequest) client.Request {
+	timeout := wit.None[uint64]()
+	if request.Timeout > 0 {
+		// Rounded up, because 0 would be no time at all.
+		timeout = wit.Some(uint64((request.Timeout + time.Millisecond - 1) / time.Millisecond))
 	}
-	result := client.Send(client.Request{
-		Method: request.Method, Url: request.URL, Headers: tuples(request.Headers), Body: request.Body,
-	})
+	return client.Request{
+		Method: request.Method, Url: request.URL, Headers: tuples(request.Headers), Body: request.Body, TimeoutMs: timeout,
+	}
+}
+
+func resultFrom(result wit.Result[client.Response, client.Failure]) HTTPResult {
 	if result.IsOk() {
 		response := result.Ok()
-		return HTTPResponse{int(response.Status), pairs(response.Headers), response.Body}, nil
+		return HTTPResult{Response: HTTPResponse{int(response.Status), pairs(response.Headers), response.Body}}
 	}
 	switch failure := result.Err(); failure.Tag() {
 	case client.FailureDenied:
-		return HTTPResponse{}, Denied("%s", failure.Denied())
+		return HTTPResult{Err: Denied("%s", failure.Denied())}
 	case client.FailureUnreachable:
-		return HTTPResponse{}, Unavailable("%s", failure.Unreachable())
+		return HTTPResult{Err: Unavailable("%s", failure.Unreachable())}
 	case client.FailureTimedOut:
-		return HTTPResponse{}, Unavailable("the remote server did not respond in time")
+		return HTTPResult{Err: Unavailable("the remote server did not respond in time")}
 	default:
-		return HTTPResponse{}, Failed("the response is larger than the host allows")
+		return HTTPResult{Err: Failed("the response is larger than the host allows")}
 	}
 }
+
+func hostSupports(capability string) bool { return interaction.ClientSupports(valid(capability)) }
+
+func hostClientLogLevel() (Severity, bool) {
+	level := interaction.ClientLogLevel()
+	if level.IsNone() {
+		return 0, false
+	}
+	return Severity(level.Some()), true
+}
+
+func hostLogToClient(severity Severity, logger, data string) {
+	interaction.LogToClient(uint8(min(severity, SeverityEmergency)), option(logger), data)
+}
+
+func hostToolsChanged() { interaction.ToolsChanged() }
+
+func hostPromptsChanged() { interaction.PromptsChanged() }

@@ -7,11 +7,21 @@ package provider
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
+	"time"
 )
 
 func register(Reader) {}
+
+func registerTools(ToolProvider) {}
+
+func registerPrompts(PromptProvider) {}
+
+func registerSearch(Searcher) {}
+
+func registerSettings([]SettingDeclaration) {}
 
 func hostCaller() (Caller, bool) { return Caller{}, false }
 
@@ -31,6 +41,22 @@ func hostProgress(float64, float64, string) {}
 
 func hostCancelled() bool { return false }
 
-func send(request HTTPRequest) (HTTPResponse, error) {
-	return HTTPResponse{}, Unavailable("%s: HTTP is available only in a host", request.URL)
+func hostTimeLeft() time.Duration { return math.MaxInt64 }
+
+func hostSupports(string) bool { return false }
+
+func hostClientLogLevel() (Severity, bool) { return 0, false }
+
+func hostLogToClient(_ Severity, _, data string) { fmt.Fprintln(os.Stderr, data) }
+
+func hostToolsChanged() {}
+
+func hostPromptsChanged() {}
+
+func sendAll(requests []HTTPRequest) []HTTPResult {
+	results := make([]HTTPResult, len(requests))
+	for at, request := range requests {
+		results[at].Err = Unavailable("%s: HTTP is available only in a host", request.URL)
+	}
+	return results
 }

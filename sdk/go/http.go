@@ -1,6 +1,9 @@
 package provider
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // HTTPRequest is sent through the host, limited to the hosts that the operator granted. (net/http does not work in a
 // component, because it needs sockets.)
@@ -8,6 +11,8 @@ type HTTPRequest struct {
 	Method, URL string
 	Headers     []Pair
 	Body        []byte
+	// Timeout for the whole exchange; 0 means the limit of the host. The end of the call is always a limit.
+	Timeout time.Duration
 }
 
 // HTTPResponse is a complete response.
@@ -27,7 +32,39 @@ func Get(url string) ([]byte, error) {
 }
 
 // Send sends a request and waits for the complete response.
-func Send(request HTTPRequest) (HTTPResponse, error) { return send(request) }
+func Send(request HTTPRequest) (HTTPResponse, error) {
+	result := SendAll(request)[0]
+	return result.Response, result.Err
+}
+
+// HTTPResult is the response to one of several requests, or the reason why there is none.
+type HTTPResult struct {
+	Response HTTPResponse
+	Err      error
+}
+
+// SendAll sends several requests at once and waits until all of them have ended. The results are in the order of the
+// requests.
+func SendAll(requests ...HTTPRequest) []HTTPResult {
+	results := make([]HTTPResult, len(requests))
+	var valid []HTTPRequest
+	for at, request := range requests {
+		results[at].Err = checkAll(checkText("Method", request.Method), checkText("URL", request.URL))
+		if results[at].Err == nil {
+			valid = append(valid, request)
+		}
+	}
+	if len(valid) == 0 {
+		return results
+	}
+	sent := sendAll(valid)
+	for at := range results {
+		if results[at].Err == nil {
+			results[at], sent = sent[0], sent[1:]
+		}
+	}
+	return results
+}
 
 // Header returns the first value of a header. Names are case-insensitive.
 func (r HTTPResponse) Header(name string) string {

@@ -1,9 +1,10 @@
-// Package provider is the SDK for Larder resource providers. A provider is a value with a Read method.
+// Package provider is the SDK for Larder providers. A provider is a value with a Read method.
 //
 //	func init() { provider.Register(notes{}) }
 //	func main() {} // required by Go, but never run
 //
 // The value can also implement [Describer], [Lister], [Templater], [Greedy], [Matcher], [Completer] and [Versioner].
+// The packages tools, prompts, search and settings add further interfaces to the component.
 // Errors of this package are passed on to the host. Other errors and panics become failures.
 package provider
 

@@ -59,9 +59,12 @@ func TestAPanicIsAFailure(t *testing.T) {
 }
 
 func TestARequestReturnsTheValuesOfItsTemplate(t *testing.T) {
-	request := Request{URI: "n:7", Matched: &Match{"n:{id}", []Pair{{"id", "7"}}}, KnownVersion: "3"}
+	request := Request{URI: "n:7", Matched: &Match{"n:{id}", []Variable{{Name: "id", Value: "7"}, {Name: "id", Value: "8", Key: "k"}}}, KnownVersion: "3"}
 	if id, err := request.Var("id"); id != "7" || err != nil {
 		t.Error(id, err)
+	}
+	if all := request.Vars("id"); len(all) != 2 || all[1].Key != "k" || request.Vars("other") != nil {
+		t.Error(all)
 	}
 	if _, err := request.Var("other"); toError(err).kind != invalid {
 		t.Error(err)
@@ -89,15 +92,20 @@ func TestInvalidUTF8IsReplacedInTextsAndRejectedInURIs(t *testing.T) {
 	if text := valid("caf\xe9"); text != "caf\uFFFD" {
 		t.Errorf("%q", text)
 	}
-	err := checkAllUTF8([]Entry{{URI: "n:1"}, {URI: "n:\xff"}}, func(entry Entry) string { return entry.URI })
-	if actual := toError(err); actual.kind != failed || actual.reason != `"n:\xff" is not UTF-8` {
+	err := EntryPage{Entries: []Entry{{URI: "n:1", Name: "\xff"}, {URI: "n:\xff", Name: "2"}}}.check()
+	if actual := toError(err); actual.kind != failed || actual.reason != `Entries[1].URI "n:\xff" is not UTF-8` {
 		t.Error(err)
 	}
 }
 
 func TestTheLastVariableOfAGreedyTemplateMatchesSlashes(t *testing.T) {
 	check := func(template, uri string, expected []Pair) {
-		if match, found := MatchGreedy(template, uri); found != (expected != nil) || !reflect.DeepEqual(match.Variables, expected) {
+		match, found := MatchGreedy(template, uri)
+		var pairs []Pair
+		for _, variable := range match.Variables {
+			pairs = append(pairs, Pair{variable.Name, variable.Value})
+		}
+		if found != (expected != nil) || !reflect.DeepEqual(pairs, expected) {
 			t.Errorf("%s %s: %v", template, uri, match)
 		}
 	}

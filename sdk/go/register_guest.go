@@ -5,8 +5,6 @@ package provider
 // Implements the exported functions of the component with the methods of a provider.
 
 import (
-	"cmp"
-
 	"larder.dev/provider/internal/asked"
 	completions "larder.dev/provider/internal/bindings/larder_provider_completion_provider"
 	types "larder.dev/provider/internal/bindings/larder_provider_provider_types"
@@ -44,12 +42,9 @@ func toResult[T any](name string, call func() (T, error)) wit.Result[T, types.Er
 }
 
 func describe(provider Reader) resources.Description {
-	about, err := guarded("Describe", func() (Description, error) { return descriptionOf(provider), nil })
-	if err == nil {
-		err = checkUTF8(about.Claims...)
-	}
+	about, err := checkedDescription(provider)
 	if err != nil {
-		about = Description{Summary: "Describe failed: " + err.Error()}
+		about = Description{Summary: err.Error()}
 	}
 	return resources.Description{
 		Title:        option(about.Title),
@@ -58,6 +53,17 @@ func describe(provider Reader) resources.Description {
 		Instructions: option(about.Instructions),
 		Claims:       about.Claims,
 	}
+}
+
+func checkedDescription(provider Reader) (Description, error) {
+	about, err := guarded("Describe", func() (Description, error) { return descriptionOf(provider), nil })
+	if err == nil {
+		err = about.check()
+	}
+	if err != nil {
+		return Description{}, Failed("Describe failed: %s", err)
+	}
+	return about, nil
 }
 
 func list(provider Reader, query resources.ListQuery) (resources.EntryPage, error) {
@@ -71,8 +77,7 @@ func list(provider Reader, query resources.ListQuery) (resources.EntryPage, erro
 		URIPrefix: query.UriPrefix.SomeOr(""),
 		Kind:      query.Kind.SomeOr(""),
 	})
-	uris := checkAllUTF8(page.Entries, func(entry Entry) string { return entry.URI })
-	if err := cmp.Or(err, uris, checkUTF8(page.NextCursor)); err != nil {
+	if err := checkAll(err, within("List: ", page.check())); err != nil {
 		return resources.EntryPage{}, err
 	}
 	return resources.EntryPage{
@@ -83,13 +88,16 @@ func list(provider Reader, query resources.ListQuery) (resources.EntryPage, erro
 }
 
 func templates(provider Reader, cursor wit.Option[string]) (resources.TemplatePage, error) {
+	// Describe cannot return an error. The next function that the host calls returns it, so that the host reports it.
+	if _, err := checkedDescription(provider); err != nil {
+		return resources.TemplatePage{}, err
+	}
 	templater, ok := provider.(Templater)
 	if !ok {
 		return resources.TemplatePage{}, nil
 	}
 	page, err := templater.Templates(cursor.SomeOr(""))
-	uris := checkAllUTF8(page.Templates, func(template Template) string { return template.URITemplate })
-	if err := cmp.Or(err, uris, checkUTF8(page.NextCursor)); err != nil {
+	if err := checkAll(err, within("Templates: ", page.check())); err != nil {
 		return resources.TemplatePage{}, err
 	}
 	return resources.TemplatePage{
@@ -103,24 +111,23 @@ func matchURI(provider Reader, uri string) wit.Option[resources.TemplateMatch] {
 	found := false
 	match, err := guarded("MatchURI", func() (match Match, err error) {
 		match, found = matchOf(provider, uri)
-		return match, checkUTF8(match.URITemplate)
+		return match, checkText("URITemplate", match.URITemplate)
 	})
 	// match-uri cannot return an error, so the URI counts as not matched.
 	if err != nil || !found {
 		return wit.None[resources.TemplateMatch]()
 	}
-	return wit.Some(resources.TemplateMatch{UriTemplate: match.URITemplate, Variables: tuples(match.Variables)})
+	return wit.Some(resources.TemplateMatch{UriTemplate: match.URITemplate, Variables: mapSlice(match.Variables, contractVariable)})
 }
 
 func read(provider Reader, asked resources.ReadRequest) (resources.Reading, error) {
 	request := Request{URI: asked.Uri, KnownVersion: asked.KnownVersion.SomeOr("")}
 	if asked.Matched.IsSome() {
 		match := asked.Matched.Some()
-		request.Matched = &Match{match.UriTemplate, pairs(match.Variables)}
+		request.Matched = &Match{match.UriTemplate, mapSlice(match.Variables, variableFrom)}
 	}
 	reading, err := provider.Read(request)
-	uris := checkAllUTF8(reading.Contents, func(content Content) string { return content.URI })
-	if err := cmp.Or(err, uris); err != nil {
+	if err := checkAll(err, within("Read: ", reading.check())); err != nil {
 		return resources.Reading{}, err
 	}
 	return resources.Reading{
@@ -146,5 +153,8 @@ func complete(provider Reader, asked completions.CompletionRequest) (completions
 
 func versions(provider Reader, asked []string) ([]wit.Option[string], error) {
 	found, err := versionsOf(provider, asked)
+	if err == nil && len(found) != len(asked) {
+		err = Failed("Versions returned %d versions for %d URIs", len(found), len(asked))
+	}
 	return mapSlice(found, option), err
 }

@@ -62,7 +62,18 @@ const (
 type Icon struct {
 	Src, MimeType string
 	Sizes         []string
+	Theme         Theme
 }
+
+// Theme is the background that an icon is made for.
+type Theme uint8
+
+// The themes.
+const (
+	AnyTheme Theme = iota
+	Light
+	Dark
+)
 
 // EntryPage is a page of a list. The last page has no cursor.
 type EntryPage struct {
@@ -116,7 +127,15 @@ type Reading struct {
 // Match is the template that matches a URI, with the decoded values of its variables.
 type Match struct {
 	URITemplate string
-	Variables   []Pair
+	Variables   []Variable
+}
+
+// Variable is a variable of a template and its value. A list is several variables with the same name, and a map is
+// several variables with the same name and different keys.
+type Variable struct {
+	Name, Value string
+	// Key within a map.
+	Key string
 }
 
 // Request is a read request.
@@ -141,12 +160,25 @@ func (r Request) Var(name string) (string, error) {
 	if r.Matched == nil {
 		return "", NotFound
 	}
-	for _, pair := range r.Matched.Variables {
-		if pair.Key == name {
-			return pair.Value, nil
+	for _, variable := range r.Matched.Variables {
+		if variable.Name == name {
+			return variable.Value, nil
 		}
 	}
 	return "", Invalid("the URI has no value for `%s`", name)
+}
+
+// Vars returns all variables with this name: several if the template has {name*} and the URI has a list or a map.
+func (r Request) Vars(name string) []Variable {
+	var found []Variable
+	if r.Matched != nil {
+		for _, variable := range r.Matched.Variables {
+			if variable.Name == name {
+				found = append(found, variable)
+			}
+		}
+	}
+	return found
 }
 
 // UnlessKnown returns [NotModified] if the caller already knows this version.

@@ -17,6 +17,9 @@ type Request struct {
 	Url     string
 	Headers []witTypes.Tuple2[string, string]
 	Body    []uint8
+	// Time limit for the whole exchange in milliseconds. The host applies its own
+	// limit too, and the end of the call is always a limit.
+	TimeoutMs witTypes.Option[uint64]
 }
 
 type Response struct {
@@ -69,7 +72,7 @@ func MakeFailureTooLarge() Failure {
 }
 
 //go:wasmimport larder:provider/http-client@0.1.0 send
-func wasm_import_send(arg0 uintptr, arg1 uint32, arg2 uintptr, arg3 uint32, arg4 uintptr, arg5 uint32, arg6 uintptr, arg7 uint32, arg8 uintptr)
+func wasm_import_send(arg0 uintptr, arg1 uint32, arg2 uintptr, arg3 uint32, arg4 uintptr, arg5 uint32, arg6 uintptr, arg7 uint32, arg8 int32, arg9 int64, arg10 uintptr)
 
 func Send(request Request) witTypes.Result[Response, Failure] {
 	pinner := &runtime.Pinner{}
@@ -98,34 +101,49 @@ func Send(request Request) witTypes.Result[Response, Failure] {
 
 	data := unsafe.Pointer(unsafe.SliceData((request).Body))
 	pinner.Pin(data)
-	wasm_import_send(uintptr(utf8), uint32(len((request).Method)), uintptr(utf80), uint32(len((request).Url)), uintptr(result), length, uintptr(data), uint32(len((request).Body)), returnArea)
-	var result8 witTypes.Result[Response, Failure]
+	var option int32
+	var option3 int64
+	switch (request).TimeoutMs.Tag() {
+	case witTypes.OptionNone:
+
+		option = int32(0)
+		option3 = 0
+	case witTypes.OptionSome:
+		payload := (request).TimeoutMs.Some()
+
+		option = int32(1)
+		option3 = int64(payload)
+	default:
+		panic("unreachable")
+	}
+	wasm_import_send(uintptr(utf8), uint32(len((request).Method)), uintptr(utf80), uint32(len((request).Url)), uintptr(result), length, uintptr(data), uint32(len((request).Body)), option, option3, returnArea)
+	var result9 witTypes.Result[Response, Failure]
 	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 0))) {
 	case 0:
-		result4 := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (3 * 4))))
+		result5 := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (3 * 4))))
 		for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (3 * 4)))); index++ {
 			base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (2 * 4))))), index*(4*4))
 			value := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
-			value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+			value4 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
 
-			result4 = append(result4, witTypes.Tuple2[string, string]{value, value3})
+			result5 = append(result5, witTypes.Tuple2[string, string]{value, value4})
 		}
 
-		value5 := unsafe.Slice((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (5 * 4))))
+		value6 := unsafe.Slice((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (5 * 4))))
 
-		result8 = witTypes.Ok[Response, Failure](Response{uint16(uint16(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 4)))), result4, value5})
+		result9 = witTypes.Ok[Response, Failure](Response{uint16(uint16(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 4)))), result5, value6})
 	case 1:
 		var variant Failure
 		switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 4))) {
 		case 0:
-			value6 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (3 * 4))))
-
-			variant = MakeFailureDenied(value6)
-
-		case 1:
 			value7 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (3 * 4))))
 
-			variant = MakeFailureUnreachable(value7)
+			variant = MakeFailureDenied(value7)
+
+		case 1:
+			value8 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (3 * 4))))
+
+			variant = MakeFailureUnreachable(value8)
 
 		case 2:
 
@@ -139,11 +157,127 @@ func Send(request Request) witTypes.Result[Response, Failure] {
 			panic("unreachable")
 		}
 
-		result8 = witTypes.Err[Response, Failure](variant)
+		result9 = witTypes.Err[Response, Failure](variant)
 	default:
 		panic("unreachable")
 	}
-	result9 := result8
-	return result9
+	result10 := result9
+	return result10
+
+}
+
+//go:wasmimport larder:provider/http-client@0.1.0 send-all
+func wasm_import_send_all(arg0 uintptr, arg1 uint32, arg2 uintptr)
+
+func SendAll(requests []Request) []witTypes.Result[Response, Failure] {
+	pinner := &runtime.Pinner{}
+	defer pinner.Unpin()
+
+	returnArea := uintptr(witRuntime.Allocate(pinner, (2 * 4), 4))
+	slice3 := requests
+	length5 := uint32(len(slice3))
+	result4 := witRuntime.Allocate(pinner, uintptr(length5*(16+8*4)), 8)
+	for index, element := range slice3 {
+		base := unsafe.Add(result4, index*(16+8*4))
+		utf8 := unsafe.Pointer(unsafe.StringData((element).Method))
+		pinner.Pin(utf8)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).Method)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf8)))
+		utf80 := unsafe.Pointer(unsafe.StringData((element).Url))
+		pinner.Pin(utf80)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).Url)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf80)))
+		slice := (element).Headers
+		length := uint32(len(slice))
+		result := witRuntime.Allocate(pinner, uintptr(length*(4*4)), 4)
+		for index, element := range slice {
+			base := unsafe.Add(result, index*(4*4))
+			utf81 := unsafe.Pointer(unsafe.StringData((element).F0))
+			pinner.Pin(utf81)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).F0)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf81)))
+			utf82 := unsafe.Pointer(unsafe.StringData((element).F1))
+			pinner.Pin(utf82)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).F1)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf82)))
+
+		}
+
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(length)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))) = uint32(uintptr(uintptr(result)))
+		data := unsafe.Pointer(unsafe.SliceData((element).Body))
+		pinner.Pin(data)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), (7 * 4))) = uint32(uint32(len((element).Body)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))) = uint32(uintptr(uintptr(data)))
+
+		switch (element).TimeoutMs.Tag() {
+		case witTypes.OptionNone:
+			*(*int8)(unsafe.Add(unsafe.Pointer(base), (8 * 4))) = int8(int32(0))
+
+		case witTypes.OptionSome:
+			payload := (element).TimeoutMs.Some()
+			*(*int8)(unsafe.Add(unsafe.Pointer(base), (8 * 4))) = int8(int32(1))
+			*(*int64)(unsafe.Add(unsafe.Pointer(base), (8 + 8*4))) = int64(payload)
+
+		default:
+			panic("unreachable")
+		}
+
+	}
+
+	wasm_import_send_all(uintptr(result4), length5, returnArea)
+	result12 := make([]witTypes.Result[Response, Failure], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 4)))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 4))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 0)))), index*(6*4))
+		var result11 witTypes.Result[Response, Failure]
+		switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))) {
+		case 0:
+			result7 := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+			for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4)))); index++ {
+				base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))))), index*(4*4))
+				value := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+				value6 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+				result7 = append(result7, witTypes.Tuple2[string, string]{value, value6})
+			}
+
+			value8 := unsafe.Slice((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))))
+
+			result11 = witTypes.Ok[Response, Failure](Response{uint16(uint16(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))), result7, value8})
+		case 1:
+			var variant Failure
+			switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4))) {
+			case 0:
+				value9 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+				variant = MakeFailureDenied(value9)
+
+			case 1:
+				value10 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+				variant = MakeFailureUnreachable(value10)
+
+			case 2:
+
+				variant = MakeFailureTimedOut()
+
+			case 3:
+
+				variant = MakeFailureTooLarge()
+
+			default:
+				panic("unreachable")
+			}
+
+			result11 = witTypes.Err[Response, Failure](variant)
+		default:
+			panic("unreachable")
+		}
+
+		result12 = append(result12, result11)
+	}
+
+	result13 := result12
+	return result13
 
 }

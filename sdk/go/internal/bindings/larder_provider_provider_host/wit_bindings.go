@@ -31,13 +31,13 @@ func GetCaller() witTypes.Option[larder_provider_provider_types.Caller] {
 	pinner := &runtime.Pinner{}
 	defer pinner.Unpin()
 
-	returnArea := uintptr(witRuntime.Allocate(pinner, (8 * 4), 4))
+	returnArea := uintptr(witRuntime.Allocate(pinner, (11 * 4), 4))
 	wasm_import_get_caller(returnArea)
-	var option2 witTypes.Option[larder_provider_provider_types.Caller]
+	var option4 witTypes.Option[larder_provider_provider_types.Caller]
 	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 0))) {
 	case 0:
 
-		option2 = witTypes.None[larder_provider_provider_types.Caller]()
+		option4 = witTypes.None[larder_provider_provider_types.Caller]()
 	case 1:
 		var option witTypes.Option[string]
 		switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), 4))) {
@@ -51,21 +51,33 @@ func GetCaller() witTypes.Option[larder_provider_provider_types.Caller] {
 		default:
 			panic("unreachable")
 		}
-		value0 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (5 * 4))))
-		result := make([]string, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (7 * 4))))
-		for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (7 * 4)))); index++ {
-			base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (6 * 4))))), index*(2*4))
-			value1 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		var option1 witTypes.Option[string]
+		switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (4 * 4)))) {
+		case 0:
 
-			result = append(result, value1)
+			option1 = witTypes.None[string]()
+		case 1:
+			value0 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (5 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (6 * 4))))
+
+			option1 = witTypes.Some[string](value0)
+		default:
+			panic("unreachable")
+		}
+		value2 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (7 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (8 * 4))))
+		result := make([]string, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (10 * 4))))
+		for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (10 * 4)))); index++ {
+			base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(returnArea), (9 * 4))))), index*(2*4))
+			value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+
+			result = append(result, value3)
 		}
 
-		option2 = witTypes.Some[larder_provider_provider_types.Caller](larder_provider_provider_types.Caller{option, value0, result})
+		option4 = witTypes.Some[larder_provider_provider_types.Caller](larder_provider_provider_types.Caller{option, option1, value2, result})
 	default:
 		panic("unreachable")
 	}
-	result3 := option2
-	return result3
+	result5 := option4
+	return result5
 
 }
 
@@ -208,5 +220,15 @@ func Cancelled() bool {
 
 	result := wasm_import_cancelled()
 	return (result != 0)
+
+}
+
+//go:wasmimport larder:provider/provider-host@0.1.0 time-left-ms
+func wasm_import_time_left_ms() int64
+
+func TimeLeftMs() uint64 {
+
+	result := wasm_import_time_left_ms()
+	return uint64(result)
 
 }

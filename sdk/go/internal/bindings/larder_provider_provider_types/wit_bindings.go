@@ -16,10 +16,20 @@ const (
 
 type Role = uint8
 
+const (
+	ThemeLight uint8 = 0
+	ThemeDark  uint8 = 1
+)
+
+type Theme = uint8
+
 type Icon struct {
 	Src      string
 	MimeType witTypes.Option[string]
-	Sizes    []string
+	// Sizes such as "48x48" or "any".
+	Sizes []string
+	// The background that the icon is made for; none if it suits both.
+	Theme witTypes.Option[Theme]
 }
 
 // Less common properties of entries and templates.
@@ -123,8 +133,11 @@ type Freshness struct {
 type Caller struct {
 	// The subject of the credential, if there is one.
 	Subject witTypes.Option[string]
-	Team    string
-	Scopes  []string
+	// Who issued the credential: the issuer of an OAuth token, for example. A
+	// subject is unique only together with its issuer.
+	Issuer witTypes.Option[string]
+	Team   string
+	Scopes []string
 }
 
 const (

@@ -49,11 +49,20 @@ type TemplatePage struct {
 	Freshness  witTypes.Option[larder_provider_provider_types.Freshness]
 }
 
-// The template that matches a URI, and the values of its variables.
-// A variable with several values appears once for each value.
+// A value of a template variable. A list is several variables with the same name,
+// and a map is several variables with the same name and different keys.
+type Variable struct {
+	Name string
+	// The key within a map; none for a single value and in a list.
+	Key   witTypes.Option[string]
+	Value string
+}
+
+// The template that matches a URI, and the values of its variables in the order of
+// the template.
 type TemplateMatch struct {
 	UriTemplate string
-	Variables   []witTypes.Tuple2[string, string]
+	Variables   []Variable
 }
 
 type ReadRequest struct {

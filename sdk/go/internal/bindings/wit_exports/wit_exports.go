@@ -543,9 +543,9 @@ func wasm_export_larder_provider_resource_provider_list_resources(arg0 int32, ar
 				}
 				slice18 := (payload).Icons
 				length20 := uint32(len(slice18))
-				result19 := witRuntime.Allocate(pinner, uintptr(length20*(7*4)), 4)
+				result19 := witRuntime.Allocate(pinner, uintptr(length20*(8*4)), 4)
 				for index, element := range slice18 {
-					base := unsafe.Add(result19, index*(7*4))
+					base := unsafe.Add(result19, index*(8*4))
 					utf812 := unsafe.Pointer(unsafe.StringData((element).Src))
 					pinner.Pin(utf812)
 					*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).Src)))
@@ -580,6 +580,19 @@ func wasm_export_larder_provider_resource_provider_list_resources(arg0 int32, ar
 
 					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))) = uint32(length17)
 					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(uintptr(uintptr(result16)))
+
+					switch (element).Theme.Tag() {
+					case witTypes.OptionNone:
+						*(*int8)(unsafe.Add(unsafe.Pointer(base), (7 * 4))) = int8(int32(0))
+
+					case witTypes.OptionSome:
+						payload := (element).Theme.Some()
+						*(*int8)(unsafe.Add(unsafe.Pointer(base), (7 * 4))) = int8(int32(1))
+						*(*int8)(unsafe.Add(unsafe.Pointer(base), (1 + 7*4))) = int8(int32(payload))
+
+					default:
+						panic("unreachable")
+					}
 
 				}
 
@@ -854,9 +867,9 @@ func wasm_export_larder_provider_resource_provider_list_templates(arg0 int32, ar
 				}
 				slice13 := (payload).Icons
 				length15 := uint32(len(slice13))
-				result14 := witRuntime.Allocate(pinner, uintptr(length15*(7*4)), 4)
+				result14 := witRuntime.Allocate(pinner, uintptr(length15*(8*4)), 4)
 				for index, element := range slice13 {
-					base := unsafe.Add(result14, index*(7*4))
+					base := unsafe.Add(result14, index*(8*4))
 					utf87 := unsafe.Pointer(unsafe.StringData((element).Src))
 					pinner.Pin(utf87)
 					*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).Src)))
@@ -891,6 +904,19 @@ func wasm_export_larder_provider_resource_provider_list_templates(arg0 int32, ar
 
 					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))) = uint32(length12)
 					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(uintptr(uintptr(result11)))
+
+					switch (element).Theme.Tag() {
+					case witTypes.OptionNone:
+						*(*int8)(unsafe.Add(unsafe.Pointer(base), (7 * 4))) = int8(int32(0))
+
+					case witTypes.OptionSome:
+						payload := (element).Theme.Some()
+						*(*int8)(unsafe.Add(unsafe.Pointer(base), (7 * 4))) = int8(int32(1))
+						*(*int8)(unsafe.Add(unsafe.Pointer(base), (1 + 7*4))) = int8(int32(payload))
+
+					default:
+						panic("unreachable")
+					}
 
 				}
 
@@ -1036,22 +1062,38 @@ func wasm_export_larder_provider_resource_provider_match_uri(arg0 uintptr, arg1 
 		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 4)) = uint32(uintptr(uintptr(utf8)))
 		slice := (payload).Variables
 		length := uint32(len(slice))
-		result2 := witRuntime.Allocate(pinner, uintptr(length*(4*4)), 4)
+		result3 := witRuntime.Allocate(pinner, uintptr(length*(7*4)), 4)
 		for index, element := range slice {
-			base := unsafe.Add(result2, index*(4*4))
-			utf80 := unsafe.Pointer(unsafe.StringData((element).F0))
+			base := unsafe.Add(result3, index*(7*4))
+			utf80 := unsafe.Pointer(unsafe.StringData((element).Name))
 			pinner.Pin(utf80)
-			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).F0)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).Name)))
 			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf80)))
-			utf81 := unsafe.Pointer(unsafe.StringData((element).F1))
-			pinner.Pin(utf81)
-			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).F1)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf81)))
+
+			switch (element).Key.Tag() {
+			case witTypes.OptionNone:
+				*(*int8)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = int8(int32(0))
+
+			case witTypes.OptionSome:
+				payload := (element).Key.Some()
+				*(*int8)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = int8(int32(1))
+				utf81 := unsafe.Pointer(unsafe.StringData(payload))
+				pinner.Pin(utf81)
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))) = uint32(uint32(len(payload)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uintptr(uintptr(utf81)))
+
+			default:
+				panic("unreachable")
+			}
+			utf82 := unsafe.Pointer(unsafe.StringData((element).Value))
+			pinner.Pin(utf82)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))) = uint32(uint32(len((element).Value)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(uintptr(uintptr(utf82)))
 
 		}
 
 		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (4 * 4))) = uint32(length)
-		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (3 * 4))) = uint32(uintptr(uintptr(result2)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (3 * 4))) = uint32(uintptr(uintptr(result3)))
 
 	default:
 		panic("unreachable")
@@ -1070,50 +1112,62 @@ func wasm_export_larder_provider_resource_provider_read_resource(arg0 uintptr, a
 
 	pinner := &syncExportPinner
 	value := unsafe.String((*uint8)(unsafe.Pointer(arg0)), arg1)
-	var option witTypes.Option[larder_provider_resource_provider.TemplateMatch]
+	var option4 witTypes.Option[larder_provider_resource_provider.TemplateMatch]
 	switch arg2 {
 	case 0:
 
-		option = witTypes.None[larder_provider_resource_provider.TemplateMatch]()
+		option4 = witTypes.None[larder_provider_resource_provider.TemplateMatch]()
 	case 1:
 		value0 := unsafe.String((*uint8)(unsafe.Pointer(arg3)), arg4)
-		result := make([]witTypes.Tuple2[string, string], 0, arg6)
+		result := make([]larder_provider_resource_provider.Variable, 0, arg6)
 		for index := 0; index < int(arg6); index++ {
-			base := unsafe.Add(unsafe.Pointer(arg5), index*(4*4))
+			base := unsafe.Add(unsafe.Pointer(arg5), index*(7*4))
 			value1 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
-			value2 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+			var option witTypes.Option[string]
+			switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))) {
+			case 0:
 
-			result = append(result, witTypes.Tuple2[string, string]{value1, value2})
+				option = witTypes.None[string]()
+			case 1:
+				value2 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))))
+
+				option = witTypes.Some[string](value2)
+			default:
+				panic("unreachable")
+			}
+			value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))))
+
+			result = append(result, larder_provider_resource_provider.Variable{value1, option, value3})
 		}
 
-		option = witTypes.Some[larder_provider_resource_provider.TemplateMatch](larder_provider_resource_provider.TemplateMatch{value0, result})
+		option4 = witTypes.Some[larder_provider_resource_provider.TemplateMatch](larder_provider_resource_provider.TemplateMatch{value0, result})
 	default:
 		panic("unreachable")
 	}
-	var option4 witTypes.Option[string]
+	var option6 witTypes.Option[string]
 	switch arg7 {
 	case 0:
 
-		option4 = witTypes.None[string]()
+		option6 = witTypes.None[string]()
 	case 1:
-		value3 := unsafe.String((*uint8)(unsafe.Pointer(arg8)), arg9)
+		value5 := unsafe.String((*uint8)(unsafe.Pointer(arg8)), arg9)
 
-		option4 = witTypes.Some[string](value3)
+		option6 = witTypes.Some[string](value5)
 	default:
 		panic("unreachable")
 	}
 	witRuntime.Unpin()
-	result5 := export_larder_provider_resource_provider.ReadResource(larder_provider_resource_provider.ReadRequest{value, option, option4})
+	result7 := export_larder_provider_resource_provider.ReadResource(larder_provider_resource_provider.ReadRequest{value, option4, option6})
 
-	switch result5.Tag() {
+	switch result7.Tag() {
 	case witTypes.ResultOk:
-		payload := result5.Ok()
+		payload := result7.Ok()
 		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
-		slice11 := (payload).Contents
-		length13 := uint32(len(slice11))
-		result12 := witRuntime.Allocate(pinner, uintptr(length13*(11*4)), 4)
-		for index, element := range slice11 {
-			base := unsafe.Add(result12, index*(11*4))
+		slice13 := (payload).Contents
+		length15 := uint32(len(slice13))
+		result14 := witRuntime.Allocate(pinner, uintptr(length15*(11*4)), 4)
+		for index, element := range slice13 {
+			base := unsafe.Add(result14, index*(11*4))
 
 			switch (element).Uri.Tag() {
 			case witTypes.OptionNone:
@@ -1138,10 +1192,10 @@ func wasm_export_larder_provider_resource_provider_read_resource(arg0 uintptr, a
 			case witTypes.OptionSome:
 				payload := (element).MimeType.Some()
 				*(*int8)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = int8(int32(1))
-				utf86 := unsafe.Pointer(unsafe.StringData(payload))
-				pinner.Pin(utf86)
+				utf88 := unsafe.Pointer(unsafe.StringData(payload))
+				pinner.Pin(utf88)
 				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(uint32(len(payload)))
-				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))) = uint32(uintptr(uintptr(utf86)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))) = uint32(uintptr(uintptr(utf88)))
 
 			default:
 				panic("unreachable")
@@ -1151,10 +1205,10 @@ func wasm_export_larder_provider_resource_provider_read_resource(arg0 uintptr, a
 			case larder_provider_provider_types.BodyText:
 				payload := (element).Body.Text()
 				*(*int8)(unsafe.Add(unsafe.Pointer(base), (6 * 4))) = int8(int32(0))
-				utf87 := unsafe.Pointer(unsafe.StringData(payload))
-				pinner.Pin(utf87)
+				utf89 := unsafe.Pointer(unsafe.StringData(payload))
+				pinner.Pin(utf89)
 				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (8 * 4))) = uint32(uint32(len(payload)))
-				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (7 * 4))) = uint32(uintptr(uintptr(utf87)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (7 * 4))) = uint32(uintptr(uintptr(utf89)))
 
 			case larder_provider_provider_types.BodyBlob:
 				payload := (element).Body.Blob()
@@ -1169,27 +1223,27 @@ func wasm_export_larder_provider_resource_provider_read_resource(arg0 uintptr, a
 			}
 			slice := (element).Metadata
 			length := uint32(len(slice))
-			result10 := witRuntime.Allocate(pinner, uintptr(length*(4*4)), 4)
+			result12 := witRuntime.Allocate(pinner, uintptr(length*(4*4)), 4)
 			for index, element := range slice {
-				base := unsafe.Add(result10, index*(4*4))
-				utf88 := unsafe.Pointer(unsafe.StringData((element).F0))
-				pinner.Pin(utf88)
+				base := unsafe.Add(result12, index*(4*4))
+				utf810 := unsafe.Pointer(unsafe.StringData((element).F0))
+				pinner.Pin(utf810)
 				*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).F0)))
-				*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf88)))
-				utf89 := unsafe.Pointer(unsafe.StringData((element).F1))
-				pinner.Pin(utf89)
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf810)))
+				utf811 := unsafe.Pointer(unsafe.StringData((element).F1))
+				pinner.Pin(utf811)
 				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).F1)))
-				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf89)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf811)))
 
 			}
 
 			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (10 * 4))) = uint32(length)
-			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (9 * 4))) = uint32(uintptr(uintptr(result10)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (9 * 4))) = uint32(uintptr(uintptr(result12)))
 
 		}
 
-		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(length13)
-		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = uint32(uintptr(uintptr(result12)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(length15)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = uint32(uintptr(uintptr(result14)))
 
 		switch (payload).Version.Tag() {
 		case witTypes.OptionNone:
@@ -1198,10 +1252,10 @@ func wasm_export_larder_provider_resource_provider_read_resource(arg0 uintptr, a
 		case witTypes.OptionSome:
 			payload := (payload).Version.Some()
 			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = int8(int32(1))
-			utf814 := unsafe.Pointer(unsafe.StringData(payload))
-			pinner.Pin(utf814)
+			utf816 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf816)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uint32(len(payload)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = uint32(uintptr(uintptr(utf814)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = uint32(uintptr(uintptr(utf816)))
 
 		default:
 			panic("unreachable")
@@ -1222,7 +1276,7 @@ func wasm_export_larder_provider_resource_provider_read_resource(arg0 uintptr, a
 		}
 
 	case witTypes.ResultErr:
-		payload := result5.Err()
+		payload := result7.Err()
 		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
 
 		switch payload.Tag() {
@@ -1237,34 +1291,34 @@ func wasm_export_larder_provider_resource_provider_read_resource(arg0 uintptr, a
 		case larder_provider_provider_types.ErrorInvalid:
 			payload := payload.Invalid()
 			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(2))
-			utf815 := unsafe.Pointer(unsafe.StringData(payload))
-			pinner.Pin(utf815)
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len(payload)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf815)))
-
-		case larder_provider_provider_types.ErrorDenied:
-			payload := payload.Denied()
-			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(3))
-			utf816 := unsafe.Pointer(unsafe.StringData(payload))
-			pinner.Pin(utf816)
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len(payload)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf816)))
-
-		case larder_provider_provider_types.ErrorUnavailable:
-			payload := payload.Unavailable()
-			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(4))
 			utf817 := unsafe.Pointer(unsafe.StringData(payload))
 			pinner.Pin(utf817)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len(payload)))
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf817)))
 
-		case larder_provider_provider_types.ErrorFailed:
-			payload := payload.Failed()
-			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(5))
+		case larder_provider_provider_types.ErrorDenied:
+			payload := payload.Denied()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(3))
 			utf818 := unsafe.Pointer(unsafe.StringData(payload))
 			pinner.Pin(utf818)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len(payload)))
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf818)))
+
+		case larder_provider_provider_types.ErrorUnavailable:
+			payload := payload.Unavailable()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(4))
+			utf819 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf819)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf819)))
+
+		case larder_provider_provider_types.ErrorFailed:
+			payload := payload.Failed()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(5))
+			utf820 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf820)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = uint32(uint32(len(payload)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(uintptr(uintptr(utf820)))
 
 		default:
 			panic("unreachable")
