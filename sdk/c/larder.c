@@ -22,7 +22,7 @@ provider_string_t larder_bytes(const void *bytes, size_t length) {
     return copy;
 }
 
-provider_string_t larder_string(const char *text) { return larder_bytes(text, strlen(text)); }
+provider_string_t larder_string(const char *text) { return larder_bytes(text, text ? strlen(text) : 0); }
 
 provider_option_string_t larder_some(const char *text) {
     provider_option_string_t option = {0};
@@ -109,19 +109,21 @@ void larder_log(int level, const char *format, ...) {
 
 char *larder_setting(const char *name, const char *default_value) {
     provider_string_t key = larder_string(name), value = {0};
-    if (!larder_provider_provider_host_setting(&key, &value)) value = larder_string(default_value);
+    bool found = larder_provider_provider_host_setting(&key, &value);
     provider_string_free(&key);
+    if (!found && !default_value) return NULL;
+    if (!found) value = larder_string(default_value);
     char *text = larder_new(value.len + 1, 1);
-    memcpy(text, value.ptr, value.len);
+    if (value.len) memcpy(text, value.ptr, value.len);
     provider_string_free(&value);
     return text;
 }
 
 const provider_string_t *larder_variable(const larder_request *request, const char *name) {
     if (!request->matched.is_some) return NULL;
-    const provider_list_tuple2_string_string_t *variables = &request->matched.val.variables;
-    for (size_t at = 0; at < variables->len; at++)
-        if (larder_equal(&variables->ptr[at].f0, name)) return &variables->ptr[at].f1;
+    const larder_match *match = &request->matched.val;
+    for (size_t at = 0; at < match->variables.len; at++)
+        if (larder_equal(&match->variables.ptr[at].name, name)) return &match->variables.ptr[at].value;
     return NULL;
 }
 
@@ -129,12 +131,12 @@ bool larder_known(const larder_request *request, const char *version) {
     return request->known_version.is_some && larder_equal(&request->known_version.val, version);
 }
 
-void larder_claim(larder_description *about, const char *template) {
-    size_t length = strcspn(template, "{"), known = about->claims.len;
+void larder_claim(larder_description *about, const char *uri_template) {
+    size_t length = strcspn(uri_template, "{"), known = about->claims.len;
     provider_string_t *claims = larder_new(known + 1, sizeof *claims);
     if (known) memcpy(claims, about->claims.ptr, known * sizeof *claims);
     free(about->claims.ptr);
-    claims[known] = larder_bytes(template, length);
+    claims[known] = larder_bytes(uri_template, length);
     about->claims.ptr = claims;
     about->claims.len = known + 1;
 }
@@ -161,11 +163,10 @@ static provider_string_t percent_decode(const char *from, size_t length) {
 }
 
 // Matches the rest of a template, which begins with a variable, as in `{a}/{b}`. Stores names and values in `found`.
-static bool match_variables(const char *template, const char *rest, size_t length,
-                            provider_tuple2_string_string_t *found) {
-    const char *end = strchr(template, '}');
-    if (!end || end == template + 1 || strpbrk(template + 1, "+#./;?&,*:") == template + 1) return false;
-    if (memchr(template, ',', (size_t)(end - template)) || memchr(template, '*', (size_t)(end - template))) return false;
+static bool match_variables(const char *uri_template, const char *rest, size_t length, larder_variable_value *found) {
+    const char *name = uri_template + 1, *end = strchr(uri_template, '}');
+    if (!end || end == name || strpbrk(name, "+#./;?&,*:") == name) return false;
+    if (memchr(name, ',', (size_t)(end - name)) || memchr(name, '*', (size_t)(end - name))) return false;
     size_t literal = strcspn(end + 1, "{"), longest = length;
     bool last = end[1 + literal] == 0;
     // The last variable matches the rest. Every other variable matches as much as possible, but no slash.
@@ -179,8 +180,8 @@ static bool match_variables(const char *template, const char *rest, size_t lengt
             matches =
                 match_variables(end + 1 + literal, remaining + literal, remaining_length - literal, found + 1);
         if (matches) {
-            found->f0 = larder_bytes(template + 1, (size_t)(end - template - 1));
-            found->f1 = percent_decode(rest, size);
+            found->name = larder_bytes(name, (size_t)(end - name));
+            found->value = percent_decode(rest, size);
             return true;
         }
         if (last) break;
@@ -188,18 +189,18 @@ static bool match_variables(const char *template, const char *rest, size_t lengt
     return false;
 }
 
-bool larder_match_greedy(const char *template, const provider_string_t *uri, larder_match *match) {
-    size_t before = strcspn(template, "{"), variables = 0;
-    if (uri->len < before || memcmp(uri->ptr, template, before) != 0) return false;
-    for (const char *at = template; (at = strchr(at, '{')); at++) variables++;
+bool larder_match_greedy(const char *uri_template, const provider_string_t *uri, larder_match *match) {
+    size_t before = strcspn(uri_template, "{"), variables = 0;
+    if (uri->len < before || memcmp(uri->ptr, uri_template, before) != 0) return false;
+    for (const char *at = uri_template; (at = strchr(at, '{')); at++) variables++;
     if (!variables) return false;
     match->variables.ptr = larder_new(variables, sizeof *match->variables.ptr);
     match->variables.len = variables;
-    match->uri_template = larder_string(template);
+    match->uri_template = larder_string(uri_template);
     bool matches =
-        match_variables(template + before, (const char *)uri->ptr + before, uri->len - before, match->variables.ptr);
+        match_variables(uri_template + before, (const char *)uri->ptr + before, uri->len - before, match->variables.ptr);
     for (size_t at = 0; matches && at < variables; at++)
-        matches = larder_is_utf8(match->variables.ptr[at].f1.ptr, match->variables.ptr[at].f1.len);
+        matches = larder_is_utf8(match->variables.ptr[at].value.ptr, match->variables.ptr[at].value.len);
     if (!matches) exports_larder_provider_resource_provider_template_match_free(match);
     return matches;
 }
@@ -218,13 +219,17 @@ void larder_add(larder_text *text, const void *bytes, size_t length) {
     text->ptr[text->len] = 0;
 }
 
+void larder_addv(larder_text *text, const char *format, va_list arguments) {
+    provider_string_t added = format_text(format, arguments);
+    larder_add(text, added.ptr, added.len);
+    provider_string_free(&added);
+}
+
 void larder_addf(larder_text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    provider_string_t added = format_text(format, arguments);
+    larder_addv(text, format, arguments);
     va_end(arguments);
-    larder_add(text, added.ptr, added.len);
-    provider_string_free(&added);
 }
 
 void larder_add_json(larder_text *text, const void *bytes, size_t length) {
