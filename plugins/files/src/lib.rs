@@ -13,7 +13,7 @@ mod tests;
 
 use larder_provider::{
     Completion, CompletionRequest, Description, EntryPage, Error, Freshness, Provider, Query, Reading,
-    Request, Result, Template, TemplateMatch, TemplatePage, paginate,
+    Request, Result, Template, TemplateMatch, TemplatePage, Variable, paginate,
 };
 
 use folder::Folder;
@@ -64,7 +64,7 @@ impl Provider for Files {
 
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
         let (folder, names) = self.locate(uri).ok()?;
-        let variables = vec![("path".to_owned(), names.join("/"))];
+        let variables = vec![Variable::new("path", names.join("/"))];
         Some(TemplateMatch { uri_template: folder.template(), variables })
     }
 

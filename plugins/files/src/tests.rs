@@ -196,7 +196,7 @@ fn nested_grants_are_listed_and_read_separately() {
     check_read(&files, "file:///in/kept", "text text/plain: kept");
     assert_eq!(files.describe().claims, ["file:///", "file:///in/"]);
     assert_eq!(
-        files.match_uri("file:///in/x/y").map(|found| found.variables[0].1.clone()),
+        files.match_uri("file:///in/x/y").map(|found| found.variables[0].value.clone()),
         Some("x/y".into())
     );
 }

@@ -86,6 +86,7 @@ impl Freshness {
     }
 }
 
-fn milliseconds(ttl: Duration) -> u64 {
-    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
+/// The whole milliseconds of a duration, at most `u64::MAX`.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

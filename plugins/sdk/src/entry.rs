@@ -1,7 +1,7 @@
 //! Entries, templates, and the description of a provider.
 
 pub use crate::bindings::exports::larder::provider::resource_provider::Description;
-pub use crate::bindings::provider_types::{Details, Entry, Icon, Role, Template};
+pub use crate::bindings::provider_types::{Details, Entry, Icon, Role, Template, Theme};
 
 impl Description {
     /// Creates a description with a title.
@@ -201,7 +201,31 @@ impl Default for Details {
 
 impl Icon {
     /// Creates an icon from the URI of an image.
+    ///
+    /// ```
+    /// # use larder_provider::{Icon, Theme};
+    /// let icon = Icon::new("https://example.org/dark.png").mime("image/png").size("48x48").theme(Theme::Dark);
+    /// assert_eq!(icon.theme, Some(Theme::Dark));
+    /// ```
     pub fn new(src: impl Into<String>) -> Self {
-        Self { src: src.into(), mime_type: None, sizes: Vec::new() }
+        Self { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None }
+    }
+
+    /// Sets the media type of the image.
+    pub fn mime(mut self, mime: impl Into<String>) -> Self {
+        self.mime_type = Some(mime.into());
+        self
+    }
+
+    /// Adds a size, such as "48x48" or "any".
+    pub fn size(mut self, size: impl Into<String>) -> Self {
+        self.sizes.push(size.into());
+        self
+    }
+
+    /// Sets the background that the icon is made for. Without it, the icon suits both.
+    pub fn theme(mut self, theme: Theme) -> Self {
+        self.theme = Some(theme);
+        self
     }
 }

@@ -21,6 +21,8 @@ use crate::{Description, Provider, Query, Request, Result, TemplateMatch, greedy
 /// larder_provider::export!(Notes: completions, versions);
 /// ```
 ///
+/// With the cargo feature `interactive`, also `tools`, `prompts`, `search` and `settings`.
+///
 /// On native targets it exports nothing, so that `cargo test` can test the provider.
 #[macro_export]
 macro_rules! export {
@@ -68,7 +70,49 @@ macro_rules! __export_ability {
         );
     };
     ($other:ident) => {
-        ::std::compile_error!("unknown optional interface: only `completions` and `versions` can be exported");
+        $crate::__export_interactive!($other);
+    };
+}
+
+/// One optional interface of [`export!`] that needs the feature `interactive`.
+#[cfg(feature = "interactive")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_interactive {
+    (tools) => {
+        #[cfg(target_family = "wasm")]
+        $crate::bindings::tools::__export_tools!(Exported with_types_in $crate::bindings::tools);
+    };
+    (prompts) => {
+        #[cfg(target_family = "wasm")]
+        $crate::bindings::prompts::__export_prompts!(Exported with_types_in $crate::bindings::prompts);
+    };
+    (search) => {
+        #[cfg(target_family = "wasm")]
+        $crate::bindings::search::__export_search!(Exported with_types_in $crate::bindings::search);
+    };
+    (settings) => {
+        #[cfg(target_family = "wasm")]
+        $crate::bindings::settings::__export_settings!(Exported with_types_in $crate::bindings::settings);
+    };
+    ($other:ident) => {
+        ::std::compile_error!(
+            "unknown optional interface: only `completions`, `versions`, `tools`, `prompts`, `search` and `settings` \
+             can be exported"
+        );
+    };
+}
+
+/// Explains how to export the interfaces that need the feature `interactive`.
+#[cfg(not(feature = "interactive"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_interactive {
+    ($other:ident) => {
+        ::std::compile_error!(
+            "unknown optional interface: only `completions` and `versions` can be exported, and with the feature \
+             `interactive` of larder-provider also `tools`, `prompts`, `search` and `settings`"
+        );
     };
 }
 
@@ -89,7 +133,9 @@ pub fn start<P: Provider>() -> Result<P> {
     P::new()
 }
 
-fn call<E: Exported, R>(method: impl FnOnce(&E::Provider) -> Result<R>) -> Result<R, provider_types::Error> {
+pub(crate) fn call<E: Exported, R>(
+    method: impl FnOnce(&E::Provider) -> Result<R>,
+) -> Result<R, provider_types::Error> {
     E::with(|provider| match provider {
         Ok(provider) => method(provider).map_err(Into::into),
         Err(error) => Err(error.clone().into()),

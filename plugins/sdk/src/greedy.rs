@@ -1,6 +1,6 @@
 //! Greedy templates: their last variable also matches slashes. In RFC 6570, `{path}` never does.
 
-use crate::TemplateMatch;
+use crate::{TemplateMatch, Variable};
 
 /// The URI prefix that a greedy template claims: the text before its first variable.
 pub(crate) fn claim(template: &str) -> &str {
@@ -14,9 +14,9 @@ impl TemplateMatch {
     /// are supported.
     ///
     /// ```
-    /// # use larder_provider::TemplateMatch;
+    /// # use larder_provider::{TemplateMatch, Variable};
     /// let found = TemplateMatch::greedy("file:///{path}", "file:///a/b%20c").unwrap();
-    /// assert_eq!(found.variables, [("path".to_owned(), "a/b c".to_owned())]);
+    /// assert_eq!(found.variables, [Variable::new("path", "a/b c")]);
     /// assert_eq!(TemplateMatch::greedy("file:///{path}", "note:a"), None);
     /// ```
     pub fn greedy(template: &str, uri: &str) -> Option<Self> {
@@ -31,24 +31,24 @@ impl TemplateMatch {
 
 /// Matches variables, each given with the literal that follows it. Returns the names and values in reverse
 /// order. Every variable except the last matches as much as possible, but no slash.
-fn match_variables(variables: &[(&str, &str)], rest: &str) -> Option<Vec<(String, String)>> {
+fn match_variables(variables: &[(&str, &str)], rest: &str) -> Option<Vec<Variable>> {
     let ((name, literal), others) = variables.split_first()?;
     let is_simple =
         name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && !name.contains([',', '*', ':']);
-    let pair = |value: &str| {
+    let variable = |value: &str| {
         let is_valid = is_simple && !value.is_empty();
-        is_valid.then(|| Some((name.to_string(), percent_decode(value)?)))?
+        is_valid.then(|| Some(Variable::new(*name, percent_decode(value)?)))?
     };
     if others.is_empty() {
-        return Some(vec![pair(rest.strip_suffix(literal)?)?]);
+        return Some(vec![variable(rest.strip_suffix(literal)?)?]);
     }
     let longest = rest.find('/').unwrap_or(rest.len());
     let ends = (1..=longest).rev().filter(|end| rest.is_char_boundary(*end));
     ends.filter_map(|end| Some((&rest[..end], rest[end..].strip_prefix(literal)?))).find_map(
         |(value, rest)| {
-            let mut pairs = match_variables(others, rest)?;
-            pairs.push(pair(value)?);
-            Some(pairs)
+            let mut found = match_variables(others, rest)?;
+            found.push(variable(value)?);
+            Some(found)
         },
     )
 }
@@ -80,7 +80,11 @@ mod tests {
     fn check(template: &str, uri: &str, expected: Option<&[(&str, &str)]>) {
         let found = TemplateMatch::greedy(template, uri);
         let values = found.as_ref().map(|found| {
-            found.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>()
+            let pair = |variable: &Variable| (variable.name.clone(), variable.value.clone());
+            found.variables.iter().map(pair).collect::<Vec<_>>()
+        });
+        let values = values.as_ref().map(|values| {
+            values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>()
         });
         assert_eq!(values.as_deref(), expected, "{template} {uri}");
     }

@@ -10,6 +10,7 @@ mod imp;
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 pub use crate::bindings::provider_host::Level;
 pub use crate::bindings::provider_types::Caller;
@@ -73,14 +74,16 @@ pub fn cancelled() -> bool {
     imp::cancelled()
 }
 
-/// Writes panic messages to the log, and to stderr, whose end the host reports with a trap.
+/// The time until the host ends this call. On native targets, where nothing ends a call, it is one hour.
+pub fn time_left() -> Duration {
+    imp::time_left()
+}
+
+/// Writes panic messages to stderr, without the hint of the standard hook about backtraces. The host logs a
+/// message as one entry with the trap that follows.
 pub(crate) fn log_panics() {
     #[cfg(target_family = "wasm")]
-    std::panic::set_hook(Box::new(|panic| {
-        let message = panic.to_string();
-        log(Level::Error, &message);
-        eprintln!("{message}");
-    }));
+    std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
 }
 
 /// Defines a logging macro with the arguments of `format!`.

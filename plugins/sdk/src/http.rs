@@ -1,6 +1,9 @@
 //! Outgoing HTTP requests through the host, limited to the hosts that the operator granted.
 
+use std::time::Duration;
+
 pub use crate::bindings::http_client::{Failure, Request, Response};
+use crate::content::milliseconds;
 use crate::{Error, Result};
 
 /// Sends a GET request.
@@ -21,13 +24,46 @@ pub fn send(request: &Request) -> Result<Response, Failure> {
     #[cfg(target_family = "wasm")]
     return crate::bindings::http_client::send(request);
     #[cfg(not(target_family = "wasm"))]
-    Err(Failure::Unreachable(format!("{}: HTTP is available only in a host", request.url)))
+    Err(not_in_a_host(request))
+}
+
+/// Sends several requests at once, and returns when all of them have ended. The results are in the order of
+/// the requests.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use larder_provider::{Result, http::{self, Request}};
+/// # fn run() -> Result<()> {
+/// let pages = ["https://example.org/a", "https://example.org/b"];
+/// let requests = pages.map(|url| Request::new("GET", url).timeout(Duration::from_secs(2)));
+/// for response in http::send_all(&requests) {
+///     let text = response?.accepted()?.text()?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub fn send_all(requests: &[Request]) -> Vec<Result<Response, Failure>> {
+    #[cfg(target_family = "wasm")]
+    return crate::bindings::http_client::send_all(requests);
+    #[cfg(not(target_family = "wasm"))]
+    requests.iter().map(|request| Err(not_in_a_host(request))).collect()
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn not_in_a_host(request: &Request) -> Failure {
+    Failure::Unreachable(format!("{}: HTTP is available only in a host", request.url))
 }
 
 impl Request {
     /// Creates a request without headers and body.
     pub fn new(method: &str, url: &str) -> Self {
-        Self { method: method.to_owned(), url: url.to_owned(), headers: Vec::new(), body: Vec::new() }
+        Self {
+            method: method.to_owned(),
+            url: url.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            timeout_ms: None,
+        }
     }
 
     /// Adds a header.
@@ -39,6 +75,13 @@ impl Request {
     /// Sets the body.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
+        self
+    }
+
+    /// Limits the time for the whole exchange. The host has a limit too, and the end of the call is always a
+    /// limit; see [`time_left`](crate::time_left).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout_ms = Some(milliseconds(timeout));
         self
     }
 }
@@ -98,6 +141,22 @@ mod tests {
         check(403, Err("denied: the remote server responded with status 403"));
         check(503, Err("unavailable: the remote server responded with status 503"));
         check(418, Err("the remote server responded with status 418"));
+    }
+
+    #[test]
+    fn a_timeout_is_passed_in_milliseconds() {
+        let timeout = |time| Request::new("GET", "https://example.org").timeout(time).timeout_ms;
+        assert_eq!(timeout(Duration::from_millis(1500)), Some(1500));
+        assert_eq!(timeout(Duration::MAX), Some(u64::MAX));
+        assert_eq!(Request::new("GET", "https://example.org").timeout_ms, None);
+    }
+
+    #[test]
+    fn several_requests_have_results_in_their_order() {
+        let requests = ["a", "b"].map(|url| Request::new("GET", url));
+        let failure =
+            |url: &str| Err(Failure::Unreachable(format!("{url}: HTTP is available only in a host")));
+        assert_eq!(send_all(&requests), [failure("a"), failure("b")]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod export;
 mod greedy;
 mod host;
 pub mod http;
+#[cfg(feature = "interactive")]
+mod interactive;
 mod page;
 mod provider;
 mod request;
@@ -16,7 +18,7 @@ mod request;
 #[doc(inline)]
 pub use content::{Body, Content, Freshness, Reading, Scope};
 #[doc(inline)]
-pub use entry::{Description, Details, Entry, Icon, Role, Template};
+pub use entry::{Description, Details, Entry, Icon, Role, Template, Theme};
 pub use error::{Error, Result};
 #[doc(hidden)]
 pub use export::{Exported, start};
@@ -25,10 +27,21 @@ pub use host::set_setting;
 #[doc(inline)]
 pub use host::{
     Caller, Level, caller, cancelled, log, metadata, progress, resource_updated, resources_changed, setting,
-    setting_or,
+    setting_or, time_left,
+};
+#[cfg(feature = "interactive")]
+#[doc(inline)]
+pub use interactive::{
+    Annotations, Answer, Argument, ArgumentQuery, Block, BlockValue, Call, Declaration, Elicited,
+    EmbeddedResource, Hints, Hit, Hits, Input, InputRequest, InputRequired, InputResponse, Kind, Media,
+    Message, NoArguments, Prompt, PromptAnswer, PromptRequest, PromptResult, Prompts, SearchQuery, Setting,
+    Severity, Tool, ToolOutput, ToolResult, Tools, client_log_level, client_supports, log_to_client,
+    prompts_changed, tools_changed,
 };
 #[doc(inline)]
 pub use page::{Completion, EntryPage, TemplatePage, paginate};
 pub use provider::Provider;
 #[doc(inline)]
-pub use request::{CompletionRequest, Query, Request, TemplateMatch};
+pub use request::{CompletionRequest, Query, Request, TemplateMatch, Variable};
+#[cfg(feature = "interactive")]
+pub use {schemars, serde, serde_json};

@@ -106,4 +106,50 @@ pub trait Provider: Sized + 'static {
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         Ok(vec![None; uris.len()])
     }
+
+    /// Returns the functions that a model may call; see [`Tool`](crate::Tool). They are offered only where the
+    /// operator grants it. Called only if exported: `export!(T: tools)`. Needs the feature `interactive`.
+    #[cfg(feature = "interactive")]
+    fn tools(&self) -> Result<crate::Tools<Self>> {
+        Ok(crate::Tools::new())
+    }
+
+    /// Returns the prompts that a user may select; see [`Prompt`](crate::Prompt). They are offered only where
+    /// the operator grants it. Called only if exported: `export!(T: prompts)`. Needs the feature `interactive`.
+    #[cfg(feature = "interactive")]
+    fn prompts(&self) -> Result<crate::Prompts<Self>> {
+        Ok(crate::Prompts::new())
+    }
+
+    /// Searches in the content of this provider, in any way. The host merges the hits of all providers by rank.
+    /// Called only if exported: `export!(T: search)`. Needs the feature `interactive`.
+    ///
+    /// ```
+    /// # use larder_provider::{Entry, Error, Hit, Hits, Provider, Reading, Request, Result, SearchQuery};
+    /// # struct Notes { notes: Vec<(Entry, String)> }
+    /// # impl Provider for Notes {
+    /// #     fn new() -> Result<Self> { Ok(Self { notes: Vec::new() }) }
+    /// #     fn read(&self, _: &Request) -> Result<Reading> { Err(Error::NotFound) }
+    /// fn search(&self, query: &SearchQuery) -> Result<Hits> {
+    ///     let found = self.notes.iter().filter_map(|(entry, text)| {
+    ///         let line = text.lines().find(|line| line.contains(&query.text))?;
+    ///         Some(Hit::new(entry.clone()).excerpt(line))
+    ///     });
+    ///     Ok(query.take(found))
+    /// }
+    /// # }
+    /// ```
+    #[cfg(feature = "interactive")]
+    fn search(&self, query: &crate::SearchQuery) -> Result<crate::Hits> {
+        let _ = query;
+        Ok(crate::Hits::default())
+    }
+
+    /// Returns the settings that this provider understands; see [`Setting`](crate::Setting). The host checks
+    /// the configuration with them, before it creates a provider. Called only if exported:
+    /// `export!(T: settings)`. Needs the feature `interactive`.
+    #[cfg(feature = "interactive")]
+    fn settings() -> Vec<crate::Declaration> {
+        Vec::new()
+    }
 }

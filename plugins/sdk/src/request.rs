@@ -2,7 +2,7 @@
 
 pub use crate::bindings::completions::exports::larder::provider::completion_provider::CompletionRequest;
 pub use crate::bindings::exports::larder::provider::resource_provider::{
-    ListQuery as Query, ReadRequest as Request, TemplateMatch,
+    ListQuery as Query, ReadRequest as Request, TemplateMatch, Variable,
 };
 use crate::{Entry, Error, Result};
 
@@ -14,7 +14,7 @@ impl Request {
 
     /// Sets the matching template and its variables.
     pub fn matched(mut self, template: impl Into<String>, variables: &[(&str, &str)]) -> Self {
-        let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let variables = variables.iter().map(|(name, value)| Variable::new(*name, *value));
         self.matched = Some(TemplateMatch { uri_template: template.into(), variables: variables.collect() });
         self
     }
@@ -46,7 +46,23 @@ impl Request {
     /// All values of a variable: none if the URI omits it, several if the template has `{name*}`.
     pub fn vars<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let variables = self.matched.iter().flat_map(|matched| &matched.variables);
-        variables.filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        variables.filter(move |variable| variable.name == name).map(|variable| variable.value.as_str())
+    }
+
+    /// The keys and values of a map, from a template such as `{?filter*}`.
+    ///
+    /// ```
+    /// # use larder_provider::{Request, Variable};
+    /// let mut request = Request::new("note:?tag=a").matched("note:{?filter*}", &[]);
+    /// if let Some(matched) = &mut request.matched {
+    ///     matched.variables.push(Variable::new("filter", "a").key("tag"));
+    /// }
+    /// assert_eq!(request.map("filter").collect::<Vec<_>>(), [("tag", "a")]);
+    /// ```
+    pub fn map<'a>(&'a self, name: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let variables = self.matched.iter().flat_map(|matched| &matched.variables);
+        let named = variables.filter(move |variable| variable.name == name);
+        named.filter_map(|variable| Some((variable.key.as_deref()?, variable.value.as_str())))
     }
 
     /// Returns [`Error::NotModified`] if the caller already knows this version.
@@ -60,6 +76,19 @@ impl Request {
     /// ```
     pub fn unless_known(&self, version: &str) -> Result<()> {
         if self.known_version.as_deref() == Some(version) { Err(Error::NotModified) } else { Ok(()) }
+    }
+}
+
+impl Variable {
+    /// Creates a variable without a key.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), key: None, value: value.into() }
+    }
+
+    /// Sets the key within a map.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
     }
 }
 

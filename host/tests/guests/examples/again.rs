@@ -1,13 +1,14 @@
 //! Counts the calls of one guest, and returns the count and the caller. `again://trap` traps in every call
-//! but the first, `again://slow-trap` does so after 700 ms, `again://grow/BYTES` allocates memory and does
-//! not free it, and `again://error` is not found.
+//! but the first, `again://slow-trap` does so after 700 ms, `again://left` panics after 700 ms in every call but
+//! the first, which returns the time that is left, `again://grow/BYTES` allocates memory and does not free it,
+//! and `again://error` is not found.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use larder_provider::{
     Content, Entry, EntryPage, Error, Provider, Query, Reading, Request, Result, Template, TemplatePage,
-    caller, paginate,
+    caller, paginate, time_left,
 };
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
@@ -37,6 +38,11 @@ impl Provider for Again {
                     std::process::abort();
                 }
             }
+            "left" if call > 1 => {
+                std::thread::sleep(Duration::from_millis(700));
+                panic!("the reused guest panics\nin two lines");
+            }
+            "left" => return Ok(Content::text(time_left().as_millis().to_string()).into()),
             "error" => return Err(Error::NotFound),
             grow if grow.starts_with("grow/") => {
                 std::mem::forget(vec![1u8; grow["grow/".len()..].parse().unwrap_or_default()]);

@@ -32,6 +32,7 @@ impl Behaviour for BadMeta {
                 src: "javascript:alert(1)".to_owned(),
                 mime_type: None,
                 sizes: vec!["huge".to_owned()],
+                theme: None,
             }],
             ..details()
         };

@@ -36,7 +36,7 @@ impl Behaviour for Echo {
 
     fn match_uri(uri: String) -> Option<TemplateMatch> {
         let rest = uri.strip_prefix("echo-claim:mine/")?;
-        let variables = vec![("rest".to_owned(), rest.to_owned())];
+        let variables = vec![variable("rest", rest)];
         Some(TemplateMatch { uri_template: "echo-claim:mine/{+rest}".to_owned(), variables })
     }
 
@@ -75,21 +75,29 @@ fn describe_request(request: &ReadRequest) -> String {
     let mut lines = vec![format!("uri: {}", request.uri)];
     if let Some(matched) = &request.matched {
         lines.push(format!("template: {}", matched.uri_template));
-        lines.extend(matched.variables.iter().map(|(name, value)| format!("value: {name}={value}")));
+        lines.extend(matched.variables.iter().map(describe_variable));
     }
     lines.push(match host::get_caller() {
         None => "caller: the host".to_owned(),
-        Some(Caller { subject, team, scopes }) => {
-            format!(
-                "caller: {} of {team} with [{}]",
-                subject.as_deref().unwrap_or("nobody"),
-                scopes.join(" ")
-            )
-        }
+        Some(caller) => describe_caller(&caller),
     });
     lines.extend(host::request_metadata().into_iter().map(|(key, json)| format!("metadata: {key}={json}")));
     lines.extend(request.known_version.iter().map(|version| format!("known version: {version}")));
     lines.join("\n")
+}
+
+fn describe_variable(variable: &Variable) -> String {
+    let Variable { name, key, value } = variable;
+    match key {
+        Some(key) => format!("value: {name}[{key}]={value}"),
+        None => format!("value: {name}={value}"),
+    }
+}
+
+fn describe_caller(Caller { subject, issuer, team, scopes }: &Caller) -> String {
+    let subject = subject.as_deref().unwrap_or("nobody");
+    let issuer = issuer.iter().map(|issuer| format!(", issued by {issuer}")).collect::<String>();
+    format!("caller: {subject} of {team} with [{}]{issuer}", scopes.join(" "))
 }
 
 fn several_contents() -> Result<Reading, Error> {

@@ -29,7 +29,7 @@ impl Behaviour for Fresh {
     fn match_uri(uri: String) -> Option<TemplateMatch> {
         let mut parts = uri.strip_prefix("fresh-claim:")?.splitn(4, '/').map(ToOwned::to_owned);
         let names = ["scope", "ttl", "delay", "name"];
-        let variables = names.map(|name| Some((name.to_owned(), parts.next()?)));
+        let variables = names.map(|name| Some(variable(name, parts.next()?)));
         let variables = variables.into_iter().collect::<Option<_>>()?;
         Some(TemplateMatch { uri_template: Self::templates()[0].to_owned(), variables })
     }

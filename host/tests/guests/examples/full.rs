@@ -40,6 +40,7 @@ impl Behaviour for Full {
                 src: "https://example.com/icon.png".to_owned(),
                 mime_type: Some("image/png".to_owned()),
                 sizes: vec!["48x48".to_owned()],
+                theme: Some(Theme::Dark),
             }],
             metadata: vec![("example.com/colour".to_owned(), "{\"name\":\"blue\"}".to_owned())],
         };
@@ -62,7 +63,7 @@ impl Behaviour for Full {
 
     fn match_uri(uri: String) -> Option<TemplateMatch> {
         let rest = uri.strip_prefix("full-claim:mine/")?;
-        let variables = vec![("rest".to_owned(), rest.to_owned())];
+        let variables = vec![variable("rest", rest)];
         Some(TemplateMatch { uri_template: "full-claim:mine/{+rest}".to_owned(), variables })
     }
 

@@ -1,4 +1,5 @@
-//! Sleeps for an hour, or for the time in the URI, without using CPU time.
+//! Sleeps for an hour, or for the time in the URI, without using CPU time. `sleep://left/MS` returns the time
+//! that was left before and after that.
 
 use std::time::Duration;
 
@@ -18,17 +19,21 @@ impl Behaviour for Sleep {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["sleep://ms/{milliseconds}"]
+        vec!["sleep://ms/{milliseconds}", "sleep://left/{milliseconds}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         host::log(host::Level::Info, "sleeping");
         host::progress(1.0, None, None);
+        let before = host::time_left_ms();
         match value(&request, "milliseconds").parse() {
             Ok(milliseconds) => std::thread::sleep(Duration::from_millis(milliseconds)),
             Err(_) => sleep_in("read"),
         }
-        text("slept")
+        match request.uri.starts_with("sleep://left/") {
+            true => text(format!("{before} {}", host::time_left_ms())),
+            false => text("slept"),
+        }
     }
 }
 

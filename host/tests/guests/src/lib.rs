@@ -14,10 +14,10 @@ pub mod bindings {
 
 pub use bindings::export;
 pub use bindings::exports::larder::provider::resource_provider::{
-    Description, EntryPage, ListQuery, ReadRequest, Reading, TemplateMatch, TemplatePage,
+    Description, EntryPage, ListQuery, ReadRequest, Reading, TemplateMatch, TemplatePage, Variable,
 };
 pub use bindings::larder::provider::provider_types::{
-    Body, Caller, Content, Details, Entry, Error, Freshness, Icon, Role, Scope, Template,
+    Body, Caller, Content, Details, Entry, Error, Freshness, Icon, Role, Scope, Template, Theme,
 };
 pub use bindings::larder::provider::{http_client, provider_host as host};
 
@@ -131,10 +131,15 @@ pub fn text(text: impl Into<String>) -> Result<Reading, Error> {
     reading(vec![content(Body::Text(text.into()), "text/plain")])
 }
 
+/// A variable without a key.
+pub fn variable(name: &str, value: impl Into<String>) -> Variable {
+    Variable { name: name.to_owned(), key: None, value: value.into() }
+}
+
 /// The value of a template variable, or "".
 pub fn value<'a>(request: &'a ReadRequest, name: &str) -> &'a str {
     let values = request.matched.iter().flat_map(|matched| &matched.variables);
-    values.into_iter().find(|(other, _)| other == name).map_or("", |(_, value)| value)
+    values.into_iter().find(|variable| variable.name == name).map_or("", |variable| &variable.value)
 }
 
 /// Whether this guest is to misbehave in this function. The setting `in` names the function; the default is

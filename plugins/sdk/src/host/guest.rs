@@ -1,5 +1,7 @@
 //! Calls the host through the imports of the component.
 
+use std::time::Duration;
+
 use crate::bindings::provider_host;
 use crate::{Caller, Level};
 
@@ -33,4 +35,8 @@ pub(super) fn progress(done: f64, total: Option<f64>, message: Option<&str>) {
 
 pub(super) fn cancelled() -> bool {
     provider_host::cancelled()
+}
+
+pub(super) fn time_left() -> Duration {
+    Duration::from_millis(provider_host::time_left_ms())
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::{Caller, Level};
 
@@ -45,4 +46,8 @@ pub(super) fn progress(done: f64, total: Option<f64>, message: Option<&str>) {
 
 pub(super) fn cancelled() -> bool {
     false
+}
+
+pub(super) fn time_left() -> Duration {
+    Duration::from_secs(3600)
 }
