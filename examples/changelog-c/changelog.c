@@ -110,3 +110,50 @@ release_list releases(const char *text, size_t length) {
     }
     return all;
 }
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c; }
+
+bool equal_without_case(const char *a, const char *b, size_t length) {
+    for (size_t at = 0; at < length; at++)
+        if (lower(a[at]) != lower(b[at])) return false;
+    return true;
+}
+
+static change *add_change(change_list *all, slice kind, bool begins_kind) {
+    all->ptr = realloc(all->ptr, (all->len + 1) * sizeof *all->ptr);
+    if (!all->ptr) abort();
+    all->ptr[all->len] = (change){kind, begins_kind, NULL};
+    return &all->ptr[all->len++];
+}
+
+// Appends a line to the item, after a space if it is not the first one.
+static void extend_item(change *of, slice line) {
+    size_t length = of->item ? strlen(of->item) + 1 : 0;
+    of->item = realloc(of->item, length + line.len + 1);
+    if (!of->item) abort();
+    if (length) of->item[length - 1] = ' ';
+    if (line.len) memcpy(of->item + length, line.ptr, line.len);
+    of->item[length + line.len] = 0;
+}
+
+change_list changes(const release *of) {
+    change_list all = {0};
+    slice rest = of->text, line, found;
+    while (next_line(&rest, &line)) {
+        change *last = all.len ? &all.ptr[all.len - 1] : NULL;
+        if (after(line, "### ", &found)) {
+            add_change(&all, trimmed(found), true);
+        } else if (last && after(line, "- ", &found)) {
+            extend_item(last->item ? add_change(&all, last->kind, false) : last, trimmed(found));
+        } else if (last && last->item && after(line, "  ", &found)) {
+            // An indented line continues the item above.
+            extend_item(last, trimmed(found));
+        }
+    }
+    return all;
+}
+
+void free_changes(change_list *all) {
+    for (size_t at = 0; at < all->len; at++) free(all->ptr[at].item);
+    free(all->ptr);
+}

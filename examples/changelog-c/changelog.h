@@ -1,4 +1,6 @@
 // Parses a changelog. This file does not depend on Larder.
+#pragma once
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -32,3 +34,23 @@ bool next_line(slice *rest, slice *line);
 bool after(slice line, const char *beginning, slice *rest);
 
 slice trimmed(slice text);
+
+// Whether texts of the same length are equal, apart from the case of ASCII letters.
+bool equal_without_case(const char *a, const char *b, size_t length);
+
+// An item below a `### ` line. A `### ` line without items has one change without an item.
+typedef struct {
+    slice kind;
+    bool begins_kind;
+    // On one line.
+    char *item;
+} change;
+
+typedef struct {
+    change *ptr;
+    size_t len;
+} change_list;
+
+// Returns the changes of a release. The caller frees them with `free_changes`.
+change_list changes(const release *of);
+void free_changes(change_list *all);

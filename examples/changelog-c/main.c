@@ -1,23 +1,15 @@
 // Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "changelog.h"
-#include "larder.h"
-#include "sample.h"
+#include "source.h"
 
-// The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
-#define FOLDER "/changelog"
 // The maximum number of values in a completion, as specified by MCP.
 #define SUGGESTIONS 100
 
-#define RELEASES "changelog://releases/"
 #define RELEASE "changelog://releases/{version}"
 #define AS_JSON "changelog://releases/{version}/json"
 
-static bool load(larder_text *text, larder_error *error);
 static larder_entry entry(const release *of);
 static void as_json(const release *of, larder_text *json);
 
@@ -78,19 +70,10 @@ bool larder_match_uri(provider_string_t *uri, larder_match *match) {
     return false;
 }
 
-static const release *find(const release_list *all, const void *version, size_t length) {
-    for (size_t at = 0; at < all->len; at++) {
-        slice has = all->ptr[at].version;
-        if (has.len == length && memcmp(has.ptr, version, length) == 0) return &all->ptr[at];
-    }
-    return NULL;
-}
-
 static bool answer(const larder_request *request, const release *found, larder_reading *reading, larder_error *error) {
     if (!found) return larder_fail(error, LARDER_NOT_FOUND, "no such release");
     if (larder_known(request, found->digest)) return larder_fail(error, LARDER_NOT_MODIFIED, "not modified");
     larder_text text = {0};
-    *reading = (larder_reading){0};
     bool json = larder_equal(&request->matched.val.uri_template, AS_JSON);
     if (json) {
         as_json(found, &text);
@@ -120,17 +103,22 @@ bool larder_read(larder_request *request, larder_reading *reading, larder_error 
 }
 
 // Suggests values for the variables of the templates.
-bool larder_complete(exports_larder_provider_completion_provider_completion_request_t *request,
-                     exports_larder_provider_completion_provider_completion_t *completion, larder_error *error) {
-    larder_text text = {0};
+bool larder_complete(larder_completion_request *request, larder_completion *completion, larder_error *error) {
     if (!larder_equal(&request->variable, "version")) return larder_fail(error, LARDER_NOT_FOUND, "no such variable");
+    bool done = complete_version(&request->prefix, completion, error);
+    exports_larder_provider_completion_provider_completion_request_free(request);
+    return done;
+}
+
+bool complete_version(const provider_string_t *prefix, larder_completion *completion, larder_error *error) {
+    larder_text text = {0};
     if (!load(&text, error)) return false;
     release_list all = releases(text.ptr, text.len);
-    *completion = (exports_larder_provider_completion_provider_completion_t){.total = {.is_some = true}};
+    completion->total.is_some = true;
     completion->values.ptr = larder_new(all.len, sizeof(provider_string_t));
     for (size_t at = 0; at < all.len; at++) {
         slice version = all.ptr[at].version;
-        bool begins = version.len >= request->prefix.len && !memcmp(version.ptr, request->prefix.ptr, request->prefix.len);
+        bool begins = version.len >= prefix->len && !memcmp(version.ptr, prefix->ptr, prefix->len);
         if (!begins) continue;
         // The number of values is limited, but the total counts all.
         if (completion->total.val++ == SUGGESTIONS) completion->more = true;
@@ -138,7 +126,6 @@ bool larder_complete(exports_larder_provider_completion_provider_completion_requ
     }
     free(all.ptr);
     free(text.ptr);
-    exports_larder_provider_completion_provider_completion_request_free(request);
     return true;
 }
 
@@ -166,6 +153,35 @@ bool larder_versions(provider_list_string_t *uris, provider_list_option_string_t
     return true;
 }
 
+static bool line_contains(slice line, const provider_string_t *text) {
+    for (size_t at = 0; at + text->len <= line.len; at++)
+        if (equal_without_case(line.ptr + at, (const char *)text->ptr, text->len)) return true;
+    return false;
+}
+
+// Searches in the texts of the releases.
+bool larder_search(larder_search_query *query, larder_hits *found, larder_error *error) {
+    larder_text text = {0};
+    if (!load(&text, error)) return false;
+    release_list all = releases(text.ptr, text.len);
+    found->hits.ptr = larder_new(all.len, sizeof(larder_hit));
+    for (size_t at = 0; at < all.len && found->hits.len < query->limit; at++) {
+        slice rest = all.ptr[at].text, line;
+        while (next_line(&rest, &line)) {
+            if (!line_contains(line, &query->text)) continue;
+            line = trimmed(line);
+            larder_hit *hit = &found->hits.ptr[found->hits.len++];
+            hit->entry = entry(&all.ptr[at]);
+            hit->excerpt = (provider_option_string_t){true, larder_bytes(line.ptr, line.len)};
+            break;
+        }
+    }
+    free(all.ptr);
+    free(text.ptr);
+    exports_larder_provider_search_provider_search_query_free(query);
+    return true;
+}
+
 static larder_entry entry(const release *of) {
     larder_text uri = {0}, title = {0}, modified = {0};
     int length = (int)of->version.len;
@@ -189,67 +205,24 @@ static larder_entry entry(const release *of) {
 
 // Formats version, date and the list below each `### ` line as JSON.
 static void as_json(const release *of, larder_text *json) {
-    larder_text item = {0};
-    slice rest = of->text, line = {0}, found = {0};
-    int kinds = 0, items = 0;
+    change_list all = changes(of);
     larder_addf(json, "{\"version\":\"%.*s\",\"date\":", (int)of->version.len, of->version.ptr);
     if (of->date.len) larder_addf(json, "\"%.*s\",\"changes\":[", (int)of->date.len, of->date.ptr);
     else larder_addf(json, "null,\"changes\":[");
-    // An item is written when the next line shows that it is complete.
-    for (bool more = true; more;) {
-        more = next_line(&rest, &line);
-        bool kind = more && after(line, "### ", &found);
-        bool begins = more && !kind && kinds && after(line, "- ", &found);
-        if (item.len && (!more || kind || begins)) {
-            larder_addf(json, items++ ? "," : "");
-            larder_add_json(json, item.ptr, item.len);
-            item.len = 0;
-        }
-        found = trimmed(found);
-        if (kind) {
-            larder_addf(json, "%s{\"kind\":", kinds++ ? "]}," : "");
-            larder_add_json(json, found.ptr, found.len);
+    for (size_t at = 0; at < all.len; at++) {
+        change *one = &all.ptr[at];
+        // A kind without items has one change without an item.
+        bool first = at == 0 || one->begins_kind;
+        if (first) {
+            larder_addf(json, at ? "]},{\"kind\":" : "{\"kind\":");
+            larder_add_json(json, one->kind.ptr, one->kind.len);
             larder_addf(json, ",\"items\":[");
-            items = 0;
-        } else if (begins) {
-            larder_add(&item, found.ptr, found.len);
-        } else if (more && item.len && after(line, "  ", &found)) {
-            // An indented line continues the item above.
-            found = trimmed(found);
-            larder_add(&item, " ", 1);
-            larder_add(&item, found.ptr, found.len);
+        }
+        if (one->item) {
+            larder_addf(json, first ? "" : ",");
+            larder_add_json(json, one->item, strlen(one->item));
         }
     }
-    larder_addf(json, "%s]}", kinds ? "]}" : "");
-    free(item.ptr);
-}
-
-// Converts Windows line endings.
-static void without_returns(larder_text *text) {
-    size_t kept = 0;
-    for (size_t at = 0; at < text->len; at++)
-        if (text->ptr[at] != '\r' || text->ptr[at + 1] != '\n') text->ptr[kept++] = text->ptr[at];
-    text->len = kept;
-    text->ptr[kept] = 0;
-}
-
-// Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors.
-static bool load(larder_text *text, larder_error *error) {
-    struct stat granted;
-    if (stat(FOLDER, &granted) != 0) {
-        larder_log(LARDER_INFO, "%s is not granted: showing the sample", FOLDER);
-        larder_add(text, SAMPLE, strlen(SAMPLE));
-        return true;
-    }
-    larder_text path = {0};
-    char *file = larder_setting("file", "CHANGELOG.md");
-    larder_addf(&path, FOLDER "/%s", file);
-    free(file);
-    bool good = larder_read_file(path.ptr, text);
-    if (!good) larder_fail(error, LARDER_FAILED, "cannot read %s: %s", path.ptr, strerror(errno));
-    else if (!(good = larder_is_utf8(text->ptr, text->len)))
-        larder_fail(error, LARDER_FAILED, "%s is not UTF-8", path.ptr);
-    free(path.ptr);
-    if (good) without_returns(text);
-    return good;
+    larder_addf(json, all.len ? "]}]}" : "]}");
+    free_changes(&all);
 }

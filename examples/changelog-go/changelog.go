@@ -48,34 +48,45 @@ func releases(text string) []release {
 	return found
 }
 
+// The items below a `### ` line.
+type section struct {
+	Kind  string   `json:"kind"`
+	Items []string `json:"items"`
+}
+
 // Formats version, date and the list below each `### ` line as JSON.
 func (r release) json() (string, error) {
-	type change struct {
-		Kind  string   `json:"kind"`
-		Items []string `json:"items"`
-	}
 	all := struct {
 		Version string    `json:"version"`
 		Date    *string   `json:"date"`
-		Changes []*change `json:"changes"`
-	}{Version: r.version, Changes: []*change{}}
+		Changes []section `json:"changes"`
+	}{Version: r.version, Changes: r.sections()}
 	if r.date != "" {
 		all.Date = &r.date
 	}
-	var last *change
-	for line := range strings.Lines(r.text) {
-		if kind, is := strings.CutPrefix(line, "### "); is {
-			last = &change{Kind: strings.TrimSpace(kind), Items: []string{}}
-			all.Changes = append(all.Changes, last)
-		} else if item, is := strings.CutPrefix(line, "- "); is && last != nil {
-			last.Items = append(last.Items, strings.TrimSpace(item))
-		} else if last != nil && len(last.Items) > 0 && strings.HasPrefix(line, "  ") {
-			// An indented line continues the item above.
-			last.Items[len(last.Items)-1] += " " + strings.TrimSpace(line)
-		}
-	}
 	text, err := json.Marshal(all)
 	return string(text), err
+}
+
+// Returns the list below each `### ` line.
+func (r release) sections() []section {
+	all := []section{}
+	for line := range strings.Lines(r.text) {
+		if kind, is := strings.CutPrefix(line, "### "); is {
+			all = append(all, section{Kind: strings.TrimSpace(kind), Items: []string{}})
+		}
+		if len(all) == 0 {
+			continue
+		}
+		items := &all[len(all)-1].Items
+		if item, is := strings.CutPrefix(line, "- "); is {
+			*items = append(*items, strings.TrimSpace(item))
+		} else if len(*items) > 0 && strings.HasPrefix(line, "  ") {
+			// An indented line continues the item above.
+			(*items)[len(*items)-1] += " " + strings.TrimSpace(line)
+		}
+	}
+	return all
 }
 
 // A hash of the text (32-bit FNV-1a, which is short to implement in every language).
@@ -83,4 +94,36 @@ func (r release) digest() string {
 	hash := fnv.New32a()
 	hash.Write([]byte(r.text))
 	return fmt.Sprintf("%08x", hash.Sum32())
+}
+
+// Returns the first line that contains a text, without regard to the case of ASCII letters.
+func (r release) lineWith(text string) (string, bool) {
+	for line := range strings.Lines(r.text) {
+		if strings.Contains(lower(line), lower(text)) {
+			return strings.TrimSpace(line), true
+		}
+	}
+	return "", false
+}
+
+func lower(text string) string {
+	return strings.Map(func(c rune) rune {
+		if 'A' <= c && c <= 'Z' {
+			return c + 'a' - 'A'
+		}
+		return c
+	}, text)
+}
+
+// Returns the release with this version.
+func find(all []release, version string) (release, bool) {
+	at := position(all, version)
+	if at < 0 {
+		return release{}, false
+	}
+	return all[at], true
+}
+
+func position(all []release, version string) int {
+	return slices.IndexFunc(all, func(release release) bool { return release.version == version })
 }

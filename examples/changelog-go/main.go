@@ -9,6 +9,10 @@ import (
 	"unicode/utf8"
 
 	"larder.dev/provider"
+	"larder.dev/provider/prompts"
+	"larder.dev/provider/search"
+	"larder.dev/provider/settings"
+	"larder.dev/provider/tools"
 )
 
 const (
@@ -26,7 +30,21 @@ var sample string
 
 type changelog struct{}
 
-func init() { provider.Register(changelog{}) }
+// The setting that names the file. The host checks the configuration with this declaration.
+var file = provider.TypedSetting[string]{
+	Name:        "file",
+	Description: "Name of the file in the folder that is granted as `/changelog`.",
+	Default:     "CHANGELOG.md",
+}
+
+func init() {
+	provider.Register(changelog{})
+	// The imported packages add these interfaces to the component.
+	tools.Register(allTools)
+	prompts.Register(allPrompts)
+	search.Register(changelog{})
+	settings.Register(file)
+}
 
 // Required by Go, but never called.
 func main() {}
@@ -74,23 +92,22 @@ func (changelog) Read(request provider.Request) (provider.Reading, error) {
 	if err != nil {
 		return provider.Reading{}, err
 	}
-	found := releases(text)
-	at := slices.IndexFunc(found, func(release release) bool { return release.version == version })
-	if at < 0 {
+	release, known := find(releases(text), version)
+	if !known {
 		return provider.Reading{}, provider.NotFound
 	}
-	if err := request.UnlessKnown(found[at].digest()); err != nil {
+	if err := request.UnlessKnown(release.digest()); err != nil {
 		return provider.Reading{}, err
 	}
-	content := provider.Text(found[at].text, "text/markdown")
+	content := provider.Text(release.text, "text/markdown")
 	if request.Template() == asJSON {
-		json, err := found[at].json()
+		json, err := release.json()
 		if err != nil {
 			return provider.Reading{}, err
 		}
 		content = provider.Text(json, "application/json")
 	}
-	return provider.Reading{Contents: []provider.Content{content}, Version: found[at].digest()}, nil
+	return provider.Reading{Contents: []provider.Content{content}, Version: release.digest()}, nil
 }
 
 // Suggests values for the variables of the templates.
@@ -98,15 +115,23 @@ func (changelog) Complete(request provider.CompletionRequest) (provider.Completi
 	if request.Variable != "version" {
 		return provider.Completion{}, provider.NotFound
 	}
+	return completeVersion(request.Prefix)
+}
+
+func completeVersion(prefix string) (provider.Completion, error) {
 	text, err := load()
 	if err != nil {
 		return provider.Completion{}, err
 	}
+	return provider.Matching(versions(releases(text)), prefix), nil
+}
+
+func versions(all []release) []string {
 	var versions []string
-	for _, release := range releases(text) {
+	for _, release := range all {
 		versions = append(versions, release.version)
 	}
-	return provider.Matching(versions, request.Prefix), nil
+	return versions
 }
 
 // Returns the current versions of resources with subscribers. Optional, but cheaper than reading them.
@@ -127,6 +152,23 @@ func (changelog) Versions(uris []string) ([]string, error) {
 	return versions, nil
 }
 
+// Searches in the texts of the releases.
+func (changelog) Search(query provider.SearchQuery) (provider.SearchResult, error) {
+	text, err := load()
+	if err != nil {
+		return provider.SearchResult{}, err
+	}
+	var hits []provider.Hit
+	for _, release := range releases(text) {
+		line, found := release.lineWith(query.Text)
+		hit := provider.Hit{Entry: entry(release), Excerpt: line}
+		if found && query.Wants(hit.Entry) && len(hits) < int(query.Limit) {
+			hits = append(hits, hit)
+		}
+	}
+	return provider.SearchResult{Hits: hits}, nil
+}
+
 func entry(release release) provider.Entry {
 	details := provider.Details{Kind: "release"}
 	if release.date != "" {
@@ -145,7 +187,11 @@ func entry(release release) provider.Entry {
 
 // Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors.
 func load() (string, error) {
-	path := folder + "/" + provider.Setting("file", "CHANGELOG.md")
+	name, err := file.Get()
+	if err != nil {
+		return "", err
+	}
+	path := folder + "/" + name
 	if _, err := os.Stat(folder); err != nil {
 		provider.LogInfo("%s is not granted: showing the sample", folder)
 		return sample, nil

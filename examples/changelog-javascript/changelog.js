@@ -53,8 +53,8 @@ export function releases(text) {
   return found.map((release) => ({ ...release, text: `${release.text.trimEnd()}\n` }));
 }
 
-// Formats version, date and the list below each `### ` line as JSON.
-export function asJson({ version, date, text }) {
+// Returns the kind and the items of each list below a `### ` line.
+export function changesOf({ text }) {
   const changes = [];
   for (const line of text.split('\n')) {
     const items = changes.at(-1)?.items;
@@ -67,7 +67,19 @@ export function asJson({ version, date, text }) {
       items.push(`${items.pop()} ${line.trim()}`);
     }
   }
-  return JSON.stringify({ version, date, changes });
+  return changes;
+}
+
+// Formats version, date and changes as JSON.
+export const asJson = (release) => {
+  const { version, date } = release;
+  return JSON.stringify({ version, date, changes: changesOf(release) });
+};
+
+// Returns the first line that contains the text, without regard to the case of ASCII letters.
+export function excerpt({ text }, wanted) {
+  const lower = (text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return text.split('\n').find((line) => lower(line).includes(lower(wanted)))?.trim();
 }
 
 // A hash of the text (32-bit FNV-1a, which is short to implement in every language).

@@ -45,8 +45,8 @@ class Release:
     date: str | None
     text: str = ""
 
-    def json(self) -> str:
-        """Formats version, date and the list below each `### ` line as JSON."""
+    def changes(self) -> list[dict]:
+        """The kind and the items of each list below a `### ` line."""
         changes = []
         for line in self.text.splitlines():
             if line.startswith("### "):
@@ -56,7 +56,12 @@ class Release:
             elif changes and changes[-1]["items"] and line.startswith("  "):
                 # An indented line continues the item above.
                 changes[-1]["items"][-1] += " " + line.strip()
-        return json.dumps({"version": self.version, "date": self.date, "changes": changes}, ensure_ascii=False)
+        return changes
+
+    def json(self) -> str:
+        """Formats version, date and changes as JSON."""
+        fields = {"version": self.version, "date": self.date, "changes": self.changes()}
+        return json.dumps(fields, ensure_ascii=False)
 
     def digest(self) -> str:
         """A hash of the text (32-bit FNV-1a, which is short to implement in every language)."""

@@ -29,8 +29,8 @@ pub(crate) fn rust(output: &Output) -> Result<Outcome> {
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let here = copy::clean_copy("changelog-python")?;
     let mut build = command(tools::author_tool("componentize-py"));
-    build.args(["-w", "full-provider", "componentize", "-p", ".", "-p", "../../sdk/python", "provider"]);
-    output.run(build.args(["-o", "changelog.wasm"]).current_dir(&here))?;
+    build.args(["-w", "interactive-provider", "componentize", "-p", ".", "-p", "../../sdk/python"]);
+    output.run(build.args(["provider", "-o", "changelog.wasm"]).current_dir(&here))?;
     check_session(output, "python", &here.join("changelog.wasm"))
 }
 
@@ -100,4 +100,31 @@ fn check_session(output: &Output, language: &str, component: &Path) -> Result<Ou
     output.run(command(larder()).args(["inspect", "--json"]).arg(component))?;
     ensure!(count > 0, "the session has no commands");
     Ok(Outcome::PassedWithNote(format!("{} KiB, {count} commands", size.div_ceil(1024))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::root;
+
+    /// The lines of a text, without indentation.
+    fn lines(text: &str) -> Vec<&str> {
+        text.lines().map(str::trim).collect()
+    }
+
+    #[test]
+    fn the_guide_quotes_the_examples() {
+        let folder = root().join("examples");
+        let guide = fs::read_to_string(folder.join("README.md")).unwrap();
+        let quotes: Vec<_> = guide.split("<!-- changelog-").skip(1).collect();
+        for quote in &quotes {
+            let (path, rest) = quote.split_once(" -->\n```").unwrap();
+            let (_, rest) = rest.split_once('\n').unwrap();
+            let (code, _) = rest.split_once("\n```").unwrap();
+            let source = fs::read_to_string(folder.join(format!("changelog-{path}"))).unwrap();
+            let (source, code) = (lines(&source), lines(code));
+            assert!(source.windows(code.len()).any(|part| part == code), "{path} does not contain {code:#?}");
+        }
+        assert!(quotes.len() > 10);
+    }
 }

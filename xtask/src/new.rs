@@ -85,20 +85,9 @@ fn check_reserved_name(output: &Output) -> Result<()> {
 
 impl Project {
     fn check(&self, output: &Output) -> Result<Outcome> {
-        let here = self.create(output)?;
-        let readme = fs::read_to_string(here.join("README.md"))?;
-        let [install, build, deploy] = readme_commands(&readme)?;
-        ensure!(readme.contains(&format!("`{}`", self.test)), "`{}` is missing in the README", self.test);
-        check_pinned_versions(install)?;
-        // Without rustup or pip, the tools were installed in a different way.
-        let installer = install.split_whitespace().next().unwrap_or_default();
-        if succeeds(with_tools(command(installer))?.arg("--version")) {
-            shell(output, &here, install)?;
-        }
-        shell(output, &here, build)?;
-        fs::create_dir(here.join("PLUGINS"))?;
-        shell(output, &here, deploy)?;
-        shell(output, &here, self.test)?;
+        self.check_interactive(output)?;
+        let here = self.create(output, self.language, &[])?;
+        self.build_and_test(output, &here)?;
         if !self.builds_fast {
             ensure!(
                 here.join("PLUGINS").join(format!("{NAME}.wasm")).is_file(),
@@ -112,10 +101,40 @@ impl Project {
         Ok(Outcome::PassedWithNote(format!("served {:.1} s after a save", duration.as_secs_f64())))
     }
 
+    /// Checks the project that `larder new --interactive` creates.
+    fn check_interactive(&self, output: &Output) -> Result<()> {
+        let here = self.create(output, &format!("{}-interactive", self.language), &["--interactive"])?;
+        self.build_and_test(output, &here)?;
+        let mut check = command(larder());
+        let check = check.arg("check").arg(here.join(format!("PLUGINS/{NAME}.wasm"))).output()?;
+        let text = String::from_utf8(check.stdout)?;
+        ensure!(check.status.success(), "larder check: {text}");
+        for line in ["tools     greet", "prompts   welcome", "search    ", "settings  greeting"] {
+            ensure!(text.contains(&format!("ok      {line}")), "`{line}` is missing: {text}");
+        }
+        Ok(())
+    }
+
+    /// Runs the commands in the README, and the tests of the project.
+    fn build_and_test(&self, output: &Output, here: &Path) -> Result<()> {
+        let readme = fs::read_to_string(here.join("README.md"))?;
+        let [install, build, deploy] = readme_commands(&readme)?;
+        ensure!(readme.contains(&format!("`{}`", self.test)), "`{}` is missing in the README", self.test);
+        check_pinned_versions(install)?;
+        // Without rustup or pip, the tools were installed in a different way.
+        let installer = install.split_whitespace().next().unwrap_or_default();
+        if succeeds(with_tools(command(installer))?.arg("--version")) {
+            shell(output, here, install)?;
+        }
+        shell(output, here, build)?;
+        fs::create_dir(here.join("PLUGINS"))?;
+        shell(output, here, deploy)?;
+        shell(output, here, self.test)
+    }
+
     /// Creates a new project, and moves the cached dependencies of the previous run into it.
-    fn create(&self, output: &Output) -> Result<PathBuf> {
-        let (here, saved) =
-            (target("new").join(self.language), target("new").join(format!("{}-cached", self.language)));
+    fn create(&self, output: &Output, folder: &str, options: &[&str]) -> Result<PathBuf> {
+        let (here, saved) = (target("new").join(folder), target("new").join(format!("{folder}-cached")));
         fs::create_dir_all(target("new"))?;
         let cached = self.cached.map(|cached| here.join(cached));
         if let Some(cached) = cached.as_ref().filter(|cached| cached.exists() && !saved.exists()) {
@@ -125,7 +144,8 @@ impl Project {
             fs::remove_dir_all(&here).with_context(|| format!("cannot remove {}", here.display()))?;
         }
         let mut new = command(larder());
-        output.run(new.args(["new", NAME, "--lang", self.language, "--path"]).arg(&here))?;
+        new.args(["new", NAME, "--lang", self.language]).args(options);
+        output.run(new.arg("--path").arg(&here))?;
         if let Some(cached) = cached.filter(|_| saved.exists()) {
             fs::rename(&saved, cached)?;
         }

@@ -28,7 +28,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
     Heavy "host", "build the server", [], |o| passed(run::build_server(o));
     Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
-    Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
+    Heavy "plugin-tests", "tests of the providers, their SDK and the example, native", [], plugin_tests;
     Heavy "doc", "rustdoc without warnings", [], doc;
     Heavy "book", "the book builds", [], book::build;
     Light "book-examples", "the commands and configurations of the book", ["plugins", "host"], book::run_examples;
@@ -37,6 +37,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "sdk-python", "tests of the Python SDK, native", [], sdks::python;
     Light "sdk-javascript", "tests of the JavaScript SDK, native", [], sdks::javascript;
     Light "sdk-go", "tests of the Go SDK, native, and its bindings", ["host"], sdks::go;
+    Light "sdk-c", "the C SDK as C and as C++, and its tests, native", ["host"], sdks::c;
     Heavy "example-rust", "the example in Rust", ["host"], languages::rust;
     Light "example-python", "the example in Python", ["host", "author-tools"], languages::python;
     Light "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
@@ -84,8 +85,9 @@ fn fmt(output: &Output) -> Result<Outcome> {
 fn clippy(output: &Output) -> Result<Outcome> {
     let [host, plugins, guests] = WORKSPACES;
     let wasm = ["--target", "wasm32-wasip2"];
+    let all: [&str; 2] = ["--all-targets", "--all-features"];
     let runs: [(&str, &[&str]); 4] =
-        [(host, &["--all-targets"]), (plugins, &["--all-targets"]), (plugins, &wasm), (guests, &wasm)];
+        [(host, &["--all-targets"]), (plugins, &all), (plugins, &wasm), (guests, &wasm)];
     for (manifest, args) in runs {
         let mut clippy = cargo(&["clippy", "--quiet", "--workspace", "--manifest-path", manifest]);
         clippy.args(args);
@@ -121,13 +123,19 @@ pub(crate) fn check(output: &Output) -> Result<()> {
 }
 
 fn plugin_tests(output: &Output) -> Result<Outcome> {
-    output.run(&mut cargo(&["test", "--workspace", "--manifest-path", "plugins/Cargo.toml"]))?;
+    let mut test = cargo(&["test", "--workspace", "--all-features", "--manifest-path", "plugins/Cargo.toml"]);
+    output.run(&mut test)?;
+    let mut example = cargo(&["test", "--locked", "--manifest-path", "examples/changelog-rust/Cargo.toml"]);
+    output.run(example.arg("--target-dir").arg(target("examples/cargo")))?;
     Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
 }
 
 fn doc(output: &Output) -> Result<Outcome> {
     for manifest in &WORKSPACES[..2] {
         let mut doc = cargo(&["doc", "--quiet", "--no-deps", "--workspace", "--manifest-path", manifest]);
+        if *manifest == WORKSPACES[1] {
+            doc.arg("--all-features");
+        }
         output.run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(Outcome::Passed)

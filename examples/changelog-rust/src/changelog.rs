@@ -55,8 +55,15 @@ fn is_date(text: &str) -> bool {
 }
 
 impl Release {
-    /// Formats version, date and the list below each `### ` line as JSON.
+    /// Formats version, date and changes as JSON.
     pub(crate) fn json(&self) -> Value {
+        let changes: Vec<Value> =
+            self.changes().into_iter().map(|(kind, items)| json!({ "kind": kind, "items": items })).collect();
+        json!({ "version": self.version, "date": self.date, "changes": changes })
+    }
+
+    /// The title of each `### ` line, and the items of the list below it.
+    pub(crate) fn changes(&self) -> Vec<(&str, Vec<String>)> {
         let mut changes: Vec<(&str, Vec<String>)> = Vec::new();
         for line in self.text.lines() {
             if let Some(kind) = line.strip_prefix("### ") {
@@ -73,9 +80,14 @@ impl Release {
                 }
             }
         }
-        let changes: Vec<Value> =
-            changes.into_iter().map(|(kind, items)| json!({ "kind": kind, "items": items })).collect();
-        json!({ "version": self.version, "date": self.date, "changes": changes })
+        changes
+    }
+
+    /// The first line that contains a text, trimmed, without regard to the case of ASCII letters.
+    pub(crate) fn line_with(&self, text: &str) -> Option<&str> {
+        let text = text.to_ascii_lowercase();
+        let line = self.text.lines().find(|line| line.to_ascii_lowercase().contains(&text));
+        line.map(str::trim)
     }
 
     /// A hash of the text (32-bit FNV-1a, which is short to implement in every language).

@@ -1,11 +1,17 @@
 //! Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages.
 
+mod announcement;
 mod changelog;
+mod comparison;
+mod draft;
+#[cfg(test)]
+mod tests;
 
 use changelog::{Release, releases};
 use larder_provider::{
-    Completion, CompletionRequest, Content, Description, Details, Entry, EntryPage, Error, Provider, Query,
-    Reading, Request, Result, Template, TemplatePage, info, paginate, setting_or,
+    Argument, Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage,
+    Error, Hit, Hits, Prompt, Prompts, Provider, Query, Reading, Request, Result, SearchQuery, Setting,
+    Template, TemplatePage, Tool, Tools, info, paginate,
 };
 
 /// The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
@@ -16,9 +22,14 @@ const RELEASES: &str = "changelog://releases/";
 const RELEASE: &str = "changelog://releases/{version}";
 const AS_JSON: &str = "changelog://releases/{version}/json";
 
+/// A setting of the operator.
+const FILE: Setting<String> =
+    Setting::text("file", "Name of the file in the folder that is granted as `/changelog`.")
+        .default("CHANGELOG.md");
+
 struct Changelog;
 
-larder_provider::export!(Changelog: completions, versions);
+larder_provider::export!(Changelog: completions, versions, tools, prompts, search, settings);
 
 impl Provider for Changelog {
     fn new() -> Result<Self> {
@@ -79,6 +90,46 @@ impl Provider for Changelog {
         };
         Ok(uris.iter().map(digest).collect())
     }
+
+    // Declares the settings, so that the host can check its configuration.
+    fn settings() -> Vec<Declaration> {
+        vec![FILE.declaration()]
+    }
+
+    // Searches in the releases. The host merges the results of all providers.
+    fn search(&self, query: &SearchQuery) -> Result<Hits> {
+        let releases = releases(&load()?);
+        let found = releases.iter().filter_map(|release| {
+            let line = release.line_with(&query.text)?;
+            Some(Hit::new(entry(release)).excerpt(line))
+        });
+        Ok(query.take(found))
+    }
+
+    // Offers functions to the model. The types of arguments and results become JSON Schemas.
+    fn tools(&self) -> Result<Tools<Self>> {
+        let compare = Tool::new("compare_releases", Self::compare)
+            .title("Compare releases")
+            .description("Lists what changed after one release, up to and including another.");
+        let draft = Tool::new("draft_release", Self::draft)
+            .title("Draft a release")
+            .description("Turns the unreleased changes into a release, after asking for its version.");
+        // Both only read this changelog.
+        let hints = |tool: Tool<Self>| tool.read_only(true).idempotent(true).open_world(false);
+        Ok(Tools::new().tool(hints(compare)).tool(hints(draft)))
+    }
+
+    // Offers prompts to the user.
+    fn prompts(&self) -> Result<Prompts<Self>> {
+        let version = Argument::new("version").description("The version to announce.").required();
+        let tone = Argument::new("tone").description("Such as friendly or formal.");
+        let announce = Prompt::new("announce_release", Self::announce)
+            .title("Announce a release")
+            .description("Writes an announcement of a release.")
+            .argument(version.complete(Self::complete_version))
+            .argument(tone.values(["friendly", "formal"]));
+        Ok(Prompts::new().prompt(announce))
+    }
 }
 
 fn entry(release: &Release) -> Entry {
@@ -94,7 +145,7 @@ fn entry(release: &Release) -> Entry {
 
 /// Loads the file in the granted folder, or the sample if no folder is granted. Other problems are returned as errors.
 fn load() -> Result<String> {
-    let path = format!("{FOLDER}/{}", setting_or("file", "CHANGELOG.md".to_owned())?);
+    let path = format!("{FOLDER}/{}", FILE.get()?);
     if !std::fs::exists(FOLDER).unwrap_or(false) {
         info!("{FOLDER} is not granted: showing the sample");
         return Ok(SAMPLE.to_owned());

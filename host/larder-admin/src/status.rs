@@ -68,6 +68,9 @@ pub struct Provider {
     pub claims: Vec<String>,
     /// What was omitted from its lists, and why.
     pub omitted: Vec<String>,
+    /// Settings that are unknown, missing or invalid, by the provider's own declarations.
+    #[serde(default)]
+    pub setting_problems: Vec<String>,
     /// The grants that its author requests, from `NAME.toml`.
     pub requested: Vec<String>,
     /// The grants from the operator's configuration.
@@ -185,6 +188,7 @@ impl Provider {
             templates: offer.templates.len(),
             claims: offer.claims.clone(),
             omitted: offer.omitted.clone(),
+            setting_problems: offer.setting_problems.iter().map(ToString::to_string).collect(),
             requested: provider.grant_sources().requested.iter().cloned().collect(),
             allowed: provider.grant_sources().allowed.iter().cloned().collect(),
             grants: Grants::of(provider.grant()),

@@ -55,7 +55,10 @@ pub fn bindings(language: &BindingsLanguage, abilities: &[Ability]) -> Result<Fi
     let mut files = Files::new();
     match language {
         BindingsLanguage::Wit => add(&mut files, contract::wit()),
-        BindingsLanguage::C => generate(&mut files, &mut *c(), abilities)?,
+        BindingsLanguage::C => {
+            generate(&mut files, &mut *c(), abilities)?;
+            define_abilities(&mut files, abilities);
+        }
         BindingsLanguage::Go { package } => {
             generate(&mut files, &mut *go(package), abilities)?;
             add(&mut files, GO_RUNTIME);
@@ -67,6 +70,22 @@ pub fn bindings(language: &BindingsLanguage, abilities: &[Ability]) -> Result<Fi
 fn c() -> Box<dyn WorldGenerator> {
     // A fixed name, so that the generated names do not depend on the abilities.
     wit_bindgen_c::Opts { rename_world: Some("provider".into()), ..Default::default() }.build()
+}
+
+/// Defines a macro for each ability in the header, since C code cannot find out which types exist.
+fn define_abilities(files: &mut Files, abilities: &[Ability]) {
+    let Some(header) = files.get_mut("provider.h") else { return };
+    let mut macros = String::from("\n// The interfaces of `--with`.\n");
+    for ability in abilities {
+        let name = ability.interface().trim_end_matches("-provider").to_ascii_uppercase();
+        // The plural, as in `--with`.
+        let plural = if matches!(ability, Ability::Search | Ability::Settings) { "" } else { "S" };
+        macros += &format!("#define LARDER_WITH_{name}{plural}\n");
+    }
+    let guard = b"#define __BINDINGS_PROVIDER_H\n";
+    if let Some(at) = header.windows(guard.len()).position(|line| line == guard) {
+        header.splice(at + guard.len()..at + guard.len(), macros.into_bytes());
+    }
 }
 
 fn go(package: &str) -> Box<dyn WorldGenerator> {
@@ -88,4 +107,22 @@ fn generate(
 
 fn add(files: &mut Files, texts: &[(&str, &str)]) {
     files.extend(texts.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_defines_a_macro_for_each_ability() {
+        let macros = |abilities: &[Ability]| {
+            let files = bindings(&BindingsLanguage::C, abilities).unwrap();
+            let header = String::from_utf8(files["provider.h"].clone()).unwrap();
+            let names = header.lines().filter_map(|line| line.strip_prefix("#define LARDER_WITH_"));
+            names.map(str::to_owned).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(macros(&[]), "");
+        assert_eq!(macros(&[Ability::Search]), "SEARCH");
+        assert_eq!(macros(&Ability::ALL), "COMPLETIONS VERSIONS TOOLS PROMPTS SEARCH SETTINGS");
+    }
 }

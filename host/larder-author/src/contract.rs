@@ -11,9 +11,15 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "completion-provider.wit",
     "http-client.wit",
+    "interaction-host.wit",
+    "interaction-types.wit",
+    "prompt-provider.wit",
     "provider-host.wit",
     "provider-types.wit",
     "resource-provider.wit",
+    "search-provider.wit",
+    "settings-provider.wit",
+    "tool-provider.wit",
     "version-provider.wit",
     "world.wit"
 ];
@@ -25,17 +31,38 @@ pub enum Ability {
     Completions,
     /// Versions of resources without reading them.
     Versions,
+    /// Functions that a model may call.
+    Tools,
+    /// Prompts that a user selects.
+    Prompts,
+    /// Search in the content of the provider.
+    Search,
+    /// A declaration of the provider's settings.
+    Settings,
 }
 
 impl Ability {
     /// All abilities.
-    pub const ALL: [Self; 2] = [Self::Completions, Self::Versions];
+    pub const ALL: [Self; 6] =
+        [Self::Completions, Self::Versions, Self::Tools, Self::Prompts, Self::Search, Self::Settings];
 
     /// Returns the interface of the contract.
     pub fn interface(self) -> &'static str {
         match self {
             Self::Completions => "completion-provider",
             Self::Versions => "version-provider",
+            Self::Tools => "tool-provider",
+            Self::Prompts => "prompt-provider",
+            Self::Search => "search-provider",
+            Self::Settings => "settings-provider",
+        }
+    }
+
+    /// Returns whether calls of this interface may use `interaction-host`.
+    fn is_interactive(self) -> bool {
+        match self {
+            Self::Tools | Self::Prompts => true,
+            Self::Completions | Self::Versions | Self::Search | Self::Settings => false,
         }
     }
 }
@@ -64,11 +91,16 @@ fn assembled_world(abilities: &[Ability]) -> String {
     let package = FILES[0].1.lines().next().unwrap_or_default();
     let exports: String =
         abilities.iter().map(|ability| format!("export {};", ability.interface())).collect();
-    format!("{package}\nworld assembled {{ include provider; {exports} }}\n")
+    let interactive = abilities.iter().any(|ability| ability.is_interactive());
+    let import = if interactive { "import interaction-host;" } else { "" };
+    format!("{package}\nworld assembled {{ include provider; {import} {exports} }}\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::{Expect, expect};
+    use wit_bindgen_core::wit_parser::WorldKey;
+
     use super::*;
 
     #[test]
@@ -83,18 +115,55 @@ mod tests {
         assert_eq!(names, FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     }
 
+    /// Returns the names of the interfaces, without those that only contain types.
+    fn names<'a>(resolve: &Resolve, keys: impl Iterator<Item = &'a WorldKey>) -> String {
+        let names = keys.map(|key| resolve.name_world_key(key));
+        let short = |name: String| {
+            name.replace("larder:provider/", "")
+                .trim_end_matches("@0.1.0")
+                .trim_end_matches("-provider")
+                .to_owned()
+        };
+        let mut names: Vec<_> = names.map(short).filter(|name| !name.ends_with("-types")).collect();
+        names.sort();
+        names.join(" ")
+    }
+
     #[test]
     fn worlds_export_the_abilities() {
-        let check = |abilities: &[Ability], expected: &[&str]| {
+        let check = |abilities: &[Ability], expected: Expect| {
             let (resolve, world) = world(abilities).unwrap();
-            let exports = resolve.worlds[world].exports.keys().map(|key| resolve.name_world_key(key));
-            let mut names: Vec<_> = exports.filter(|name| !name.contains("provider-types")).collect();
-            names.sort();
-            let full = |name: &&str| format!("larder:provider/{name}@0.1.0");
-            assert_eq!(names, expected.iter().map(full).collect::<Vec<_>>());
+            let world = &resolve.worlds[world];
+            let (imports, exports) =
+                (names(&resolve, world.imports.keys()), names(&resolve, world.exports.keys()));
+            expected.assert_eq(&format!("{imports} -> {exports}"));
         };
-        check(&[], &["resource-provider"]);
-        check(&[Ability::Versions], &["resource-provider", "version-provider"]);
-        check(&Ability::ALL, &["completion-provider", "resource-provider", "version-provider"]);
+        check(&[], expect!["http-client provider-host -> resource"]);
+        check(&[Ability::Versions], expect!["http-client provider-host -> resource version"]);
+        check(
+            &[Ability::Search, Ability::Settings],
+            expect!["http-client provider-host -> resource search settings"],
+        );
+        check(&[Ability::Tools], expect!["http-client interaction-host provider-host -> resource tool"]);
+        check(&[Ability::Prompts], expect!["http-client interaction-host provider-host -> prompt resource"]);
+        check(
+            &Ability::ALL,
+            expect![
+                "http-client interaction-host provider-host -> completion prompt resource search settings tool version"
+            ],
+        );
+    }
+
+    /// The world of the contract with all optional interfaces contains the same interfaces as an assembled one.
+    #[test]
+    fn interactive_provider_has_all_abilities() {
+        let (resolve, assembled) = world(&Ability::ALL).unwrap();
+        let package = resolve.worlds[assembled].package.unwrap();
+        let written = resolve.select_world(&[package], Some("interactive-provider")).unwrap();
+        let both = |world: WorldId| {
+            let world = &resolve.worlds[world];
+            (names(&resolve, world.imports.keys()), names(&resolve, world.exports.keys()))
+        };
+        assert_eq!(both(written), both(assembled));
     }
 }

@@ -13,5 +13,5 @@ pub use bindings::{BindingsError, BindingsLanguage, bindings};
 pub use contract::{Ability, wit};
 pub use disk::{DiskError, Files, replace, write_into};
 pub use pack::{PackError, pack};
-pub use project_files::ProjectLanguage;
+pub use project_files::{Example, ProjectLanguage};
 pub use scaffold::{ScaffoldError, scaffold};

@@ -18,6 +18,15 @@ pub enum ProjectLanguage {
     C,
 }
 
+/// What the provider of a new project offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Example {
+    /// Only resources.
+    Resources,
+    /// Also a tool, a prompt, a search and a setting.
+    Interactive,
+}
+
 /// Paths in a project, and the texts of the files.
 pub(super) type TextFiles = &'static [(&'static str, &'static str)];
 
@@ -43,6 +52,36 @@ pub(super) fn template(language: ProjectLanguage) -> TextFiles {
         ProjectLanguage::JavaScript => JAVASCRIPT,
         ProjectLanguage::Go => GO,
         ProjectLanguage::C => C,
+    }
+}
+
+/// Returns the source file of an example that is not the one in the template.
+pub(super) fn source(language: ProjectLanguage, example: Example) -> TextFiles {
+    match (example, language) {
+        (Example::Resources, _) => &[],
+        (Example::Interactive, ProjectLanguage::Rust) => INTERACTIVE_RUST,
+        (Example::Interactive, ProjectLanguage::Python) => INTERACTIVE_PYTHON,
+        (Example::Interactive, ProjectLanguage::JavaScript) => INTERACTIVE_JAVASCRIPT,
+        (Example::Interactive, ProjectLanguage::Go) => INTERACTIVE_GO,
+        (Example::Interactive, ProjectLanguage::C) => INTERACTIVE_C,
+    }
+}
+
+/// Returns the names that the files of a template contain for what depends on the example, and their values.
+pub(super) fn placeholders(example: Example) -> &'static [(&'static str, &'static str)] {
+    match example {
+        Example::Resources => {
+            &[("@WORLD@", "provider"), ("@DEPENDENCIES@", "larder-provider = { path = \"larder-provider\" }")]
+        }
+        Example::Interactive => &[
+            ("@WORLD@", "interactive-provider"),
+            (
+                "@DEPENDENCIES@",
+                "larder-provider = { path = \"larder-provider\", features = [\"interactive\"] }\n\
+                 schemars = \"1.2\"\n\
+                 serde = { version = \"1\", features = [\"derive\"] }",
+            ),
+        ],
     }
 }
 
@@ -111,6 +150,12 @@ const C: TextFiles = texts! { "templates/c/":
     "larder-dev.toml" <- "larder-dev.toml",
 };
 
+const INTERACTIVE_RUST: TextFiles = texts! { "templates/interactive/": "src/lib.rs" <- "lib.rs" };
+const INTERACTIVE_PYTHON: TextFiles = copies! { "templates/interactive/": "app.py" };
+const INTERACTIVE_JAVASCRIPT: TextFiles = copies! { "templates/interactive/": "provider.js" };
+const INTERACTIVE_GO: TextFiles = copies! { "templates/interactive/": "main.go" };
+const INTERACTIVE_C: TextFiles = copies! { "templates/interactive/": "app.c" };
+
 const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
     "README.md",
     "src/bindings.rs",
@@ -123,6 +168,23 @@ const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
     "src/host/guest.rs",
     "src/host/native.rs",
     "src/http.rs",
+    "src/interactive.rs",
+    "src/interactive/answer.rs",
+    "src/interactive/block.rs",
+    "src/interactive/call.rs",
+    "src/interactive/export.rs",
+    "src/interactive/host.rs",
+    "src/interactive/input.rs",
+    "src/interactive/input_request.rs",
+    "src/interactive/prompt.rs",
+    "src/interactive/prompt_result.rs",
+    "src/interactive/prompts.rs",
+    "src/interactive/schema.rs",
+    "src/interactive/search.rs",
+    "src/interactive/setting.rs",
+    "src/interactive/tool.rs",
+    "src/interactive/tools.rs",
+    "src/interactive/units.rs",
     "src/lib.rs",
     "src/page.rs",
     "src/provider.rs",
@@ -131,16 +193,30 @@ const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
 
 const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
     "__init__.py",
+    "annotations.py",
     "check.py",
+    "checks.py",
+    "client.py",
+    "codec.py",
     "componentize-py.toml",
+    "convert.py",
+    "declared.py",
     "errors.py",
     "export.py",
     "guest.py",
+    "guest_interaction.py",
     "host.py",
     "http.py",
+    "input.py",
+    "interaction.py",
+    "interaction_results.py",
     "location.py",
+    "prompts.py",
     "provider.py",
     "py.typed",
+    "resource_results.py",
+    "settings.py",
+    "tools.py",
     "values.py",
 };
 
@@ -154,11 +230,25 @@ const JAVASCRIPT_SDK: TextFiles = copies! { "../../sdk/javascript/":
     "src/exports.js",
     "src/files.js",
     "src/greedy.js",
+    "src/guard.js",
     "src/host.js",
     "src/http.js",
     "src/index.d.ts",
     "src/index.js",
+    "src/interactive/define.js",
+    "src/interactive/definitions.js",
+    "src/interactive/exports.js",
+    "src/interactive/host.js",
+    "src/interactive/index.d.ts",
+    "src/interactive/index.js",
+    "src/interactive/input.js",
+    "src/interactive/json.js",
+    "src/interactive/messages.js",
+    "src/interactive/prompts.js",
+    "src/interactive/settings.js",
+    "src/interactive/tools.js",
     "src/location.js",
+    "src/names.js",
     "src/page.js",
     "src/request.js",
     "src/response.js",
@@ -170,30 +260,56 @@ const JAVASCRIPT_SDK: TextFiles = copies! { "../../sdk/javascript/":
 
 const GO_SDK: TextFiles = copies! { "../../sdk/go/":
     "README.md",
+    "check.go",
+    "client.go",
     "convert_guest.go",
+    "convert_interaction_guest.go",
     "errors.go",
     "go.mod",
     "host.go",
     "host_guest.go",
     "host_native.go",
     "http.go",
+    "interaction.go",
     "internal/asked/asked.go",
     "internal/bindings/export_larder_provider_completion_provider/provider.go",
+    "internal/bindings/export_larder_provider_prompt_provider/provider.go",
     "internal/bindings/export_larder_provider_resource_provider/provider.go",
+    "internal/bindings/export_larder_provider_search_provider/provider.go",
+    "internal/bindings/export_larder_provider_settings_provider/provider.go",
+    "internal/bindings/export_larder_provider_tool_provider/provider.go",
     "internal/bindings/export_larder_provider_version_provider/provider.go",
     "internal/bindings/larder_provider_completion_provider/empty.s",
     "internal/bindings/larder_provider_completion_provider/wit_bindings.go",
     "internal/bindings/larder_provider_http_client/empty.s",
     "internal/bindings/larder_provider_http_client/wit_bindings.go",
+    "internal/bindings/larder_provider_interaction_host/empty.s",
+    "internal/bindings/larder_provider_interaction_host/wit_bindings.go",
+    "internal/bindings/larder_provider_interaction_types/empty.s",
+    "internal/bindings/larder_provider_interaction_types/wit_bindings.go",
+    "internal/bindings/larder_provider_prompt_provider/empty.s",
+    "internal/bindings/larder_provider_prompt_provider/wit_bindings.go",
     "internal/bindings/larder_provider_provider_host/empty.s",
     "internal/bindings/larder_provider_provider_host/wit_bindings.go",
     "internal/bindings/larder_provider_provider_types/empty.s",
     "internal/bindings/larder_provider_provider_types/wit_bindings.go",
     "internal/bindings/larder_provider_resource_provider/empty.s",
     "internal/bindings/larder_provider_resource_provider/wit_bindings.go",
+    "internal/bindings/larder_provider_search_provider/empty.s",
+    "internal/bindings/larder_provider_search_provider/wit_bindings.go",
+    "internal/bindings/larder_provider_settings_provider/empty.s",
+    "internal/bindings/larder_provider_settings_provider/wit_bindings.go",
+    "internal/bindings/larder_provider_tool_provider/empty.s",
+    "internal/bindings/larder_provider_tool_provider/wit_bindings.go",
     "internal/bindings/larder_provider_version_provider/empty.s",
     "internal/bindings/larder_provider_version_provider/wit_bindings.go",
     "internal/bindings/wit_exports/wit_exports.go",
+    "internal/bindings/wit_exports_prompt_provider/wit_exports.go",
+    "internal/bindings/wit_exports_search_provider/wit_exports.go",
+    "internal/bindings/wit_exports_settings_provider/wit_exports.go",
+    "internal/bindings/wit_exports_tool_provider/wit_exports.go",
+    "internal/jsontext/jsontext.go",
+    "internal/linked/linked.go",
     "internal/wit/LICENSE",
     "internal/wit/runtime/empty.s",
     "internal/wit/runtime/runtime.go",
@@ -201,9 +317,28 @@ const GO_SDK: TextFiles = copies! { "../../sdk/go/":
     "internal/wit/types/result.go",
     "internal/wit/types/tuple.go",
     "internal/wit/types/unit.go",
+    "prompts.go",
+    "prompts/export_guest.go",
+    "prompts/prompts.go",
     "provider.go",
     "register_guest.go",
+    "register_prompts_guest.go",
+    "register_search_guest.go",
+    "register_tools_guest.go",
+    "search.go",
+    "search/export_guest.go",
+    "search/search.go",
+    "settings.go",
+    "settings/export_guest.go",
+    "settings/settings.go",
     "text.go",
+    "tools.go",
+    "tools/export_guest.go",
+    "tools/tools.go",
+    "typed/form.go",
+    "typed/schema.go",
+    "typed/tool.go",
+    "units.go",
     "values.go",
 };
 
@@ -211,6 +346,14 @@ const C_SDK: TextFiles = copies! { "../../sdk/c/":
     "README.md",
     "larder.c",
     "larder.h",
+    "larder_check.c",
+    "larder_check.h",
+    "larder_check_optional.c",
+    "larder_interactive.c",
+    "larder_interactive.h",
+    "larder_json.c",
+    "larder_settings.c",
+    "larder_settings.h",
 };
 
 #[cfg(test)]
@@ -257,8 +400,8 @@ mod tests {
         check(ProjectLanguage::C, "sdk/c");
         let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/sdk");
         let manifest = fs::read_to_string(sdk.join("Cargo.toml")).unwrap();
-        let dependency = manifest.lines().find(|line| line.starts_with("wit-bindgen")).unwrap();
         let copied = RUST.iter().find(|(name, _)| *name == "larder-provider/Cargo.toml").unwrap().1;
-        assert!(copied.contains(dependency), "{dependency}");
+        let (features, _) = manifest[manifest.find("[features]").unwrap()..].split_once("\n# For").unwrap();
+        assert!(copied.contains(features.trim_end()), "{features}");
     }
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::bindings::{self, BindingsError, BindingsLanguage};
+use super::contract::Ability;
 use super::disk::{self, DiskError, Files};
-use super::project_files::{self, ProjectLanguage};
+use super::project_files::{self, Example, ProjectLanguage};
 
 /// The maximum length of a project name.
 const MAX_NAME_LENGTH: usize = 64;
@@ -44,12 +45,17 @@ impl ScaffoldError {
 }
 
 /// Creates a project atomically.
-pub fn scaffold(language: ProjectLanguage, name: &str, folder: &Path) -> Result<(), ScaffoldError> {
+pub fn scaffold(
+    language: ProjectLanguage,
+    example: Example,
+    name: &str,
+    folder: &Path,
+) -> Result<(), ScaffoldError> {
     check_name(name)?;
     if fs::symlink_metadata(folder).is_ok() {
         return Err(ScaffoldError::Exists(folder.to_owned()));
     }
-    write_project(folder, &files(language, name)?)?;
+    write_project(folder, &files(language, example, name)?)?;
     Ok(())
 }
 
@@ -66,25 +72,34 @@ fn check_name(name: &str) -> Result<(), ScaffoldError> {
     }
 }
 
-fn files(language: ProjectLanguage, name: &str) -> Result<Files, ScaffoldError> {
+fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<Files, ScaffoldError> {
     let mut files = Files::new();
-    add(&mut files, "", project_files::template(language), name);
+    let replaced = |text: &str| {
+        let text = text.replace("@NAME@", name).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+        let placeholders = project_files::placeholders(example).iter();
+        placeholders.fold(text, |text, (placeholder, value)| text.replace(placeholder, value))
+    };
+    let mut add = |folder: &str, texts: &[(&str, &str)]| {
+        files.extend(
+            texts.iter().map(|(path, text)| (format!("{folder}{path}"), replaced(text).into_bytes())),
+        );
+    };
+    add("", project_files::template(language));
+    // Replaces the source file of the template.
+    add("", project_files::source(language, example));
     for (folder, texts) in project_files::sdk(language) {
-        add(&mut files, &format!("{folder}/"), texts, name);
+        add(&format!("{folder}/"), texts);
     }
     if language == ProjectLanguage::C {
         // For the other languages the compiler reads the contract, or the SDK contains bindings.
-        let bindings = bindings::bindings(&BindingsLanguage::C, &[])?;
+        let abilities: &[Ability] = match example {
+            Example::Resources => &[],
+            Example::Interactive => &[Ability::Tools, Ability::Prompts, Ability::Search, Ability::Settings],
+        };
+        let bindings = bindings::bindings(&BindingsLanguage::C, abilities)?;
         files.extend(bindings.into_iter().map(|(path, bytes)| (format!("bindings/{path}"), bytes)));
     }
     Ok(files)
-}
-
-fn add(files: &mut Files, folder: &str, texts: &[(&str, &str)], name: &str) {
-    for (path, text) in texts {
-        let text = text.replace("@NAME@", name).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
-        files.insert(format!("{folder}{path}"), text.into_bytes());
-    }
 }
 
 /// Writes into a temporary folder and renames it, so that an interruption leaves no partial project.
@@ -114,6 +129,25 @@ mod tests {
         }
     }
 
+    /// The examples are in the same files and of the same names, so that the tests of a project fit both.
+    #[test]
+    fn an_interactive_example_replaces_the_source_file() {
+        for language in [
+            ProjectLanguage::Rust,
+            ProjectLanguage::Python,
+            ProjectLanguage::JavaScript,
+            ProjectLanguage::Go,
+            ProjectLanguage::C,
+        ] {
+            let plain = files(language, Example::Resources, "notes").unwrap();
+            let interactive = files(language, Example::Interactive, "notes").unwrap();
+            assert_eq!(plain.keys().collect::<Vec<_>>(), interactive.keys().collect::<Vec<_>>());
+            let [(source, text)] = project_files::source(language, Example::Interactive) else { panic!() };
+            assert_ne!(plain[*source], interactive[*source]);
+            assert!(text.contains("greet") && text.contains("\"world\""), "{source}");
+        }
+    }
+
     #[test]
     fn writes_a_complete_project_or_nothing() {
         let root = tempfile::tempdir().unwrap();
@@ -126,17 +160,24 @@ mod tests {
             ProjectLanguage::Go,
             ProjectLanguage::C,
         ] {
-            scaffold(language, "notes", &folder).unwrap();
-            assert_eq!(here(), 1);
-            assert!(matches!(scaffold(language, "notes", &folder), Err(ScaffoldError::Exists(_))));
-            for name in files(language, "notes").unwrap().keys() {
-                let text = fs::read(folder.join(name)).unwrap();
-                assert!(!String::from_utf8_lossy(&text).contains("@NAME@"), "{name}");
+            for example in [Example::Resources, Example::Interactive] {
+                let scaffold = || scaffold(language, example, "notes", &folder);
+                scaffold().unwrap();
+                assert_eq!(here(), 1);
+                assert!(matches!(scaffold(), Err(ScaffoldError::Exists(_))));
+                for name in files(language, example, "notes").unwrap().keys() {
+                    let text = fs::read(folder.join(name)).unwrap();
+                    let text = String::from_utf8_lossy(&text);
+                    for placeholder in ["@NAME@", "@VERSION@", "@WORLD@", "@DEPENDENCIES@"] {
+                        assert!(!text.contains(placeholder), "{name} contains {placeholder}");
+                    }
+                }
+                fs::remove_dir_all(&folder).unwrap();
             }
-            fs::remove_dir_all(&folder).unwrap();
         }
-        assert!(scaffold(ProjectLanguage::C, "not a name", &folder).is_err());
-        let error = scaffold(ProjectLanguage::C, "notes", &root.path().join("gone/notes")).unwrap_err();
+        let c = |name: &str, folder: &Path| scaffold(ProjectLanguage::C, Example::Resources, name, folder);
+        assert!(c("not a name", &folder).is_err());
+        let error = c("notes", &root.path().join("gone/notes")).unwrap_err();
         assert!(matches!(error, ScaffoldError::Disk(_)), "{error}");
         assert_eq!(here(), 0);
     }

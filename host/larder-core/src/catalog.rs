@@ -333,6 +333,7 @@ mod tests {
             origin: file.into(),
             digest: None,
             reason: "empty".into(),
+            stderr: String::new(),
             since: SystemTime::now(),
         };
         let before = reader.snapshot();
@@ -346,8 +347,13 @@ mod tests {
         let watch = watch([&reader]);
         watch.watch_list(true);
         let since = SystemTime::now();
-        let rejected =
-            RejectedComponent { origin: "a.wasm".into(), digest: None, reason: "empty".into(), since };
+        let rejected = RejectedComponent {
+            origin: "a.wasm".into(),
+            digest: None,
+            reason: "empty".into(),
+            stderr: String::new(),
+            since,
+        };
         writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
         let uri = Uri::parse("x:y").unwrap();
         watch.add(uri.clone());

@@ -26,7 +26,7 @@ pub use self::config::{Config, ConfigHandle, ProviderConfig};
 use self::desired_state::{DesiredComponents, DesiredState};
 use self::list_refresh::ListRefreshLimiter;
 pub use self::load::MAX_GRANT_REQUEST_SIZE;
-use self::load::{LoadResult, Loader};
+use self::load::{LoadEvent, Loader};
 pub use self::pass::{ReconcilePass, RevisionSummary};
 use self::source_scanner::SourceScanner;
 use self::state::State;
@@ -35,12 +35,27 @@ use crate::catalog::Writer;
 use crate::source::Source;
 use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
+use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_sandbox::{Sandbox, SignalReceiver, SignalSender, signal_channel};
 
 /// Limit of concurrent loads. It is above one so that a slow component does not delay the others.
 const MAX_CONCURRENT_LOADS: usize = 4;
+/// Limit of providers that are called at the same time to get their descriptions and lists, not counting slow ones.
+const MAX_CONCURRENT_PROBES: usize = 8;
+/// Maximum number of threads that read the files of one team. A file on a mount whose server is gone blocks its thread
+/// forever, and then blocks the loads of its own team only.
+const MAX_FILE_THREADS: usize = 8;
+
+/// How long the start of a server waits for what is present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StartLimits {
+    /// The time for everything.
+    pub total: Duration,
+    /// The time for the own calls of the providers, from the moment when their components are compiled.
+    pub own_calls: Duration,
+}
 
 /// The reconcile loop of one team.
 pub struct Reconciler {
@@ -52,7 +67,7 @@ pub struct Reconciler {
     loader: Arc<Loader>,
     team: TeamName,
     scan_interval: Duration,
-    load_results: mpsc::UnboundedReceiver<LoadResult>,
+    load_events: mpsc::UnboundedReceiver<LoadEvent>,
     signal_receiver: SignalReceiver,
     config_handle: ConfigHandle,
     persists_state: bool,
@@ -75,7 +90,7 @@ impl Reconciler {
         drain: Drain,
     ) -> Self {
         let (signals, signal_receiver) = signal_channel();
-        let (load_results_sender, load_results) = mpsc::unbounded_channel();
+        let (load_events_sender, load_events) = mpsc::unbounded_channel();
         let (team, scan_interval) = (config.team.clone(), config.scan_interval);
         let max_providers =
             quota_usage.as_ref().map_or(usize::MAX, |quota_usage| quota_usage.quota().providers as usize);
@@ -89,14 +104,17 @@ impl Reconciler {
             sandbox,
             signals,
             drain: drain.clone(),
+            threads: Arc::new(BlockingThreads::new(MAX_FILE_THREADS)),
             base_folder: config.relative_to.clone(),
+            own_files: config.own_files.clone(),
             parse_grant_request: config.parse_grant_request,
             approvals: config.approvals.clone(),
             load_permits: Semaphore::new(MAX_CONCURRENT_LOADS),
+            probe_permits: Semaphore::new(MAX_CONCURRENT_PROBES),
             recheck_permit: Semaphore::new(1),
             wake: config_handle.wake(),
             quota_usage,
-            load_results: load_results_sender,
+            load_events: load_events_sender,
         };
         let mut desired_state = DesiredState::new(sources, config_updates);
         desired_state.limit_components(max_providers);
@@ -109,7 +127,7 @@ impl Reconciler {
             loader: Arc::new(loader),
             team,
             scan_interval,
-            load_results,
+            load_events,
             signal_receiver,
             config_handle,
             persists_state: true,
@@ -146,40 +164,41 @@ impl Reconciler {
         self.loader.signals.clone()
     }
 
-    /// Runs one complete pass: scans, compares, loads everything and publishes once. A server does this
-    /// before it accepts requests.
+    /// Runs one complete pass: scans, compares, loads everything and publishes once.
     pub async fn run_pass(&mut self) -> ReconcilePass {
         self.run_pass_within(None).await
     }
 
-    /// Runs one pass with a time limit. Components that are not loaded in time are published when they are.
-    pub async fn run_pass_within(&mut self, limit: Option<Duration>) -> ReconcilePass {
+    /// Runs the first pass of a server, before it accepts requests. Components that are not loaded in time are
+    /// published when they are.
+    pub async fn run_first_pass(&mut self, limits: StartLimits) -> ReconcilePass {
+        self.run_pass_within(Some(limits)).await
+    }
+
+    async fn run_pass_within(&mut self, limits: Option<StartLimits>) -> ReconcilePass {
         let began = Instant::now();
         let mut pass = ReconcilePass::default();
         // All components of one pass get the same generation, whatever the order in which the loads finish.
         self.state.next_generation();
-        let work = self.scan_and_load(&mut pass);
-        let completed = match limit {
-            Some(limit) => tokio::time::timeout(limit, work).await.is_ok(),
+        let work = self.scan_and_load(&mut pass, limits.map(|limits| limits.own_calls));
+        match limits {
+            Some(limits) => self.starting = tokio::time::timeout(limits.total, work).await.is_err(),
             None => {
                 work.await;
-                true
+                self.starting = false;
             }
-        };
-        if !completed {
-            tracing::warn!(
-                "startup time limit reached; the remaining components are published when they are loaded"
-            );
         }
-        self.starting = !completed;
+        self.starting |= self.state.is_loading();
+        self.report_start();
         self.publish(&pass);
         pass.collisions = self.writer.current().collisions().to_vec();
         pass.duration = began.elapsed();
         pass
     }
 
-    /// Scans and waits for the loads. Cancel safe: the scan and the loads continue in the background.
-    async fn scan_and_load(&mut self, pass: &mut ReconcilePass) {
+    /// Scans and waits for the loads, but for the own calls of providers only for `own_calls`. Cancel safe: the scan and
+    /// the loads continue in the background.
+    async fn scan_and_load(&mut self, pass: &mut ReconcilePass, own_calls: Option<Duration>) {
         loop {
             self.scanner.start_scan();
             let desired = self.scanner.finished().await;
@@ -187,9 +206,37 @@ impl Reconciler {
             tokio::time::sleep(delay).await;
         }
         while self.state.is_loading() {
-            let Some(result) = self.load_results.recv().await else { break };
-            self.state.apply(result, pass);
+            let event = self.load_events.recv();
+            let event = match own_calls.and_then(|time| self.state.own_calls_end(time)) {
+                Some(end) => tokio::time::timeout_at(end, event).await.ok().flatten(),
+                None => event.await,
+            };
+            match event {
+                Some(LoadEvent::Probing { name, id }) => self.state.mark_probing(&name, id),
+                Some(LoadEvent::Ended(result)) => self.state.apply(result, pass),
+                None => break,
+            }
         }
+    }
+
+    /// Determines whether the start goes on, after something was loaded.
+    fn update_start(&mut self) {
+        if self.starting {
+            self.starting = self.state.is_loading();
+            self.report_start();
+        }
+    }
+
+    /// Reports what is not loaded yet. A team whose sources were never read may serve nothing, so the server may not be
+    /// ready; a provider whose own calls are slow does not make the server unready.
+    fn report_start(&self) {
+        let part = format!("start of {}", self.team);
+        let (message, impact) = match self.state.loading() {
+            _ if !self.starting => return self.health.resolve(&part),
+            loading if loading.is_empty() => ("its sources have not been read yet".into(), Impact::OneTeam),
+            loading => (format!("not loaded yet: {}", loading.join(", ")), Impact::OperatorOnly),
+        };
+        self.health.report(&part, format!("team {}: {message}", self.team), impact);
     }
 
     /// Compares the sources with what is served. Starts loads for what differs and removes what is missing.

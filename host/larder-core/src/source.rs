@@ -29,7 +29,7 @@ pub trait Source: Send + Sync {
     fn location(&self) -> String;
 
     /// Returns the artifacts that the source has now. After an error nothing is known about them, so everything that
-    /// is served from this source stays as it is.
+    /// is served from this source stays as it is. If the source is missing, its artifacts stay for a limited time.
     ///
     /// Blocks the calling thread, and only one scan runs at a time. A source that needs long to find out about changes
     /// does so in a task of its own, and reports here what it knows.
@@ -38,6 +38,10 @@ pub trait Source: Send + Sync {
     /// Registers what triggers a scan. The reconciler calls this once, before the first scan of its loop, and then also
     /// scans periodically, so that a lost event only delays a change.
     fn register_triggers(&mut self, triggers: &mut ScanTriggers);
+
+    /// Takes note that the source was missing for so long that its artifacts were withdrawn. What exists in its place,
+    /// even if that is empty, is the source from now on.
+    fn accept_replacement(&mut self) {}
 }
 
 /// The result of a scan.
@@ -51,6 +55,8 @@ pub struct Scan {
     pub unreadable: BTreeMap<String, io::Error>,
     /// When to scan again without a trigger, because a pending artifact will be complete by then.
     pub rescan_after: Option<Duration>,
+    /// Why the source is missing as a whole, although an earlier scan found it. Then everything else is empty.
+    pub missing: Option<String>,
 }
 
 /// What triggers a scan before the next periodic one.

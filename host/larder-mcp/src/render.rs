@@ -1,7 +1,7 @@
 //! Writes entries, templates and contents as JSON in the form of the protocol.
 
 use super::json_writer::{Object, object};
-use larder_model::resource::{Body, Content, Details, Entry, Icon, Metadata, Role, Template};
+use larder_model::resource::{Body, Content, Details, Entry, Icon, Metadata, Role, Template, Theme};
 
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
 pub(super) const KIND_KEY: &str = "dev.larder/kind";
@@ -67,6 +67,11 @@ fn icon(o: &mut Object<'_>, icon: &Icon) {
     if !icon.sizes.is_empty() {
         o.texts("sizes", icon.sizes.iter().map(String::as_str));
     }
+    let theme = icon.theme.map(|theme| match theme {
+        Theme::Light => "light",
+        Theme::Dark => "dark",
+    });
+    o.optional_text("theme", theme);
 }
 
 fn annotations(o: &mut Object<'_>, details: &Details) {
@@ -121,7 +126,12 @@ mod tests {
             audience: vec![Role::User, Role::Assistant],
             priority: Some(0.5),
             last_modified: Some("2026-01-01T00:00:00Z".into()),
-            icons: vec![Icon { src: "data:,x".into(), mime_type: None, sizes: vec!["any".into()] }],
+            icons: vec![Icon {
+                src: "data:,x".into(),
+                mime_type: None,
+                sizes: vec!["any".into()],
+                theme: Some(Theme::Dark),
+            }],
             metadata: vec![
                 ("dev.larder/version".into(), serde_json::from_str("\"forged\"").unwrap()),
                 ("com.example/a".into(), serde_json::from_str("{\"b\":1}").unwrap()),
@@ -153,7 +163,7 @@ mod tests {
         check(
             |o| entry(o, &plain),
             expect![[
-                r#"{"uri":"x:1","name":"one","title":"O","size":3,"icons":[{"src":"data:,x","sizes":["any"]}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-01T00:00:00Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"7","com.example/a":{"b":1}}}"#
+                r#"{"uri":"x:1","name":"one","title":"O","size":3,"icons":[{"src":"data:,x","sizes":["any"],"theme":"dark"}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-01T00:00:00Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"7","com.example/a":{"b":1}}}"#
             ]],
         );
     }

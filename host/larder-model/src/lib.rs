@@ -1,7 +1,16 @@
-//! Plain values that every other crate uses: names, URIs, resources, permissions and callers. No I/O, no protocol, no engine.
+//! Plain values that every other crate uses: names, URIs, resources, tools, prompts, permissions and callers. No
+//! I/O, no protocol, no engine.
 
+pub mod input;
+pub mod interaction;
+pub mod message;
 pub mod name;
 pub mod policy;
+pub mod prompt;
 pub mod resource;
+pub mod search;
+pub mod settings;
+pub mod size;
+pub mod tool;
 pub mod trace;
 pub mod uri;

@@ -3,6 +3,7 @@
 
 mod ceiling;
 mod grant_request;
+mod own_files;
 mod quota;
 mod quota_usage;
 mod secret;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 pub use self::ceiling::{Bounds, Capped, Ceiling};
 pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
+pub use self::own_files::{OwnFile, OwnFileConflict, OwnFiles, resolve_existing};
 pub use self::quota::Quota;
 pub use self::quota_usage::{MemoryReservation, QuotaExceeded, QuotaUsage};
 pub use self::secret::{Secret, Secrets};

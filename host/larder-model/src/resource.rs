@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 pub use self::packed_pairs::PackedPairs;
 pub use self::rendered::Rendered;
+use crate::interaction::Interaction;
 use crate::name::Teams;
 use crate::trace::TraceContext;
 use crate::uri::Uri;
@@ -99,6 +100,17 @@ pub struct Icon {
     pub mime_type: Option<String>,
     /// Sizes such as `48x48` or `any`.
     pub sizes: Vec<String>,
+    /// The background that it is made for; none if it suits both.
+    pub theme: Option<Theme>,
+}
+
+/// The background that an icon is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    /// A light background.
+    Light,
+    /// A dark background.
+    Dark,
 }
 
 /// A part of the result of a read.
@@ -214,14 +226,25 @@ pub struct Page<T> {
     pub freshness: Freshness,
 }
 
-/// The template that a URI matched, and the decoded values of its variables. A variable with several values
-/// appears once for each.
+/// The template that a URI matched, and the decoded values of its variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
     /// The text of the template.
     pub template: String,
-    /// Names and values, in the order of the template.
-    pub values: Vec<(String, String)>,
+    /// The variables, in the order of the template.
+    pub variables: Vec<Variable>,
+}
+
+/// A value of a template variable. A list is several variables with the same name, and a map is several
+/// variables with the same name and different keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// The name of the variable.
+    pub name: String,
+    /// The key within a map; none for a single value and in a list.
+    pub key: Option<String>,
+    /// The decoded value.
+    pub value: String,
 }
 
 /// A request to complete a variable of a template.
@@ -295,6 +318,9 @@ pub struct Call {
     pub request_id: Option<Arc<str>>,
     /// Receives progress notifications; none if the client requested none.
     pub progress: Option<mpsc::Sender<Progress>>,
+    /// The client's side of the call. None if no client takes part in it: then no capability is supported, and
+    /// log messages for the client are dropped.
+    pub interaction: Option<Interaction>,
     cancelled: AtomicBool,
 }
 

@@ -1,10 +1,13 @@
-//! What the running process consists of below any protocol: supervised tasks, timeouts, metrics, health, file fingerprints,
-//! and the Host and Origin checks of its listeners.
+//! What the running process consists of below any protocol: supervised tasks, threads for blocking work, timeouts, metrics,
+//! health, limits on the log, file fingerprints and trusted files, and the Host and Origin checks of its listeners.
 
+pub mod blocking_threads;
 pub mod deadline;
 pub mod drain;
 pub mod file_fingerprint;
 pub mod health;
 pub mod host_policy;
+pub mod log_limit;
 pub mod metrics;
+pub mod private_files;
 pub mod yield_batch;

@@ -3,7 +3,11 @@
 
 wasmtime::component::bindgen!({
     path: "../../wit",
-    world: "full-provider",
-    imports: { "larder:provider/http-client.send": async | trappable, default: trappable },
+    world: "interactive-provider",
+    imports: {
+        "larder:provider/http-client.send": async | trappable,
+        "larder:provider/http-client.send-all": async | trappable,
+        default: trappable,
+    },
     exports: { default: async },
 });

@@ -56,10 +56,9 @@ impl Sandbox {
             let deadline = start + timeout;
             let attempt = CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout };
             match self.attempt(async { Ok(guest) }, attempt).await {
-                // State that an earlier call left in the guest may be the cause. Calling again is safe: reads
-                // have no effects.
-                Err(fault) if fault.kind.may_be_caused_by_reuse() => {
-                    tracing::debug!(provider = lease.provider.as_str(), fault = %fault.kind, "reused guest failed, calling a fresh one");
+                // State that an earlier call left in the guest may be the cause.
+                Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
+                    log_retry(&lease, &fault);
                 }
                 result => return result,
             }
@@ -88,7 +87,7 @@ impl Sandbox {
         let guest = with_deadline(|| deadline, guest).await;
         let mut guest = guest.unwrap_or_else(|| Err(fault_without_detail(FaultKind::Timeout(timeout))))?;
         let config = guest.store.data().lease.config.clone();
-        let out_of_cpu = guest.prepare_call();
+        let out_of_cpu = guest.prepare_call(deadline);
         let response = {
             // Pinned here because a future that is moved by value takes space twice in the future that awaits
             // it.
@@ -117,13 +116,23 @@ impl Sandbox {
     }
 }
 
+/// Logs that a reused guest failed. The call may succeed, and then nothing else shows why the guest trapped.
+fn log_retry(lease: &Lease, fault: &Fault) {
+    const MESSAGE: &str = "reused guest failed, calling a fresh one";
+    if !lease.log.is_first(MESSAGE, fault.kind.as_str(), "") {
+        return;
+    }
+    let (team, provider, stderr) = (lease.team.non_default(), lease.provider.as_str(), &fault.stderr);
+    tracing::warn!(team, provider, fault = %fault.kind, ?stderr, "{MESSAGE}");
+}
+
 /// Returns the fault of a call that did not end in time.
 fn timed_out(state: &GuestState, timeout: Duration) -> Fault {
     // The guest was paused because its team had used up its CPU quota.
     if state.limiter.throttled_by_quota {
         return fault_without_detail(FaultKind::NoCapacity);
     }
-    Fault { stderr: state.log.tail(), ..fault_without_detail(FaultKind::Timeout(timeout)) }
+    Fault { stderr: state.log.tail_for_fault(), ..fault_without_detail(FaultKind::Timeout(timeout)) }
 }
 
 /// Returns the fault of a call that ended with an error of the engine.
@@ -137,5 +146,5 @@ fn failure(state: &GuestState, error: &wasmtime::Error, out_of_cpu: bool) -> Fau
     let debug_text = format!("{error:?}");
     // Function names in a backtrace come from the guest and can have any length.
     let detail = grant.secrets.redact(&debug_text).chars().take(MAX_FAULT_DETAIL).collect();
-    Fault { kind, detail, stderr: state.log.tail() }
+    Fault { kind, detail, stderr: state.log.tail_for_fault() }
 }

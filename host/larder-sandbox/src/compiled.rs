@@ -7,7 +7,10 @@ use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre
 use wasmtime::{Engine, Precompiled, Store};
 
 use super::Sandbox;
-use super::bindings::exports::larder::provider::{completion_provider, resource_provider, version_provider};
+use super::bindings::exports::larder::provider::{
+    completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
+    tool_provider, version_provider,
+};
 use super::cache::CacheEntry;
 use super::state::GuestState;
 use larder_model::name::{Digest, TeamName};
@@ -17,6 +20,9 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 const CONTRACT_PACKAGE: &str = "larder:provider/";
 /// The supported version of the contract; patch versions are compatible.
 const CONTRACT_VERSION: &str = "0.1";
+/// The interfaces of the contract that components may import.
+const OFFERED_INTERFACES: [&str; 5] =
+    ["provider-types", "provider-host", "http-client", "interaction-types", "interaction-host"];
 /// The interface that every provider exports.
 const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
 
@@ -46,11 +52,16 @@ pub enum Rejection {
     /// It does not export the required interface.
     #[error("it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider")]
     NotAProvider,
-    /// It exports another version of the contract.
+    /// It is built for a newer version of the contract.
     #[error(
-        "it exports `{0}`, but this host supports version {CONTRACT_VERSION} of the contract; build it with that version"
+        "it is built for version {0} of the contract; this host supports {CONTRACT_VERSION}: update larder or rebuild the component with the contract that `larder bindings wit` writes"
     )]
-    OtherVersion(String),
+    NewerContract(String),
+    /// It is built for an older or a preliminary version of the contract.
+    #[error(
+        "it is built for version {0} of the contract; this host supports {CONTRACT_VERSION}: rebuild the component with the contract that `larder bindings wit` writes"
+    )]
+    OtherContract(String),
     /// It exports the required names with other types.
     #[error(
         "its types do not match the contract: {0}; build it with the WIT that `larder bindings wit` writes"
@@ -77,6 +88,14 @@ pub struct CompiledComponent {
     pub(super) completion: Option<completion_provider::GuestIndices>,
     /// The functions of `version-provider`, if it exports that.
     pub(super) versions: Option<version_provider::GuestIndices>,
+    /// The functions of `tool-provider`, if it exports that.
+    pub(super) tools: Option<tool_provider::GuestIndices>,
+    /// The functions of `prompt-provider`, if it exports that.
+    pub(super) prompts: Option<prompt_provider::GuestIndices>,
+    /// The functions of `search-provider`, if it exports that.
+    pub(super) search: Option<search_provider::GuestIndices>,
+    /// The functions of `settings-provider`, if it exports that.
+    pub(super) settings: Option<settings_provider::GuestIndices>,
     imports: Vec<String>,
 }
 
@@ -159,6 +178,10 @@ impl Sandbox {
     pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
         let CachedComponent { digest, entry: CacheEntry { component, pin } } = cached;
         let (imports, exports) = import_and_export_names(&component, &self.engine);
+        if let Some(rejection) = imports.iter().chain(&exports).find_map(|name| check_contract_version(name))
+        {
+            return Err(rejection);
+        }
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));
         }
@@ -175,6 +198,12 @@ impl Sandbox {
             })?,
             versions: find_optional(&exports, "version-provider", || {
                 version_provider::GuestIndices::new(&pre)
+            })?,
+            tools: find_optional(&exports, "tool-provider", || tool_provider::GuestIndices::new(&pre))?,
+            prompts: find_optional(&exports, "prompt-provider", || prompt_provider::GuestIndices::new(&pre))?,
+            search: find_optional(&exports, "search-provider", || search_provider::GuestIndices::new(&pre))?,
+            settings: find_optional(&exports, "settings-provider", || {
+                settings_provider::GuestIndices::new(&pre)
             })?,
             pre,
             _pin: pin,
@@ -214,6 +243,18 @@ impl CompiledComponent {
         if let Some(versions) = &self.versions {
             versions.load(&mut *store, instance).map_err(type_mismatch)?;
         }
+        if let Some(tools) = &self.tools {
+            tools.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        if let Some(prompts) = &self.prompts {
+            prompts.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        if let Some(search) = &self.search {
+            search.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
+        if let Some(settings) = &self.settings {
+            settings.load(&mut *store, instance).map_err(type_mismatch)?;
+        }
         self.resources.load(store, instance).map_err(type_mismatch)
     }
 }
@@ -247,8 +288,7 @@ fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<Strin
 fn is_offered(import: &str) -> bool {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {
-        return matches!(interface, "provider-types" | "provider-host" | "http-client")
-            && is_compatible(version, CONTRACT_VERSION);
+        return OFFERED_INTERFACES.contains(&interface) && is_compatible(version, CONTRACT_VERSION);
     }
     [
         "wasi:cli/",
@@ -268,6 +308,24 @@ fn is_compatible(version: &str, supported: &str) -> bool {
     version.strip_prefix(supported).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
 }
 
+/// Checks the version of an import or export that belongs to the contract.
+fn check_contract_version(name: &str) -> Option<Rejection> {
+    let (_, version) = name.strip_prefix(CONTRACT_PACKAGE)?.split_once('@')?;
+    if is_compatible(version, CONTRACT_VERSION) {
+        return None;
+    }
+    let (short, _) = version.rsplit_once('.').filter(|_| !version.contains('-')).unwrap_or((version, ""));
+    Some(match major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
+        true => Rejection::NewerContract(short.to_owned()),
+        false => Rejection::OtherContract(short.to_owned()),
+    })
+}
+
+fn major_and_minor(version: &str) -> Option<(u64, u64)> {
+    let mut numbers = version.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 fn find_optional<T>(
     exports: &[String],
     interface: &str,
@@ -282,14 +340,9 @@ fn find_optional<T>(
 
 fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Rejection {
     let required = format!("{CONTRACT_PACKAGE}resource-provider");
-    match exports.iter().find(|name| name.starts_with(&required)) {
-        Some(name)
-            if name.split_once('@').is_some_and(|(_, version)| is_compatible(version, CONTRACT_VERSION)) =>
-        {
-            mismatch(error)
-        }
-        Some(name) => Rejection::OtherVersion(name.clone()),
-        None => Rejection::NotAProvider,
+    match exports.iter().any(|name| name.starts_with(&required)) {
+        true => mismatch(error),
+        false => Rejection::NotAProvider,
     }
 }
 

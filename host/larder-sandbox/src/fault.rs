@@ -40,6 +40,13 @@ pub(super) enum FaultKind {
     NoCapacity,
 }
 
+impl Fault {
+    /// The end of what the guest wrote to stderr, without secrets, for its author or operator.
+    pub fn stderr(&self) -> &str {
+        &self.stderr
+    }
+}
+
 /// A fault without further details.
 pub(super) fn fault_without_detail(kind: FaultKind) -> Fault {
     Fault { detail: kind.to_string(), kind, stderr: String::new() }

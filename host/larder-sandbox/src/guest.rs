@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use wasmtime::Store;
 use wasmtime::component::Instance;
@@ -14,13 +15,16 @@ use super::fault::{Fault, FaultKind, fault_without_detail};
 use super::guest_config::Lease;
 use super::state::{GuestState, MAX_HANDLES};
 
-/// A call of one of the contract's functions. It can be made more than once.
+/// A call of one of the contract's functions.
 pub(super) trait GuestCall: Send + Sync {
     /// What the call returns.
     type Output: Send;
 
     /// The name of the operation in metrics and traces.
     const OPERATION: &'static str;
+
+    /// Whether the call may be made again after a guest failed. Reads have no effects, so they may.
+    const IS_REPEATABLE: bool = true;
 
     /// What the call is about: a URI, a template or a cursor.
     fn subject(&self) -> &str;
@@ -57,8 +61,10 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Resets the limits of a call. The returned flag is set when the guest exceeds its CPU time.
-    pub(super) fn prepare_call(&mut self) -> Arc<AtomicBool> {
+    /// Resets the limits of a call that ends at this deadline. The returned flag is set when the guest exceeds
+    /// its CPU time.
+    pub(super) fn prepare_call(&mut self, deadline: Instant) -> Arc<AtomicBool> {
+        self.store.data_mut().deadline = deadline;
         let limits = &self.store.data().lease.grant.limits;
         let (cpu_time, result) = (limits.cpu_time, usize::try_from(limits.result).unwrap_or(usize::MAX));
         self.store.set_hostcall_fuel(result);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::folder_threads::FolderThreads;
 use super::outgoing_http::OutgoingHttp;
+use super::provider_log::ProviderLog;
 use super::signal_queue::SignalSender;
 use super::signal_rate_limit::SignalRateLimit;
 use larder_model::name::{ProviderName, TeamName};
@@ -41,6 +42,8 @@ pub(super) struct GuestConfig {
     pub(super) outgoing_http: Arc<OutgoingHttp>,
     /// Limits how often they may send signals.
     pub(super) signal_rate_limit: SignalRateLimit,
+    /// Limits what they, and the host on their behalf, add to the log.
+    pub(super) log: ProviderLog,
     /// The queue for their signals.
     pub(super) signals: SignalSender,
     /// Threads for file system calls; present if the provider was granted folders.
@@ -55,10 +58,15 @@ pub(super) struct GuestConfig {
 impl GuestConfig {
     /// The configuration of a provider without any grants.
     pub(super) fn without_grants() -> Arc<Self> {
+        use larder_model::name::Digest;
+        use larder_runtime::drain::Drain;
         let grant = Arc::<Grant>::default();
+        let (team, provider) = (TeamName::default_team(), ProviderName::parse("p").unwrap());
+        let revision = (team.clone(), provider.clone(), Digest::of(b""));
         Arc::new(Self {
-            provider: ProviderName::parse("p").unwrap(),
-            team: TeamName::default_team(),
+            log: ProviderLog::new(revision, &grant.limits, &Drain::new()),
+            provider,
+            team,
             outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
             grant,
             signal_rate_limit: SignalRateLimit::default(),

@@ -1,9 +1,9 @@
-//! Implements the interfaces of the contract that the host offers to guests: `provider-host` and
-//! `http-client`.
+//! Implements the interface `provider-host` of the contract, which the host offers to guests.
 
-use super::bindings::larder::provider::{http_client, provider_host, provider_types};
+use std::time::Instant;
+
+use super::bindings::larder::provider::{provider_host, provider_types};
 use super::log::LogLevel;
-use super::outgoing_http::RequestError;
 use super::signal_queue::Signal;
 use super::state::GuestState;
 use larder_model::resource::Progress;
@@ -15,7 +15,7 @@ const MAX_PROGRESS_MESSAGE: usize = 1_000;
 impl GuestState {
     /// Counts a signal or progress notification of this call. Returns false if it exceeds the limit and must
     /// be dropped.
-    fn take_notification(&mut self) -> bool {
+    pub(super) fn take_notification(&mut self) -> bool {
         let is_allowed = self.notifications_left > 0;
         self.notifications_left = self.notifications_left.saturating_sub(1);
         if !is_allowed && self.lease.grant.limits.notifications > 0 {
@@ -29,7 +29,7 @@ impl GuestState {
         is_allowed
     }
 
-    fn signal(&mut self, signal: Signal) {
+    pub(super) fn signal(&mut self, signal: Signal) {
         if !self.take_notification() {
             return;
         }
@@ -37,8 +37,11 @@ impl GuestState {
             self.lease.signal_rate_limit.allows() && self.lease.signals.send(&self.lease.provider, signal);
         if !is_sent && !self.logged_lost_signal {
             self.logged_lost_signal = true;
+            const MESSAGE: &str = "the provider sends signals too often: some of them are dropped";
             let (team, provider) = (self.lease.team.non_default(), self.lease.provider.as_str());
-            tracing::warn!(team, provider, "the provider sends signals too often: some of them are dropped");
+            if self.lease.log.is_first(MESSAGE, "", "") {
+                tracing::warn!(team, provider, "{MESSAGE}");
+            }
         }
     }
 }
@@ -51,6 +54,7 @@ impl provider_host::Host for GuestState {
         let caller = self.lease.permit.caller().zip(self.lease.permit.team());
         Ok(caller.map(|(caller, team)| provider_types::Caller {
             subject: caller.subject.clone(),
+            issuer: caller.issuer.as_deref().map(str::to_owned),
             team: team.to_string(),
             scopes: caller.scopes.clone(),
         }))
@@ -110,29 +114,9 @@ impl provider_host::Host for GuestState {
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
         Ok(self.lease.permit.call().is_cancelled())
     }
-}
 
-impl http_client::Host for GuestState {
-    async fn send(
-        &mut self,
-        request: http_client::Request,
-    ) -> wasmtime::Result<Result<http_client::Response, http_client::Failure>> {
-        let outgoing_http = self.lease.outgoing_http.clone();
-        let mut headers = request.headers;
-        if let Some(trace) = self.lease.permit.trace()
-            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
-        {
-            headers.extend(trace.headers().map(|(name, value)| (name.to_owned(), value.to_owned())));
-        }
-        let response = outgoing_http.fetch(&request.method, &request.url, headers, request.body).await;
-        Ok(match response {
-            Ok((status, headers, body)) => Ok(http_client::Response { status, headers, body }),
-            Err(error) => Err(match error {
-                RequestError::Denied(why) => http_client::Failure::Denied(why),
-                RequestError::Unreachable(why) => http_client::Failure::Unreachable(why),
-                RequestError::TimedOut => http_client::Failure::TimedOut,
-                RequestError::TooLarge => http_client::Failure::TooLarge,
-            }),
-        })
+    fn time_left_ms(&mut self) -> wasmtime::Result<u64> {
+        let time_left = self.deadline.saturating_duration_since(Instant::now());
+        Ok(u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX))
     }
 }

@@ -18,11 +18,14 @@ mod folder_threads;
 mod guest;
 mod guest_config;
 mod host;
+mod http_client;
+mod interaction_host;
 mod limits;
 mod log;
 mod outgoing_http;
 mod preopen;
 pub mod provider;
+mod provider_log;
 mod queue_timer;
 mod reuse;
 mod signal_queue;
@@ -80,6 +83,7 @@ pub struct Sandbox {
     compiler: Compiler,
     folder_threads: FolderThreadsByProvider,
     metrics: Metrics,
+    drain: Drain,
 }
 
 impl Sandbox {
@@ -104,6 +108,7 @@ impl Sandbox {
             compiler: Compiler::new(&config.compiler, &engine, drain)?,
             folder_threads: FolderThreadsByProvider::default(),
             metrics,
+            drain: drain.clone(),
             engine,
         })
     }
@@ -112,6 +117,11 @@ impl Sandbox {
     /// any.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// The drain for tasks of providers.
+    fn drain(&self) -> &Drain {
+        &self.drain
     }
 
     /// Drops the idle guests of a revision that is not served any more.

@@ -1,11 +1,13 @@
 //! The log output of guests. Log calls, stdout and stderr become log lines of the provider, up to a limit per
-//! call. The end of stderr is kept to explain a trap. The text of a guest is logged as data and never used as
-//! a format string.
+//! call and per second. The end of stderr is kept to explain a trap. The message of a Rust panic is one log entry: that of the
+//! trap, or its own if the guest continues. The text of a guest is logged as data and never used as a format
+//! string.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
+use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
@@ -17,7 +19,7 @@ const LOG_TARGET: &str = "larder::provider";
 /// Number of bytes of stderr that are kept to explain a trap.
 const TAIL: usize = 4 * 1024;
 /// What a line counts in addition to its text: even an empty line has a timestamp, a name and a target.
-const LINE_COST: usize = 64;
+const LINE_COST: usize = 128;
 /// Maximum length of a line in bytes. A longer line is logged in several parts.
 const MAX_LINE: usize = 4 * 1024;
 
@@ -28,6 +30,24 @@ pub(super) enum LogLevel {
     Info,
     Warn,
     Error,
+}
+
+impl LogLevel {
+    /// Whether the operator's filter lets lines of this level pass.
+    fn is_enabled(self) -> bool {
+        match self {
+            Self::Debug => tracing::enabled!(target: LOG_TARGET, Level::DEBUG),
+            Self::Info => tracing::enabled!(target: LOG_TARGET, Level::INFO),
+            Self::Warn => tracing::enabled!(target: LOG_TARGET, Level::WARN),
+            Self::Error => tracing::enabled!(target: LOG_TARGET, Level::ERROR),
+        }
+    }
+}
+
+/// What an escaped line counts. In JSON, quotes and backslashes are escaped once more.
+fn cost(escaped: &str) -> usize {
+    let twice_escaped = escaped.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
+    escaped.len() + twice_escaped + LINE_COST
 }
 
 /// The log of one guest. Clones share the same log.
@@ -43,19 +63,33 @@ struct LogState {
     bytes_left: usize,
     /// Whether the limit was reached during this call.
     is_exhausted: bool,
+    /// Lines of this call that were not logged because of a limit.
+    suppressed: u64,
     tail: Vec<u8>,
+    /// What was written to stderr since the beginning of a panic message, up to a limit.
+    panic: Option<Vec<u8>>,
 }
 
 impl Log {
     pub(super) fn new(config: Arc<GuestConfig>, budget: u32) -> Self {
         let (longest_secret, bytes_left) = (config.grant.secrets.longest_len(), budget as usize);
-        let state = LogState { config, longest_secret, bytes_left, is_exhausted: false, tail: Vec::new() };
+        let state = LogState {
+            config,
+            longest_secret,
+            bytes_left,
+            is_exhausted: false,
+            suppressed: 0,
+            tail: Vec::new(),
+            panic: None,
+        };
         Self(Arc::new(Mutex::new(state)))
     }
 
     /// Resets the limit and the kept end of stderr for another call.
     pub(super) fn begin_call(&self, budget: u32) {
         let mut state = self.lock();
+        state.log_panic();
+        state.log_suppressed();
         (state.bytes_left, state.is_exhausted) = (budget as usize, false);
         state.tail.clear();
     }
@@ -65,11 +99,24 @@ impl Log {
     }
 
     pub(super) fn line(&self, level: LogLevel, text: &str) {
-        self.lock().line(level, text);
+        let mut state = self.lock();
+        state.log_panic();
+        state.line(level, text);
+    }
+
+    /// Like [`Self::tail`], for the log entry of a fault. A panic message in it is not logged again.
+    pub(super) fn tail_for_fault(&self) -> String {
+        let mut state = self.lock();
+        let is_in_tail = state.panic.as_ref().is_some_and(|panic| state.tail.ends_with(panic));
+        if is_in_tail {
+            state.panic = None;
+        }
+        drop(state);
+        self.tail()
     }
 
     /// The end of what was written to stderr, without secrets.
-    pub(super) fn tail(&self) -> String {
+    fn tail(&self) -> String {
         let state = self.lock();
         let begin = state.secrets().safe_cut(&state.tail, state.tail.len().saturating_sub(TAIL));
         let tail = String::from_utf8_lossy(&state.tail[begin..]);
@@ -83,38 +130,50 @@ impl LogState {
     }
 
     fn line(&mut self, level: LogLevel, text: &str) {
-        if self.is_exhausted {
-            return;
+        let is_enabled = level.is_enabled();
+        match self.escape(text) {
+            Some((escaped, cost)) if is_enabled && self.config.log.admits(cost) => {
+                self.write_line(level, &escaped);
+            }
+            _ => self.suppressed += u64::from(is_enabled),
         }
-        let (provider, team) = (self.config.provider.as_str(), self.config.team.non_default());
-        let cost = text.len() + LINE_COST;
-        if cost > self.bytes_left {
-            self.is_exhausted = true;
-            tracing::warn!(
-                target: LOG_TARGET,
-                team,
-                provider,
-                "log limit reached: the rest of this call is not logged (`limits.log`)"
-            );
-            return;
+    }
+
+    /// Returns a line as it is logged, and its cost, which is taken from what is left for this call. If that does
+    /// not suffice, returns none, and nothing more of this call is logged.
+    fn escape(&mut self, text: &str) -> Option<(String, usize)> {
+        self.is_exhausted |= text.len() > self.bytes_left;
+        if self.is_exhausted {
+            return None;
+        }
+        // Debug formatting escapes control characters, which could move a terminal's cursor or forge a log line.
+        let escaped = format!("{:?}", self.secrets().redact(text));
+        let cost = cost(&escaped);
+        self.is_exhausted = cost > self.bytes_left;
+        if self.is_exhausted {
+            return None;
         }
         self.bytes_left -= cost;
-        let text = self.secrets().redact(text);
-        // Debug formatting escapes control characters, which could move a terminal's cursor or forge a log
-        // line.
+        Some((escaped, cost))
+    }
+
+    fn write_line(&self, level: LogLevel, text: &str) {
+        let (provider, team) = (self.config.provider.as_str(), self.config.team.non_default());
         match level {
-            LogLevel::Debug => {
-                tracing::debug!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
-            }
-            LogLevel::Info => {
-                tracing::info!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
-            }
-            LogLevel::Warn => {
-                tracing::warn!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
-            }
-            LogLevel::Error => {
-                tracing::error!(target: LOG_TARGET, team, provider, text = ?text, "provider log")
-            }
+            LogLevel::Debug => tracing::debug!(target: LOG_TARGET, team, provider, %text, "provider log"),
+            LogLevel::Info => tracing::info!(target: LOG_TARGET, team, provider, %text, "provider log"),
+            LogLevel::Warn => tracing::warn!(target: LOG_TARGET, team, provider, %text, "provider log"),
+            LogLevel::Error => tracing::error!(target: LOG_TARGET, team, provider, %text, "provider log"),
+        }
+    }
+
+    /// Logs how many lines were not logged since the last call.
+    fn log_suppressed(&mut self) {
+        const MESSAGE: &str = "log lines suppressed, because they exceed `limits.log`";
+        let lines = std::mem::take(&mut self.suppressed);
+        if lines > 0 && self.config.log.is_first_of(lines, MESSAGE) {
+            let (provider, team) = (self.config.provider.as_str(), self.config.team.non_default());
+            tracing::warn!(target: LOG_TARGET, team, provider, lines, "{MESSAGE}");
         }
     }
 
@@ -127,12 +186,45 @@ impl LogState {
         self.tail.drain(..surplus);
     }
 
+    /// Logs the beginning of a panic message as one entry.
+    fn log_panic(&mut self) {
+        if let Some(panic) = self.panic.take() {
+            let cut = self.secrets().safe_cut(&panic, MAX_LINE);
+            self.line(LogLevel::Error, String::from_utf8_lossy(&panic[..cut]).trim_end());
+        }
+    }
+
+    /// Adds a piece of stderr to the panic message that is being written. Returns false if there is none.
+    fn add_to_panic(&mut self, piece: &[u8]) -> bool {
+        let max_length = MAX_LINE + self.longest_secret;
+        let Some(panic) = &mut self.panic else { return false };
+        panic.extend_from_slice(&piece[..piece.len().min(max_length.saturating_sub(panic.len()))]);
+        true
+    }
+
+    fn complete_line(&mut self, level: LogLevel, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end();
+        if level == LogLevel::Warn && is_panic(text) {
+            self.panic = Some(line.to_vec());
+        // The standard panic hook writes an empty line first.
+        } else if level != LogLevel::Warn || !text.is_empty() {
+            self.line(level, text);
+        }
+    }
+
     /// Logs complete lines, and the beginning of an incomplete line that is too long.
     fn write(&mut self, level: LogLevel, line: &mut Vec<u8>, bytes: &[u8]) {
+        if level != LogLevel::Warn {
+            self.log_panic();
+        }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n').flat_map(|piece| piece.chunks(MAX_LINE)) {
+            if level == LogLevel::Warn && self.add_to_panic(piece) {
+                continue;
+            }
             line.extend_from_slice(piece);
             if line.ends_with(b"\n") {
-                self.line(level, String::from_utf8_lossy(line).trim_end());
+                self.complete_line(level, line);
                 line.clear();
             }
             let max_length = MAX_LINE.max(self.longest_secret);
@@ -147,6 +239,18 @@ impl LogState {
             }
         }
     }
+}
+
+impl Drop for LogState {
+    fn drop(&mut self) {
+        self.log_panic();
+        self.log_suppressed();
+    }
+}
+
+/// Whether a line is the first line of a Rust panic message, as the SDK or the standard hook writes it.
+fn is_panic(line: &str) -> bool {
+    line.starts_with("panicked at ") || (line.starts_with("thread '") && line.contains(" panicked at "))
 }
 
 /// stdout or stderr of a guest. What is written to it becomes log lines.
@@ -238,13 +342,57 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_message_is_one_entry() {
+        let standard = "\nthread '<unnamed>' (1) panicked at src/lib.rs:5:9:\none\n\ntwo\nnote: run with\n";
+        for (message, logged) in [
+            (standard, standard.trim()),
+            ("panicked at src/lib.rs:5:9:\none\ntwo\n", "panicked at src/lib.rs:5:9:\none\ntwo"),
+        ] {
+            let log = Log::new(GuestConfig::without_grants(), 1_000);
+            let stderr = LogStream::new(&log, LogLevel::Warn);
+            // A hook may write its message in several parts.
+            message.as_bytes().chunks(7).for_each(|part| stderr.write_bytes(part));
+            assert_eq!(log.lock().bytes_left, 1_000, "{message}");
+            log.line(LogLevel::Info, "");
+            let costs = cost(&format!("{logged:?}")) + cost("\"\"");
+            assert_eq!(log.lock().bytes_left, 1_000 - costs, "{message}");
+            message.as_bytes().chunks(7).for_each(|part| stderr.write_bytes(part));
+            assert!(log.tail_for_fault().ends_with(logged), "{message}");
+            assert_eq!(log.lock().panic, None, "the entry of the fault has the message");
+        }
+    }
+
+    #[test]
+    fn a_long_panic_message_is_cut() {
+        let log = Log::new(GuestConfig::without_grants(), 1 << 20);
+        let stderr = LogStream::new(&log, LogLevel::Warn);
+        stderr.write_bytes(b"panicked at src/lib.rs:5:9:\n");
+        (0..100).for_each(|_| stderr.write_bytes(&[b'x'; 1_000]));
+        assert_eq!(log.tail_for_fault().len(), TAIL);
+        assert_eq!(log.lock().panic.as_ref().map(Vec::len), Some(MAX_LINE));
+        log.begin_call(10_000);
+        assert!(log.lock().panic.is_none());
+    }
+
+    #[test]
+    fn the_limit_counts_escaped_text() {
+        for text in ["\u{1}".repeat(100), "\u{200b}".repeat(100), "\"\\".repeat(100)] {
+            let in_text = format!("text={text:?}");
+            let in_json = serde_json::json!({ "text": format!("{text:?}") }).to_string();
+            let logged = in_text.len().max(in_json.len());
+            let counted = cost(&format!("{text:?}"));
+            assert!((logged..logged + 2 * LINE_COST).contains(&counted), "{logged} {counted}");
+        }
+    }
+
+    #[test]
     fn stops_logging_at_the_limit() {
         for line in [b"0123456789\n".as_slice(), b"\n"] {
             let log = Log::new(GuestConfig::without_grants(), 1_000);
             let stdout = LogStream::new(&log, LogLevel::Info);
             (0..1_000).for_each(|_| stdout.write_bytes(line));
             let state = log.lock();
-            assert!(state.is_exhausted && state.bytes_left < 100, "{} bytes left", state.bytes_left);
+            assert!(state.is_exhausted && state.bytes_left < 200, "{} bytes left", state.bytes_left);
         }
     }
 }

@@ -2,21 +2,32 @@
 //! scheme, host and port. Its host name is resolved once, every address is checked, and only checked
 //! addresses are connected to. Redirects are returned to the guest, which has to send a new request.
 
+mod body_budget;
+mod connect_timeout;
+
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+pub(super) use self::body_budget::BodyBudget;
+use self::body_budget::Reservation;
+use self::connect_timeout::{ConnectTimedOut, ConnectTimeoutLayer, with_connect_timeout};
 use super::address;
 use super::dns::DnsLookups;
 use larder_model::policy::{Grant, HostRule};
+use larder_runtime::deadline::with_deadline;
+
+/// Maximum number of requests of one guest at the same time, for each of `send-all` and wasi:http.
+pub(super) const MAX_CONCURRENT_REQUESTS: usize = 32;
 
 /// Sends the requests of one revision of a provider. Nothing is shared with other providers, including
 /// connections.
 pub(super) struct OutgoingHttp {
     rules: Arc<[HostRule]>,
-    timeout: std::time::Duration,
+    timeout: Duration,
     pub(super) body_limit: u64,
     lookups: Arc<DnsLookups>,
     /// One client per [`NetworkScope`], so that a connection to a private address is never used for a request
@@ -41,6 +52,16 @@ pub(super) enum RequestError {
     TooLarge,
 }
 
+/// A request whose response is read completely.
+pub(super) struct FetchRequest<'a> {
+    pub(super) method: &'a str,
+    pub(super) url: &'a str,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+    /// Time limit of the whole exchange, in addition to the limit of the host.
+    pub(super) timeout: Option<Duration>,
+}
+
 type FullResponse = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl OutgoingHttp {
@@ -55,14 +76,26 @@ impl OutgoingHttp {
         }
     }
 
-    /// Sends a request and reads the whole response.
+    /// Sends a request and reads the whole response. The size of its body is limited by the budget.
     pub(super) async fn fetch(
         &self,
-        method: &str,
-        url: &str,
-        headers: Vec<(String, String)>,
-        body: Vec<u8>,
+        request: FetchRequest<'_>,
+        budget: &BodyBudget,
     ) -> Result<FullResponse, RequestError> {
+        let Some(timeout) = request.timeout else {
+            return self.exchange(request, budget).await;
+        };
+        let deadline = Instant::now() + timeout.min(self.timeout);
+        let response = with_deadline(|| deadline, self.exchange(request, budget)).await;
+        response.unwrap_or(Err(RequestError::TimedOut))
+    }
+
+    async fn exchange(
+        &self,
+        request: FetchRequest<'_>,
+        budget: &BodyBudget,
+    ) -> Result<FullResponse, RequestError> {
+        let FetchRequest { method, url, headers, body, timeout: _ } = request;
         let mut request = http::Request::builder().method(method).uri(url);
         for (name, value) in headers.iter().filter(|(name, _)| !is_hop_header(name)) {
             request = request.header(name, value);
@@ -70,32 +103,29 @@ impl OutgoingHttp {
         let request = request
             .body(reqwest::Body::from(body))
             .map_err(|error| RequestError::Unreachable(format!("invalid request: {error}")))?;
-        let (parts, body) = self.send(request).await?.into_parts();
-        let limit = usize::try_from(self.body_limit).unwrap_or(usize::MAX);
-        let body = Limited::new(body, limit).collect().await.map_err(|error| {
-            if error.is::<http_body_util::LengthLimitError>() {
-                return RequestError::TooLarge;
-            }
-            error.downcast::<reqwest::Error>().map_or(RequestError::TimedOut, |error| request_error(&error))
-        })?;
+        let (parts, body) = self.send(request, None).await?.into_parts();
+        let body = read_body(body, budget).await?;
         let headers = parts
             .headers
             .iter()
             .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
-        Ok((parts.status.as_u16(), headers.collect(), body.to_bytes().into()))
+        Ok((parts.status.as_u16(), headers.collect(), body))
     }
 
-    /// Sends a request, and returns its response when the head has arrived.
+    /// Sends a request, and returns its response when the head has arrived. `connect_timeout` limits the time
+    /// for connecting, in addition to the limit of the host for the whole exchange.
     pub(super) async fn send(
         &self,
         request: http::Request<reqwest::Body>,
+        connect_timeout: Option<Duration>,
     ) -> Result<http::Response<reqwest::Body>, RequestError> {
         let request = reqwest::Request::try_from(request)
             .map_err(|error| RequestError::Unreachable(format!("invalid URL: {error}")))?;
         let scope = check(&self.rules, request.method().as_str(), request.url())?;
         let client = self.clients[scope as usize].get_or_init(|| self.client(scope)).as_ref();
         let client = client.map_err(|error| RequestError::Unreachable(error.clone()))?;
-        client.execute(request).await.map(Into::into).map_err(|error| request_error(&error))
+        let response = with_connect_timeout(connect_timeout, client.execute(request)).await;
+        response.map(Into::into).map_err(|error| request_error(&error))
     }
 
     fn client(&self, scope: NetworkScope) -> Result<reqwest::Client, String> {
@@ -103,10 +133,25 @@ impl OutgoingHttp {
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .timeout(self.timeout)
+            .connector_layer(ConnectTimeoutLayer)
             .dns_resolver(Arc::new(Resolver { scope, lookups: self.lookups.clone() }))
             .build()
             .map_err(|error| format!("cannot set up TLS: {error}"))
     }
+}
+
+async fn read_body(mut body: reqwest::Body, budget: &BodyBudget) -> Result<Vec<u8>, RequestError> {
+    let (mut bytes, mut reservation) = (Vec::new(), Reservation::new(budget));
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|error| request_error(&error))?.into_data() {
+            if !reservation.grow(data.len()) {
+                return Err(RequestError::TooLarge);
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    reservation.keep();
+    Ok(bytes)
 }
 
 /// Whether a header belongs to the connection. Such headers are set by the HTTP client and not by the guest.
@@ -153,6 +198,9 @@ fn request_error(error: &reqwest::Error) -> RequestError {
     while let Some(error) = cause {
         if let Some(private_address) = error.downcast_ref::<PrivateAddress>() {
             return RequestError::Denied(private_address.to_string());
+        }
+        if error.is::<ConnectTimedOut>() {
+            return RequestError::TimedOut;
         }
         last = error.to_string();
         cause = error.source();

@@ -9,21 +9,27 @@ mod convert;
 mod error;
 mod guest_calls;
 mod instrument;
+mod interactive_calls;
 mod omissions;
+mod pages;
 mod probe;
+mod settings_check;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use self::circuit_breaker::CircuitBreaker;
 use self::concurrency_limit::ConcurrencyLimit;
+pub(crate) use self::convert::json_value;
 pub use self::error::CallError;
 pub use self::probe::{LoadError, ProbeResult};
+use self::settings_check::SettingsCheck;
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::guest_config::GuestConfig;
 use crate::outgoing_http::OutgoingHttp;
+use crate::provider_log::ProviderLog;
 use crate::signal_rate_limit::SignalRateLimit;
 use crate::{CompiledComponent, Sandbox, SignalSender};
 use larder_model::name::{Digest, ProviderName, TeamName};
@@ -42,6 +48,9 @@ pub struct Provider {
     breaker: CircuitBreaker,
     since: SystemTime,
     grant_sources: GrantSources,
+    settings_check: OnceLock<SettingsCheck>,
+    /// The end of stderr of the last guest that misbehaved.
+    last_stderr: Mutex<String>,
 }
 
 /// Where the grants of a provider come from, as lines for people.
@@ -92,6 +101,7 @@ impl Provider {
         quota_usage: Option<Arc<QuotaUsage>>,
     ) -> Self {
         static REVISIONS: AtomicU64 = AtomicU64::new(1);
+        let revision = (team.clone(), name.clone(), compiled.digest());
         // Only calls to file systems can block a thread.
         let folder_threads = (!grant.dirs.is_empty()).then(|| sandbox.folder_threads(&team, &name));
         Self {
@@ -103,6 +113,7 @@ impl Provider {
                 metrics: sandbox.metrics().provider(&team, &name),
                 outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
                 signal_rate_limit: SignalRateLimit::default(),
+                log: ProviderLog::new(revision, &grant.limits, sandbox.drain()),
                 provider: name,
                 team,
                 grant,
@@ -113,6 +124,8 @@ impl Provider {
             compiled,
             sandbox,
             grant_sources: GrantSources::default(),
+            settings_check: OnceLock::new(),
+            last_stderr: Mutex::default(),
         }
     }
 
@@ -166,6 +179,12 @@ impl Provider {
     /// What it may access, and its limits.
     pub fn grant(&self) -> &Arc<Grant> {
         &self.config.grant
+    }
+
+    /// Takes the end of what the last guest that misbehaved wrote to stderr, without secrets. Empty if there was
+    /// none since the last time, or if it wrote nothing.
+    pub fn take_last_stderr(&self) -> String {
+        std::mem::take(&mut self.last_stderr.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether it implements `version-provider`, so that versions are known without a read.

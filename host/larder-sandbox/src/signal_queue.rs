@@ -21,6 +21,10 @@ pub enum Signal {
     ListChanged,
     /// The lists of entries and templates are out of date and may have changed.
     ListStale,
+    /// The list of tools has changed.
+    ToolsChanged,
+    /// The list of prompts has changed.
+    PromptsChanged,
 }
 
 /// The sending end. Clones send to the same receiver.
@@ -50,6 +54,8 @@ struct Queues {
 struct ProviderQueue {
     list_changed: bool,
     list_stale: bool,
+    tools_changed: bool,
+    prompts_changed: bool,
     updated: BTreeSet<String>,
 }
 
@@ -110,6 +116,8 @@ impl ProviderQueue {
         match signal {
             Signal::ListChanged => self.list_changed = true,
             Signal::ListStale => self.list_stale = true,
+            Signal::ToolsChanged => self.tools_changed = true,
+            Signal::PromptsChanged => self.prompts_changed = true,
             Signal::Updated(uri) => {
                 if self.updated.len() >= MAX_UPDATED && !self.updated.contains(&uri) {
                     return false;
@@ -127,11 +135,18 @@ impl ProviderQueue {
         if std::mem::take(&mut self.list_stale) {
             return Some(Signal::ListStale);
         }
+        if std::mem::take(&mut self.tools_changed) {
+            return Some(Signal::ToolsChanged);
+        }
+        if std::mem::take(&mut self.prompts_changed) {
+            return Some(Signal::PromptsChanged);
+        }
         self.updated.pop_first().map(Signal::Updated)
     }
 
     fn is_empty(&self) -> bool {
-        !self.list_changed && !self.list_stale && self.updated.is_empty()
+        let Self { list_changed, list_stale, tools_changed, prompts_changed, updated } = self;
+        !(*list_changed || *list_stale || *tools_changed || *prompts_changed) && updated.is_empty()
     }
 }
 
@@ -171,14 +186,19 @@ mod tests {
     #[tokio::test]
     async fn merges_duplicates() {
         let (sender, mut receiver) = signal_channel();
+        let merged = [
+            updated(1),
+            Signal::PromptsChanged,
+            Signal::ToolsChanged,
+            Signal::ListStale,
+            Signal::ListChanged,
+        ];
         for _ in 0..10 * MAX_UPDATED {
-            assert!(
-                [updated(1), Signal::ListStale, Signal::ListChanged].map(|s| sender.send(&name("p"), s))
-                    == [true; 3]
-            );
+            assert!(merged.clone().map(|signal| sender.send(&name("p"), signal)) == [true; 5]);
         }
-        let all = [receiver.recv().await.1, receiver.recv().await.1, receiver.recv().await.1];
-        assert_eq!(all, [Signal::ListChanged, Signal::ListStale, updated(1)]);
+        for signal in merged.into_iter().rev() {
+            assert_eq!(receiver.recv().await.1, signal);
+        }
         let queues = receiver.0.lock();
         assert!(queues.by_provider.is_empty() && queues.order.is_empty());
     }

@@ -1,5 +1,7 @@
 //! The state of a guest's store: its lease, WASI context, limits and log.
 
+use std::time::Instant;
+
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -26,6 +28,8 @@ pub(super) struct GuestState {
     pub(super) lease: Lease,
     pub(super) limiter: GuestLimiter,
     pub(super) log: Log,
+    /// When the host ends the current call.
+    pub(super) deadline: Instant,
     /// Signals and progress notifications that the guest may still send during this call.
     pub(super) notifications_left: u32,
     /// Whether the loss of a signal was logged already during this call.
@@ -46,6 +50,7 @@ impl GuestState {
         table.set_max_capacity(MAX_RESOURCES);
         Ok(Self {
             limiter: GuestLimiter::new(&lease.config),
+            deadline: Instant::now(),
             notifications_left: limits.notifications,
             logged_lost_signal: false,
             wasi: wasi(&lease.grant, &log)?,

@@ -1,12 +1,16 @@
 //! The wasi:http requests of guests, which are checked and sent like those of `http-client`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Limited};
+use futures_util::stream;
+use http_body_util::{BodyExt as _, Limited, StreamBody};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::log::{Log, LogLevel};
-use super::outgoing_http::{OutgoingHttp, RequestError};
+use super::outgoing_http::{MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError};
 use larder_model::trace::TraceContext;
 
 /// Implements wasi:http with [`OutgoingHttp`].
@@ -14,11 +18,14 @@ pub(super) struct HttpHooks {
     outgoing_http: Arc<OutgoingHttp>,
     log: Log,
     trace: Option<TraceContext>,
+    /// One permit for each request whose response was not read or dropped.
+    permits: Arc<Semaphore>,
 }
 
 impl HttpHooks {
     pub(super) fn new(outgoing_http: Arc<OutgoingHttp>, log: Log, trace: Option<TraceContext>) -> Self {
-        Self { outgoing_http, log, trace }
+        let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
+        Self { outgoing_http, log, trace, permits }
     }
 
     /// Sets the trace context for the following requests.
@@ -47,23 +54,69 @@ impl WasiHttpHooks for HttpHooks {
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,
-        _options: Option<RequestOptions>,
+        options: Option<RequestOptions>,
         _done: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<WasiResponse, WasiError>> + Send> {
         let (outgoing_http, log) = (self.outgoing_http.clone(), self.log.clone());
+        let permit = self.permits.clone().try_acquire_owned();
         let mut request = request;
         self.add_trace_headers(request.headers_mut());
         Box::new(async move {
+            let permit = permit.map_err(|_| too_many_requests(&log))?;
+            let timeouts = Timeouts::new(options);
             let request = request.map(|body| reqwest::Body::wrap_stream(body.into_data_stream()));
-            let response = outgoing_http.send(request).await.map_err(|error| to_wasi(error, &log))?;
+            let response = timeout(timeouts.head, outgoing_http.send(request, timeouts.connect)).await;
+            let response = response.map_err(|_| WasiError::ConnectionReadTimeout)?;
+            let response = response.map_err(|error| to_wasi(error, &log))?;
             let limit = usize::try_from(outgoing_http.body_limit).unwrap_or(usize::MAX);
             let response = response.map(|body| {
-                Limited::new(body, limit).map_err(|error| body_error(error.as_ref())).boxed_unsync()
+                let body = Limited::new(body, limit).map_err(|error| body_error(error.as_ref()));
+                with_permit(body.boxed_unsync(), timeouts.between_bytes, permit)
             });
             let done: Box<dyn Future<Output = _> + Send> = Box::new(std::future::ready(Ok(())));
             Ok((response, done))
         })
     }
+}
+
+/// The timeouts of a request. Without a limit of the guest, only those of the host apply.
+struct Timeouts {
+    connect: Option<Duration>,
+    /// The time until the head of the response has arrived.
+    head: Duration,
+    between_bytes: Duration,
+}
+
+impl Timeouts {
+    fn new(options: Option<RequestOptions>) -> Self {
+        let (connect, first_byte, between_bytes) = options.map_or((None, None, None), |options| {
+            (options.connect_timeout, options.first_byte_timeout, options.between_bytes_timeout)
+        });
+        // The time for the first byte begins when the connection exists. The host only knows when the request
+        // began, so it adds the time that connecting may take.
+        let head = first_byte.and_then(|first_byte| first_byte.checked_add(connect.unwrap_or_default()));
+        Self {
+            connect,
+            head: head.unwrap_or(Duration::MAX),
+            between_bytes: between_bytes.unwrap_or(Duration::MAX),
+        }
+    }
+}
+
+/// Returns a body that holds a permit, and that fails if the next bytes do not arrive in time.
+fn with_permit(body: WasiBody, between_bytes: Duration, permit: OwnedSemaphorePermit) -> WasiBody {
+    let frames = stream::unfold((body, permit), move |(mut body, permit)| async move {
+        let frame = timeout(between_bytes, body.frame()).await;
+        let frame = frame.unwrap_or(Some(Err(WasiError::ConnectionReadTimeout)))?;
+        Some((frame, (body, permit)))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+fn too_many_requests(log: &Log) -> WasiError {
+    let why = format!("more than {MAX_CONCURRENT_REQUESTS} wasi:http requests at the same time");
+    log.line(LogLevel::Info, &why);
+    WasiError::ConnectionLimitReached
 }
 
 fn to_wasi(error: RequestError, log: &Log) -> WasiError {

@@ -88,6 +88,7 @@ impl Fixture {
             freshness: Freshness { ttl: Duration::from_secs(3600), scope: Scope::Everyone },
             probed_at: Instant::now(),
             omitted: vec![],
+            setting_problems: vec![],
         };
         Arc::new(Offer::new(self.provider(name, GuestLifetime::Fresh), probed, 1, 0))
     }

@@ -5,6 +5,7 @@ mod critical_tasks;
 mod fd_limit;
 mod file_watcher;
 mod huge_pages;
+mod interfaces;
 mod reload;
 mod served;
 mod signal;
@@ -27,6 +28,7 @@ use larder_admin::{Admin, TeamView};
 use larder_core::audit::AuditLog;
 use larder_core::catalog::Reader;
 use larder_core::gateway::Gateway;
+use larder_core::reconcile::StartLimits;
 use larder_core::telemetry::{Telemetry, TelemetryError};
 use larder_mcp::auth::Authenticator;
 use larder_mcp::{Endpoint, ListenAddress, Listener};
@@ -35,6 +37,7 @@ use larder_runtime::health::{Health, Impact};
 use larder_sandbox::{Sandbox, SetUpError};
 
 pub use admin_listener::bind_admin;
+pub use interfaces::{Argument, Hints, Interfaces, Prompt, Setting, Tool};
 pub use served::{Provider, Rejected, Served};
 use signal::HangupSignals;
 pub(crate) use signal::ShutdownSignals;
@@ -50,8 +53,12 @@ const ADMIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The delay between the start and the removal of old files from the compilation cache.
 const CACHE_SWEEP_DELAY: Duration = Duration::from_secs(10);
 
-/// How long the start waits for all components of all teams to load.
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the start waits for the components of all teams, so that one team cannot delay the others.
+const TEAMS_START_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same without teams. It is shorter than most clients wait for the first response of a server.
+const START_TIMEOUT: Duration = Duration::from_secs(45);
+/// How long the start waits for the own calls of providers whose components are compiled.
+const OWN_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The running server, or the same parts for one command.
 pub struct App {
@@ -62,6 +69,7 @@ pub struct App {
     reloader: Option<ConfigReloader>,
     critical_tasks: CriticalTasks,
     audit: AuditLog,
+    health: Health,
     drain: Drain,
     /// The tasks that write the audit log and traces. They are stopped after all others.
     log_drain: Drain,
@@ -175,12 +183,16 @@ impl App {
     }
 
     /// Builds all parts of a server. The admin address answers from the beginning, and shutdown signals are
-    /// handled as soon as this returns. With several teams, the start waits only a limited time for
-    /// components to load, so that one team cannot delay the others.
+    /// handled as soon as this returns. The start waits only a limited time for components to load; the others
+    /// are served as soon as they are loaded.
     pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
         huge_pages::disable();
-        let timeout = (config.teams.len() > 1).then_some(STARTUP_TIMEOUT);
-        let mut app = Self::wire(config, admin, timeout).await?;
+        for warning in &config.warnings {
+            tracing::warn!("{}", warning.in_file(config.file.as_deref()));
+        }
+        let total = if config.teams.len() > 1 { TEAMS_START_TIMEOUT } else { START_TIMEOUT };
+        let limits = StartLimits { total, own_calls: OWN_CALLS_TIMEOUT };
+        let mut app = Self::wire(config, admin, Some(limits)).await?;
         (app.shutdown_signals, app.hangup_signals) =
             (Some(ShutdownSignals::new()), Some(HangupSignals::new()));
         Ok(app)
@@ -194,7 +206,7 @@ impl App {
     async fn wire(
         config: Config,
         admin: Option<TcpListener>,
-        timeout: Option<Duration>,
+        limits: Option<StartLimits>,
     ) -> Result<Self, RunError> {
         let (drain, log_drain, admin_drain) = (Drain::new(), Drain::new(), Drain::new());
         let drain_guards = [&drain, &log_drain, &admin_drain].map(Drain::guard);
@@ -234,7 +246,7 @@ impl App {
         let telemetry =
             Telemetry::open(&config.telemetry, config.teams.keys().cloned(), &metrics, &log_drain);
         let telemetry = telemetry.map_err(RunError::Telemetry)?;
-        join_all(teams_to_run.iter_mut().map(|team| team.load(timeout))).await;
+        join_all(teams_to_run.iter_mut().map(|team| team.load(limits))).await;
         let parts = teams_to_run.iter().map(|team| (team.reader.clone(), team.signals.clone()));
         let quotas = teams_to_run
             .iter()
@@ -253,6 +265,7 @@ impl App {
             reloader,
             critical_tasks,
             audit,
+            health,
             drain,
             log_drain,
             admin_drain,
@@ -290,9 +303,32 @@ impl App {
         }
     }
 
+    /// Returns the providers of which a guest misbehaved since the last time, with the end of what the last such
+    /// guest wrote to stderr.
+    pub fn take_guest_stderr(&self) -> Vec<(String, String)> {
+        let snapshots = self.catalogs.iter().map(Reader::snapshot);
+        let each = snapshots.flat_map(|catalog| {
+            let offers = catalog.offers().iter();
+            offers
+                .map(|offer| (offer.name().to_string(), offer.provider.take_last_stderr()))
+                .collect::<Vec<_>>()
+        });
+        each.filter(|(_, stderr)| !stderr.is_empty()).collect()
+    }
+
+    /// Takes the end of what a guest wrote to stderr that misbehaved, in a server with a single component.
+    pub(crate) fn take_last_stderr(&self) -> String {
+        self.take_guest_stderr().into_iter().map(|(_, stderr)| stderr).next().unwrap_or_default()
+    }
+
     /// Returns what is currently served.
     pub fn served(&self) -> Served {
         self.view().served()
+    }
+
+    /// Returns what is wrong with the server now, such as files that cannot be read.
+    pub fn problems(&self) -> Vec<String> {
+        self.health.problems().into_iter().map(|problem| problem.message).collect()
     }
 
     /// Returns a view of the served catalogs that stays current.

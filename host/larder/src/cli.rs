@@ -10,6 +10,7 @@ mod connection;
 mod dev;
 mod error;
 mod filter;
+mod guest_stderr;
 mod inspect;
 mod list;
 mod log;
@@ -36,6 +37,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use error::CommandError;
 
+use larder_runtime::blocking_threads::MAX_RUNTIME_THREADS;
 use larder_runtime::yield_batch;
 
 /// The exit code for wrong usage or configuration, as in sysexits.h.
@@ -96,6 +98,8 @@ enum Outcome {
     Success,
     /// Exit code 1: not found, rejected, not ready.
     Negative,
+    /// Exit code 64: the configuration is invalid, and the output says why.
+    InvalidConfig,
 }
 
 impl Outcome {
@@ -120,6 +124,7 @@ pub fn main() -> ExitCode {
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .max_blocking_threads(MAX_RUNTIME_THREADS)
         .on_thread_park(yield_batch::start)
         .build()
     {
@@ -172,6 +177,7 @@ fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {
     match result {
         Ok(Outcome::Success) => ExitCode::SUCCESS,
         Ok(Outcome::Negative) => ExitCode::FAILURE,
+        Ok(Outcome::InvalidConfig) => EXIT_USAGE.into(),
         // The reader has closed the pipe.
         Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {

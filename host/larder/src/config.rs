@@ -71,6 +71,8 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// The fingerprint of that file, taken before it was read.
     pub fingerprint: Option<FileFingerprint>,
+    /// What is unusual in the file, but no error.
+    pub warnings: Vec<Diagnostic>,
     /// The command line options.
     pub overrides: Overrides,
     /// Whether the only client is on standard input or in this process.

@@ -67,7 +67,7 @@ async fn an_open_connection_at_shutdown_causes_no_false_log_message() {
 #[tokio::test]
 async fn reports_metrics_and_status() {
     let work_dir = WorkDir::with_guests("echo trap_start dirs").file("larder.toml", CONFIG);
-    let work_dir = work_dir.file("plugins/dirs.toml", "dirs = [\"/\"]\n").file("plugins/odd.wasm", "");
+    let work_dir = work_dir.file("plugins/dirs.toml", "dirs = [\"/usr\"]\n").file("plugins/odd.wasm", "");
     let (admin, url) = AdminClient::open(&work_dir);
     assert!(work_dir.larder(&format!("read echo://hello --url {url}")).code == Some(0));
     assert!(work_dir.larder(&format!("read echo://error/failed --url {url}")).code == Some(1));

@@ -143,6 +143,59 @@ async fn creates_the_file_again_after_it_was_moved() {
     assert_eq!((uris(&old), uris(&path)), ("echo://hello".into(), "echo://many".into()));
 }
 
+/// A pipe that is full: a write to it blocks until something is read from it.
+#[cfg(target_os = "linux")]
+fn full_pipe(path: &std::path::Path) -> fs::File {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let mut pipe = options.open(path).unwrap();
+    while pipe.write(&[0; 4096]).is_ok() {}
+    pipe
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn no_read_is_answered_before_its_line_is_written() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("audit.pipe");
+    let mut pipe = full_pipe(&path);
+    let (server, last) = audited("echo", Target::File(path), OnFull::Wait).await;
+    let calls = || {
+        let catalog = server.reader.snapshot();
+        catalog.offers()[0].provider.metrics().calls(larder_runtime::metrics::Outcome::Ok)
+    };
+    let (before, mut reads) = (calls(), tokio::task::JoinSet::new());
+    for n in 1..=50 {
+        let (gateway, uri) = (server.gateway.clone(), parse_uri(&format!("echo://say/{n}")));
+        reads.spawn(async move { gateway.read(&anonymous_call(), &uri, None).await });
+    }
+    eventually("the provider has answered all reads", async || calls() - before == 50).await;
+    // The answers wait for their lines, however often they are polled.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        assert!(reads.try_join_next().is_none(), "a read was answered, and its line is not written");
+    }
+    let draining = std::thread::spawn(move || {
+        let (mut buffer, mut text) = ([0; 4096], vec![]);
+        while text.iter().filter(|byte| **byte == b'\n').count() < 50 {
+            match std::io::Read::read(&mut pipe, &mut buffer) {
+                Ok(count) => text.extend(buffer[..count].iter().filter(|byte| **byte != 0)),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        text
+    });
+    while let Some(read) = reads.join_next().await {
+        assert!(read.unwrap().is_ok());
+    }
+    assert_eq!(line_count(&server.metrics, "written"), 50);
+    assert_eq!(lines(&String::from_utf8(draining.join().unwrap()).unwrap()).len(), 50);
+    assert!(last.finish(Duration::from_secs(60)).await);
+}
+
 /// Uses `/dev/full`, for which every write fails.
 #[cfg(target_os = "linux")]
 #[tokio::test]

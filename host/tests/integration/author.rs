@@ -25,7 +25,13 @@ fn new_reports_errors_before_it_writes_files() {
     assert_eq!(names(&work_dir), before);
     let output = work_dir.larder("new notes --lang python --path own").expect_exit(0);
     assert!(output.contains("created own"), "{output}");
-    assert!(std::fs::read_to_string(work_dir.path("own/app.py")).unwrap().contains("\"notes://hello\""));
+    let text = |path: &str| std::fs::read_to_string(work_dir.path(path)).unwrap();
+    assert!(text("own/app.py").contains("\"notes://hello\""));
+    assert!(text("own/larder-dev.toml").contains("\"-w\", \"provider\""));
+    let output = work_dir.larder("new notes --lang python --interactive --path more").expect_exit(0);
+    assert!(output.contains("created more"), "{output}");
+    assert!(text("more/app.py").contains("@tool(") && text("more/app.py").contains("\"notes://hello\""));
+    assert!(text("more/larder-dev.toml").contains("\"-w\", \"interactive-provider\""));
 }
 
 fn names(work_dir: &WorkDir) -> Vec<String> {
@@ -45,6 +51,20 @@ fn bindings_leaves_other_files_alone() {
     work_dir.larder("bindings c -o c --with completions,versions").expect_success();
     let header = std::fs::read_to_string(work_dir.path("c/provider.h")).unwrap();
     assert!(header.contains("exports_larder_provider_version_provider_versions("), "{header}");
+    assert!(!header.contains("tool_provider") && !header.contains("interaction_host"), "{header}");
+    work_dir.larder("bindings c -o tools --with tools,search,settings").expect_success();
+    let header = std::fs::read_to_string(work_dir.path("tools/provider.h")).unwrap();
+    for function in [
+        "exports_larder_provider_tool_provider_call_tool(",
+        "exports_larder_provider_search_provider_search(",
+        "exports_larder_provider_settings_provider_settings(",
+        "larder_provider_interaction_host_client_supports(",
+    ] {
+        assert!(header.contains(function), "{function} is missing in {header}");
+    }
+    assert!(!header.contains("prompt_provider"), "{header}");
+    let output = work_dir.larder("bindings c -o c --with prompt").expect_exit(64);
+    assert!(output.contains("completions, versions, tools, prompts, search, settings"), "{output}");
     assert_eq!(std::fs::read_to_string(work_dir.path("c/mine.c")).unwrap(), "mine");
     // The import path is derived from the nearest `go.mod` above the folder.
     work_dir.larder("bindings go -o in/ner").expect_success();

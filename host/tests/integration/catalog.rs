@@ -23,6 +23,18 @@ async fn reads_by_entry_template_and_claim() {
 }
 
 #[tokio::test]
+async fn keys_of_variables_are_passed_back_unchanged() {
+    let server = TestServer::builder("keys").start().await;
+    assert_eq!(
+        server.text("keys:map?a=1&b=&a=2").await,
+        "keys:map{?pairs*} pairs[a]=1 pairs[b]= pairs[a]=2 single[none]=one"
+    );
+    // The host extracts the values of a listed template by itself, and the provider may add keys.
+    assert_eq!(server.text("keys:listed/a/b").await, "keys:listed/{path} path[key]=a/b");
+    assert_eq!(server.text("keys:other/a/b").await, "keys:other/{path} path[none]=a/b");
+}
+
+#[tokio::test]
 async fn contents_without_a_uri_get_the_requested_one() {
     let server = TestServer::builder("echo").start().await;
     let reading = server.read("echo://many").await.unwrap();

@@ -103,8 +103,22 @@ fn check_reports_problems() {
     let found = work_dir.larder("check --json").json();
     assert_eq!((&found["ok"], &found["rejected"][0]["file"]), (&json!(false), &json!("odd.wasm")));
     let work_dir = work_dir.file("larder.toml", "colour = 'red'\n");
-    let faults = work_dir.larder("check --json").json();
-    assert!(faults["faults"][0].as_str().unwrap().contains("unknown field `colour`"), "{faults}");
+    let output = work_dir.larder("check --json");
+    assert!(
+        output.json()["faults"][0].as_str().unwrap().contains("unknown field `colour`"),
+        "{}",
+        output.stdout
+    );
+    // The same exit code as that of `larder serve` with this configuration.
+    assert_eq!(output.code, Some(64));
+    assert!(work_dir.larder("check").expect_exit(64).contains("unknown field `colour`"));
+    // Valid, but the server could not be used with it: there are several teams and no credentials.
+    std::fs::create_dir(work_dir.path("other")).unwrap();
+    let teams = "team.a = { plugins = 'plugins' }\nteam.b = { plugins = 'other' }\n";
+    let work_dir = work_dir.file("larder.toml", teams);
+    let output = work_dir.larder("check");
+    assert_eq!(output.code, Some(64), "{}", output.stderr);
+    assert!(output.stderr.contains("there are several teams"), "{}", output.stderr);
 }
 
 #[test]

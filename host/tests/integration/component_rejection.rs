@@ -55,6 +55,49 @@ async fn an_import_that_the_host_does_not_offer() {
     check(TestServer::builder("echo unknown"), "unknown.wasm", expected).await;
 }
 
+/// The guest `net` with these names in place of others of the same length.
+fn with_names(names: &[(&str, &str)]) -> Vec<u8> {
+    let mut bytes = std::fs::read(component_path("net")).unwrap();
+    for (name, replacement) in names {
+        assert_eq!(name.len(), replacement.len());
+        let found: Vec<_> =
+            bytes.windows(name.len()).enumerate().filter(|(_, at)| *at == name.as_bytes()).collect();
+        let positions: Vec<_> = found.into_iter().map(|(position, _)| position).collect();
+        assert!(!positions.is_empty(), "{name}");
+        for position in positions {
+            bytes[position..][..name.len()].copy_from_slice(replacement.as_bytes());
+        }
+    }
+    bytes
+}
+
+#[tokio::test]
+async fn another_version_of_the_contract() {
+    let interface = |name: &str, version: &str| format!("larder:provider/{name}@{version}");
+    let names = ["provider-types", "http-client", "resource-provider"];
+    let newer = "update larder or rebuild the component";
+    for (changed, version, shown, remedy) in [
+        (&names[..], "0.2.0", "0.2", newer),
+        (&names[1..2], "0.2.0", "0.2", newer),
+        (&names[2..], "0.2.0", "0.2", newer),
+        (&names[..], "1.0.0", "1.0", newer),
+        (&names[1..2], "0.0.9", "0.0", "rebuild the component"),
+    ] {
+        let pairs = changed.iter().map(|name| (interface(name, "0.1.0"), interface(name, version)));
+        let pairs: Vec<_> = pairs.collect();
+        let pairs: Vec<_> = pairs.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
+        let server = TestServer::builder("echo").file("bad.wasm", &with_names(&pairs)).start().await;
+        assert_eq!(
+            server.rejection_reason("bad.wasm"),
+            format!(
+                "it is built for version {shown} of the contract; this host supports 0.1: {remedy} \
+                 with the contract that `larder bindings wit` writes"
+            ),
+            "{changed:?} {version}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_component_larger_than_the_limit() {
     let plan =

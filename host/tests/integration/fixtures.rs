@@ -52,6 +52,7 @@ async fn check(language: &str) {
             matches!(result, Err(larder_core::gateway::Error::NotModified { .. })),
             "{context}: {result:?}"
         );
+        crate::changelog::check(&fixture(&version, language)).await;
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
-use larder_core::reconcile::{self, Approvals, ProviderConfig, ReconcilePass, Reconciler};
+use larder_core::reconcile::{self, Approvals, ProviderConfig, ReconcilePass, Reconciler, StartLimits};
 use larder_core::source::{Folder, Source};
 use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
@@ -78,6 +78,8 @@ pub(crate) struct TestServerBuilder {
     /// The sources of components, instead of the plugins folder.
     sources: Vec<Box<dyn Source>>,
     scan_interval: Duration,
+    missing_source_grace: Duration,
+    start_limits: Option<StartLimits>,
     providers: BTreeMap<ProviderName, ProviderConfig>,
     page_size: PageSize,
     instructions: Option<String>,
@@ -150,6 +152,18 @@ impl TestServerBuilder {
         self
     }
 
+    /// Sets how long the components of a missing source are served.
+    pub(crate) fn missing_source_grace(mut self, grace: Duration) -> Self {
+        self.missing_source_grace = grace;
+        self
+    }
+
+    /// Limits how long the start waits for components to load. Without this, it waits for all of them.
+    pub(crate) fn start_limits(mut self, limits: StartLimits) -> Self {
+        self.start_limits = Some(limits);
+        self
+    }
+
     /// The temporary folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
@@ -219,6 +233,8 @@ impl TestServerBuilder {
             default: ProviderConfig::default(),
             ceiling: Arc::new(self.ceiling),
             scan_interval: self.scan_interval,
+            missing_source_grace: self.missing_source_grace,
+            own_files: Arc::default(),
             parse_grant_request: larder::config::parse_grant_request,
             relative_to: self.plugins.clone(),
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
@@ -234,7 +250,10 @@ impl TestServerBuilder {
         let health = Health::default();
         let mut reconciler = reconciler.with_health(health.clone());
         let signals = reconciler.signals();
-        let first_pass = reconciler.run_pass().await;
+        let first_pass = match self.start_limits {
+            Some(limits) => reconciler.run_first_pass(limits).await,
+            None => reconciler.run_pass().await,
+        };
         let config = gateway::Config {
             page_size: self.page_size,
             instructions: self.instructions,
@@ -319,6 +338,8 @@ impl TestServer {
             plugins,
             sources: Vec::new(),
             scan_interval: Duration::from_secs(2),
+            missing_source_grace: Duration::from_secs(30),
+            start_limits: None,
             providers: BTreeMap::new(),
             page_size: same_page_size(100),
             instructions: None,

@@ -52,7 +52,7 @@ async fn initialize() {
 
 #[tokio::test]
 async fn list_has_no_modern_fields() {
-    check("full", "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"full://one","name":"one","title":"One","description":"the first","mimeType":"text/plain","size":3,"icons":[{"src":"https://example.com/icon.png","mimeType":"image/png","sizes":["48x48"]}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"1","example.com/colour":{"name":"blue"}}}]}}"#]]).await;
+    check("full", "resources/list", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"full://one","name":"one","title":"One","description":"the first","mimeType":"text/plain","size":3,"icons":[{"src":"https://example.com/icon.png","mimeType":"image/png","sizes":["48x48"],"theme":"dark"}],"annotations":{"audience":["user","assistant"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"dev.larder/kind":"file","dev.larder/version":"1","example.com/colour":{"name":"blue"}}}]}}"#]]).await;
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 //! need no clock. The others pause the clock or wait for events.
 
 mod event_loop;
+mod missing_source;
 mod passes;
 mod pending;
 mod several_sources;
+mod start;
 
 use larder_core::source::MemorySource;
 use larder_model::name::TeamName;

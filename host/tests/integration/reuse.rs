@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use larder_model::name::Teams;
-use larder_model::policy::GuestLifetime;
+use larder_model::policy::{GuestLifetime, Limits};
 use larder_model::resource::{Body, Call, Caller};
 
 use crate::harness::{TestServer, TestServerBuilder, component_path, parse_uri};
@@ -132,6 +132,17 @@ async fn a_retry_has_only_the_time_that_is_left() {
     // The reused guest traps after 700 ms, and the fresh one would respond after another 700 ms.
     let expected = "the provider `again` failed: it did not respond within 1s";
     assert_eq!(read(&server, &ann, "slow-trap").await, expected);
+}
+
+#[tokio::test]
+async fn a_retry_knows_the_time_that_is_left() {
+    let server = reusing_guests().start().await;
+    let ann = call_by("ann", &[]);
+    let left: u128 = read(&server, &ann, "left").await.parse().unwrap();
+    let timeout = Limits::default().timeout.as_millis();
+    assert!((1..=timeout).contains(&left), "{left}");
+    let left: u128 = read(&server, &ann, "left").await.parse().unwrap();
+    assert!((1..=timeout - 700).contains(&left), "{left}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
  *
  * A function owns its arguments. Results must be allocated with malloc(), as the functions of larder.h do; the bindings
  * free them. Each call runs in a separate guest, so memory that is not freed does not accumulate. Output parameters are
- * not initialized: set them to zero first, which means "none".
+ * zero at the beginning, which means "none".
  */
 
 #include <stdlib.h>
@@ -55,7 +55,6 @@ bool larder_read(larder_request *request, larder_reading *answer, larder_error *
   char *greeting = larder_setting("greeting", "Hello");
   larder_text text = {0};
   larder_addf(&text, "%s, %.*s!\n", greeting, (int)who->len, (const char *)who->ptr);
-  *answer = (larder_reading){0};
   larder_answer_text(answer, text.ptr, text.len, "text/plain", NULL);
   return true;
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use larder_model::name::Digest;
-use larder_model::resource::{Details, Entry, Icon, Metadata, Role, Scope, Template};
+use larder_model::resource::{Details, Entry, Icon, Metadata, Role, Scope, Template, Theme};
 
 /// Computes the digest of these lists.
 pub(super) fn list_digest(
@@ -72,11 +72,12 @@ impl CanonicalBytes {
         self.number(audience.len() as u64);
         audience.iter().for_each(|role| self.0.push(u8::from(*role == Role::User)));
         self.number(icons.len() as u64);
-        for Icon { src, mime_type, sizes } in icons {
+        for Icon { src, mime_type, sizes, theme } in icons {
             self.text(src);
             self.texts([mime_type]);
             self.number(sizes.len() as u64);
             sizes.iter().for_each(|size| self.text(size));
+            self.maybe(*theme, |fields, theme| fields.0.push(u8::from(theme == Theme::Dark)));
         }
         self.metadata(metadata);
     }
@@ -112,12 +113,12 @@ mod tests {
     }
 
     fn icon() -> Icon {
-        Icon { src: "data:,".into(), mime_type: None, sizes: vec![] }
+        Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }
     }
 
     #[test]
     fn every_rendered_field_changes_the_digest() {
-        let changes: [fn(&mut Entry); 19] = [
+        let changes: [fn(&mut Entry); 21] = [
             |_| {},
             |e| e.uri = Uri::parse("x:2").unwrap(),
             |e| e.name = "m".into(),
@@ -135,6 +136,8 @@ mod tests {
             |e| e.details.icons = vec![icon()],
             |e| e.details.icons = vec![Icon { mime_type: Some("t".into()), ..icon() }],
             |e| e.details.icons = vec![Icon { sizes: vec!["any".into()], ..icon() }],
+            |e| e.details.icons = vec![Icon { theme: Some(Theme::Light), ..icon() }],
+            |e| e.details.icons = vec![Icon { theme: Some(Theme::Dark), ..icon() }],
             |e| e.details.metadata = vec![("a".into(), Default::default())],
             |e| e.details.metadata = vec![("b".into(), Default::default())],
         ];

@@ -30,6 +30,8 @@ pub struct RejectedComponent {
     pub digest: Option<Digest>,
     /// The cause, as a sentence.
     pub reason: String,
+    /// The end of what its guest wrote to stderr, without secrets, if it misbehaved.
+    pub stderr: String,
     /// Since when the component is rejected.
     pub since: SystemTime,
 }
@@ -70,12 +72,14 @@ impl fmt::Display for Collision {
 }
 
 impl RejectedComponent {
-    /// Keeps the time of the previous rejection if the reason is the same.
+    /// Keeps the time of the previous rejection if the reason is the same, and its stderr too, so that a
+    /// rejection that is repeated is not a new one.
     pub(crate) fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) =
             before.filter(|b| (&b.origin, b.digest, &b.reason) == (&self.origin, self.digest, &self.reason))
         {
             self.since = before.since;
+            self.stderr.clone_from(&before.stderr);
         }
         self
     }

@@ -9,6 +9,7 @@ use super::list_digest::list_digest;
 use super::list_expiry::Expiry;
 use larder_model::name::{Digest, ProviderName};
 use larder_model::resource::{Entry, Freshness, Scope, Template};
+use larder_model::settings::Problem;
 use larder_sandbox::provider::{ProbeResult, Provider};
 
 /// The shortest time between two refreshes of a list, however short its time to live is.
@@ -40,6 +41,8 @@ pub struct Offer {
     pub templates: Vec<Arc<Template>>,
     /// What was omitted from the lists, and why.
     pub omitted: Vec<String>,
+    /// Differences between the configured settings and those that the provider declares.
+    pub setting_problems: Vec<Problem>,
     /// The generation in which the provider was first served.
     pub generation: u64,
     /// The operator's priority, for two providers of the same generation.
@@ -84,6 +87,7 @@ impl Offer {
             next_cursor: probed.next_cursor,
             templates,
             omitted: probed.omitted,
+            setting_problems: probed.setting_problems,
             generation,
             priority,
             freshness: probed.freshness,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Catalog, Offer};
-use larder_model::resource::Match;
+use larder_model::resource::{Match, Variable};
 use larder_model::uri::Uri;
 use larder_sandbox::provider::CallError;
 use larder_uri_template::{Captures, MatchBudget};
@@ -87,12 +87,13 @@ impl Offer {
             })
             .max_by_key(|(uri_template, _)| uri_template.specificity());
         let (uri_template, captures) = best.filter(|(_, captures)| captures.check_safety().is_ok())?;
-        Some(Match { template: uri_template.as_str().to_owned(), values: captures.values })
+        Some(Match { template: uri_template.as_str().to_owned(), variables: without_keys(captures) })
     }
 
     /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed
     /// templates, the last variable may contain slashes; the values are then extracted by the host and
-    /// checked as for any other template. Other matches are passed on unchanged.
+    /// checked as for any other template. Keys of the provider are kept if it returned the same values.
+    /// Other matches are passed on unchanged.
     pub(crate) fn claimed_match(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
         let found = found.ok_or(CallError::NotFound)?;
         let mut uri_templates = self.templates.iter().map(|template| &template.uri_template);
@@ -104,7 +105,8 @@ impl Offer {
         };
         match captures.check_safety() {
             Err(fault) if !self.provider.grant().raw_values => Err(CallError::Refused(fault.to_string())),
-            _ => Ok(Match { values: captures.values, ..found }),
+            _ if has_same_values(&found.variables, &captures) => Ok(found),
+            _ => Ok(Match { variables: without_keys(captures), ..found }),
         }
     }
 }
@@ -112,6 +114,18 @@ impl Offer {
 fn checked_route<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
     match captures.check_safety() {
         Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
-        _ => Route::Matched(offer, Some(Match { template: template.to_owned(), values: captures.values })),
+        _ => {
+            let variables = without_keys(captures);
+            Route::Matched(offer, Some(Match { template: template.to_owned(), variables }))
+        }
     }
+}
+
+fn without_keys(captures: Captures) -> Vec<Variable> {
+    captures.values.into_iter().map(|(name, value)| Variable { name, key: None, value }).collect()
+}
+
+fn has_same_values(variables: &[Variable], captures: &Captures) -> bool {
+    let found = variables.iter().map(|variable| (&variable.name, &variable.value));
+    found.eq(captures.values.iter().map(|(name, value)| (name, value)))
 }

@@ -144,12 +144,7 @@ impl Error {
     /// Converts the error of a provider call. Failures of the provider are logged.
     pub(super) fn from_call(offer: &Offer, uri: &str, known_version: Option<&str>, error: CallError) -> Self {
         let provider = offer.name().clone();
-        if let CallError::Busy | CallError::QuotaExceeded(_) = error {
-            offer.provider.log_rejected_calls(&error);
-        } else if error.outcome().is_server_failure() {
-            let team = offer.provider.team().non_default();
-            tracing::warn!(team, %provider, %error, "provider call failed");
-        }
+        offer.provider.log_failed_call(&error, uri);
         match error {
             CallError::NotFound => Self::NotFound { uri: uri.to_owned() },
             CallError::NotModified => {

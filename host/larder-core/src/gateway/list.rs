@@ -128,8 +128,7 @@ impl Gateway {
                     return Err(Error::BadCursor);
                 }
                 Err(error) => {
-                    let (team, provider) = (offer.provider.team().non_default(), offer.name());
-                    tracing::warn!(team, %provider, %error, "provider failed; rest of its list omitted");
+                    offer.provider.log_failed_list(&error);
                     page.freshness.ttl = Duration::ZERO;
                     // The catalog's entries were skipped because the provider can filter its list itself. Use
                     // them instead.
@@ -200,10 +199,7 @@ impl Gateway {
         let query = ListQuery { cursor: from.cursor.clone(), limit, ..ListQuery::default() };
         let query = if from.with_hints { page.filter.add_hints(query) } else { query };
         let listed = offer.provider.list(permit, query).await?;
-        for note in &listed.omitted {
-            let (team, provider) = (offer.provider.team().non_default(), offer.name());
-            tracing::warn!(team, %provider, note, "items omitted from a list");
-        }
+        offer.provider.log_omitted(&listed.omitted);
         let entries = listed.items.into_iter().map(Arc::new).collect();
         Ok((entries, listed.next, listed.freshness.unwrap_or(Freshness::UNKNOWN)))
     }

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use self::store::JsonStore;
 use larder_model::name::{Digest, ProviderName, TeamName};
+use larder_runtime::private_files::Untrusted;
 
 /// The approvals for one plugins folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,9 +41,14 @@ pub enum ApprovalsError {
         /// What is wrong with it.
         why: String,
     },
-    /// Other users can write the file or its folder, and could approve.
-    #[error("{} is writable by other users, who could approve: run `chmod 700` on it", .0.display())]
-    WritableByOthers(PathBuf),
+    /// Other users can change the file or its folder, and could approve.
+    #[error("{} {why}. Who can change it could approve", path.display())]
+    Untrusted {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why it is not trusted.
+        why: Untrusted,
+    },
     /// An I/O error.
     #[error("cannot access {}: {error}", path.display())]
     Io {

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 
 use super::Approvals;
 use larder_model::name::{ProviderName, TeamName};
-use larder_model::policy::{ApprovalMode, Ceiling, Grant, GrantRequest};
+use larder_model::policy::{ApprovalMode, Ceiling, Grant, GrantRequest, OwnFiles};
 
 /// The operator's configuration of loading.
 #[derive(Debug, Clone)]
@@ -24,6 +24,10 @@ pub struct Config {
     pub ceiling: Arc<Ceiling>,
     /// The interval between scans when no file event arrives.
     pub scan_interval: Duration,
+    /// How long the components of a source that is missing are served.
+    pub missing_source_grace: Duration,
+    /// The files of the host, which no folder of a grant request may contain.
+    pub own_files: Arc<OwnFiles>,
     /// Parses the grant request of a component, the content of `NAME.toml`. Relative folders in it are resolved against the given
     /// one.
     pub parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,

@@ -37,7 +37,10 @@ pub(super) struct DesiredComponents {
     pub(super) unknown: BTreeSet<String>,
     /// New artifacts that wait for approval, as their sources report.
     pub(super) pending_approvals: Vec<PendingApproval>,
+    /// When to scan again, because artifacts are still changing.
     pub(super) rescan_after: Option<Duration>,
+    /// When the components of a missing source are withdrawn, by another scan.
+    pub(super) withdraw_after: Option<Duration>,
     /// Why sources cannot be read, while they cannot.
     pub(super) source_error: Option<String>,
     /// The problem with single artifacts, while there is one.

@@ -3,7 +3,7 @@
 
 use tokio::time::Instant;
 
-use super::load::LoadResult;
+use super::load::{LoadEvent, LoadResult};
 use super::scan_schedule::ScanSchedule;
 use super::{DesiredComponents, ReconcilePass, Reconciler};
 use larder_model::name::ProviderName;
@@ -26,9 +26,10 @@ impl Reconciler {
                 biased;
                 () = drain.stopping() => break,
                 (provider, signal) = self.signal_receiver.recv() => self.handle_signal(&provider, signal),
-                Some(result) = self.load_results.recv() => self.charge_cpu_time(
-                    |this| this.load_finished(result)
-                ),
+                Some(event) = self.load_events.recv() => match event {
+                    LoadEvent::Probing { name, id } => self.state.mark_probing(&name, id),
+                    LoadEvent::Ended(result) => self.charge_cpu_time(|this| this.load_finished(result)),
+                },
                 () = self.state_writer.finished() => {}
                 // This branch precedes the scan result: a source that does not respond must not delay list
                 // refreshes.
@@ -59,8 +60,9 @@ impl Reconciler {
 
     fn scan_finished(&mut self, desired: DesiredComponents, schedule: &mut ScanSchedule) {
         let (mut pass, succeeded) = (ReconcilePass::default(), desired.source_error.is_none());
-        let rescan_after = self.compare(desired, &mut pass);
-        self.starting &= self.state.is_loading();
+        let withdraw_after = desired.withdraw_after;
+        let rescan_after = self.compare(desired, &mut pass).into_iter().chain(withdraw_after).min();
+        self.update_start();
         schedule.scan_finished(succeeded, rescan_after);
         // Retries a failed write.
         self.state_writer.write_queued();
@@ -79,7 +81,7 @@ impl Reconciler {
             self.state.next_generation();
         }
         self.state.apply(result, &mut pass);
-        self.starting &= self.state.is_loading();
+        self.update_start();
         for provider in self.state.take_requested_refreshes() {
             self.refresh_list(&provider);
         }
@@ -131,7 +133,7 @@ impl Reconciler {
                 self.state.mark_list_changed(provider);
                 self.refresh_list(provider);
             }
-            Signal::ListStale => self.refresh_list(provider),
+            Signal::ListStale | Signal::ToolsChanged | Signal::PromptsChanged => self.refresh_list(provider),
         }
     }
 

@@ -8,26 +8,33 @@ mod result;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 use tokio::task::AbortHandle;
 
 use self::component::IdentifiedComponent;
 use self::grant_request::GrantDecision;
 pub use self::grant_request::MAX_GRANT_REQUEST_SIZE;
-pub(super) use self::result::{LoadJob, LoadResult, LoadedProvider, Outcome, PreviousRevisions, Revision};
+pub(super) use self::result::{
+    LoadEvent, LoadJob, LoadResult, LoadedProvider, Outcome, PreviousRevisions, Revision,
+};
 use super::desired_state::DesiredComponent;
 use super::{Approvals, ProviderConfig};
 use crate::source::Verification;
 use larder_model::name::{ProviderName, TeamName};
-use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
+use larder_model::policy::{Grant, GrantRequest, OwnFiles, QuotaUsage, ungranted_imports};
+use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics;
-use larder_sandbox::provider::{LoadError, Provider};
+use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 use larder_sandbox::{CompiledComponent, Rejection, Sandbox, SignalSender};
+
+/// How long the probe of one provider may delay the probes of others.
+const MAX_PROBE_PERMIT_TIME: Duration = Duration::from_secs(1);
 
 /// Loads components, with what all loads of a team share.
 pub(super) struct Loader {
@@ -36,15 +43,27 @@ pub(super) struct Loader {
     pub(super) metrics: metrics::LoadMetrics,
     pub(super) signals: SignalSender,
     pub(super) drain: Drain,
+    /// For the files of the team, which can block a thread forever.
+    pub(super) threads: Arc<BlockingThreads>,
     pub(super) base_folder: PathBuf,
+    pub(super) own_files: Arc<OwnFiles>,
     pub(super) parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
     pub(super) approvals: Approvals,
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+    /// For reading and compiling.
     pub(super) load_permits: Semaphore,
+    pub(super) probe_permits: Semaphore,
     /// One at a time: reading components again has no urgency.
     pub(super) recheck_permit: Semaphore,
     pub(super) wake: Arc<Notify>,
-    pub(super) load_results: mpsc::UnboundedSender<LoadResult>,
+    pub(super) load_events: mpsc::UnboundedSender<LoadEvent>,
+}
+
+/// A load in progress.
+struct RunningLoad<'a> {
+    id: u64,
+    /// Returned before the provider is called.
+    permit: Option<SemaphorePermit<'a>>,
 }
 
 impl Loader {
@@ -60,22 +79,15 @@ impl Loader {
             let began = Instant::now();
             let (artifact, mut cached_revision) = (desired.artifact.clone(), None);
             // Cannot fail: the semaphore is never closed.
-            let permit = loader.load_permits.acquire().await;
+            let load = RunningLoad { id, permit: loader.load_permits.acquire().await.ok() };
             // A component beyond the quota is not served, even if it was served before.
             let still_permitted = !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
-            let outcome = catch_panic(loader.load(desired, previous, &mut cached_revision)).await;
+            let outcome = catch_panic(loader.load(load, desired, previous, &mut cached_revision)).await;
             loader.metrics.record(outcome.metric_label());
             loader.metrics.durations.observe(began.elapsed());
-            let job = LoadJob::Load(id);
-            // Sending fails only at shutdown, when nobody receives.
-            let _ = loader.load_results.send(LoadResult {
-                name: artifact.name.clone(),
-                job,
-                outcome,
-                still_permitted,
-                duration: began.elapsed(),
-            });
-            drop(permit);
+            let (name, job) = (artifact.name.clone(), LoadJob::Load(id));
+            let duration = began.elapsed();
+            loader.send(LoadEvent::Ended(LoadResult { name, job, outcome, still_permitted, duration }));
             if let Some(revision) = cached_revision {
                 loader.recheck(&artifact, revision).await;
             }
@@ -104,24 +116,25 @@ impl Loader {
                 }
             };
             let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
-            let _ = loader.load_results.send(LoadResult {
-                name,
-                job,
-                outcome,
-                still_permitted: true,
-                duration: began.elapsed(),
-            });
+            let (still_permitted, duration) = (true, began.elapsed());
+            loader.send(LoadEvent::Ended(LoadResult { name, job, outcome, still_permitted, duration }));
         });
+    }
+
+    fn send(&self, event: LoadEvent) {
+        // Fails only at shutdown, when nobody receives.
+        _ = self.load_events.send(event);
     }
 
     async fn load(
         &self,
+        load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
         cached_revision: &mut Option<Revision>,
     ) -> Outcome {
         let (mut reached, mut is_cached) = (None, false);
-        let outcome = self.try_load(desired, previous, &mut reached, &mut is_cached).await;
+        let outcome = self.try_load(load, desired, previous, &mut reached, &mut is_cached).await;
         *cached_revision = reached.clone().filter(|_| is_cached);
         outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
     }
@@ -130,6 +143,7 @@ impl Loader {
     /// far as it was determined.
     async fn try_load(
         &self,
+        load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
         reached: &mut Option<Revision>,
@@ -162,9 +176,25 @@ impl Loader {
         // Recorded independently of the grant, so that a narrower grant later does not require an approval.
         requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
         let provider = self.provider(name, compiled, grant).with_grant_sources(sources);
-        let probed = provider.probe().await?;
+        let probed = self.probe(load, &provider).await?;
         let provider = Arc::new(provider);
         Ok(Outcome::Offer(Box::new(LoadedProvider { provider, probed, revision, requests })))
+    }
+
+    /// Gets the description and the lists of a provider. Its calls can take long, so meanwhile others are loaded, and
+    /// after a while others are probed as well.
+    async fn probe(&self, load: RunningLoad<'_>, provider: &Provider) -> Result<ProbeResult, LoadError> {
+        drop(load.permit);
+        let permit = self.probe_permits.acquire().await;
+        self.send(LoadEvent::Probing { name: provider.name().to_string(), id: load.id });
+        let mut probe = pin!(provider.probe());
+        match tokio::time::timeout(MAX_PROBE_PERMIT_TIME, &mut probe).await {
+            Ok(probed) => probed,
+            Err(_) => {
+                drop(permit);
+                probe.await
+            }
+        }
     }
 
     /// Checks what is known about an artifact before it is read. Returns the name of its provider.

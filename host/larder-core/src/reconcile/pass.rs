@@ -123,6 +123,7 @@ mod tests {
             origin: "c.wasm".into(),
             digest: None,
             reason: "the file is empty".into(),
+            stderr: String::new(),
             since,
         };
         let pass = ReconcilePass {

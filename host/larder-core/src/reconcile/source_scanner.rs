@@ -17,25 +17,25 @@ pub(super) struct SourceScanner {
     /// `None` while a scan is running.
     worker: Option<ScanWorker>,
     running_scan: Option<JoinHandle<(ScanWorker, DesiredComponents)>>,
+    /// Set until the next scan, which registers the triggers. They notify it.
+    wake: Option<Arc<Notify>>,
     drain: Drain,
 }
 
 struct ScanWorker {
     desired_state: DesiredState,
-    /// Set until the next scan, which registers the triggers. They notify it.
-    wake: Option<Arc<Notify>>,
     watcher: Option<FolderWatcher>,
 }
 
 impl SourceScanner {
     pub(super) fn new(desired_state: DesiredState, drain: Drain) -> Self {
-        let worker = ScanWorker { desired_state, wake: None, watcher: None };
-        Self { worker: Some(worker), running_scan: None, drain }
+        let worker = ScanWorker { desired_state, watcher: None };
+        Self { worker: Some(worker), running_scan: None, wake: None, drain }
     }
 
     /// Registers what triggers a scan, with the next scan. The triggers notify `wake`.
     pub(super) fn enable_triggers(&mut self, wake: &Arc<Notify>) {
-        self.worker.iter_mut().for_each(|worker| worker.wake = Some(wake.clone()));
+        self.wake = Some(wake.clone());
     }
 
     pub(super) fn is_scanning(&self) -> bool {
@@ -45,8 +45,9 @@ impl SourceScanner {
     /// Starts a scan, unless one is running.
     pub(super) fn start_scan(&mut self) {
         if let Some(mut worker) = self.worker.take() {
+            let wake = self.wake.take();
             self.running_scan = Some(self.drain.spawn_blocking(move || {
-                let desired = worker.scan();
+                let desired = worker.scan(wake);
                 (worker, desired)
             }));
         }
@@ -71,9 +72,9 @@ impl SourceScanner {
 }
 
 impl ScanWorker {
-    /// Renews the watch of folders before it scans. A change in between is found by the scan or reported as an event.
-    fn scan(&mut self) -> DesiredComponents {
-        if let Some(wake) = self.wake.take() {
+    /// Registers the triggers, or renews the watch of folders, before it scans. A change in between is found by the scan or reported as an event.
+    fn scan(&mut self, wake: Option<Arc<Notify>>) -> DesiredComponents {
+        if let Some(wake) = wake {
             let mut triggers = ScanTriggers::new(wake);
             self.desired_state.register_triggers(&mut triggers);
             self.watcher = Some(triggers.start());

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::component::{ComponentState, Serving};
+use tokio::time::Instant;
+
+use self::component::{ComponentState, RunningLoad, Serving};
 use self::retry::time_until_first;
 use super::approvals::Imports;
 use super::desired_state::{DesiredComponent, DesiredComponents};
@@ -29,6 +31,28 @@ pub(super) struct State {
 impl State {
     pub(super) fn is_loading(&self) -> bool {
         self.components.values().any(|component| component.loading.is_some())
+    }
+
+    /// Returns the origins of the components that are loading.
+    pub(super) fn loading(&self) -> Vec<&str> {
+        let loading = self.components.values().filter(|component| component.loading.is_some());
+        loading.map(|component| component.origin.as_str()).collect()
+    }
+
+    /// Records that the own calls of a provider began.
+    pub(super) fn mark_probing(&mut self, name: &str, id: u64) {
+        let load = self.components.get_mut(name).and_then(|component| component.loading.as_mut());
+        if let Some(load) = load.filter(|load| load.id == id) {
+            load.probing_since = Some(Instant::now());
+        }
+    }
+
+    /// Returns when the own calls of all loading providers will have had this much time. `None` while a component is
+    /// still read or compiled.
+    pub(super) fn own_calls_end(&self, time: Duration) -> Option<Instant> {
+        let loads = self.components.values().filter_map(|component| component.loading.as_ref());
+        let since = loads.map(|load| load.probing_since).reduce(|one, other| Some(one?.max(other?)));
+        Some(since?? + time)
     }
 
     /// Starts a new generation. Providers of a later generation do not take URIs from earlier ones.
@@ -72,7 +96,8 @@ impl State {
         component.desired = Some(desired.clone());
         self.last_job_id += 1;
         let previous = component.previous_revisions(is_retry);
-        component.loading = Some((self.last_job_id, loader.start(self.last_job_id, desired, previous)));
+        let (id, task) = (self.last_job_id, loader.start(self.last_job_id, desired, previous));
+        component.loading = Some(RunningLoad { id, task, probing_since: None });
     }
 
     /// Records that a provider reported changed lists.
@@ -138,7 +163,7 @@ impl State {
     pub(super) fn apply(&mut self, result: LoadResult, pass: &mut ReconcilePass) {
         let Some(component) = self.components.get_mut(&result.name) else { return };
         match result.job {
-            LoadJob::Load(id) if component.loading.as_ref().is_some_and(|(current, _)| *current == id) => {
+            LoadJob::Load(id) if component.loading.as_ref().is_some_and(|load| load.id == id) => {
                 component.loading = None;
             }
             LoadJob::RefreshList(id) if component.list_refresh.running == Some(id) => {

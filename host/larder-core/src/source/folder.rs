@@ -1,5 +1,6 @@
 //! The plugins folder as a source: each `NAME.wasm` is a component, and `NAME.toml` beside it is its grant request.
 
+mod directory;
 mod settle;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use self::directory::{Directory, DirectoryId, LinkPolicy};
 pub use self::settle::SETTLE_TIME;
 use self::settle::SettleTracker;
 use super::{
@@ -18,8 +20,10 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 /// A folder with components.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
+    directory: Directory,
     tracker: SettleTracker,
+    /// The folder in which components were found. It may be missing now, or another one may have taken its place.
+    known: Option<DirectoryId>,
 }
 
 /// A file of a folder, as it was when the folder was scanned.
@@ -27,28 +31,41 @@ pub struct Folder {
 struct File {
     /// The file name with its extension.
     name: String,
-    path: PathBuf,
+    directory: Directory,
     fingerprint: FileFingerprint,
 }
 
 impl Folder {
     /// Creates a source for a folder, which need not exist yet.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, tracker: SettleTracker::default() }
+        let directory = Directory { path, links: LinkPolicy::Follow };
+        Self { directory, tracker: SettleTracker::default(), known: None }
+    }
+
+    /// Does not follow symbolic links that lead out of the folder: its owner may not read files of other teams.
+    pub fn without_links_to_outside(mut self) -> Self {
+        self.directory.links = LinkPolicy::Beneath;
+        self
     }
 
     /// Returns the components and their `.toml` files. Hidden files and editors' temporary files are skipped.
     fn files(&self) -> io::Result<(Vec<File>, BTreeMap<String, io::Error>)> {
         let (mut files, mut unreadable) = (Vec::new(), BTreeMap::new());
-        for item in std::fs::read_dir(&self.path)? {
-            let path = item?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for item in std::fs::read_dir(&self.directory.path)? {
+            let file_name = item?.file_name();
+            let name = file_name.to_string_lossy().into_owned();
             let fits = name.ends_with(".wasm") || name.ends_with(".toml");
             if name.starts_with('.') || !fits {
                 continue;
             }
-            match FileFingerprint::of_file(&path) {
-                Ok(Some(fingerprint)) => files.push(File { name, path, fingerprint }),
+            if file_name.to_str().is_none() {
+                unreadable.insert(name, io::Error::other("its name is not UTF-8"));
+                continue;
+            }
+            match self.directory.fingerprint(&name) {
+                Ok(Some(fingerprint)) => {
+                    files.push(File { name, directory: self.directory.clone(), fingerprint });
+                }
                 Ok(None) => {}
                 Err(error) => _ = unreadable.insert(name, error),
             }
@@ -59,17 +76,32 @@ impl Folder {
 
 impl Source for Folder {
     fn location(&self) -> String {
-        self.path.display().to_string()
+        self.directory.path.display().to_string()
     }
 
-    /// Returns the settled components, each with its `.toml`. A missing folder counts as empty, because it may be
-    /// created later. After any other error nothing is known and the last state stays; the same holds for each file.
+    /// Returns the settled components, each with its `.toml`. A folder that never existed counts as empty, because it
+    /// may be created later. A folder with components that is gone is missing, and so is one in whose place there is
+    /// a folder without components, such as the mount point of a volume. After any other error nothing is known and
+    /// the last state stays; the same holds for each file.
     fn scan(&mut self) -> io::Result<Scan> {
+        let before = self.directory.id();
         let (files, unreadable) = match self.files() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Default::default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match self.known {
+                Some(_) => return Ok(missing("the folder is missing")),
+                None => Default::default(),
+            },
             files => files?,
         };
+        // Unknown if the folder was replaced during the scan.
+        let id = before.ok().filter(|before| self.directory.id().is_ok_and(|now| now == *before));
+        let has_components =
+            files.iter().map(|file| &file.name).chain(unreadable.keys()).any(|name| is_component(name));
+        if self.known.is_some() && id != self.known && !has_components {
+            return Ok(missing("the folder was replaced by one without components"));
+        }
         let settled = self.tracker.update(files, &unreadable, Instant::now());
+        // Once all components were removed one by one, there is nothing to keep.
+        self.known = if settled.components.is_empty() { None } else { id.or(self.known.take()) };
         let incomplete = |origin| PendingArtifact::Incomplete { origin };
         Ok(Scan {
             artifacts: settled
@@ -80,12 +112,28 @@ impl Source for Folder {
             pending: settled.unsettled.into_iter().map(incomplete).collect(),
             unreadable,
             rescan_after: settled.rescan_after,
+            missing: None,
         })
     }
 
     fn register_triggers(&mut self, triggers: &mut ScanTriggers) {
-        triggers.watch_folder(self.path.clone());
+        triggers.watch_folder(self.directory.path.clone());
     }
+
+    fn accept_replacement(&mut self) {
+        self.tracker.clear();
+        if let Ok(id) = self.directory.id() {
+            self.known = Some(id);
+        }
+    }
+}
+
+fn missing(why: &str) -> Scan {
+    Scan { missing: Some(why.to_owned()), ..Scan::default() }
+}
+
+fn is_component(name: &str) -> bool {
+    name.ends_with(".wasm")
 }
 
 fn artifact(component: File, grant_request: Option<File>) -> Artifact {
@@ -109,11 +157,20 @@ impl File {
     }
 }
 
+impl File {
+    /// Opens the file that was scanned. A file that has changed since then is an error: the next scan finds it.
+    fn open(&self) -> io::Result<std::fs::File> {
+        match self.directory.open(&self.name)? {
+            (file, fingerprint) if fingerprint == self.fingerprint => Ok(file),
+            _ => Err(io::Error::other("it was replaced or changed after it was found")),
+        }
+    }
+}
+
 impl Content for File {
     fn fetch(&self, limit: u64) -> io::Result<Fetched> {
         use std::io::Read as _;
-        let file = std::fs::File::open(&self.path)?;
-        let size = file.metadata()?.len();
+        let (file, size) = (self.open()?, self.fingerprint.size());
         if size > limit {
             return Ok(Fetched::TooLarge(size));
         }
@@ -124,11 +181,13 @@ impl Content for File {
     }
 
     fn digest(&self) -> io::Result<Digest> {
-        Digest::of_reader(std::fs::File::open(&self.path)?)
+        use std::io::Read as _;
+        // The file may grow while it is read.
+        Digest::of_reader(self.open()?.take(self.fingerprint.size()))
     }
 
     fn is_unchanged(&self) -> bool {
-        FileFingerprint::of(&self.path).is_ok_and(|now| now == self.fingerprint)
+        self.directory.fingerprint(&self.name).is_ok_and(|now| now == Some(self.fingerprint))
     }
 }
 

@@ -31,6 +31,8 @@ pub struct MemoryContent {
     pub pending: Vec<PendingArtifact>,
     /// Why the source cannot be read.
     pub error: Option<String>,
+    /// Why the source is missing.
+    pub missing: Option<String>,
 }
 
 impl MemorySource {
@@ -71,10 +73,11 @@ impl Source for MemorySource {
     }
 
     fn scan(&mut self) -> io::Result<Scan> {
-        let MemoryContent { artifacts, pending, error } = &self.lock().content;
-        match error {
-            Some(error) => Err(io::Error::other(error.clone())),
-            None => Ok(Scan {
+        let MemoryContent { artifacts, pending, error, missing } = &self.lock().content;
+        match (error, missing) {
+            (Some(error), _) => Err(io::Error::other(error.clone())),
+            (None, Some(_)) => Ok(Scan { missing: missing.clone(), ..Scan::default() }),
+            (None, None) => Ok(Scan {
                 artifacts: artifacts.values().cloned().collect(),
                 pending: pending.clone(),
                 ..Scan::default()

@@ -2,12 +2,13 @@
 //! it.
 
 use std::fs::DirBuilder;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::{CacheError, CacheLocation};
+use larder_runtime::private_files::{WRITABLE_BY_OTHERS, check_folder};
 
 /// Returns the folder, and the guard that deletes it if it is a temporary one.
 pub(super) fn open(location: &CacheLocation) -> Result<(PathBuf, Option<TempDir>), CacheError> {
@@ -51,18 +52,7 @@ fn create(path: &Path) -> Result<(), String> {
 }
 
 fn check(path: &Path) -> Result<(), String> {
-    let metadata = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let own_uid = rustix::process::geteuid().as_raw();
-    if metadata.uid() != own_uid {
-        return Err(format!("belongs to another user ({}, while this process is {own_uid})", metadata.uid()));
-    }
-    if metadata.mode() & 0o022 != 0 {
-        return Err(format!(
-            "can be written by others (its mode is {:o}; `chmod 700` it)",
-            metadata.mode() & 0o7777
-        ));
-    }
-    Ok(())
+    check_folder(path, WRITABLE_BY_OTHERS).map_err(|untrusted| untrusted.to_string())
 }
 
 fn error(path: &Path, problem: String) -> CacheError {
@@ -71,7 +61,7 @@ fn error(path: &Path, problem: String) -> CacheError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use super::*;
 

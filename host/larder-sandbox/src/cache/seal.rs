@@ -6,17 +6,16 @@
 //! HMAC over the seal and the fingerprint of the code file (the mark) is appended to it. While the file has
 //! this fingerprint, it was not modified, and need not be read again.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rustix::fs::OFlags;
 use sha2::Sha256;
 
 use larder_model::name::Digest;
 use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted, WRITABLE_BY_OTHERS};
 
 /// Name of the file with the key, in the folder of the cache.
 const KEY_FILE: &str = "key";
@@ -55,10 +54,22 @@ pub(super) enum InvalidEntry {
     Unreadable(io::Error),
     #[error("{0}")]
     Untrusted(&'static str),
+    #[error("it {0}")]
+    NotPrivate(Untrusted),
     #[error("its seal does not match: it was truncated, modified, or not written by this program")]
     Seal,
     #[error("the engine rejects it: {0}")]
     Rejected(String),
+}
+
+impl From<Untrusted> for InvalidEntry {
+    fn from(untrusted: Untrusted) -> Self {
+        match untrusted {
+            Untrusted::Missing => Self::Missing,
+            Untrusted::Io(error) => Self::Unreadable(error),
+            other => Self::NotPrivate(other),
+        }
+    }
 }
 
 impl VerifiedCode {
@@ -94,7 +105,7 @@ impl Key {
     }
 
     fn read(path: &Path) -> Result<Self, InvalidEntry> {
-        let mut file = open(path, 0o077)?;
+        let mut file = private_files::open(path, ACCESSIBLE_TO_OTHERS)?;
         let mut key = [0; KEY_LENGTH];
         let fits = file.metadata().is_ok_and(|found| found.len() == KEY_LENGTH as u64);
         match file.read_exact(&mut key) {
@@ -123,11 +134,11 @@ impl Key {
 
     /// Opens an entry once, and verifies the content of that descriptor.
     pub(super) fn verify(&self, name: &str, code: &Path, seal: &Path) -> Result<VerifiedCode, InvalidEntry> {
-        let mut file = open(code, 0o022)?;
+        let mut file = private_files::open(code, WRITABLE_BY_OTHERS)?;
         let fingerprint = fingerprint(&file)?;
-        let seal_file = open(seal, 0o022).map_err(|invalid| match invalid {
-            InvalidEntry::Missing => InvalidEntry::Untrusted("it has no seal"),
-            other => other,
+        let seal_file = private_files::open(seal, WRITABLE_BY_OTHERS).map_err(|invalid| match invalid {
+            Untrusted::Missing => InvalidEntry::Untrusted("it has no seal"),
+            other => other.into(),
         })?;
         let mut written = Vec::new();
         (&seal_file)
@@ -163,7 +174,7 @@ impl Key {
         fingerprint: &FileFingerprint,
         path: &Path,
     ) -> Result<(Digest, File), InvalidEntry> {
-        let (file, mut record) = (open(path, 0o022)?, [0; MARKED_LENGTH]);
+        let (file, mut record) = (private_files::open(path, WRITABLE_BY_OTHERS)?, [0; MARKED_LENGTH]);
         (&file).read_exact(&mut record).map_err(InvalidEntry::Unreadable)?;
         let (digest, seal) = record.split_at(SEAL_LENGTH);
         let mac = self.mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest]);
@@ -193,26 +204,4 @@ impl Key {
 
 fn fingerprint(file: &File) -> Result<FileFingerprint, InvalidEntry> {
     file.metadata().map(|found| FileFingerprint::from(&found)).map_err(InvalidEntry::Unreadable)
-}
-
-/// Opens a regular file that belongs to this user and has none of the `forbidden` permission bits. Links are
-/// not followed.
-fn open(path: &Path, forbidden: u32) -> Result<File, InvalidEntry> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let file = file.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => InvalidEntry::Missing,
-        _ => InvalidEntry::Unreadable(error),
-    })?;
-    let metadata = file.metadata().map_err(InvalidEntry::Unreadable)?;
-    if !metadata.is_file() {
-        return Err(InvalidEntry::Untrusted("it is not a regular file"));
-    }
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(InvalidEntry::Untrusted("it belongs to another user"));
-    }
-    if metadata.mode() & forbidden != 0 {
-        return Err(InvalidEntry::Untrusted("other users have access to it"));
-    }
-    Ok(file)
 }

@@ -1,9 +1,13 @@
 //! The calls to a provider. Each is made to a guest, by way of [`Provider::call`], and its WIT types are
 //! converted here.
 
+use std::sync::PoisonError;
+
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 
-use super::convert::{entry_page, read_result, template_match, template_page, versions};
+use super::convert::{
+    completion, entry_page, read_result, template_match, template_page, versions, wit_match,
+};
 use super::instrument::InstrumentedCall;
 use super::omissions::Omissions;
 use super::{CallError, ListPage, ListQuery, Provider, guest_calls, wit};
@@ -17,9 +21,6 @@ use crate::reuse::ReuseKey;
 use larder_model::policy::{GuestLifetime, Permit};
 use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult, Template};
 use larder_model::uri::Uri;
-
-/// Maximum number of values in one completion.
-const MAX_COMPLETIONS: usize = 100;
 
 /// The permits that a call holds while it runs.
 struct CallPermits<'a> {
@@ -38,9 +39,8 @@ impl Provider {
         known_version: Option<String>,
     ) -> Result<ReadResult, CallError> {
         let has_version = known_version.is_some();
-        let matched =
-            matched.map(|found| wit::TemplateMatch { uri_template: found.template, variables: found.values });
-        let request = wit::ReadRequest { uri: uri.to_string(), matched, known_version };
+        let request =
+            wit::ReadRequest { uri: uri.to_string(), matched: matched.map(wit_match), known_version };
         let convert = |response: Result<wit::Reading, WitError>| {
             let reading = response.map_err(|error| match error {
                 WitError::NotModified if has_version => CallError::NotModified,
@@ -88,10 +88,9 @@ impl Provider {
             filled: request.filled,
         };
         let convert = |response: Result<completion_provider::Completion, WitError>| {
-            let mut response = response.map_err(|error| self.redacted_error(error))?;
-            let has_more = response.more || response.values.len() > MAX_COMPLETIONS;
-            response.values.truncate(MAX_COMPLETIONS);
-            Ok(Completion { values: response.values, total: response.total, has_more })
+            let completion_provider::Completion { values, total, more } =
+                response.map_err(|error| self.redacted_error(error))?;
+            Ok(completion(values, total, more))
         };
         self.call(permit, &guest_calls::Complete(functions, request), convert).await
     }
@@ -129,7 +128,7 @@ impl Provider {
 
     /// Makes a call to a guest when the circuit breaker, the limits and the quotas allow it, records how it
     /// ended, and converts its response.
-    async fn call<W: GuestCall, T>(
+    pub(super) async fn call<W: GuestCall, T>(
         &self,
         mut permit: Permit,
         guest_call: &W,
@@ -144,7 +143,7 @@ impl Provider {
                 // Boxed because this future is large: each future that awaits it would contain it, and moving
                 // them would overflow the stack of a thread.
                 let run = self.sandbox.run(&self.compiled, lease, queue_timer, reuse_key, guest_call);
-                Box::pin(run).await.map_err(|fault| self.log_fault(fault))
+                Box::pin(run).await.map_err(|fault| self.log_fault(fault, guest_call.subject()))
             }
             Err(error) => Err(error),
         };
@@ -169,27 +168,55 @@ impl Provider {
     }
 
     /// Logs a fault with all details, and converts it to an error, of which the caller sees only the kind.
-    fn log_fault(&self, fault: Fault) -> CallError {
+    fn log_fault(&self, fault: Fault, subject: &str) -> CallError {
+        const MESSAGE: &str = "the provider failed";
         if fault.kind == FaultKind::NoCapacity {
             return CallError::Busy;
         }
         let (team, provider, digest) =
             (self.config.team.non_default(), self.config.provider.as_str(), self.digest().short());
         let Fault { kind, detail, stderr } = &fault;
-        tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "the provider failed");
+        if self.config.log.is_first(MESSAGE, kind.as_str(), subject) {
+            tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "{MESSAGE}");
+        }
+        self.last_stderr.lock().unwrap_or_else(PoisonError::into_inner).clone_from(stderr);
         CallError::Fault(fault)
     }
 
-    /// Counts a call that was rejected because of too many other calls, and logs rejected calls in intervals.
-    pub fn log_rejected_calls(&self, error: &CallError) {
-        if let Some(calls) = self.concurrency_limit.count_rejected() {
+    /// Logs a failed call, unless calls fail repeatedly for the same reason. Does nothing for errors that are not the
+    /// provider's, and for faults, which were logged already.
+    pub fn log_failed_call(&self, error: &CallError, subject: &str) {
+        const MESSAGE: &str = "provider call failed";
+        let outcome = error.outcome();
+        let is_logged = matches!(error, CallError::Fault(_)) || !outcome.is_server_failure();
+        if !is_logged && self.config.log.is_first(MESSAGE, outcome.label(), subject) {
             let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
-            tracing::warn!(team, provider, calls, %error, "rejected calls: too many at the same time");
+            tracing::warn!(team, provider, %error, "{MESSAGE}");
+        }
+    }
+
+    /// Logs that a part of its list is missing because of this error, unless that happens repeatedly.
+    pub fn log_failed_list(&self, error: &CallError) {
+        const MESSAGE: &str = "provider failed; rest of its list omitted";
+        if self.config.log.is_first(MESSAGE, error.outcome().label(), "") {
+            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+            tracing::warn!(team, provider, %error, "{MESSAGE}");
+        }
+    }
+
+    /// Logs what was omitted from a list, or changed in a response, unless that happens repeatedly.
+    pub fn log_omitted(&self, notes: &[String]) {
+        const MESSAGE: &str = "omitted or changed part of a response";
+        let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+        if let Some(last) = notes.last()
+            && self.config.log.is_first(MESSAGE, "", last)
+        {
+            notes.iter().for_each(|note| tracing::warn!(team, provider, %note, "{MESSAGE}"));
         }
     }
 
     /// Converts an error of the provider, and removes secrets from its text.
-    fn redacted_error(&self, error: WitError) -> CallError {
+    pub(super) fn redacted_error(&self, error: WitError) -> CallError {
         let clean = |why: String| self.config.grant.secrets.redact(&why).into_owned();
         CallError::from(match error {
             WitError::NotFound => error,
@@ -204,10 +231,7 @@ impl Provider {
         })
     }
 
-    fn log_omissions(&self, omissions: &Omissions<'_>) {
-        let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
-        for note in omissions.summary() {
-            tracing::warn!(team, provider, %note, "omitted or changed part of a response");
-        }
+    pub(super) fn log_omissions(&self, omissions: &Omissions<'_>) {
+        self.log_omitted(&omissions.summary());
     }
 }

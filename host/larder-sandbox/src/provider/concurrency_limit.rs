@@ -1,36 +1,21 @@
 //! Limits the calls to one provider that run at the same time, and those that wait.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::queue_timer::QueueTimer;
 use larder_model::policy::Limits;
-
-/// Interval of the log line about rejected calls: one line per call would cost more than the rejection
-/// itself.
-const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The concurrency limit of one revision of a provider.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimit {
     running: Semaphore,
     waiting: Semaphore,
-    rejected: Mutex<RejectedCalls>,
-}
-
-#[derive(Debug, Default)]
-struct RejectedCalls {
-    last_logged: Option<Instant>,
-    /// Calls that were rejected since then.
-    count: u64,
 }
 
 impl ConcurrencyLimit {
     pub(super) fn new(limits: &Limits) -> Self {
         let of = |count: u32| Semaphore::new(count as usize);
-        Self { running: of(limits.concurrency), waiting: of(limits.queue_length), rejected: Mutex::default() }
+        Self { running: of(limits.concurrency), waiting: of(limits.queue_length) }
     }
 
     /// Waits for a permit. Returns none at once if the queue is full, and otherwise on timeout.
@@ -42,23 +27,12 @@ impl ConcurrencyLimit {
         let _queue_permit = self.waiting.try_acquire().ok()?;
         queue_timer.wait(self.running.acquire()).await?.ok()
     }
-
-    /// Counts a rejected call. Returns the number of rejected calls since the last log line, if the next one
-    /// is due.
-    pub(super) fn count_rejected(&self) -> Option<u64> {
-        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        rejected.count += 1;
-        if rejected.last_logged.is_some_and(|last_logged| last_logged.elapsed() < LOG_INTERVAL) {
-            return None;
-        }
-        rejected.last_logged = Some(Instant::now());
-        Some(std::mem::take(&mut rejected.count))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use super::*;
     use larder_runtime::metrics::ProviderMetrics;
@@ -88,17 +62,5 @@ mod tests {
         drop(third);
         drop(permit);
         assert!(limit.acquire(&now).await.is_some());
-    }
-
-    #[test]
-    fn logs_rejected_calls_together() {
-        let limit = ConcurrencyLimit::new(&Limits::default());
-        assert_eq!(limit.count_rejected(), Some(1));
-        for _ in 0..2 {
-            limit.rejected.lock().unwrap().last_logged = Some(Instant::now() + LOG_INTERVAL);
-            assert_eq!(limit.count_rejected(), None);
-        }
-        limit.rejected.lock().unwrap().last_logged = None;
-        assert_eq!(limit.count_rejected(), Some(3));
     }
 }

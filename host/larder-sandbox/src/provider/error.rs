@@ -44,6 +44,16 @@ pub enum CallError {
     CircuitOpen(Duration),
 }
 
+impl CallError {
+    /// The end of what a guest that misbehaved wrote to stderr, without secrets. Empty for other errors.
+    pub fn guest_stderr(&self) -> &str {
+        match self {
+            Self::Fault(fault) => fault.stderr(),
+            _ => "",
+        }
+    }
+}
+
 impl From<WitError> for CallError {
     fn from(error: WitError) -> Self {
         /// Bounds an error text and makes it a single line.

@@ -1,7 +1,12 @@
 //! The calls of the contract's functions, as [`GuestCall`]s.
 
+mod interactive;
+
 use wasmtime::Store;
 
+pub(super) use self::interactive::{
+    CallTool, CompleteArgument, GetPrompt, ListPrompts, ListTools, Search, Settings,
+};
 use super::wit;
 use crate::bindings::exports::larder::provider::{completion_provider, version_provider};
 use crate::bindings::larder::provider::provider_types::Error;

@@ -5,14 +5,15 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 
 use super::omissions::Omissions;
+use super::pages::fetch_pages;
+use super::settings_check::SettingsCheck;
 use super::{CallError, ListPage, ListQuery, Provider};
 use crate::Rejection;
 use crate::fault::{Fault, FaultKind};
 use larder_model::policy::Permit;
 use larder_model::resource::{Entry, Freshness, Scope, Template};
+use larder_model::settings::Problem;
 
-/// Maximum number of pages of one list that a probe requests after the first.
-const MAX_PAGES: usize = 64;
 /// Maximum duration of a probe, as a multiple of the maximum duration of one call.
 const MAX_CALL_TIMES: u32 = 3;
 /// Maximum number of characters of an invalid claim in a message.
@@ -43,6 +44,8 @@ pub struct ProbeResult {
     pub probed_at: Instant,
     /// What was omitted from its lists or changed, and why.
     pub omitted: Vec<String>,
+    /// Differences between its configured settings and those that it declares.
+    pub setting_problems: Vec<Problem>,
 }
 
 /// Why a component was not loaded as a provider.
@@ -87,6 +90,16 @@ pub enum LoadError {
     },
 }
 
+impl LoadError {
+    /// The end of what a guest that misbehaved wrote to stderr, without secrets. Empty for other errors.
+    pub fn guest_stderr(&self) -> &str {
+        match self {
+            Self::Probe { error, .. } => error.guest_stderr(),
+            _ => "",
+        }
+    }
+}
+
 impl Provider {
     /// Gets the description, the first entries and all templates. The total time is bounded.
     pub async fn probe(&self) -> Result<ProbeResult, LoadError> {
@@ -119,7 +132,8 @@ impl Provider {
             let claim: String = omissions.clean(&claim).chars().take(MAX_CLAIM_TEXT).collect();
             omissions.add(format!("a claim that is not a URI prefix with a scheme: {claim:?}"));
         }
-        let omitted = [entries.omitted, templates.omitted, omissions.summary()].concat();
+        let SettingsCheck { problems: setting_problems, omitted } = self.settings_check().await;
+        let omitted = [entries.omitted, templates.omitted, omissions.summary(), omitted].concat();
         let default_freshness = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
         Ok(ProbeResult {
             title: description.title,
@@ -133,6 +147,7 @@ impl Provider {
             freshness: entries.freshness.unwrap_or(default_freshness),
             probed_at,
             omitted,
+            setting_problems,
         })
     }
 
@@ -164,40 +179,4 @@ fn is_claim(claim: &str) -> bool {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     }) && claim.len() <= 1024
-}
-
-/// Requests pages until there are `enough` items, the list ends, or a limit is reached.
-async fn fetch_pages<'a, T>(
-    enough: u32,
-    max_bytes: u64,
-    mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<ListPage<T>, CallError>>,
-) -> Result<ListPage<T>, CallError> {
-    let mut all = page(None, 0).await?;
-    for _ in 0..MAX_PAGES {
-        let have = u32::try_from(all.items.len()).unwrap_or(u32::MAX);
-        if all.next.is_none() || have >= enough {
-            return Ok(all);
-        }
-        let more = page(all.next.clone(), have).await?;
-        if more.next.is_some() && more.next == all.next {
-            all.omitted.push("the rest of a list whose cursor does not change".into());
-            all.next = None;
-            return Ok(all);
-        }
-        all.bytes += more.bytes;
-        if all.bytes > max_bytes {
-            all.omitted
-                .push(format!("the rest of a list that has more than {max_bytes} bytes (`limits.result`)"));
-            all.next = None;
-            return Ok(all);
-        }
-        all.items.extend(more.items);
-        all.next = more.next;
-        all.omitted.extend(more.omitted);
-        all.freshness = match (all.freshness, more.freshness) {
-            (Some(one), Some(other)) => Some(one.merge(other)),
-            (one, other) => one.or(other),
-        };
-    }
-    Ok(all)
 }

@@ -49,6 +49,10 @@ pub struct Provider {
     pub has_more: bool,
     /// What was omitted from its lists, and why.
     pub omitted: Vec<String>,
+    /// Settings that are unknown, missing or invalid, by its own declarations.
+    pub setting_problems: Vec<String>,
+    /// Settings that work, but should be configured in another way.
+    pub setting_warnings: Vec<String>,
     /// Its grant, which is not serialized because it contains secrets.
     #[serde(skip)]
     pub grant: Arc<Grant>,
@@ -66,6 +70,9 @@ pub struct Rejected {
     pub digest: Option<String>,
     /// Why it was rejected.
     pub reason: String,
+    /// The end of what its guest wrote to stderr, without secrets, if it misbehaved.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
 }
 
 impl Served {
@@ -88,7 +95,8 @@ impl Served {
             team: team.map(ToOwned::to_owned),
             file: rejected.origin.clone(),
             digest: rejected.digest.map(|digest| digest.to_string()),
-            reason: rejected.reason.to_string(),
+            reason: rejected.reason.clone(),
+            stderr: rejected.stderr.clone(),
         }));
         self.pending_approval.extend(catalog.pending_approvals().iter().map(ToString::to_string));
         let of = team.map(|team| format!("{team}: ")).unwrap_or_default();
@@ -115,6 +123,8 @@ impl Provider {
                 .collect(),
             has_more: offer.next_cursor.is_some(),
             omitted: offer.omitted.clone(),
+            setting_problems: setting_problems(offer, false),
+            setting_warnings: setting_problems(offer, true),
             grant: offer.provider.grant().clone(),
         }
     }
@@ -143,6 +153,11 @@ impl Rejected {
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.file)
     }
+}
+
+fn setting_problems(offer: &Offer, warnings: bool) -> Vec<String> {
+    let problems = offer.setting_problems.iter().filter(|problem| problem.is_warning() == warnings);
+    problems.map(ToString::to_string).collect()
 }
 
 fn full_name(team: Option<&str>, name: &str) -> String {

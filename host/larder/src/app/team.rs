@@ -2,7 +2,6 @@
 //! keep the catalog up to date.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Notify;
 use tracing::Instrument as _;
@@ -11,7 +10,7 @@ use super::critical_tasks::CriticalTasks;
 use crate::config;
 use larder_core::catalog::{self, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
-use larder_core::reconcile::{ConfigHandle, Reconciler};
+use larder_core::reconcile::{ConfigHandle, Reconciler, StartLimits};
 use larder_core::source::{Folder, Source};
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
@@ -49,10 +48,14 @@ impl Team {
             Some(_) => tracing::error_span!("team", %name),
             None => tracing::Span::none(),
         };
+        let folder = match config.quota {
+            Some(_) => Folder::new(config.plugins).without_links_to_outside(),
+            None => Folder::new(config.plugins),
+        };
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let (writer, reader) = catalog::catalog(name, watched_uris);
         let notifier = writer.notifier();
-        let sources: Vec<Box<dyn Source>> = vec![Box::new(Folder::new(config.plugins))];
+        let sources: Vec<Box<dyn Source>> = vec![Box::new(folder)];
         let reconcile =
             Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
         let reconcile = reconcile.with_health(health);
@@ -62,9 +65,15 @@ impl Team {
         Self { reader, signals, quota_usage, reconcile, change_detector, span }
     }
 
-    /// Loads the components of its sources, or as many as possible before the timeout.
-    pub(super) async fn load(&mut self, timeout: Option<Duration>) {
-        let pass = self.reconcile.run_pass_within(timeout).instrument(self.span.clone()).await;
+    /// Loads the components of its sources, or as many as possible within these limits.
+    pub(super) async fn load(&mut self, limits: Option<StartLimits>) {
+        let loading = async {
+            match limits {
+                Some(limits) => self.reconcile.run_first_pass(limits).await,
+                None => self.reconcile.run_pass().await,
+            }
+        };
+        let pass = loading.instrument(self.span.clone()).await;
         self.span.in_scope(|| tracing::debug!(%pass, "loaded"));
     }
 

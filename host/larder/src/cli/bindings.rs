@@ -15,6 +15,7 @@ use larder_author::{self as author, Ability, BindingsLanguage};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   larder bindings c -o bindings          provider.h, provider.c, and an object with the types to link
+  larder bindings c --with tools,prompts the same, for a provider that also offers tools and prompts
   larder bindings go -o bindings         packages, and the runtime module that they import
   larder bindings wit -o wit             WIT files for componentize-py, componentize-qjs, jco and others")]
 pub(super) struct Bindings {
@@ -35,7 +36,7 @@ pub(super) struct Bindings {
 enum LanguageArg {
     C,
     Go,
-    /// The contract itself: worlds `provider` and `full-provider`
+    /// The contract itself: worlds `provider`, `full-provider` and `interactive-provider`
     Wit,
 }
 
@@ -43,6 +44,10 @@ enum LanguageArg {
 enum AbilityArg {
     Completions,
     Versions,
+    Tools,
+    Prompts,
+    Search,
+    Settings,
 }
 
 impl Bindings {
@@ -75,6 +80,10 @@ impl From<AbilityArg> for Ability {
         match ability {
             AbilityArg::Completions => Self::Completions,
             AbilityArg::Versions => Self::Versions,
+            AbilityArg::Tools => Self::Tools,
+            AbilityArg::Prompts => Self::Prompts,
+            AbilityArg::Search => Self::Search,
+            AbilityArg::Settings => Self::Settings,
         }
     }
 }

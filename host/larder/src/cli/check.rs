@@ -13,7 +13,7 @@ use grants::GrantReport;
 use super::error::CommandError;
 use super::table::Table;
 use super::team::TeamArg;
-use super::{Outcome, log, out};
+use super::{Outcome, guest_stderr, log, out};
 use crate::app::{App, Served};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use larder_core::reconcile;
@@ -22,9 +22,10 @@ use larder_mcp::ListenAddress;
 /// Check the configuration and all components without serving them
 ///
 /// With FILE.wasm, checks only that component: loads it, gets its description and lists, and reads its first
-/// resource. It gets only the grants that --config has for a provider of its name.
+/// resource. If a call fails, prints the end of what the component wrote to stderr. It gets only the grants that
+/// --config has for a provider of its name.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 if there is a problem.")]
+#[command(after_help = "Exit code 1 if there is a problem, and 64 if the configuration is invalid.")]
 pub(super) struct Check {
     /// Check only this component
     #[arg(value_name = "FILE.wasm", conflicts_with = "plugins")]
@@ -48,6 +49,8 @@ struct Findings {
     ok: bool,
     /// Problems of the configuration.
     faults: Vec<String>,
+    /// What is unusual in the configuration, but no problem.
+    warnings: Vec<String>,
     /// The grants of each provider that has or requests any.
     grants: Vec<GrantReport>,
     #[serde(flatten)]
@@ -65,15 +68,15 @@ impl Check {
             team: self.team.team,
             ..Overrides::default()
         };
-        let findings = match config::load(&overrides).and_then(Config::require_plugins_folders) {
+        let (findings, outcome) = match config::load(&overrides).and_then(Config::require_plugins_folders) {
             Ok(config) => examine(config).await?,
-            Err(error) => configuration_faults(&error),
+            Err(error) => (configuration_faults(&error), Outcome::InvalidConfig),
         };
         match self.json {
             true => out::json(&findings)?,
             false => print(&findings)?,
         }
-        Ok(Outcome::success_if(findings.ok))
+        Ok(outcome)
     }
 }
 
@@ -81,7 +84,7 @@ fn configuration_faults(error: &ConfigError) -> Findings {
     Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
 }
 
-async fn examine(mut config: Config) -> Result<Findings, CommandError> {
+async fn examine(mut config: Config) -> Result<(Findings, Outcome), CommandError> {
     log::start_quietly(&config.log);
     if let Some(only) = config.overrides.team.clone() {
         config.teams.retain(|team, _| *team == only);
@@ -90,21 +93,28 @@ async fn examine(mut config: Config) -> Result<Findings, CommandError> {
     for team in config.teams.values() {
         grants.extend(grants::of_team(team)?);
     }
-    let faults: Vec<_> = no_access(&config)
+    let no_access = no_access(&config);
+    let is_invalid = no_access.is_some();
+    let mut faults: Vec<_> = no_access
         .into_iter()
         .chain(no_socket_folder(&config.endpoint.listen))
         .chain(config.teams.values().flat_map(unused_sections))
         .collect();
+    let warnings = config.warnings.iter().map(|warning| warning.in_file(config.file.as_deref())).collect();
     let app = App::build(config).await?;
     let served = app.served();
+    faults.extend(app.problems());
     app.finish().await;
     let incomplete = served.providers.iter().any(|provider| !provider.omitted.is_empty());
+    let has_bad_settings = served.providers.iter().any(|provider| !provider.setting_problems.is_empty());
     let ok = grants.iter().all(GrantReport::is_fine)
         && faults.is_empty()
         && served.rejected.is_empty()
         && served.collisions.is_empty()
-        && !incomplete;
-    Ok(Findings { ok, faults, grants, served })
+        && !incomplete
+        && !has_bad_settings;
+    let outcome = if is_invalid { Outcome::InvalidConfig } else { Outcome::success_if(ok) };
+    Ok((Findings { ok, faults, warnings, grants, served }, outcome))
 }
 
 /// Reports several teams without authentication for any of them.
@@ -132,7 +142,7 @@ fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
 }
 
 fn print(findings: &Findings) -> Result<(), CommandError> {
-    let Findings { ok, faults, grants, served } = findings;
+    let Findings { ok, faults, warnings, grants, served } = findings;
     if !served.providers.is_empty() {
         let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
         for provider in &served.providers {
@@ -142,13 +152,25 @@ fn print(findings: &Findings) -> Result<(), CommandError> {
     }
     out::text(&grants.iter().map(GrantReport::show).collect::<String>())?;
     faults.iter().for_each(|fault| out::note(fault));
+    warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
     grants.iter().flat_map(GrantReport::problems).for_each(|problem| out::note(&problem));
-    served.rejected.iter().for_each(|r| out::note(&format!("{} is rejected: {}", r.full_name(), r.reason)));
+    for rejected in &served.rejected {
+        out::note(&format!("{} is rejected: {}", rejected.full_name(), rejected.reason));
+        guest_stderr::note(&rejected.full_name(), &rejected.stderr);
+    }
     for provider in &served.providers {
         provider
             .omitted
             .iter()
             .for_each(|why| out::note(&format!("{}: omitted or changed: {why}", provider.full_name())));
+    }
+    for provider in &served.providers {
+        let name = provider.full_name();
+        provider.setting_problems.iter().for_each(|problem| out::note(&format!("{name}: {problem}")));
+        provider
+            .setting_warnings
+            .iter()
+            .for_each(|problem| out::note(&format!("{name}: warning: {problem}")));
     }
     served.collisions.iter().for_each(|collision| out::note(collision));
     if *ok {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{log, out};
+use super::{guest_stderr, log, out};
 use crate::app::App;
 use crate::config::{self, Overrides};
 use larder_client::{Client, ClientBuilder, ClientError, Revision};
@@ -103,6 +103,7 @@ impl ConnectionArgs {
         let app = App::build(config).await?;
         for rejected in &app.served().rejected {
             out::note(&format!("larder: {} is rejected: {}", rejected.full_name(), rejected.reason));
+            guest_stderr::note(&rejected.full_name(), &rejected.stderr);
         }
         for pending in &app.served().pending_approval {
             out::note(&format!("larder: {pending}"));
@@ -141,9 +142,12 @@ impl ClientFactory {
         }
     }
 
+    /// Ends a server in this process, and prints why its guests misbehaved.
     pub(super) async fn end(self) {
         if let Target::InProcess(app) = self.target {
+            let stderr = app.take_guest_stderr();
             app.finish().await;
+            stderr.iter().for_each(|(provider, stderr)| guest_stderr::note(provider, stderr));
         }
     }
 }

@@ -16,7 +16,7 @@ use self::loader::Loader;
 use self::sources::{Snapshot, Sources};
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, out};
+use super::{Outcome, guest_stderr, out};
 use crate::app::{self, ShutdownSignals};
 use crate::config::{self, Overrides, Project};
 use larder_mcp::ListenAddress;
@@ -109,6 +109,9 @@ async fn build_and_load(project: &Project, loader: &mut Loader) -> Result<bool, 
         Ok(loaded) => report::print(&project.name, built, began.elapsed(), &loaded),
         Err(error) => {
             out::note(&format!("larder: {error}"));
+            if let LoadError::Rejected { stderr, .. } = &error {
+                guest_stderr::note(project.name.as_str(), stderr);
+            }
             Ok(false)
         }
     }
@@ -182,8 +185,12 @@ enum LoadError {
     NoComponent { path: PathBuf, error: std::io::Error },
     #[error("cannot read {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: std::io::Error },
-    #[error("{0}")]
-    Rejected(String),
+    #[error("{reason}")]
+    Rejected {
+        reason: String,
+        /// The end of what the guest wrote to stderr.
+        stderr: String,
+    },
     #[error(transparent)]
     Disk(#[from] larder_author::DiskError),
     #[error("{0}")]

@@ -1,6 +1,7 @@
 //! `larder inspect`: shows what a component imports and requests, and what it offers without any grant.
 
 mod component_info;
+mod interfaces;
 mod render;
 
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use serde::Serialize;
 use super::check::grants::{GrantReport, of_file};
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, log, out, temp_plugins};
-use crate::app::{App, Provider};
+use super::{Outcome, guest_stderr, log, out, temp_plugins};
+use crate::app::{App, Interfaces, Provider};
 use crate::config::{self, Overrides};
 use component_info::ComponentInfo;
 use larder_model::name::Digest;
@@ -46,7 +47,12 @@ struct Findings {
     info: ComponentInfo,
     /// None if it was rejected.
     offers: Option<Provider>,
+    #[serde(flatten)]
+    interfaces: Interfaces,
     rejected: Option<String>,
+    /// The end of what the guest wrote to stderr, if it misbehaved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stderr: Vec<String>,
     /// What its NAME.toml requests, and which of that is granted. None if it requests nothing.
     grants: Option<GrantReport>,
     /// Whether a configuration was given, which determines what is granted.
@@ -61,14 +67,16 @@ impl Inspect {
         let path = self.file;
         let bytes =
             std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?;
-        let (offers, rejected) = run_alone(&path, &bytes).await?;
+        let Loaded { offers, interfaces, rejected, stderr } = run_alone(&path, &bytes).await?;
         let findings = Findings {
             file: path.display().to_string(),
             size: bytes.len() as u64,
             digest: format!("sha256:{}", Digest::of(&bytes)),
             info: ComponentInfo::of(&bytes),
             offers,
+            interfaces,
             rejected,
+            stderr: guest_stderr::lines(&stderr),
             grants,
             configured,
         };
@@ -98,15 +106,28 @@ fn grants(
     Ok(team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten())
 }
 
+/// What loading a component showed.
+struct Loaded {
+    offers: Option<Provider>,
+    interfaces: Interfaces,
+    rejected: Option<String>,
+    /// The end of what the guest wrote to stderr, if it misbehaved.
+    stderr: String,
+}
+
 /// Loads a component as `larder serve` would, in a temporary folder.
-async fn run_alone(path: &Path, bytes: &[u8]) -> Result<(Option<Provider>, Option<String>), CommandError> {
+async fn run_alone(path: &Path, bytes: &[u8]) -> Result<Loaded, CommandError> {
     let folder = temp_plugins::create(path, bytes)?;
     let config = config::without_file(folder.path(), &Overrides::default())?;
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
-    let served = app.served();
+    let (served, interfaces) = (app.served(), app.interfaces().await);
+    let mut stderr = app.take_last_stderr();
     app.finish().await;
-    let offers = served.providers.into_iter().next();
-    let rejected = served.rejected.into_iter().next().map(|rejected| rejected.reason);
-    Ok((offers, rejected))
+    let (offers, rejected) = (served.providers.into_iter().next(), served.rejected.into_iter().next());
+    let rejected = rejected.map(|rejected| {
+        stderr = rejected.stderr;
+        rejected.reason
+    });
+    Ok(Loaded { offers, interfaces, rejected, stderr })
 }

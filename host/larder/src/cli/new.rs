@@ -6,17 +6,22 @@ use clap::{Args, ValueEnum};
 
 use super::error::CommandError;
 use super::{Outcome, out};
-use larder_author::{self as author, ProjectLanguage};
+use larder_author::{self as author, Example, ProjectLanguage};
 
 /// Create a provider project with a working example and a test
 #[derive(Debug, Args)]
-#[command(after_help = "Example: larder new notes --lang rust && larder dev notes")]
+#[command(after_help = "Examples:
+  larder new notes --lang rust && larder dev notes
+  larder new notes --lang python --interactive     also with a tool, a prompt, a search and a setting")]
 pub(super) struct New {
     /// The name: lower-case letters, digits and `-`
     name: String,
     /// The programming language
     #[arg(long = "lang", value_name = "LANGUAGE")]
     language: LanguageArg,
+    /// Begin with an example that also has a tool, a prompt, a search and a setting
+    #[arg(long)]
+    interactive: bool,
     /// The folder to create [default: the name, in the working directory]
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
@@ -35,7 +40,8 @@ enum LanguageArg {
 impl New {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let folder = self.path.unwrap_or_else(|| PathBuf::from(&self.name));
-        author::scaffold(self.language.into(), &self.name, &folder)?;
+        let example = if self.interactive { Example::Interactive } else { Example::Resources };
+        author::scaffold(self.language.into(), example, &self.name, &folder)?;
         let folder = folder.display();
         out::note(&format!(
             "created {folder}; its README.md has the commands to install the tools, build and deploy"

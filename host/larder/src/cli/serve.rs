@@ -50,7 +50,7 @@ impl Serve {
                 false => None,
             };
             let app = App::build_server(config, admin).await?;
-            announce("stdin and stdout", &app.served(), format);
+            announce("stdin and stdout", &app.served(), &app.problems(), format);
             app.serve_stdio().await?;
             return Ok(Outcome::Success);
         }
@@ -60,7 +60,7 @@ impl Serve {
         let url = listener.address()?.url();
         let admin = app::bind_admin(&config.admin).await?;
         let app = App::build_server(config, admin).await?;
-        announce(&url, &app.served(), format);
+        announce(&url, &app.served(), &app.problems(), format);
         app.serve_http(listener).await?;
         Ok(Outcome::Success)
     }
@@ -69,24 +69,28 @@ impl Serve {
 /// The maximum number of log lines about the lists of one provider. Each page may cause several.
 const MAX_NOTES: usize = 20;
 
-fn announce(at: &str, served: &Served, format: LogFormat) {
+fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
     match format {
-        LogFormat::Text => lines(at, served).iter().for_each(|line| out::note(line)),
+        LogFormat::Text => lines(at, served, problems).iter().for_each(|line| out::note(line)),
         LogFormat::Json => {
             let Served { providers, rejected, pending_approval, collisions } = served;
             let (providers, rejected) = (providers.len(), rejected.len());
             let (pending_approval, collisions) = (pending_approval.len(), collisions.len());
             tracing::info!(at, providers, rejected, pending_approval, collisions, "serving");
+            problems.iter().for_each(|problem| tracing::warn!(problem));
         }
     }
     for provider in &served.providers {
         for note in provider.omitted.iter().take(MAX_NOTES) {
             tracing::warn!(provider = %provider.full_name(), %note, "list entry changed or omitted");
         }
+        for problem in provider.setting_problems.iter().chain(&provider.setting_warnings).take(MAX_NOTES) {
+            tracing::warn!(provider = %provider.full_name(), %problem, "a setting differs from its declaration");
+        }
     }
 }
 
-fn lines(at: &str, served: &Served) -> Vec<String> {
+fn lines(at: &str, served: &Served, problems: &[String]) -> Vec<String> {
     let mut lines = vec![format!("larder {} serves {at}", env!("CARGO_PKG_VERSION"))];
     let names = served.providers.iter().map(|provider| provider.full_name().len());
     let width = names.max().unwrap_or(0);
@@ -94,7 +98,8 @@ fn lines(at: &str, served: &Served) -> Vec<String> {
     lines.extend(served.rejected.iter().map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason)));
     lines.extend(served.pending_approval.iter().map(|pending| format!("  {pending}")));
     lines.extend(served.collisions.iter().map(|collision| format!("  collision: {collision}")));
-    if served.providers.is_empty() && served.rejected.is_empty() {
+    lines.extend(problems.iter().map(|problem| format!("  {problem}")));
+    if served.providers.is_empty() && served.rejected.is_empty() && problems.is_empty() {
         lines.push(
             "  no components yet: put a component (NAME.wasm) into the plugins folder to serve it".into(),
         );
@@ -109,17 +114,25 @@ mod tests {
     use super::*;
     use crate::app::{Provider, Rejected};
 
-    fn check(served: &Served, expected: Expect) {
-        expected.assert_eq(&lines("http://127.0.0.1:7878/mcp", served).join("\n"));
+    fn check(served: &Served, problems: &[String], expected: Expect) {
+        expected.assert_eq(&lines("http://127.0.0.1:7878/mcp", served, problems).join("\n"));
     }
 
     #[test]
     fn announces_what_is_served() {
         check(
             &Served::default(),
+            &[],
             expect![[r#"
             larder 0.1.0 serves http://127.0.0.1:7878/mcp
               no components yet: put a component (NAME.wasm) into the plugins folder to serve it"#]],
+        );
+        check(
+            &Served::default(),
+            &["team default: not loaded yet: slow.wasm".into()],
+            expect![[r#"
+            larder 0.1.0 serves http://127.0.0.1:7878/mcp
+              team default: not loaded yet: slow.wasm"#]],
         );
         let provider = |name: &str, count| Provider {
             name: name.into(),
@@ -134,11 +147,13 @@ mod tests {
                 file: "odd.wasm".into(),
                 digest: None,
                 reason: "it is empty".into(),
+                stderr: String::new(),
             }],
             collisions: vec!["files and conformance offer x:y".into()],
         };
         check(
             &served,
+            &[],
             expect![[r#"
             larder 0.1.0 serves http://127.0.0.1:7878/mcp
               files        12 resources

@@ -78,6 +78,7 @@ fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
         lines.push(at + &line(&error.message));
     }
     lines.extend(provider.omitted.iter().map(|what| format!("    omitted: {}", line(what))));
+    lines.extend(provider.setting_problems.iter().map(|problem| format!("    problem: {}", line(problem))));
 }
 
 /// Returns one line with the grants of a provider. None if it has none.
@@ -141,6 +142,7 @@ mod tests {
                 "providers": [{
                     "name": "wiki", "digest": digest, "revision": 1, "since": "2026-01-02T03:04:06Z", "version": null,
                     "resources": 3, "has_more": true, "templates": 1, "claims": [], "omitted": ["an\u{1b}[2Jentry"],
+                    "setting_problems": ["setting `x` is required"],
                     "requested": ["secret key"], "allowed": [],
                     "grants": { "settings": [], "secrets": ["key"], "env": [], "dirs": ["/a as /b (read)"], "hosts": [] },
                     "calls": { "ok": 4, "trap": 1 },
@@ -160,6 +162,7 @@ mod tests {
                 grants: folders /a as /b (read); secrets key
                 last error, 2026-01-02T03:05:00Z: trap of a read: it trapped
                 omitted: an\u001b[2Jentry
+                problem: setting `x` is required
               rejected: odd.wasm: the file is empty (since 2026-01-02T03:04:06Z)
               pending approval: net 0123456789ab requests `env HOME`, `dir /x` (since 2026-01-02T03:04:06Z); run `larder approve net`
             team empty in /srv/empty

@@ -38,6 +38,8 @@ fn accepts_valid_command_lines() {
         "request resources/get {\"uri\":\"a:b\"} --url http://x/mcp --token t",
         "request a/b {} --listen --count 2 --then a/c --protocol 2025-06-18",
         "approve",
+        "new notes --lang js --interactive --path x",
+        "bindings c --with tools,prompts,search,settings,completions,versions",
         "status",
         "status --admin http://x:1 --token t --json",
         "approve --json --plugins p",

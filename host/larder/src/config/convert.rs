@@ -6,6 +6,7 @@ mod audit;
 mod auth;
 mod compiler;
 mod connections;
+mod own_files;
 mod provider;
 mod secret;
 mod state;
@@ -32,7 +33,7 @@ use larder_core::change_detector;
 use larder_core::gateway;
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::{TeamName, Teams};
-use larder_model::policy::{GrantRequest, Limits};
+use larder_model::policy::{GrantRequest, Limits, OwnFiles};
 use larder_model::resource::Caller;
 use larder_sandbox as sandbox;
 
@@ -47,13 +48,15 @@ pub(super) fn convert(
     source: &Source<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Config {
-    let mut conversion = Conversion { context, env, team_names: BTreeSet::new(), source, diagnostics };
+    let own_files = own_files::of_host(&file, context, env);
+    let mut conversion = Conversion { own_files, ..Conversion::new(context, env, source, diagnostics) };
     let global = GlobalSettings {
         limits: provider::limits(&Limits::default(), &file.limits),
         approve: file.approve,
         secrets: conversion.load_secrets(file.secret),
         state_dir: file.state_dir,
         scan_interval: time(file.watch.scan_interval, 2),
+        missing_source_grace: missing_folder_grace(&file.watch),
         overrides,
     };
     let has_teams = !file.team.is_empty();
@@ -104,6 +107,7 @@ pub(super) fn convert(
         endpoint: endpoint(file.server, listen, connections, auth, anonymous_teams),
         file: context.file.as_ref().map(|file| context.working_dir.join(file)),
         fingerprint: None,
+        warnings: conversion.warnings,
         overrides: overrides.clone(),
         is_over_stdio: false,
         teams,
@@ -121,7 +125,11 @@ pub(super) fn credentials(
 ) -> endpoint::auth::Config {
     let names = file.team.keys().filter_map(|name| TeamName::parse(name.get_ref()).ok());
     let team_names = if file.team.is_empty() { [TeamName::default_team()].into() } else { names.collect() };
-    Conversion { context, env, team_names, source, diagnostics }.auth(file.auth)
+    Conversion { team_names, ..Conversion::new(context, env, source, diagnostics) }.auth(file.auth)
+}
+
+fn missing_folder_grace(watch: &Watch) -> Duration {
+    watch.missing_folder_grace.map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
 }
 
 fn change_detector(watch: &Watch) -> change_detector::Config {
@@ -139,7 +147,7 @@ pub(super) fn grant_request(
     source: &Source<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> GrantRequest {
-    let mut conversion = Conversion { context, env, team_names: BTreeSet::new(), source, diagnostics };
+    let mut conversion = Conversion::new(context, env, source, diagnostics);
     let mut dirs = conversion.dirs(&raw.dirs);
     for dir in &mut dirs {
         // Resolves symlinks: the operator approves this folder, not what the link may point to later.
@@ -201,9 +209,29 @@ struct Conversion<'a> {
     team_names: BTreeSet<TeamName>,
     source: &'a Source<'a>,
     diagnostics: &'a mut Vec<Diagnostic>,
+    /// What is unusual, but no error.
+    warnings: Vec<Diagnostic>,
+    /// The files of the host, as far as they are known.
+    own_files: OwnFiles,
+}
+
+impl<'a> Conversion<'a> {
+    fn new(
+        context: &'a ParseContext,
+        env: &'a Env,
+        source: &'a Source<'a>,
+        diagnostics: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        let (team_names, warnings, own_files) = Default::default();
+        Self { context, env, team_names, source, diagnostics, warnings, own_files }
+    }
 }
 
 impl Conversion<'_> {
+    fn warn(&mut self, at: &Range<usize>, message: impl Into<String>) {
+        self.warnings.push(self.source.diagnostic(at, message));
+    }
+
     fn error(&mut self, at: &Range<usize>, message: impl Into<String>) {
         self.diagnostics.push(self.source.diagnostic(at, message));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the configuration could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,17 @@ pub struct Diagnostic {
     pub message: String,
 }
 
+impl Diagnostic {
+    /// Returns the text with the name of the configuration file and the line.
+    pub fn in_file(&self, file: Option<&Path>) -> String {
+        let file = file.map_or_else(|| "configuration".into(), |path| path.display().to_string());
+        match self.line {
+            Some(line) => format!("{file}:{line}: {self}"),
+            None => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.key.as_str() {
@@ -46,10 +57,6 @@ impl fmt::Display for Diagnostic {
 }
 
 fn list(file: Option<&PathBuf>, diagnostics: &[Diagnostic]) -> String {
-    let file = file.map_or_else(|| "configuration".into(), |path| path.display().to_string());
-    let lines = diagnostics.iter().map(|diagnostic| match diagnostic.line {
-        Some(line) => format!("{file}:{line}: {diagnostic}"),
-        None => diagnostic.to_string(),
-    });
+    let lines = diagnostics.iter().map(|diagnostic| diagnostic.in_file(file.map(PathBuf::as_path)));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -89,6 +89,7 @@ pub(super) struct Stdio {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Watch {
     pub(super) scan_interval: Option<HumanDuration>,
+    pub(super) missing_folder_grace: Option<DurationOrNever>,
     pub(super) version_interval: Option<HumanDuration>,
     pub(super) read_interval: Option<DurationOrNever>,
 }

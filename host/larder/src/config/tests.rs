@@ -10,6 +10,7 @@ use larder_model::policy::{Access, ApprovalMode, Limits, Secret};
 use larder_sandbox::CacheLocation;
 
 mod observability;
+mod own_files;
 mod team;
 
 const EXAMPLE: &str = include_str!("../../../../examples/larder.toml");
@@ -20,10 +21,10 @@ struct Folder(tempfile::TempDir);
 impl Folder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["plugins", "docs", "cache"] {
+        for name in ["plugins", "docs", "cache", "keys"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        std::fs::write(folder.path().join("docs/key"), "hush-hush\n").unwrap();
+        std::fs::write(folder.path().join("keys/wiki"), "hush-hush\n").unwrap();
         Self(folder)
     }
 

@@ -13,7 +13,7 @@ use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeseriali
 use serde::{Deserialize, Deserializer};
 
 pub(crate) use address::parse_listen_address;
-pub(super) use address::{Listen, ListenOrOff, SocketMode, parse_socket_address};
+pub(super) use address::{Listen, ListenOrOff, SocketMode};
 pub(super) use host::Host;
 
 use larder_mcp as endpoint;

@@ -52,7 +52,10 @@ async fn verifies_each_signature_algorithm() {
         for _ in 0..2 {
             let answer = read_with_token(&http, &token).await;
             assert!(
-                answer.body.contains("caller: ann of default with [docs:read]"),
+                answer.body.contains(&format!(
+                    "caller: ann of default with [docs:read], issued by {}",
+                    issuer.claims()["iss"].as_str().unwrap()
+                )),
                 "{algorithm}: {}",
                 answer.body
             );

@@ -17,6 +17,7 @@ async fn the_provider_gets_the_name_of_the_token() {
     for (token, name) in [("a", "ann"), ("b", "bob")] {
         let answer = read_with_token(&http, token).await;
         assert!(answer.body.contains(&format!("caller: {name} of default")), "{}", answer.body);
+        assert!(!answer.body.contains("issued by"), "{}", answer.body);
         assert_eq!(answer.json()["result"]["cacheScope"], "private", "{}", answer.body);
     }
     let listing = http.client.post(&http.url).bearer_auth("a");

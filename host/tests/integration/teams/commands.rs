@@ -52,6 +52,33 @@ fn a_command_runs_for_one_team() {
 }
 
 #[test]
+fn links_into_the_folder_of_another_team_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let work_dir = two_teams();
+    let beta = work_dir.path("beta");
+    // A component and a grant request of the other team.
+    fs::rename(beta.join("wiki.wasm"), work_dir.path("wiki.wasm")).unwrap();
+    fs::write(work_dir.path("alpha/wiki.toml"), "settings = { word = 'hush' }").unwrap();
+    symlink("../alpha/wiki.wasm", beta.join("stolen.wasm")).unwrap();
+    fs::copy(work_dir.path("wiki.wasm"), beta.join("own.wasm")).unwrap();
+    symlink("../alpha/wiki.toml", beta.join("own.toml")).unwrap();
+    let read = |uri: &str| work_dir.larder(&format!("read --config two.toml --team beta {uri}"));
+    assert_eq!(read("echo://setting/word").expect_success(), "unset");
+    let check = work_dir.larder("check --config two.toml");
+    let output = check.stdout + &check.stderr;
+    assert!(output.contains("own.toml") && output.contains("leads out of the folder of its team"), "{output}");
+    assert!(!output.contains("beta/stolen"), "{output}");
+
+    // Links below the folder are followed: Kubernetes mounts a ConfigMap like this.
+    fs::remove_file(beta.join("own.toml")).unwrap();
+    fs::remove_file(beta.join("stolen.wasm")).unwrap();
+    fs::create_dir(beta.join("..data")).unwrap();
+    fs::rename(beta.join("own.wasm"), beta.join("..data/own.wasm")).unwrap();
+    symlink("..data/own.wasm", beta.join("own.wasm")).unwrap();
+    assert!(read("echo://hello").expect_success().contains("of beta"));
+}
+
+#[test]
 fn a_slow_provider_delays_no_other_team() {
     let slow = "[server]\nteams = ['beta']\n[team.alpha.provider.wiki]\n\
                 settings = { in = 'describe' }\nlimits = { timeout = '1h' }\n[team.alpha]\nplugins = 'alpha'\n\
@@ -62,6 +89,7 @@ fn a_slow_provider_delays_no_other_team() {
     fs::copy(component_path("sleep"), work_dir.path("alpha/wiki.wasm")).unwrap();
     // The provider of alpha does not finish loading, so that a start that waits for it would not end either.
     let (mut server, url) = work_dir.serve("--config two.toml");
+    server.find_stderr("team alpha: not loaded yet: ");
     // The provider of beta may have to be compiled first. On a busy machine that takes longer than the start
     // waits.
     let began = std::time::Instant::now();
@@ -72,9 +100,6 @@ fn a_slow_provider_delays_no_other_team() {
         }
     };
     assert!(response.contains("of beta"), "{response}");
-    // The components of alpha that were loaded by then are served as well.
-    let line = server.find_stderr("startup time limit reached");
-    assert!(line.contains("alpha"), "{line}");
     server.signal("KILL");
 }
 

@@ -1,14 +1,15 @@
 //! JSON files in a directory that only the owner can write. Files are replaced atomically, by one writer at a
 //! time.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ApprovalsError;
+use larder_runtime::private_files::{self, Untrusted, WRITABLE_BY_OTHERS};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JsonStore {
@@ -27,13 +28,13 @@ impl JsonStore {
     /// Reads a file. A missing file yields the default value.
     pub(super) fn read<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, ApprovalsError> {
         let path = self.path(name);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
-            Err(error) => return Err(ApprovalsError::Io { path, error }),
+        let mut file = match private_files::open(&path, WRITABLE_BY_OTHERS) {
+            Err(Untrusted::Missing) => return Ok(T::default()),
+            opened => opened.map_err(untrusted(&path))?,
         };
-        self.reject_writable_by_others(&self.folder)?;
-        self.reject_writable_by_others(&path)?;
+        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS).map_err(untrusted(&self.folder))?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(self.failed(&path))?;
         serde_json::from_slice(&text)
             .map_err(|error| ApprovalsError::Damaged { path, why: error.to_string() })
     }
@@ -45,10 +46,10 @@ impl JsonStore {
         change: impl FnOnce(&mut T),
     ) -> Result<(), ApprovalsError> {
         self.create_folder().map_err(self.failed(&self.folder))?;
-        self.reject_writable_by_others(&self.folder)?;
+        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS).map_err(untrusted(&self.folder))?;
         // The lock is released when the file is dropped, whatever the result.
         let lock = self.path("lock");
-        let lock_file = File::create(&lock).map_err(self.failed(&lock))?;
+        let lock_file = private_files::open_lock(&lock).map_err(untrusted(&lock))?;
         lock_file.lock().map_err(self.failed(&lock))?;
         let mut value: T = self.read(name)?;
         change(&mut value);
@@ -70,7 +71,6 @@ impl JsonStore {
             fs::create_dir_all(parent)?;
         }
         let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         match builder.create(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -81,16 +81,9 @@ impl JsonStore {
     fn failed<'a>(&self, path: &'a Path) -> impl Fn(io::Error) -> ApprovalsError + use<'a> {
         move |error| ApprovalsError::Io { path: path.to_owned(), error }
     }
+}
 
-    #[cfg(unix)]
-    fn reject_writable_by_others(&self, path: &Path) -> Result<(), ApprovalsError> {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = fs::metadata(path).map_err(self.failed(path))?.permissions().mode();
-        if mode & 0o022 == 0 { Ok(()) } else { Err(ApprovalsError::WritableByOthers(path.to_owned())) }
-    }
-
-    #[cfg(not(unix))]
-    fn reject_writable_by_others(&self, _path: &Path) -> Result<(), ApprovalsError> {
-        Ok(())
-    }
+fn untrusted(path: &Path) -> impl FnOnce(Untrusted) -> ApprovalsError + use<> {
+    let path = path.to_owned();
+    move |why| ApprovalsError::Untrusted { path, why }
 }

@@ -100,7 +100,7 @@ fn files_are_private_to_the_owner() {
     assert_eq!((mode(folder), mode(&file)), (0o700, 0o600));
     for (path, open) in [(folder, 0o770), (&file, 0o666)] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(open)).unwrap();
-        assert!(matches!(unapproved(&approvals, "wiki", &["a"]), Err(ApprovalsError::WritableByOthers(_))));
+        assert!(matches!(unapproved(&approvals, "wiki", &["a"]), Err(ApprovalsError::Untrusted { .. })));
         std::fs::set_permissions(path, PermissionsExt::from_mode(open & 0o700)).unwrap();
     }
     assert!(unapproved(&approvals, "wiki", &["a"]).unwrap().is_empty());

@@ -1,8 +1,11 @@
-//! One source and what is known from its last scan: its names, its pending approvals, and its problems.
+//! One source and what is known from its last scan: its names, its pending approvals, and its problems. While a source
+//! is missing, its last artifacts stay for a grace period, so that a short absence has no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
 
 use super::super::{ApprovalsError, Config};
 use super::{DesiredComponents, provider_config};
@@ -11,8 +14,14 @@ use crate::source::{Artifact, PendingArtifact, Scan, ScanTriggers, Source};
 use larder_model::name::{Digest, ProviderName};
 use larder_model::policy::ApprovalMode;
 
+/// Timers may fire early.
+const TIMER_SLACK: Duration = Duration::from_millis(2);
+
 pub(super) struct SourceState {
     source: Box<dyn Source>,
+    /// What the last scan found that was not missing.
+    found: (Vec<Artifact>, Vec<PendingArtifact>),
+    missing_since: Option<Instant>,
     names: BTreeSet<String>,
     pending_approvals: Vec<PendingApproval>,
     source_error: Option<String>,
@@ -23,6 +32,8 @@ impl SourceState {
     pub(super) fn new(source: Box<dyn Source>) -> Self {
         Self {
             source,
+            found: Default::default(),
+            missing_since: None,
             names: BTreeSet::new(),
             pending_approvals: Vec::new(),
             source_error: None,
@@ -45,7 +56,7 @@ impl SourceState {
         let mut artifacts = Vec::new();
         match self.source.scan() {
             Ok(scan) => {
-                self.source_error = None;
+                let scan = self.keep_while_missing(scan, config.missing_source_grace, desired);
                 desired.rescan_after = desired.rescan_after.into_iter().chain(scan.rescan_after).min();
                 artifacts = self.select(config, names, scan, &mut desired.new_problems);
             }
@@ -60,6 +71,32 @@ impl SourceState {
         append(&mut desired.source_error, self.source_error.as_deref());
         append(&mut desired.artifact_error, self.artifact_error.as_deref());
         artifacts
+    }
+
+    /// Returns the scan. If the source is missing, returns what was found before until the grace period is over.
+    fn keep_while_missing(&mut self, scan: Scan, grace: Duration, desired: &mut DesiredComponents) -> Scan {
+        let Some(why) = &scan.missing else {
+            (self.source_error, self.missing_since) = (None, None);
+            self.found = (scan.artifacts.clone(), scan.pending.clone());
+            return scan;
+        };
+        let left = grace.saturating_sub(self.missing_since.get_or_insert_with(Instant::now).elapsed());
+        let what = match left {
+            Duration::ZERO => {
+                self.found = Default::default();
+                self.source.accept_replacement();
+                "its components are not served any more".to_owned()
+            }
+            left => {
+                let withdraw_after = Some(left + TIMER_SLACK);
+                desired.withdraw_after = desired.withdraw_after.into_iter().chain(withdraw_after).min();
+                format!("its components are served for {grace:?} without it")
+            }
+        };
+        let error = format!("cannot read {}: {why}; {what}", self.source.location());
+        report_once(&mut self.source_error, Some(error), &mut desired.new_problems);
+        let (artifacts, pending) = self.found.clone();
+        Scan { artifacts, pending, ..scan }
     }
 
     /// Returns the artifacts of a scan that are to be served, including the pending ones that are approved.

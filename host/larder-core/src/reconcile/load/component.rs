@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{LoadJob, LoadResult, Loader, Outcome, Revision};
+use super::{LoadEvent, LoadJob, LoadResult, Loader, Outcome, Revision};
 use crate::source::{Artifact, Blob, BlobRevision, Fetched};
 use larder_model::name::Digest;
 use larder_model::policy::Grant;
@@ -59,14 +59,14 @@ impl Loader {
 
     async fn read(&self, component: &Blob, grant: &Grant) -> Result<HashedComponent, LoadError> {
         let (component, limit) = (component.clone(), grant.limits.component_size);
-        let work = self.drain.spawn_blocking(move || {
+        let work = self.threads.run(move || {
             let fetched = component.fetch(limit)?;
             Ok::<_, std::io::Error>(match fetched {
                 Fetched::Bytes(bytes) => Ok(HashedComponent::new(bytes)),
                 Fetched::TooLarge(size) => Err(size),
             })
         });
-        match work.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+        match work.await.flatten() {
             Ok(Ok(hashed)) => Ok(hashed),
             Ok(Err(size)) => Err(LoadError::TooLarge { size, limit }),
             Err(error) => Err(LoadError::Unreadable(error.to_string())),
@@ -84,7 +84,7 @@ impl Loader {
         let BlobRevision::Fingerprint(fingerprint) = artifact.component.revision() else { return };
         let _permit = self.recheck_permit.acquire().await;
         let read = artifact.component.clone();
-        let digest = self.drain.spawn_blocking(move || read.digest().ok()).await.ok().flatten();
+        let digest = self.threads.run(move || read.digest()).await.flatten().ok();
         // If the component changed meanwhile, the next scan loads it anyway.
         if digest == Some(revision.digest) || !self.is_unchanged(&artifact.component).await {
             return;
@@ -95,18 +95,13 @@ impl Loader {
         );
         self.sandbox.forget_digest(fingerprint).await;
         let (name, job, outcome) = (artifact.name.clone(), LoadJob::Recheck, Outcome::Unchanged(revision));
-        let _ = self.load_results.send(LoadResult {
-            name,
-            job,
-            outcome,
-            still_permitted: true,
-            duration: Duration::ZERO,
-        });
+        let (still_permitted, duration) = (true, Duration::ZERO);
+        self.send(LoadEvent::Ended(LoadResult { name, job, outcome, still_permitted, duration }));
         self.wake.notify_one();
     }
 
     async fn is_unchanged(&self, component: &Blob) -> bool {
         let component = component.clone();
-        self.drain.spawn_blocking(move || component.is_unchanged()).await.unwrap_or(false)
+        self.threads.run(move || component.is_unchanged()).await.unwrap_or(false)
     }
 }

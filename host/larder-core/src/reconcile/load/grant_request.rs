@@ -47,12 +47,19 @@ impl Loader {
     /// Reads and parses the grant request of a component.
     async fn read_grant_request(&self, blob: Option<Blob>) -> Result<GrantRequest, LoadError> {
         let Some(blob) = blob else { return Ok(GrantRequest::default()) };
-        let (parse_grant_request, folder) = (self.parse_grant_request, self.base_folder.clone());
-        let work = self.drain.spawn_blocking(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {
+        let (parse, folder) = (self.parse_grant_request, self.base_folder.clone());
+        let own_files = self.own_files.clone();
+        let work = self.threads.run(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {
             Ok(Fetched::Bytes(bytes)) => {
                 let text = std::str::from_utf8(&bytes)
                     .map_err(|error| LoadError::GrantRequestFile(error.to_string()))?;
-                parse_grant_request(text, &folder).map_err(LoadError::GrantRequestFile)
+                let request = parse(text, &folder).map_err(LoadError::GrantRequestFile)?;
+                match request.dirs.iter().find_map(|dir| Some((dir, own_files.conflict(dir)?))) {
+                    Some((dir, conflict)) if conflict.is_refused => {
+                        Err(LoadError::GrantRequestFile(format!("`{}` {conflict}", dir.host.display())))
+                    }
+                    _ => Ok(request),
+                }
             }
             Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
                 "the file has {size} bytes, the limit is {MAX_GRANT_REQUEST_SIZE}"

@@ -17,6 +17,18 @@ pub(in crate::reconcile) struct Revision {
     pub(in crate::reconcile) config: ProviderConfig,
 }
 
+/// What a load or a list refresh reports.
+pub(in crate::reconcile) enum LoadEvent {
+    /// The component of this load is compiled. From now on its own calls determine how long the load takes.
+    Probing {
+        /// The name of the artifact.
+        name: String,
+        /// The number of the load.
+        id: u64,
+    },
+    Ended(LoadResult),
+}
+
 /// The result of a load or of a list refresh.
 pub(in crate::reconcile) struct LoadResult {
     /// The name of the artifact.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::super::desired_state::DesiredComponent;
 use super::super::load::{LoadedProvider, PreviousRevisions, Revision};
@@ -25,10 +26,18 @@ pub(super) struct ComponentState {
     /// Where the artifact comes from that is loaded or being loaded.
     pub(super) origin: String,
     pub(super) serving: Option<Serving>,
-    pub(super) loading: Option<(u64, AbortHandle)>,
+    pub(super) loading: Option<RunningLoad>,
     pub(super) failed: Option<Failure>,
     pub(super) pending_approval: Option<PendingApproval>,
     pub(super) list_refresh: ListRefresh,
+}
+
+/// A load in progress.
+pub(super) struct RunningLoad {
+    pub(super) id: u64,
+    pub(super) task: AbortHandle,
+    /// Since when the provider itself is called. `None` while its component is read and compiled.
+    pub(super) probing_since: Option<Instant>,
 }
 
 /// List refreshes of one provider. One runs at a time, so that an older result cannot replace a newer one.
@@ -74,8 +83,8 @@ impl ComponentState {
     }
 
     pub(super) fn cancel_load(&mut self) {
-        if let Some((_, load)) = self.loading.take() {
-            load.abort();
+        if let Some(load) = self.loading.take() {
+            load.task.abort();
         }
     }
 
@@ -126,6 +135,10 @@ impl ComponentState {
         if before.is_none_or(|before| *before != offer.omitted) {
             pass.omitted.extend(describe_omissions(&offer));
         }
+        let before = self.serving.as_ref().map(|serving| &serving.offer.setting_problems);
+        if before.is_none_or(|before| *before != offer.setting_problems) {
+            pass.problems.extend(offer.setting_problems.iter().map(|it| format!("{}: {it}", offer.name())));
+        }
         self.list_refresh.retry = None;
         // The host cannot compare entries that it does not see. It trusts a provider's report of a change,
         // and assumes that a new revision differs.
@@ -147,7 +160,8 @@ impl ComponentState {
         let digest = revision.as_ref().map(|revision| revision.digest);
         let (origin, reason, since) = (self.origin.clone(), error.to_string(), SystemTime::now());
         let before = self.failed.as_ref().map(|failed| &failed.rejection);
-        let rejection = RejectedComponent { origin, digest, reason, since }.keep_since(before);
+        let stderr = error.guest_stderr().to_owned();
+        let rejection = RejectedComponent { origin, digest, reason, stderr, since }.keep_since(before);
         if before != Some(&rejection) {
             pass.rejected.push(rejection.clone());
         }

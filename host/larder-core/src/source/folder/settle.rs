@@ -60,6 +60,11 @@ impl SettleTracker {
         SettledFiles { components: self.components(), unsettled, rescan_after }
     }
 
+    /// Removes all files. What the next scans find has to settle.
+    pub(super) fn clear(&mut self) {
+        self.files.clear();
+    }
+
     fn components(&self) -> Vec<(File, Option<File>)> {
         let settled = |name: &str| self.files.get(name).and_then(|state| state.settled.clone());
         let components = self.files.keys().filter(|name| name.ends_with(".wasm"));
@@ -104,6 +109,7 @@ impl FileState {
 
 #[cfg(test)]
 mod tests {
+    use super::super::directory::{Directory, LinkPolicy};
     use super::*;
 
     /// Takes files by name and size for scans that are 60 ms apart, and checks what is reported after each.
@@ -118,7 +124,8 @@ mod tests {
                     std::fs::write(&path, vec![0; *size]).unwrap();
                 }
                 let fingerprint = larder_runtime::file_fingerprint::FileFingerprint::of(&path).unwrap();
-                File { name: (*name).to_owned(), path, fingerprint }
+                let directory = Directory { path: dir.path().into(), links: LinkPolicy::Follow };
+                File { name: (*name).to_owned(), directory, fingerprint }
             });
             let scan = tracker.update(
                 files.collect(),
@@ -129,8 +136,7 @@ mod tests {
                 .components
                 .iter()
                 .map(|(file, request_file)| {
-                    let size =
-                        |file: &File| file.path.to_string_lossy().rsplit('-').next().unwrap().to_owned();
+                    let size = |file: &File| file.fingerprint.size();
                     let request_file =
                         request_file.as_ref().map(|file| format!("+{}", size(file))).unwrap_or_default();
                     format!("{}={}{request_file}", file.stem(), size(file))

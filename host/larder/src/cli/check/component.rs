@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::app::{App, Provider, Served};
+use crate::app::{App, Interfaces, Provider, Served};
 use crate::cli::error::CommandError;
 use crate::cli::team::TeamArg;
-use crate::cli::{Outcome, log, out, sanitize, temp_plugins};
+use crate::cli::{Outcome, guest_stderr, log, out, sanitize, temp_plugins};
 use crate::config::{self, Overrides};
 use larder_client::{Client, ClientError, Content, ReadResult};
 
@@ -25,15 +25,22 @@ struct Check {
     name: &'static str,
     ok: bool,
     detail: String,
+    /// The end of what the guest wrote to stderr, if the call failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stderr: Vec<String>,
 }
 
 impl Check {
     fn passed(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, ok: true, detail: detail.into() }
+        Self { name, ok: true, detail: detail.into(), stderr: Vec::new() }
     }
 
     fn failed(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, ok: false, detail: detail.into() }
+        Self { name, ok: false, detail: detail.into(), stderr: Vec::new() }
+    }
+
+    fn with_stderr(self, stderr: &str) -> Self {
+        Self { stderr: guest_stderr::lines(stderr), ..self }
     }
 }
 
@@ -48,6 +55,7 @@ pub(super) async fn check(
     let folder = temp_plugins::create(file, &component)?;
     let plugins = Some(folder.path().to_owned());
     let overrides = Overrides { config, plugins, team: team.team, listen: None };
+    let is_configured = overrides.config.is_some();
     let config = match overrides.config {
         Some(_) => {
             let mut config = config::load(&overrides)?;
@@ -59,7 +67,7 @@ pub(super) async fn check(
     };
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
-    let checks = run_checks(&app).await;
+    let checks = run_checks(&app, is_configured).await;
     app.finish().await;
     let ok = checks.iter().all(|check| check.ok);
     let findings = Findings { file: file.display().to_string(), ok, checks };
@@ -70,10 +78,12 @@ pub(super) async fn check(
     Ok(Outcome::success_if(findings.ok))
 }
 
-async fn run_checks(app: &App) -> Vec<Check> {
+async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
     let Served { providers, rejected, pending_approval, .. } = app.served();
-    let refusals = rejected.into_iter().map(|rejected| rejected.reason).chain(pending_approval);
-    let mut checks: Vec<_> = refusals.map(|reason| Check::failed("load", reason)).collect();
+    let rejected = rejected.into_iter();
+    let rejected = rejected.map(|each| Check::failed("load", each.reason).with_stderr(&each.stderr));
+    let pending = pending_approval.into_iter().map(|reason| Check::failed("load", reason));
+    let mut checks: Vec<_> = rejected.chain(pending).collect();
     let Some(provider) = providers.into_iter().next() else { return checks };
     checks.push(Check::passed("load", "it exports larder:provider/resource-provider"));
     checks.push(Check::passed("describe", description(&provider)));
@@ -85,6 +95,32 @@ async fn run_checks(app: &App) -> Vec<Check> {
         Some(uri) => check_read(app, uri).await,
         None => Check::passed("read", nothing_to_read(&provider)),
     });
+    checks.extend(check_interfaces(app).await);
+    // Without a configuration, required settings would always be missing.
+    if is_configured {
+        let problems = provider.setting_problems.iter().map(|problem| Check::failed("settings", problem));
+        let warnings = provider.setting_warnings.iter();
+        checks.extend(problems);
+        checks.extend(warnings.map(|why| Check::passed("settings", format!("warning: {why}"))));
+    }
+    checks
+}
+
+/// Lists tools, prompts and settings.
+async fn check_interfaces(app: &App) -> Vec<Check> {
+    let Interfaces { tools, prompts, search, settings, interface_problems } = app.interfaces().await;
+    let names = |names: Vec<String>| if names.is_empty() { "none".into() } else { names.join(", ") };
+    let passed = [
+        tools.map(|tools| Check::passed("tools", names(tools.into_iter().map(|it| it.name).collect()))),
+        prompts.map(|all| Check::passed("prompts", names(all.into_iter().map(|it| it.name).collect()))),
+        search.then(|| Check::passed("search", "it exports larder:provider/search-provider")),
+        settings.map(|all| Check::passed("settings", names(all.into_iter().map(|it| it.name).collect()))),
+    ];
+    let failed = interface_problems.into_iter().map(|problem| Check::failed("offers", problem));
+    let mut checks: Vec<_> = passed.into_iter().flatten().chain(failed).collect();
+    if let Some(last) = checks.last_mut().filter(|last| !last.ok) {
+        last.stderr = guest_stderr::lines(&app.take_last_stderr());
+    }
     checks
 }
 
@@ -108,7 +144,7 @@ fn nothing_to_read(provider: &Provider) -> String {
 async fn check_read(app: &App, uri: &str) -> Check {
     match read(app, uri).await {
         Ok(reading) => Check::passed("read", format!("{uri}: {}", summary(&reading.contents))),
-        Err(error) => Check::failed("read", format!("{uri}: {error}")),
+        Err(error) => Check::failed("read", format!("{uri}: {error}")).with_stderr(&app.take_last_stderr()),
     }
 }
 
@@ -135,8 +171,14 @@ fn summary(contents: &[Content]) -> String {
 
 // Not a `Table`, because details must not be truncated.
 fn show(checks: &[Check]) -> String {
-    let line = |Check { name, ok, detail }: &Check| {
-        format!("{:<7} {name:<9} {}\n", if *ok { "ok" } else { "FAILED" }, sanitize::line(detail))
+    let show = |Check { name, ok, detail, stderr }: &Check| {
+        let mut text =
+            format!("{:<7} {name:<9} {}\n", if *ok { "ok" } else { "FAILED" }, sanitize::line(detail));
+        if !stderr.is_empty() {
+            text += &format!("        {}\n", guest_stderr::HEADING);
+        }
+        stderr.iter().for_each(|line| text += &format!("          {line}\n"));
+        text
     };
-    checks.iter().map(line).collect()
+    checks.iter().map(show).collect()
 }

@@ -103,7 +103,10 @@ impl Loader {
             return Err(rejection(rejected));
         }
         let provider = served.providers.into_iter().find(|provider| provider.digest == digest);
-        provider.ok_or_else(|| LoadError::Rejected("the component was not loaded".into()))
+        provider.ok_or_else(|| LoadError::Rejected {
+            reason: "the component was not loaded".into(),
+            stderr: String::new(),
+        })
     }
 }
 
@@ -181,5 +184,6 @@ async fn wait_until_loaded(
 }
 
 fn rejection(rejected: Rejected) -> LoadError {
-    LoadError::Rejected(format!("{} is rejected: {}", rejected.file, rejected.reason))
+    let reason = format!("{} is rejected: {}", rejected.file, rejected.reason);
+    LoadError::Rejected { reason, stderr: rejected.stderr }
 }

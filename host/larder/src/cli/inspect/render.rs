@@ -3,14 +3,14 @@
 use super::Findings;
 use super::component_info::ImportGroup;
 use crate::app::Provider;
-use crate::cli::sanitize;
 use crate::cli::table::bytes;
+use crate::cli::{guest_stderr, sanitize};
 
 /// The maximum number of lines per list.
 const MAX_ITEMS: usize = 10;
 
 pub(super) fn render(findings: &Findings, colour: bool) -> String {
-    let mut page = Page { text: String::new(), colour };
+    let mut page = Page::new(colour);
     let info = &findings.info;
     page.line("file", &findings.file);
     page.line("is", &format!("a {}, {}", info.kind, bytes(findings.size)).replace("a not", "not"));
@@ -23,6 +23,10 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     }
     if let Some(reason) = &findings.rejected {
         page.line("rejected", reason);
+    }
+    if !findings.stderr.is_empty() {
+        page.head(guest_stderr::HEADING);
+        findings.stderr.iter().for_each(|line| page.item(line));
     }
     if !info.imports.is_empty() {
         page.head("imports");
@@ -41,6 +45,7 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     if let Some(offers) = &findings.offers {
         page.offers(offers);
     }
+    page.interfaces(&findings.interfaces);
     page.text
 }
 
@@ -56,18 +61,22 @@ fn meaning(group: ImportGroup) -> &'static str {
     }
 }
 
-struct Page {
-    text: String,
+pub(super) struct Page {
+    pub(super) text: String,
     colour: bool,
 }
 
 impl Page {
+    pub(super) fn new(colour: bool) -> Self {
+        Self { text: String::new(), colour }
+    }
+
     fn line(&mut self, key: &str, value: &str) {
         self.key(&format!("{key:<10}"));
         self.text += &format!(" {}\n", sanitize::line(value));
     }
 
-    fn head(&mut self, key: &str) {
+    pub(super) fn head(&mut self, key: &str) {
         self.key(key);
         self.text.push('\n');
     }
@@ -83,7 +92,7 @@ impl Page {
         self.text += &format!("  {}\n", sanitize::line(item));
     }
 
-    fn items(&mut self, items: &[String], more: bool) {
+    pub(super) fn items(&mut self, items: &[String], more: bool) {
         items.iter().take(MAX_ITEMS).for_each(|item| self.item(item));
         match items.len().saturating_sub(MAX_ITEMS) {
             0 if more => self.item("… and more"),
@@ -119,6 +128,7 @@ mod tests {
 
     use super::super::component_info::ComponentInfo;
     use super::*;
+    use crate::app::Interfaces;
 
     fn check(findings: &Findings, expected: Expect) {
         expected.assert_eq(&render(findings, false));
@@ -148,7 +158,9 @@ mod tests {
                 templates: vec!["wiki:{page}".into()],
                 ..Provider::default()
             }),
+            interfaces: Interfaces::default(),
             rejected: None,
+            stderr: Vec::new(),
             grants: None,
             configured: false,
         };
@@ -182,14 +194,17 @@ mod tests {
         );
         let info = ComponentInfo { kind: "not WebAssembly", ..ComponentInfo::default() };
         let rejected = Some("it is empty".to_owned());
+        let stderr = vec!["oh no".to_owned()];
         check(
-            &Findings { info, offers: None, rejected, ..findings },
+            &Findings { info, offers: None, rejected, stderr, ..findings },
             expect![[r#"
                 file       plugins/wiki.wasm
                 is         not WebAssembly, 48.8 KiB
                 digest     sha256:00
                 contract   none: it does not export larder:provider/resource-provider
                 rejected   it is empty
+                stderr of the guest:
+                  oh no
             "#]],
         );
     }

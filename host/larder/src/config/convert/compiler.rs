@@ -13,7 +13,7 @@ pub(super) fn compiler(raw: Compiler, context: &ParseContext, env: &Env) -> Comp
     CompilerConfig {
         program: program(),
         cache: CacheConfig {
-            location: cache(raw.cache_dir, context, env),
+            location: cache(raw.cache_dir.as_deref(), context, env),
             size: raw.cache_size.map_or(1 << 30, |size| size.0),
             age: time(raw.cache_age, 30 * DAY),
         },
@@ -38,7 +38,7 @@ fn program() -> PathBuf {
 /// Returns the cache folder: the configured one, or the XDG cache folder
 /// (<https://specifications.freedesktop.org/basedir-spec/latest/>), whose variables count only if they are
 /// absolute.
-fn cache(raw: Option<PathBuf>, context: &ParseContext, env: &Env) -> sandbox::CacheLocation {
+pub(super) fn cache(raw: Option<&Path>, context: &ParseContext, env: &Env) -> sandbox::CacheLocation {
     if let Some(path) = raw {
         return sandbox::CacheLocation::Configured(context.folder.join(path));
     }

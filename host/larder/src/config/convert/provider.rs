@@ -100,6 +100,11 @@ impl Conversion<'_> {
             if let Err(message) = require_folder(&dir.host) {
                 self.error(&item.span(), message);
             }
+            match self.own_files.conflict(&dir) {
+                Some(conflict) if conflict.is_refused => self.error(&item.span(), conflict.to_string()),
+                Some(conflict) => self.warn(&item.span(), conflict.to_string()),
+                None => {}
+            }
             if !is_guest_path(&dir.guest) {
                 let message =
                     "is not a valid guest path: write an absolute path without `..`, such as \"/docs\"";

@@ -15,7 +15,9 @@ use crate::config::value::{Access, Approval};
 use crate::config::{Overrides, Team};
 use larder_core::reconcile::{self, Approvals, ProviderConfig};
 use larder_model::name::{TeamName, Teams};
-use larder_model::policy::{self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, Quota, Secrets};
+use larder_model::policy::{
+    self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets, resolve_existing,
+};
 
 /// Top-level settings that apply to all teams.
 pub(super) struct GlobalSettings<'a> {
@@ -24,6 +26,7 @@ pub(super) struct GlobalSettings<'a> {
     pub(super) secrets: Secrets,
     pub(super) state_dir: Option<Spanned<PathBuf>>,
     pub(super) scan_interval: std::time::Duration,
+    pub(super) missing_source_grace: std::time::Duration,
     pub(super) overrides: &'a Overrides,
 }
 
@@ -55,6 +58,8 @@ impl Conversion<'_> {
         };
         let folders: Vec<_> = settings.iter().map(|team| team.plugins.clone()).collect();
         let state = self.state_dir(global.state_dir.as_ref(), &folders);
+        self.own_files.add(OwnFile::State, &state);
+        folders.iter().for_each(|folder| self.own_files.add(OwnFile::Plugins, folder));
         settings.into_iter().map(|team| (team.name.clone(), self.build_team(global, team, &state))).collect()
     }
 
@@ -161,9 +166,9 @@ impl Conversion<'_> {
     /// Requires that the plugins folders of teams do not overlap: no team may put components into another
     /// one's folder.
     fn check_folder_overlap(&mut self, at: &Range<usize>, team: &TeamSettings, others: &[TeamSettings]) {
-        let path = resolve_symlinks(&team.plugins);
+        let path = resolve_existing(&team.plugins);
         for other in others {
-            let other_path = resolve_symlinks(&other.plugins);
+            let other_path = resolve_existing(&other.plugins);
             if path.starts_with(&other_path) || other_path.starts_with(&path) {
                 let (path, other) = (team.plugins.display(), &other.name);
                 self.error(
@@ -195,7 +200,7 @@ impl Conversion<'_> {
             Access::Read => policy::Access::Read,
             Access::Write => policy::Access::Write,
         };
-        Some(Dir { host: resolve_symlinks(&host), guest: String::new(), access, is_canonical: true })
+        Some(Dir { host: resolve_existing(&host), guest: String::new(), access, is_canonical: true })
     }
 
     fn build_team(&mut self, global: &GlobalSettings<'_>, team: TeamSettings, state: &Path) -> Team {
@@ -216,6 +221,8 @@ impl Conversion<'_> {
             default: ProviderConfig { grant: Arc::new(grant), priority: 0, approval_mode },
             ceiling: Arc::new(team.ceiling),
             scan_interval: global.scan_interval,
+            missing_source_grace: global.missing_source_grace,
+            own_files: Arc::new(self.own_files.clone()),
             parse_grant_request: crate::config::grant_request::parse,
             relative_to: team.plugins.clone(),
             approvals: Approvals::new(state, &team.plugins),
@@ -272,14 +279,5 @@ fn quota(raw: &file::Quota) -> Quota {
         providers: count(raw.providers, default.providers),
         component: size(raw.component, default.component),
         watchers: count(raw.watchers, default.watchers),
-    }
-}
-
-/// Resolves symlinks in the part of the path that exists.
-fn resolve_symlinks(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(resolved), ..) => resolved,
-        (Err(_), Some(above), Some(name)) => resolve_symlinks(above).join(name),
-        _ => path.to_owned(),
     }
 }

@@ -50,7 +50,7 @@ fn the_team_quota_caps_component_sizes() {
 #[test]
 fn every_team_key_has_an_effect() {
     let folder = Folder::new();
-    let secret = "[secret.s]\nfile = 'docs/key'\n";
+    let secret = "[secret.s]\nfile = 'keys/wiki'\n";
     let with = |key: &str| folder.shown(&format!("{secret}[team.a]\nplugins = 'plugins'\n{key}"));
     let default = with("");
     for key in ["memory", "bytes", "component"] {
@@ -168,10 +168,10 @@ quota = { calls = 0 }
 secrets = ["key", "none", "lost"]
 settings = { key = "x" }
 [secret]
-key = { file = "docs/key" }
+key = { file = "keys/wiki" }
 lost = { file = "gone" }
 unset = { env = "UNSET" }
-both = { file = "docs/key", env = "UNSET" }
+both = { file = "keys/wiki", env = "UNSET" }
 "#,
         expect![[r#"
             larder.toml:2: plugins: each team has its own plugins folder: set `plugins` in [team.NAME]
@@ -196,7 +196,7 @@ both = { file = "docs/key", env = "UNSET" }
 #[test]
 fn debug_output_contains_no_secrets() {
     let folder = Folder::new();
-    let text = "[secret.a]\nenv = 'A'\n[secret.b]\nfile = 'docs/key'\n[provider.p]\nsecrets = ['a', 'b']";
+    let text = "[secret.a]\nenv = 'A'\n[secret.b]\nfile = 'keys/wiki'\n[provider.p]\nsecrets = ['a', 'b']";
     let config = folder.read_with(text, &[("A", "from-the-variable")], &Overrides::default()).unwrap();
     let shown = format!("{config:#?}");
     assert!(!shown.contains("from-the-variable") && !shown.contains("hush-hush"), "{shown}");

@@ -65,7 +65,7 @@ pub(crate) fn parse_listen_address(text: &str) -> Result<ListenAddress, String> 
 }
 
 /// Parses an IP address and a port. `localhost` means 127.0.0.1.
-pub(in crate::config) fn parse_socket_address(text: &str) -> Result<SocketAddr, String> {
+fn parse_socket_address(text: &str) -> Result<SocketAddr, String> {
     let local = text.strip_prefix("localhost:").and_then(|port| port.parse::<u16>().ok());
     match local {
         Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),

@@ -1,0 +1,166 @@
+//! Access to the files of a plugins folder. Whoever can write to the folder can replace a file at any time, also by a
+//! pipe, a device or a symbolic link. So a file is opened without waiting for a writer, and what was opened is checked,
+//! not what was at its path before.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use larder_runtime::file_fingerprint::FileFingerprint;
+
+/// How the symbolic links of a folder are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinkPolicy {
+    /// They may lead anywhere. The owner of the folder is the operator.
+    Follow,
+    /// They may lead only to files below the folder: others belong to other teams or to the host.
+    Beneath,
+}
+
+/// A folder by its path, which is resolved anew for each access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Directory {
+    pub(super) path: PathBuf,
+    pub(super) links: LinkPolicy,
+}
+
+/// Identifies a folder independently of its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DirectoryId {
+    device: u64,
+    inode: u64,
+    /// A new folder may have the inode of a removed one. Not every file system records this.
+    created: Option<SystemTime>,
+}
+
+impl Directory {
+    /// Returns which folder is at the path now.
+    pub(super) fn id(&self) -> io::Result<DirectoryId> {
+        let metadata = std::fs::metadata(&self.path)?;
+        let (device, inode, created) = (metadata.dev(), metadata.ino(), metadata.created().ok());
+        Ok(DirectoryId { device, inode, created })
+    }
+
+    /// Opens a regular file of the folder, and returns it with its fingerprint. Never waits: opening a pipe that nobody
+    /// writes to would.
+    pub(super) fn open(&self, name: &str) -> io::Result<(File, FileFingerprint)> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(self.open_with(name, flags)?);
+        let metadata = file.metadata()?;
+        match metadata.is_file() {
+            true => Ok((file, FileFingerprint::from(&metadata))),
+            false => Err(io::Error::other("it is not a regular file")),
+        }
+    }
+
+    /// Returns the fingerprint of a regular file. `None` for a folder, a pipe or a device, for a name that does not
+    /// exist, and for a dangling symbolic link.
+    pub(super) fn fingerprint(&self, name: &str) -> io::Result<Option<FileFingerprint>> {
+        if self.links == LinkPolicy::Follow {
+            return FileFingerprint::of_file(&self.path.join(name));
+        }
+        // A descriptor for the path alone: the file itself is not opened.
+        let metadata = match self.open_with(name, OFlags::PATH | OFlags::CLOEXEC) {
+            Ok(file) => File::from(file).metadata()?,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(metadata.is_file().then(|| FileFingerprint::from(&metadata)))
+    }
+
+    fn open_with(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        match self.links {
+            LinkPolicy::Follow => Ok(openat(CWD, self.path.join(name), flags, Mode::empty())?),
+            LinkPolicy::Beneath => open_beneath(&self.path, name, flags),
+        }
+    }
+}
+
+/// Opens a file, and refuses every symbolic link that leads out of the folder. The kernel checks each step, so a link
+/// that is replaced meanwhile is refused too.
+fn open_beneath(folder: &Path, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let folder = openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    match openat2(&folder, name, flags, Mode::empty(), resolve) {
+        Err(Errno::XDEV) => Err(io::Error::other(
+            "it is a symbolic link that leads out of the folder of its team, which is not followed",
+        )),
+        // Kernels before 5.6, and containers that do not allow the call: no link is followed at all.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            match openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+                Err(Errno::LOOP) => Err(io::Error::other(
+                    "it is a symbolic link; links in the folder of a team need the system call openat2 (Linux 5.6)",
+                )),
+                opened => Ok(opened?),
+            }
+        }
+        opened => Ok(opened?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn directory(path: &Path, links: LinkPolicy) -> Directory {
+        Directory { path: path.into(), links }
+    }
+
+    #[test]
+    fn a_pipe_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        rustix::fs::mknodat(CWD, dir.path().join("a"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        for links in [LinkPolicy::Follow, LinkPolicy::Beneath] {
+            let directory = directory(dir.path(), links);
+            let (sender, receiver) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                let opened = directory.open("a").map(|_| ()).map_err(|error| error.to_string());
+                _ = sender.send((opened, directory.fingerprint("a").unwrap()));
+            });
+            let (opened, fingerprint) = receiver.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+            assert_eq!(opened, Err("it is not a regular file".into()));
+            assert_eq!(fingerprint, None);
+        }
+    }
+
+    #[test]
+    fn links_of_a_team_stay_below_its_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, other) = (dir.path().join("own"), dir.path().join("other"));
+        std::fs::create_dir_all(own.join("..data")).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        std::fs::write(own.join("..data/a"), "own").unwrap();
+        std::fs::write(other.join("b"), "other").unwrap();
+        // The layout of a ConfigMap.
+        symlink("..data/a", own.join("a")).unwrap();
+        for (name, target) in [
+            ("relative", "../other/b".into()),
+            ("absolute", other.join("b")),
+            ("returning", own.join("a")),
+            ("root", "/proc/self/root/etc/hostname".into()),
+        ] {
+            symlink(&target, own.join(name)).unwrap();
+        }
+        symlink("../other", own.join("folder")).unwrap();
+        let beneath = directory(&own, LinkPolicy::Beneath);
+        assert!(beneath.open("a").is_ok() && beneath.fingerprint("a").unwrap().is_some());
+        for name in ["relative", "absolute", "returning", "root", "folder/b"] {
+            let error = beneath.open(name).unwrap_err().to_string();
+            assert!(error.contains("leads out of the folder of its team"), "{name}: {error}");
+            assert!(beneath.fingerprint(name).is_err(), "{name}");
+        }
+        assert_eq!(beneath.fingerprint("missing").unwrap(), None);
+        assert!(directory(&own, LinkPolicy::Follow).open("relative").is_ok());
+    }
+}

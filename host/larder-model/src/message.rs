@@ -1,0 +1,63 @@
+//! The content of tool results and prompt messages.
+
+use crate::resource::{Body, Entry, Metadata, Role};
+use crate::uri::Uri;
+
+/// One piece of content.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// The content itself.
+    pub value: BlockValue,
+    /// None for a link: its annotations are the details of its entry.
+    pub annotations: Option<Annotations>,
+    /// Metadata from the provider.
+    pub metadata: Metadata,
+}
+
+/// The kinds of content.
+#[derive(Debug, Clone)]
+pub enum BlockValue {
+    /// Text.
+    Text(String),
+    /// An image. Its media type begins with `image/`.
+    Image(Media),
+    /// A sound. Its media type begins with `audio/`.
+    Audio(Media),
+    /// A reference to a resource.
+    Link(Box<Entry>),
+    /// A resource with its content.
+    Embedded(EmbeddedResource),
+}
+
+/// Binary data with its media type.
+#[derive(Debug, Clone)]
+pub struct Media {
+    /// The media type.
+    pub mime_type: String,
+    /// The data.
+    pub data: Vec<u8>,
+}
+
+/// A resource with its content.
+#[derive(Debug, Clone)]
+pub struct EmbeddedResource {
+    /// Its URI.
+    pub uri: Uri,
+    /// Its media type.
+    pub mime_type: Option<String>,
+    /// Its content.
+    pub body: Body,
+    /// Metadata from the provider.
+    pub metadata: Metadata,
+}
+
+/// For whom a block is, and how important it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Annotations {
+    /// The intended audience, without duplicates.
+    pub audience: Vec<Role>,
+    /// From 0 (optional) to 1 (required).
+    pub priority: Option<f64>,
+    /// In the format of RFC 3339.
+    pub last_modified: Option<String>,
+}

@@ -1,0 +1,79 @@
+//! Prompts: messages that a provider writes for a model when a user selects one.
+
+use crate::input::ProvidedInput;
+use crate::message::Block;
+use crate::resource::{Icon, Metadata, Role};
+
+/// A prompt, as a list contains it.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// Its name, unique among the prompts of a provider: 1 to 128 bytes without control characters.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its arguments; their names differ.
+    pub arguments: Vec<Argument>,
+    /// Icons to show.
+    pub icons: Vec<Icon>,
+    /// Metadata from the provider.
+    pub metadata: Metadata,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name: 1 to 64 letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Whether a value is required.
+    pub required: bool,
+}
+
+/// A request for the messages of a prompt.
+#[derive(Debug, Clone, Default)]
+pub struct PromptRequest {
+    /// The name of the prompt.
+    pub name: String,
+    /// Names and values of its arguments.
+    pub arguments: Vec<(String, String)>,
+    /// The answers of the client, if the provider asked for them in an earlier call.
+    pub input: Option<ProvidedInput>,
+}
+
+/// The messages of a prompt.
+#[derive(Debug, Clone)]
+pub struct PromptResult {
+    /// What the messages are.
+    pub description: Option<String>,
+    /// The messages, in their order.
+    pub messages: Vec<Message>,
+    /// Metadata from the provider.
+    pub metadata: Metadata,
+}
+
+/// A message.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Whose message it is.
+    pub role: Role,
+    /// Its content.
+    pub content: Block,
+}
+
+/// A request for suggestions for an argument of a prompt.
+#[derive(Debug, Clone, Default)]
+pub struct ArgumentQuery {
+    /// The name of the prompt.
+    pub prompt: String,
+    /// The argument to complete.
+    pub argument: String,
+    /// The text entered so far.
+    pub prefix: String,
+    /// Arguments that already have values.
+    pub filled: Vec<(String, String)>,
+}

@@ -1,0 +1,70 @@
+//! A share of the runtime's threads for work that can block forever, such as reading a file on a mount whose server is
+//! gone. Nothing can interrupt such a thread, so each owner of such work has a share, and blocks only itself.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+/// Number of threads that the runtime starts at most for work that blocks. They are started when they are needed. There
+/// are far more than all shares together, so that the work of the host itself always finds one.
+pub const MAX_RUNTIME_THREADS: usize = 16_384;
+
+/// A share of the threads for work that blocks.
+#[derive(Debug)]
+pub struct BlockingThreads(Arc<Semaphore>);
+
+impl BlockingThreads {
+    /// Creates a share of at most `max` threads.
+    pub fn new(max: usize) -> Self {
+        Self(Arc::new(Semaphore::new(max)))
+    }
+
+    /// Runs work on one of the threads, and waits for a thread if none is free. Where the future is dropped, work that
+    /// has begun counts until it returns, and work that has not begun is dropped.
+    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        let permit = self.0.clone().acquire_owned().await.map_err(io::Error::other)?;
+        // Not spawned through the drain: shutdown must not wait for a mount.
+        let job = Handle::current().spawn_blocking(move || {
+            let _permit = permit;
+            work()
+        });
+        job.await.map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, mpsc};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_blocked_thread_is_in_use_until_it_returns() {
+        let threads = BlockingThreads::new(2);
+        let (release, held) = mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        for _ in 0..2 {
+            let held = held.clone();
+            // Blocks until the sender is dropped.
+            let blocked = threads.run(move || _ = held.lock().unwrap().recv());
+            assert!(tokio::time::timeout(Duration::from_millis(10), blocked).await.is_err());
+        }
+        let waiting = threads.run(|| "done");
+        assert!(tokio::time::timeout(Duration::from_millis(10), waiting).await.is_err());
+        // Threads of another share are free.
+        assert_eq!(BlockingThreads::new(1).run(|| "done").await.unwrap(), "done");
+        drop(release);
+        let done = tokio::time::timeout(Duration::from_secs(60), threads.run(|| "done"));
+        assert_eq!(done.await.unwrap().unwrap(), "done");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_and_frees_its_thread() {
+        let threads = BlockingThreads::new(1);
+        assert!(threads.run(|| panic!("on purpose")).await.is_err());
+        assert_eq!(threads.run(|| 7).await.unwrap(), 7);
+    }
+}

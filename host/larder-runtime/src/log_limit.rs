@@ -1,0 +1,204 @@
+//! Limits on the log: lines that repeat are counted, and logged together. The first one of a kind is logged at once,
+//! and after it at most one summary per interval.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use crate::drain::Drain;
+
+/// The time between two summaries of one kind.
+pub const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
+/// Maximum number of characters of a subject in a summary.
+const MAX_SUBJECT: usize = 200;
+
+/// Decides which lines are logged. A kind must be one of few, such as the reason of a refusal: it must not contain
+/// what clients or providers choose, because every kind is remembered, and logged on its own.
+///
+/// ```ignore
+/// let refusals = Suppressor::new(&drain, |reason: Reason, repeats: &Repeats| {
+///     tracing::warn!(reason = reason.as_str(), times = repeats.times, last = ?repeats.last, "refused again");
+/// });
+/// if refusals.is_first(reason, uri) {
+///     tracing::warn!(reason = reason.as_str(), uri, "refused");
+/// }
+/// ```
+pub struct Suppressor<K: Eq + Hash + Copy + Send + 'static>(Arc<Inner<K>>);
+
+/// What was not logged on its own since the last line of its kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repeats {
+    /// How many lines that were.
+    pub times: u64,
+    /// The subject of the last one: text that others chose, which must be escaped.
+    pub last: String,
+}
+
+struct Inner<K: Eq + Hash + Copy + Send + 'static> {
+    drain: Drain,
+    summarize: Box<dyn Fn(K, &Repeats) + Send + Sync>,
+    state: Mutex<State<K>>,
+}
+
+struct State<K> {
+    kinds: HashMap<K, Kind>,
+    /// Whether a task will log the summaries.
+    has_task: bool,
+}
+
+struct Kind {
+    logged_at: Instant,
+    repeats: Repeats,
+}
+
+impl<K: Eq + Hash + Copy + Send + 'static> Suppressor<K> {
+    /// Creates a suppressor that logs summaries with `summarize`.
+    pub fn new(drain: &Drain, summarize: impl Fn(K, &Repeats) + Send + Sync + 'static) -> Self {
+        let state = State { kinds: HashMap::new(), has_task: false };
+        let (drain, summarize) = (drain.clone(), Box::new(summarize));
+        Self(Arc::new(Inner { drain, summarize, state: Mutex::new(state) }))
+    }
+
+    /// Counts a line about this subject. Returns whether the caller must log it; otherwise it becomes part of a
+    /// summary.
+    pub fn is_first(&self, kind: K, subject: &str) -> bool {
+        self.is_first_of(1, kind, subject)
+    }
+
+    /// Does the same for several lines at once.
+    pub fn is_first_of(&self, times: u64, kind: K, subject: &str) -> bool {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let is_quiet = |known: &Kind| {
+            known.repeats.times == 0 && now.saturating_duration_since(known.logged_at) >= SUMMARY_INTERVAL
+        };
+        match state.kinds.get_mut(&kind) {
+            Some(known) if !is_quiet(known) => {
+                known.repeats.times += times;
+                known.repeats.last = subject.chars().take(MAX_SUBJECT).collect();
+                if !state.has_task {
+                    state.has_task = self.0.spawn_summaries(Arc::downgrade(&self.0));
+                }
+                false
+            }
+            _ => {
+                state.kinds.insert(kind, Kind { logged_at: now, repeats: Repeats::default() });
+                true
+            }
+        }
+    }
+}
+
+impl<K: Eq + Hash + Copy + Send + 'static> Inner<K> {
+    /// Starts a task that logs the summaries until nothing is repeated any more. Returns false if it cannot start:
+    /// while the server stops, and on threads without a runtime. Then a later line starts it, or the drop logs.
+    fn spawn_summaries(&self, suppressor: Weak<Self>) -> bool {
+        if self.drain.is_stopping() || Handle::try_current().is_err() {
+            return false;
+        }
+        let drain = self.drain.clone();
+        self.drain.spawn(async move {
+            loop {
+                let is_stopping =
+                    drain.run_until_stopping(tokio::time::sleep(SUMMARY_INTERVAL)).await.is_none();
+                let Some(suppressor) = suppressor.upgrade() else { return };
+                if !suppressor.log_summaries() || is_stopping {
+                    return;
+                }
+            }
+        });
+        true
+    }
+
+    /// Logs the summaries. Returns false if there were none, so that the task ends.
+    fn log_summaries(&self) -> bool {
+        let mut summaries = Vec::new();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for (kind, known) in &mut state.kinds {
+            if known.repeats.times > 0 {
+                summaries.push((*kind, std::mem::take(&mut known.repeats)));
+                known.logged_at = Instant::now();
+            }
+        }
+        state.has_task = !summaries.is_empty();
+        drop(state);
+        summaries.iter().for_each(|(kind, repeats)| (self.summarize)(*kind, repeats));
+        !summaries.is_empty()
+    }
+}
+
+impl<K: Eq + Hash + Copy + Send + 'static> Drop for Inner<K> {
+    fn drop(&mut self) {
+        self.log_summaries();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Log = Arc<Mutex<Vec<(char, u64, String)>>>;
+
+    fn suppressor(drain: &Drain) -> (Suppressor<char>, Log) {
+        let log = Log::default();
+        let summaries = log.clone();
+        let summarize = move |kind, repeats: &Repeats| {
+            summaries.lock().unwrap().push((kind, repeats.times, repeats.last.clone()));
+        };
+        (Suppressor::new(drain, summarize), log)
+    }
+
+    fn take(log: &Log) -> Vec<(char, u64, String)> {
+        let mut taken = std::mem::take(&mut *log.lock().unwrap());
+        taken.sort();
+        taken
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn logs_the_first_line_and_one_summary_per_interval() {
+        let (suppressor, log) = suppressor(&Drain::new());
+        let firsts: Vec<_> = (0..1_000).filter(|n| suppressor.is_first('a', &format!("{n}"))).collect();
+        assert_eq!(firsts, [0]);
+        assert!(suppressor.is_first('b', "") && !suppressor.is_first_of(7, 'b', "x"));
+        assert_eq!(take(&log), []);
+        tokio::time::sleep(SUMMARY_INTERVAL * 3 / 2).await;
+        assert_eq!(take(&log), [('a', 999, "999".into()), ('b', 7, "x".into())]);
+        // It is repeated within the next interval.
+        assert!(!suppressor.is_first('a', &"y".repeat(1_000)));
+        tokio::time::sleep(SUMMARY_INTERVAL).await;
+        assert_eq!(take(&log), [('a', 1, "y".repeat(MAX_SUBJECT))]);
+        tokio::time::sleep(SUMMARY_INTERVAL * 2).await;
+        assert_eq!(take(&log), []);
+        assert!(
+            suppressor.is_first('a', "") && !suppressor.is_first('a', ""),
+            "it was quiet for an interval"
+        );
+        tokio::time::sleep(SUMMARY_INTERVAL * 2).await;
+        assert_eq!(take(&log).len(), 1, "another task logs the next summary");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_lost_at_the_end() {
+        let drain = Drain::new();
+        let (suppressor, log) = suppressor(&drain);
+        assert!(suppressor.is_first('a', "") && !suppressor.is_first('a', "before the stop"));
+        assert!(drain.finish(Duration::from_secs(1)).await);
+        assert_eq!(take(&log), [('a', 1, "before the stop".into())]);
+        assert!(!suppressor.is_first('a', "") && !suppressor.is_first('a', "after it"));
+        assert_eq!(take(&log), []);
+        drop(suppressor);
+        assert_eq!(take(&log), [('a', 2, "after it".into())]);
+    }
+
+    #[test]
+    fn needs_no_runtime() {
+        let (suppressor, log) = suppressor(&Drain::new());
+        assert!(suppressor.is_first('a', "") && !suppressor.is_first('a', ""));
+        drop(suppressor);
+        assert_eq!(take(&log).len(), 1);
+    }
+}

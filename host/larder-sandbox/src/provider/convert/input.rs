@@ -1,0 +1,124 @@
+//! Converts requests to the client and its answers.
+
+use super::check_result_count;
+use super::json;
+use super::names::{WORD_RULE, is_word, quoted};
+use crate::bindings::larder::provider::interaction_types as wit;
+use crate::provider::CallError;
+use crate::provider::omissions::Omissions;
+use larder_model::input::{InputMethod, InputRequest, InputRequired, InputResponse, ProvidedInput};
+
+/// Maximum number of requests to the client at once.
+const MAX_REQUESTS: usize = 16;
+/// Maximum size of the state that is passed to the repeated call, in bytes. It travels through the client.
+const MAX_STATE: usize = 64 << 10;
+/// Maximum size of the parameters of one request in bytes.
+const MAX_PARAMS: usize = 256 << 10;
+
+/// Converts requests to the client. An invalid request makes the whole answer unusable, because the provider
+/// needs all answers.
+pub(super) fn input_required(
+    required: wit::InputRequired,
+    omissions: &Omissions<'_>,
+) -> Result<InputRequired, CallError> {
+    check_result_count(required.requests.len(), MAX_REQUESTS, "requests to the client")?;
+    if required.requests.is_empty() {
+        return Err(failed("it requires input from the client, but has no request".into()));
+    }
+    if let Some(state) = required.state.as_ref().filter(|state| state.len() > MAX_STATE) {
+        let size = state.len();
+        return Err(failed(format!(
+            "its state for the repeated call has {size} bytes; the limit is {MAX_STATE}"
+        )));
+    }
+    let mut requests = Vec::<InputRequest>::new();
+    for request in required.requests {
+        let request = input_request(request, omissions)?;
+        if requests.iter().any(|other| other.key == request.key) {
+            return Err(failed(format!("two requests to the client have the key `{}`", request.key)));
+        }
+        requests.push(request);
+    }
+    Ok(InputRequired { requests, state: required.state })
+}
+
+fn input_request(request: wit::InputRequest, omissions: &Omissions<'_>) -> Result<InputRequest, CallError> {
+    let wit::InputRequest { key, method, params } = request;
+    if !is_word(&key) {
+        let key = quoted(&key, omissions);
+        return Err(failed(format!("the key {key} of a request to the client is not {WORD_RULE}")));
+    }
+    let Some(method) = InputMethod::parse(&method) else {
+        let method = quoted(&method, omissions);
+        return Err(failed(format!("the request `{key}` to the client has the unknown method {method}")));
+    };
+    if params.len() > MAX_PARAMS {
+        let size = params.len();
+        return Err(failed(format!(
+            "the parameters of the request `{key}` have {size} bytes; the limit is {MAX_PARAMS}"
+        )));
+    }
+    let params = json::object(&params)
+        .ok_or_else(|| failed(format!("the parameters of the request `{key}` are not a JSON object")))?;
+    Ok(InputRequest { key, method, params })
+}
+
+fn failed(why: String) -> CallError {
+    CallError::Failed(why)
+}
+
+pub(super) fn wit_provided_input(input: ProvidedInput) -> wit::ProvidedInput {
+    let response = |InputResponse { key, outcome }| wit::InputResponse { key, outcome };
+    wit::ProvidedInput { responses: input.responses.into_iter().map(response).collect(), state: input.state }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn request(key: &str, method: &str, params: &str) -> wit::InputRequest {
+        wit::InputRequest { key: key.into(), method: method.into(), params: params.into() }
+    }
+
+    fn check(requests: Vec<wit::InputRequest>, state: usize, expected: Expect) {
+        let required = wit::InputRequired { requests, state: Some(vec![0; state]) };
+        let text = match input_required(required, &Omissions::default()) {
+            Ok(required) => required.requests.iter().map(|it| format!("{} {}", it.key, it.params)).collect(),
+            Err(error) => error.to_string(),
+        };
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn checks_requests_to_the_client() {
+        let roots = |key: &str| request(key, "roots/list", "{ }");
+        check(vec![request("a", "elicitation/create", "{ \"b\": 1 }")], MAX_STATE, expect![[r#"a {"b":1}"#]]);
+        check(vec![], 0, expect!["it requires input from the client, but has no request"]);
+        check(vec![roots("a"); 17], 0, expect!["it returned 17 requests to the client; the limit is 16"]);
+        check(vec![roots("a"), roots("a")], 0, expect!["two requests to the client have the key `a`"]);
+        check(
+            vec![roots("a")],
+            MAX_STATE + 1,
+            expect!["its state for the repeated call has 65537 bytes; the limit is 65536"],
+        );
+        check(
+            vec![roots("a\nb")],
+            0,
+            expect![[
+                r#"the key "a\nb" of a request to the client is not 1 to 64 letters, digits, `.`, `_` or `-`"#
+            ]],
+        );
+        check(
+            vec![request("a", "tools/call", "{}")],
+            0,
+            expect![[r#"the request `a` to the client has the unknown method "tools/call""#]],
+        );
+        check(
+            vec![request("a", "roots/list", "[]")],
+            0,
+            expect!["the parameters of the request `a` are not a JSON object"],
+        );
+    }
+}

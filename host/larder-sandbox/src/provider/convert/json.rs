@@ -1,0 +1,123 @@
+//! Checks JSON texts of providers, and removes the space between their tokens. A message of the protocol is one
+//! line, so line breaks must not remain. The order of keys stays: people see forms and schemas in this order.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Returns the JSON value of a text, on one line. None if the text is not JSON or nested too deeply.
+pub(crate) fn value(text: &str) -> Option<Box<RawValue>> {
+    parse(text).map(|(value, _)| value)
+}
+
+/// Returns the JSON object of a text, on one line. None if the text is not a JSON object or nested too deeply.
+pub(crate) fn object(text: &str) -> Option<Box<RawValue>> {
+    parse(text).filter(|(_, kind)| *kind == JsonKind::Object).map(|(value, _)| value)
+}
+
+fn parse(text: &str) -> Option<(Box<RawValue>, JsonKind)> {
+    let kind = serde_json::from_str::<JsonKind>(text).ok()?;
+    Some((RawValue::from_string(without_space(text)).ok()?, kind))
+}
+
+/// Removes the space outside of strings. The text must be JSON.
+fn without_space(text: &str) -> String {
+    let (mut in_string, mut is_escaped) = (false, false);
+    let is_kept = |c: &char| {
+        let is_kept = in_string || !matches!(c, ' ' | '\t' | '\n' | '\r');
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        is_kept
+    };
+    text.chars().filter(is_kept).collect()
+}
+
+/// The kind of a JSON value. Deserializing it checks the whole value, without keeping any of it: values in
+/// memory can be many times larger than their text. The parser limits the depth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JsonKind {
+    Object,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for JsonKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonKindVisitor)
+    }
+}
+
+struct JsonKindVisitor;
+
+impl<'de> Visitor<'de> for JsonKindVisitor {
+    type Value = JsonKind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<JsonKind, E> {
+        Ok(JsonKind::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<JsonKind, E> {
+        Ok(JsonKind::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<JsonKind, E> {
+        Ok(JsonKind::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<JsonKind, E> {
+        Ok(JsonKind::Other)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<JsonKind, E> {
+        Ok(JsonKind::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<JsonKind, E> {
+        Ok(JsonKind::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonKind, A::Error> {
+        while items.next_element::<JsonKind>()?.is_some() {}
+        Ok(JsonKind::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonKind, A::Error> {
+        while members.next_entry::<IgnoredAny, JsonKind>()?.is_some() {}
+        Ok(JsonKind::Object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_order_and_removes_space() {
+        let text = "{ \"b\" : [1 ,\r\n 2.50],\t\"a\": \" \\\" \\\\\", \"c\": {} }\n";
+        let expected = r#"{"b":[1,2.50],"a":" \" \\","c":{}}"#;
+        assert_eq!(object(text).as_deref().map(RawValue::get), Some(expected));
+        assert_eq!(value(" \"a b\" ").as_deref().map(RawValue::get), Some("\"a b\""));
+        for other in ["[]", "1", "\"x\"", "null", "true", "-1.5"] {
+            assert!(object(other).is_none() && value(other).is_some(), "{other}");
+        }
+    }
+
+    #[test]
+    fn rejects_what_is_not_json() {
+        let (deep, flat) = ("[".repeat(200) + &"]".repeat(200), "[".repeat(100) + &"]".repeat(100));
+        assert!(value(&flat).is_some());
+        let bad =
+            ["", "{", "{} {}", "{\"a\":}", "[1,]", "nope", "\"\n\"", "\"\\ud800\"", "1e999", "{1:2}", &deep];
+        for bad in bad {
+            assert!(value(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Converts prompts, their requests and their results.
+
+use std::collections::HashSet;
+
+use super::check_result_count;
+use super::content::{MAX_BLOCKS, block};
+use super::input::{input_required, wit_provided_input};
+use super::metadata::metadata;
+use super::names::{WORD_RULE, is_word, quoted};
+use super::parts::{extras_size, icons, role, text_size};
+use super::{ListLimits, MAX_ITEM_BYTES, WitPage, list_page};
+use crate::bindings::exports::larder::provider::prompt_provider as wit;
+use crate::provider::omissions::Omissions;
+use crate::provider::{CallError, ListPage};
+use larder_model::input::Answer;
+use larder_model::policy::Secrets;
+use larder_model::prompt::{Argument, ArgumentQuery, Message, Prompt, PromptRequest, PromptResult};
+
+/// Maximum length of the name of a prompt in bytes.
+const MAX_NAME: usize = 128;
+/// Maximum number of arguments of a prompt.
+const MAX_ARGUMENTS: usize = 64;
+
+pub(in crate::provider) fn prompt_page(
+    page: wit::PromptPage,
+    max: u32,
+    secrets: &Secrets,
+) -> Result<ListPage<Prompt>, CallError> {
+    let wit::PromptPage { prompts: items, next_cursor, freshness } = page;
+    let limits =
+        ListLimits { count: max, item_bytes: MAX_ITEM_BYTES, one: "a prompt", many: "prompts", secrets };
+    let mut names = HashSet::new();
+    list_page(WitPage { items, next_cursor, freshness }, &limits, prompt_size, |item, omissions| {
+        let name = quoted(&item.name, omissions);
+        if !names.insert(item.name.clone()) {
+            omissions.add(format!("a second prompt {name}"));
+            return None;
+        }
+        prompt(item, omissions).map_err(|why| omissions.add(format!("the prompt {name}: {why}"))).ok()
+    })
+}
+
+fn prompt_size(prompt: &wit::Prompt) -> usize {
+    let argument =
+        |it: &wit::Argument| text_size([&it.title, &it.description, &None, &None]) + it.name.len() + 32;
+    text_size([&prompt.title, &prompt.description, &None, &None])
+        + prompt.name.len()
+        + prompt.arguments.iter().map(argument).sum::<usize>()
+        + extras_size(&prompt.icons, &prompt.metadata)
+}
+
+/// Converts a prompt, or returns why it cannot be used.
+fn prompt(item: wit::Prompt, omissions: &mut Omissions<'_>) -> Result<Prompt, String> {
+    if !(1..=MAX_NAME).contains(&item.name.len()) || item.name.contains(char::is_control) {
+        return Err(format!("a prompt name has 1 to {MAX_NAME} bytes and no control characters"));
+    }
+    Ok(Prompt {
+        name: item.name,
+        title: item.title,
+        description: item.description,
+        arguments: arguments(item.arguments, omissions)?,
+        icons: icons(item.icons, omissions),
+        metadata: metadata(item.metadata, omissions),
+    })
+}
+
+fn arguments(items: Vec<wit::Argument>, omissions: &Omissions<'_>) -> Result<Vec<Argument>, String> {
+    if items.len() > MAX_ARGUMENTS {
+        return Err(format!("it has {} arguments; the limit is {MAX_ARGUMENTS}", items.len()));
+    }
+    let mut arguments = Vec::<Argument>::with_capacity(items.len());
+    for wit::Argument { name, title, description, required } in items {
+        if !is_word(&name) {
+            return Err(format!("the name of its argument {} is not {WORD_RULE}", quoted(&name, omissions)));
+        }
+        if arguments.iter().any(|other| other.name == name) {
+            return Err(format!("it has two arguments `{name}`"));
+        }
+        arguments.push(Argument { name, title, description, required });
+    }
+    Ok(arguments)
+}
+
+pub(in crate::provider) fn wit_prompt_request(request: PromptRequest) -> wit::PromptRequest {
+    let PromptRequest { name, arguments, input } = request;
+    wit::PromptRequest { name, arguments, input: input.map(wit_provided_input) }
+}
+
+pub(in crate::provider) fn wit_argument_query(query: ArgumentQuery) -> wit::ArgumentQuery {
+    let ArgumentQuery { prompt, argument, prefix, filled } = query;
+    wit::ArgumentQuery { prompt, argument, prefix, filled }
+}
+
+pub(in crate::provider) fn prompt_result(
+    answer: wit::PromptAnswer,
+    omissions: &mut Omissions<'_>,
+) -> Result<Answer<PromptResult>, CallError> {
+    let result = match answer {
+        wit::PromptAnswer::InputRequired(required) => {
+            return input_required(required, omissions).map(Answer::InputRequired);
+        }
+        wit::PromptAnswer::Complete(result) => result,
+    };
+    check_result_count(result.messages.len(), MAX_BLOCKS, "messages")?;
+    let messages = result.messages.into_iter().enumerate().map(|(at, message)| {
+        let content = block(message.content, omissions)
+            .map_err(|why| CallError::Failed(format!("message {} of its result: {why}", at + 1)))?;
+        Ok(Message { role: role(message.role), content })
+    });
+    Ok(Answer::Complete(PromptResult {
+        messages: messages.collect::<Result<_, CallError>>()?,
+        description: result.description,
+        metadata: metadata(result.metadata, omissions),
+    }))
+}

@@ -1,0 +1,106 @@
+//! Converts searches and their results.
+
+use std::collections::HashSet;
+
+use super::MAX_ITEM_BYTES;
+use super::parts::freshness;
+use super::resources::{entry, entry_size};
+use crate::bindings::exports::larder::provider::search_provider as wit;
+use crate::provider::omissions::Omissions;
+use larder_model::resource::Freshness;
+use larder_model::search::{Hit, Hits, SearchQuery};
+
+/// Maximum number of characters of an excerpt.
+const MAX_EXCERPT: usize = 4_000;
+
+pub(in crate::provider) fn wit_search_query(query: &SearchQuery) -> wit::SearchQuery {
+    let SearchQuery { text, limit, uri_prefix, kind } = query.clone();
+    wit::SearchQuery { text, limit, uri_prefix, kind }
+}
+
+/// Converts the hits. Those that the query excludes are omitted without a note, because a provider may ignore
+/// its hints.
+pub(in crate::provider) fn hits(
+    response: wit::Hits,
+    query: &SearchQuery,
+    omissions: &mut Omissions<'_>,
+) -> Hits {
+    let limit = query.limit as usize;
+    if response.hits.len() > limit {
+        omissions.add(format!("hits of a search beyond its limit of {limit}"));
+    }
+    let (mut hits, mut uris) = (Vec::new(), HashSet::new());
+    for wit::Hit { entry: item, excerpt } in response.hits.into_iter().take(limit) {
+        if entry_size(&item) > MAX_ITEM_BYTES {
+            omissions.add(format!("a hit of a search of more than {MAX_ITEM_BYTES} bytes"));
+            continue;
+        }
+        match entry(item, omissions) {
+            Ok(entry) if !uris.insert(entry.uri.clone()) => {
+                omissions.add("a hit of a search that it returned twice");
+            }
+            Ok(entry) => hits.push(Hit { entry, excerpt: excerpt.map(bounded_excerpt) }),
+            Err(why) => omissions.add(format!("a hit of a search: {why}")),
+        }
+    }
+    hits.retain(|hit| matches_query(hit, query));
+    Hits { hits, freshness: response.freshness.map_or(Freshness::UNKNOWN, freshness) }
+}
+
+fn matches_query(hit: &Hit, query: &SearchQuery) -> bool {
+    let SearchQuery { uri_prefix, kind, .. } = query;
+    uri_prefix.as_ref().is_none_or(|prefix| hit.entry.uri.as_str().starts_with(prefix))
+        && kind.as_ref().is_none_or(|kind| hit.entry.details.kind.as_ref() == Some(kind))
+}
+
+fn bounded_excerpt(mut excerpt: String) -> String {
+    if let Some((end, _)) = excerpt.char_indices().nth(MAX_EXCERPT) {
+        excerpt.truncate(end);
+    }
+    excerpt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bindings::larder::provider::provider_types as types;
+
+    fn hit(uri: &str, excerpt: &str) -> wit::Hit {
+        let entry = types::Entry {
+            uri: uri.into(),
+            name: String::new(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            version: None,
+            details: None,
+        };
+        wit::Hit { entry, excerpt: Some(excerpt.into()) }
+    }
+
+    fn uris(hits: Vec<wit::Hit>, query: &SearchQuery) -> (Vec<String>, usize) {
+        let mut omissions = Omissions::default();
+        let hits = super::hits(wit::Hits { hits, freshness: None }, query, &mut omissions);
+        let uris = hits.hits.iter().map(|hit| hit.entry.uri.to_string()).collect();
+        (uris, omissions.summary().len())
+    }
+
+    #[test]
+    fn bounds_and_filters_hits() {
+        let query = SearchQuery { limit: 3, ..SearchQuery::default() };
+        let found = || ["x:1", "x:1", "not a uri", "x:2"].map(|uri| hit(uri, "")).to_vec();
+        assert_eq!(uris(found(), &query), (vec!["x:1".to_owned()], 3));
+        let wide = SearchQuery { limit: 10, ..query.clone() };
+        assert_eq!(uris(found(), &wide), (vec!["x:1".to_owned(), "x:2".to_owned()], 2));
+        let prefix = SearchQuery { uri_prefix: Some("x:2".into()), ..wide.clone() };
+        assert_eq!(uris(found(), &prefix).0, ["x:2"]);
+        assert_eq!(uris(found(), &SearchQuery { kind: Some("file".into()), ..wide }).0.len(), 0);
+    }
+
+    #[test]
+    fn bounds_excerpts() {
+        assert_eq!(bounded_excerpt("ü".repeat(MAX_EXCERPT + 1)).chars().count(), MAX_EXCERPT);
+        assert_eq!(bounded_excerpt("short".into()), "short");
+    }
+}

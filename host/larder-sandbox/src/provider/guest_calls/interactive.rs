@@ -1,0 +1,163 @@
+//! The calls of the functions for tools, prompts, search and settings.
+
+use wasmtime::Store;
+
+use super::Answer;
+use crate::bindings::exports::larder::provider::{
+    prompt_provider, search_provider, settings_provider, tool_provider,
+};
+use crate::guest::{CallableGuest, GuestCall};
+use crate::state::GuestState;
+
+pub(in crate::provider) struct ListTools<'a>(
+    pub(in crate::provider) &'a tool_provider::GuestIndices,
+    pub(in crate::provider) Option<String>,
+);
+
+impl GuestCall for ListTools<'_> {
+    type Output = Answer<tool_provider::ToolPage>;
+    const OPERATION: &'static str = "tools";
+
+    fn subject(&self) -> &str {
+        self.1.as_deref().unwrap_or_default()
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> wasmtime::Result<Self::Output> {
+        self.0.load(&mut *store, guest.instance)?.call_list_tools(store, self.1.as_deref()).await
+    }
+}
+
+pub(in crate::provider) struct CallTool<'a>(
+    pub(in crate::provider) &'a tool_provider::GuestIndices,
+    pub(in crate::provider) tool_provider::ToolCall,
+);
+
+impl GuestCall for CallTool<'_> {
+    type Output = Answer<tool_provider::ToolAnswer>;
+    const OPERATION: &'static str = "tool";
+    /// A tool may have effects, and a guest that failed may have had some of them.
+    const IS_REPEATABLE: bool = false;
+
+    fn subject(&self) -> &str {
+        &self.1.name
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> wasmtime::Result<Self::Output> {
+        self.0.load(&mut *store, guest.instance)?.call_call_tool(store, &self.1).await
+    }
+}
+
+pub(in crate::provider) struct ListPrompts<'a>(
+    pub(in crate::provider) &'a prompt_provider::GuestIndices,
+    pub(in crate::provider) Option<String>,
+);
+
+impl GuestCall for ListPrompts<'_> {
+    type Output = Answer<prompt_provider::PromptPage>;
+    const OPERATION: &'static str = "prompts";
+
+    fn subject(&self) -> &str {
+        self.1.as_deref().unwrap_or_default()
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> wasmtime::Result<Self::Output> {
+        self.0.load(&mut *store, guest.instance)?.call_list_prompts(store, self.1.as_deref()).await
+    }
+}
+
+pub(in crate::provider) struct GetPrompt<'a>(
+    pub(in crate::provider) &'a prompt_provider::GuestIndices,
+    pub(in crate::provider) prompt_provider::PromptRequest,
+);
+
+impl GuestCall for GetPrompt<'_> {
+    type Output = Answer<prompt_provider::PromptAnswer>;
+    const OPERATION: &'static str = "prompt";
+
+    fn subject(&self) -> &str {
+        &self.1.name
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> wasmtime::Result<Self::Output> {
+        self.0.load(&mut *store, guest.instance)?.call_get_prompt(store, &self.1).await
+    }
+}
+
+pub(in crate::provider) struct CompleteArgument<'a>(
+    pub(in crate::provider) &'a prompt_provider::GuestIndices,
+    pub(in crate::provider) prompt_provider::ArgumentQuery,
+);
+
+impl GuestCall for CompleteArgument<'_> {
+    type Output = Answer<prompt_provider::Suggestions>;
+    const OPERATION: &'static str = "complete";
+
+    fn subject(&self) -> &str {
+        &self.1.prompt
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> wasmtime::Result<Self::Output> {
+        self.0.load(&mut *store, guest.instance)?.call_complete_argument(store, &self.1).await
+    }
+}
+
+pub(in crate::provider) struct Search<'a>(
+    pub(in crate::provider) &'a search_provider::GuestIndices,
+    pub(in crate::provider) search_provider::SearchQuery,
+);
+
+impl GuestCall for Search<'_> {
+    type Output = Answer<search_provider::Hits>;
+    const OPERATION: &'static str = "search";
+
+    fn subject(&self) -> &str {
+        &self.1.text
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> wasmtime::Result<Self::Output> {
+        self.0.load(&mut *store, guest.instance)?.call_search(store, &self.1).await
+    }
+}
+
+pub(in crate::provider) struct Settings<'a>(pub(in crate::provider) &'a settings_provider::GuestIndices);
+
+impl GuestCall for Settings<'_> {
+    type Output = Vec<settings_provider::Declaration>;
+    const OPERATION: &'static str = "settings";
+
+    fn subject(&self) -> &str {
+        ""
+    }
+
+    async fn call(
+        &self,
+        store: &mut Store<GuestState>,
+        guest: CallableGuest<'_>,
+    ) -> wasmtime::Result<Self::Output> {
+        self.0.load(&mut *store, guest.instance)?.call_settings(store).await
+    }
+}

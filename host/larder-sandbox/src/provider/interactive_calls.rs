@@ -1,0 +1,168 @@
+//! The calls for tools, prompts, search and settings. Each fails if the component does not export the interface.
+
+use futures_util::future::BoxFuture;
+
+use super::convert::{
+    completion, declarations, hits, prompt_page, prompt_result, tool_page, tool_result, wit_argument_query,
+    wit_prompt_request, wit_search_query, wit_tool_call,
+};
+use super::omissions::Omissions;
+use super::pages::fetch_pages;
+use super::{CallError, ListPage, Provider, guest_calls};
+use crate::bindings::exports::larder::provider::prompt_provider::Suggestions;
+use larder_model::input::Answer;
+use larder_model::policy::Permit;
+use larder_model::prompt::{ArgumentQuery, Prompt, PromptRequest, PromptResult};
+use larder_model::resource::Completion;
+use larder_model::search::{Hits, SearchQuery};
+use larder_model::settings::Declaration;
+use larder_model::tool::{Tool, ToolCall, ToolResult};
+
+impl Provider {
+    /// Whether it implements `tool-provider`.
+    pub fn supports_tools(&self) -> bool {
+        self.compiled.tools.is_some()
+    }
+
+    /// Whether it implements `prompt-provider`.
+    pub fn supports_prompts(&self) -> bool {
+        self.compiled.prompts.is_some()
+    }
+
+    /// Whether it implements `search-provider`.
+    pub fn supports_search(&self) -> bool {
+        self.compiled.search.is_some()
+    }
+
+    /// Whether it implements `settings-provider`.
+    pub fn supports_settings(&self) -> bool {
+        self.compiled.settings.is_some()
+    }
+
+    /// Returns a page of its list of tools. The names on a page differ.
+    pub async fn list_tools(
+        &self,
+        permit: Permit,
+        cursor: Option<String>,
+    ) -> Result<ListPage<Tool>, CallError> {
+        let functions = implemented(&self.compiled.tools, "tool-provider")?;
+        let grant = &self.config.grant;
+        let convert = |page: Result<_, _>| {
+            let page = page.map_err(|error| self.redacted_error(error))?;
+            tool_page(page, grant.limits.page_entries, &grant.secrets)
+        };
+        self.call(permit, &guest_calls::ListTools(functions, cursor), convert).await
+    }
+
+    /// Returns the first tools of its list, at most `limits.catalog_entries`.
+    pub async fn all_tools(&self) -> Result<ListPage<Tool>, CallError> {
+        let limits = &self.config.grant.limits;
+        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.list_tools(Permit::for_host(), cursor)) };
+        let mut tools = fetch_pages(limits.catalog_entries, limits.result, page).await?;
+        tools.keep_unique(|tool| tool.name.to_string(), "tool");
+        tools.cut(limits.catalog_entries, "tools");
+        Ok(tools)
+    }
+
+    /// Calls a tool. The call reaches at most one guest: it is never repeated, because a tool may have effects,
+    /// even if it fails halfway. Callers must not share or cache the result either.
+    pub async fn call_tool(&self, permit: Permit, call: ToolCall) -> Result<Answer<ToolResult>, CallError> {
+        let functions = implemented(&self.compiled.tools, "tool-provider")?;
+        let convert = |answer: Result<_, _>| {
+            let answer = answer.map_err(|error| self.redacted_error(error))?;
+            self.with_omissions(|omissions| tool_result(answer, omissions))
+        };
+        self.call(permit, &guest_calls::CallTool(functions, wit_tool_call(call)), convert).await
+    }
+
+    /// Returns a page of its list of prompts. The names on a page differ.
+    pub async fn list_prompts(
+        &self,
+        permit: Permit,
+        cursor: Option<String>,
+    ) -> Result<ListPage<Prompt>, CallError> {
+        let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
+        let grant = &self.config.grant;
+        let convert = |page: Result<_, _>| {
+            let page = page.map_err(|error| self.redacted_error(error))?;
+            prompt_page(page, grant.limits.page_entries, &grant.secrets)
+        };
+        self.call(permit, &guest_calls::ListPrompts(functions, cursor), convert).await
+    }
+
+    /// Returns the first prompts of its list, at most `limits.catalog_entries`.
+    pub async fn all_prompts(&self) -> Result<ListPage<Prompt>, CallError> {
+        let limits = &self.config.grant.limits;
+        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.list_prompts(Permit::for_host(), cursor)) };
+        let mut prompts = fetch_pages(limits.catalog_entries, limits.result, page).await?;
+        prompts.keep_unique(|prompt| prompt.name.clone(), "prompt");
+        prompts.cut(limits.catalog_entries, "prompts");
+        Ok(prompts)
+    }
+
+    /// Returns the messages of a prompt.
+    pub async fn get_prompt(
+        &self,
+        permit: Permit,
+        request: PromptRequest,
+    ) -> Result<Answer<PromptResult>, CallError> {
+        let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
+        let convert = |answer: Result<_, _>| {
+            let answer = answer.map_err(|error| self.redacted_error(error))?;
+            self.with_omissions(|omissions| prompt_result(answer, omissions))
+        };
+        self.call(permit, &guest_calls::GetPrompt(functions, wit_prompt_request(request)), convert).await
+    }
+
+    /// Completes an argument of one of its prompts.
+    pub async fn complete_argument(
+        &self,
+        permit: Permit,
+        query: ArgumentQuery,
+    ) -> Result<Completion, CallError> {
+        let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
+        let convert = |response: Result<Suggestions, _>| {
+            let Suggestions { values, total, more } = response.map_err(|error| self.redacted_error(error))?;
+            Ok(completion(values, total, more))
+        };
+        self.call(permit, &guest_calls::CompleteArgument(functions, wit_argument_query(query)), convert).await
+    }
+
+    /// Searches in its content. At most `query.limit` hits are returned, and only those that match the filters of
+    /// the query.
+    pub async fn search(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
+        let functions = implemented(&self.compiled.search, "search-provider")?;
+        let convert = |response: Result<_, _>| {
+            let response = response.map_err(|error| self.redacted_error(error))?;
+            self.with_omissions(|omissions| Ok(hits(response, query, omissions)))
+        };
+        self.call(permit, &guest_calls::Search(functions, wit_search_query(query)), convert).await
+    }
+
+    /// Returns the settings that it declares, in one page.
+    pub async fn declared_settings(&self, permit: Permit) -> Result<ListPage<Declaration>, CallError> {
+        let functions = implemented(&self.compiled.settings, "settings-provider")?;
+        let convert = |items: Vec<_>| {
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let items = declarations(items, &mut omissions)?;
+            Ok(ListPage { items, next: None, freshness: None, omitted: omissions.summary(), bytes: 0 })
+        };
+        self.call(permit, &guest_calls::Settings(functions), convert).await
+    }
+
+    /// Converts a result, and logs what was omitted from it.
+    fn with_omissions<T>(
+        &self,
+        convert: impl FnOnce(&mut Omissions<'_>) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let result = convert(&mut omissions);
+        self.log_omissions(&omissions);
+        result
+    }
+}
+
+/// Returns the functions of an optional interface, or the error that it is not implemented.
+fn implemented<'a, T>(functions: &'a Option<T>, interface: &str) -> Result<&'a T, CallError> {
+    functions.as_ref().ok_or_else(|| CallError::Failed(format!("it does not implement `{interface}`")))
+}

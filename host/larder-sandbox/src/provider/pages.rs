@@ -1,0 +1,68 @@
+//! Lists of several pages.
+
+use std::collections::HashSet;
+
+use futures_util::future::BoxFuture;
+
+use super::{CallError, ListPage};
+
+/// Maximum number of pages of one list that are requested after the first.
+const MAX_PAGES: usize = 64;
+
+impl<T> ListPage<T> {
+    /// Removes items whose name an earlier item has. Each page has no duplicates by itself.
+    pub(super) fn keep_unique(&mut self, name: impl Fn(&T) -> String, what: &str) {
+        let (mut names, before) = (HashSet::new(), self.items.len());
+        self.items.retain(|item| names.insert(name(item)));
+        match before - self.items.len() {
+            0 => {}
+            1 => self.omitted.push(format!("a second {what} of the same name on another page")),
+            more => self.omitted.push(format!("{more} {what}s of names that are on another page")),
+        }
+    }
+
+    /// Removes the items beyond the first ones, and reports that there are more.
+    pub(super) fn cut(&mut self, count: u32, what: &str) {
+        let has_more = self.next.take().is_some() || self.items.len() > count as usize;
+        self.items.truncate(count as usize);
+        if has_more {
+            self.omitted.push(format!("{what} beyond the first {count} (`limits.catalog_entries`)"));
+        }
+    }
+}
+
+/// Requests pages until there are `enough` items, the list ends, or a limit is reached.
+pub(super) async fn fetch_pages<'a, T>(
+    enough: u32,
+    max_bytes: u64,
+    mut page: impl FnMut(Option<String>, u32) -> BoxFuture<'a, Result<ListPage<T>, CallError>>,
+) -> Result<ListPage<T>, CallError> {
+    let mut all = page(None, 0).await?;
+    for _ in 0..MAX_PAGES {
+        let have = u32::try_from(all.items.len()).unwrap_or(u32::MAX);
+        if all.next.is_none() || have >= enough {
+            return Ok(all);
+        }
+        let more = page(all.next.clone(), have).await?;
+        if more.next.is_some() && more.next == all.next {
+            all.omitted.push("the rest of a list whose cursor does not change".into());
+            all.next = None;
+            return Ok(all);
+        }
+        all.bytes += more.bytes;
+        if all.bytes > max_bytes {
+            all.omitted
+                .push(format!("the rest of a list that has more than {max_bytes} bytes (`limits.result`)"));
+            all.next = None;
+            return Ok(all);
+        }
+        all.items.extend(more.items);
+        all.next = more.next;
+        all.omitted.extend(more.omitted);
+        all.freshness = match (all.freshness, more.freshness) {
+            (Some(one), Some(other)) => Some(one.merge(other)),
+            (one, other) => one.or(other),
+        };
+    }
+    Ok(all)
+}

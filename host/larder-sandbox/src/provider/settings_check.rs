@@ -1,0 +1,37 @@
+//! Compares the configured settings of a provider with those that it declares.
+
+use super::Provider;
+use larder_model::policy::Permit;
+use larder_model::settings::{self, Problem};
+
+/// The result of the comparison.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SettingsCheck {
+    pub(super) problems: Vec<Problem>,
+    /// What was omitted from the declarations, and why.
+    pub(super) omitted: Vec<String>,
+}
+
+impl Provider {
+    /// Checks the settings, if it declares any. A provider whose declarations cannot be used works nevertheless.
+    /// The declarations and the configuration of a revision do not change, so one successful call is enough.
+    pub(super) async fn settings_check(&self) -> SettingsCheck {
+        if !self.supports_settings() {
+            return SettingsCheck::default();
+        }
+        if let Some(check) = self.settings_check.get() {
+            return check.clone();
+        }
+        let declared = match self.declared_settings(Permit::for_host()).await {
+            Ok(declared) => declared,
+            Err(error) => {
+                let omitted = vec![format!("the settings that it declares: {error}")];
+                return SettingsCheck { problems: Vec::new(), omitted };
+            }
+        };
+        let grant = &self.config.grant;
+        let problems = settings::check(&declared.items, &grant.settings, &grant.secrets);
+        let check = SettingsCheck { problems, omitted: declared.omitted };
+        self.settings_check.get_or_init(|| check).clone()
+    }
+}

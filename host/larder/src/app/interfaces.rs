@@ -1,0 +1,184 @@
+//! What a provider offers beyond resources, as plain data for command output and JSON.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::App;
+use larder_core::catalog::{Offer, Reader};
+use larder_model::policy::Permit;
+use larder_model::{prompt, settings, tool};
+use larder_sandbox::provider::{CallError, ListPage, Provider};
+
+/// The optional interfaces of a provider. None means that it does not export the interface, or that a call
+/// failed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Interfaces {
+    /// Its tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Tool>>,
+    /// Its prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<Vec<Prompt>>,
+    /// Whether it supports search.
+    pub search: bool,
+    /// The settings that it declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Vec<Setting>>,
+    /// Calls that failed, and what was omitted from their results.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interface_problems: Vec<String>,
+}
+
+/// A tool.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments.
+    pub input_schema: Box<RawValue>,
+    /// The JSON Schema of its structured result.
+    pub output_schema: Option<Box<RawValue>>,
+    /// Properties that a client may assume.
+    pub hints: Hints,
+}
+
+/// Properties that a client may assume; none means unspecified.
+#[derive(Debug, Clone, Serialize)]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may remove or overwrite something.
+    pub destructive: Option<bool>,
+    /// A second call has no further effect.
+    pub idempotent: Option<bool>,
+    /// It uses other systems.
+    pub open_world: Option<bool>,
+    /// A call may take long.
+    pub long_running: Option<bool>,
+}
+
+/// A prompt.
+#[derive(Debug, Clone, Serialize)]
+pub struct Prompt {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone, Serialize)]
+pub struct Argument {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Whether a value is required.
+    pub required: bool,
+}
+
+/// A setting that the provider declares.
+#[derive(Debug, Clone, Serialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// The kind of its value.
+    pub kind: &'static str,
+    /// What it is for.
+    pub description: String,
+    /// The value that is used if none is configured.
+    pub default: Option<String>,
+    /// Whether a value must be configured.
+    pub required: bool,
+    /// Whether the value should come from a secret.
+    pub secret: bool,
+}
+
+impl App {
+    /// Returns the optional interfaces of the first provider that is served. Calls its guests, without a caller.
+    pub async fn interfaces(&self) -> Interfaces {
+        let offers = self.catalogs.iter().map(Reader::snapshot);
+        let first = offers.filter_map(|catalog| catalog.offers().first().cloned()).next();
+        match first {
+            Some(offer) => Interfaces::of(&offer).await,
+            None => Interfaces::default(),
+        }
+    }
+}
+
+impl Interfaces {
+    async fn of(offer: &Offer) -> Self {
+        let provider: &Provider = &offer.provider;
+        let mut interfaces = Self { search: provider.supports_search(), ..Self::default() };
+        if provider.supports_tools() {
+            interfaces.tools = interfaces.accept("tools", provider.all_tools().await, Tool::of);
+        }
+        if provider.supports_prompts() {
+            interfaces.prompts = interfaces.accept("prompts", provider.all_prompts().await, Prompt::of);
+        }
+        if provider.supports_settings() {
+            let settings = provider.declared_settings(Permit::for_host()).await;
+            interfaces.settings = interfaces.accept("settings", settings, Setting::of);
+        }
+        interfaces
+    }
+
+    /// Converts a list, and records what is wrong with it.
+    fn accept<T, U>(
+        &mut self,
+        what: &str,
+        list: Result<ListPage<T>, CallError>,
+        convert: fn(T) -> U,
+    ) -> Option<Vec<U>> {
+        match list {
+            Ok(list) => {
+                let omitted = list.omitted.iter().map(|why| format!("{what}: omitted or changed: {why}"));
+                self.interface_problems.extend(omitted);
+                Some(list.items.into_iter().map(convert).collect())
+            }
+            Err(error) => {
+                self.interface_problems.push(format!("cannot get its {what}: {error}"));
+                None
+            }
+        }
+    }
+}
+
+impl Tool {
+    fn of(tool: tool::Tool) -> Self {
+        let tool::Tool { name, title, description, input_schema, output_schema, hints, .. } = tool;
+        let tool::Hints { read_only, destructive, idempotent, open_world, long_running } = hints;
+        let hints = Hints { read_only, destructive, idempotent, open_world, long_running };
+        Self { name: name.to_string(), title, description, input_schema, output_schema, hints }
+    }
+}
+
+impl Prompt {
+    fn of(prompt: prompt::Prompt) -> Self {
+        let prompt::Prompt { name, title, description, arguments, .. } = prompt;
+        let argument = |prompt::Argument { name, title, description, required }| Argument {
+            name,
+            title,
+            description,
+            required,
+        };
+        Self { name, title, description, arguments: arguments.into_iter().map(argument).collect() }
+    }
+}
+
+impl Setting {
+    fn of(setting: settings::Declaration) -> Self {
+        let settings::Declaration { name, kind, description, default, required, secret } = setting;
+        Self { name, kind: kind.as_str(), description, default, required, secret }
+    }
+}

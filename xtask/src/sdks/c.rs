@@ -1,0 +1,71 @@
+//! The C SDK: compiled as C and as C++ with the bindings of different interfaces, and its native tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::languages::with_tools;
+use crate::run::{Output, command, larder, root, target};
+use crate::step::Outcome;
+use crate::tools::{self, author_tool};
+
+const ALL: &str = "completions,versions,tools,prompts,search,settings";
+const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// Compiles and tests the SDK.
+pub(super) fn check(output: &Output) -> Result<Outcome> {
+    if let skipped @ Outcome::Skipped(_) = tools::author_tools(output)? {
+        return Ok(skipped);
+    }
+    for interfaces in ["", "search", "tools", "prompts", ALL] {
+        let bindings = bindings(output, interfaces)?;
+        let wasm = ["-target", "wasm32-wasi", "-c"];
+        zig(output, "cc", &bindings, &[&wasm[..], &["-std=c11"], &STRICT].concat(), &sources()?)?;
+        let header = [root().join("sdk/c/test/header.cc")];
+        zig(output, "c++", &bindings, &[&wasm[..], &["-std=c++17"], &STRICT].concat(), &header)?;
+    }
+    let bindings = target("examples/c-sdk").join(ALL);
+    let mut tested = sources()?;
+    tested.push(root().join("sdk/c/test/test.c"));
+    // Undefined behaviour ends the program.
+    let native = ["-std=c11", "-D_GNU_SOURCE", "-g", "-fsanitize=undefined", "-o", "test"];
+    zig(output, "cc", &bindings, &[&native[..], &STRICT].concat(), &tested)?;
+    output.run(&mut command(bindings.join("test")))?;
+    Ok(Outcome::Passed)
+}
+
+/// Writes the bindings for these interfaces, and returns their folder.
+fn bindings(output: &Output, interfaces: &str) -> Result<PathBuf> {
+    let dir = target("examples/c-sdk").join(if interfaces.is_empty() { "none" } else { interfaces });
+    if dir.exists() {
+        fs::remove_dir_all(&dir)?;
+    }
+    let mut bindings = command(larder());
+    bindings.args(["bindings", "c", "-o"]).arg(&dir);
+    if !interfaces.is_empty() {
+        bindings.args(["--with", interfaces]);
+    }
+    output.run(&mut bindings)?;
+    Ok(dir)
+}
+
+fn sources() -> Result<Vec<PathBuf>> {
+    let folder = root().join("sdk/c");
+    let mut found = Vec::new();
+    for item in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = item?.path();
+        if path.extension().is_some_and(|extension| extension == "c") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Runs the compiler in the folder of the bindings, which gets its output.
+fn zig(output: &Output, compiler: &str, bindings: &Path, flags: &[&str], sources: &[PathBuf]) -> Result<()> {
+    let mut zig = with_tools(command(author_tool("python")))?;
+    zig.args(["-m", "ziglang", compiler]).args(flags).arg("-I.").arg("-I").arg(root().join("sdk/c"));
+    output.run(zig.args(sources).current_dir(bindings))
+}
