@@ -95,7 +95,7 @@ void larder_log(int level, const char *format, ...) __attribute__((format(printf
 // Returns a setting from the provider's section of the configuration, or a copy of the default value, which may be NULL.
 char *larder_setting(const char *name, const char *default_value);
 
-// Returns the value of a variable of the template that matches the request's URI, or NULL.
+// Returns the value of a variable of the template that matches the request's URI, or NULL: of a list, the first item.
 const provider_string_t *larder_variable(const larder_request *request, const char *name);
 
 // Functions for templates whose last variable also matches slashes, so that `file:///{path}` matches `file:///a/b/c`.

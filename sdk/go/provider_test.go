@@ -60,7 +60,7 @@ func TestAPanicIsAFailure(t *testing.T) {
 
 func TestARequestReturnsTheValuesOfItsTemplate(t *testing.T) {
 	request := Request{URI: "n:7", Matched: &Match{"n:{id}", []Variable{{Name: "id", Value: "7"}, {Name: "id", Value: "8", Key: "k"}}}, KnownVersion: "3"}
-	if id, err := request.Var("id"); id != "7" || err != nil {
+	if id, err := request.Var("id"); id != "7,8" || err != nil {
 		t.Error(id, err)
 	}
 	if all := request.Vars("id"); len(all) != 2 || all[1].Key != "k" || request.Vars("other") != nil {

@@ -154,21 +154,24 @@ func (r Request) Template() string {
 	return r.Matched.URITemplate
 }
 
-// Var returns the value of a variable. The error is [NotFound] if no template matched, and [Invalid] if the URI omits
-// the variable.
+// Var returns the value of a variable. The items of a list are joined with commas, as they are in the URI. The error is
+// [NotFound] if no template matched, and [Invalid] if the URI omits the variable.
 func (r Request) Var(name string) (string, error) {
 	if r.Matched == nil {
 		return "", NotFound
 	}
-	for _, variable := range r.Matched.Variables {
-		if variable.Name == name {
-			return variable.Value, nil
-		}
+	found := r.Vars(name)
+	if len(found) == 0 {
+		return "", Invalid("the URI has no value for `%s`", name)
 	}
-	return "", Invalid("the URI has no value for `%s`", name)
+	value := found[0].Value
+	for _, item := range found[1:] {
+		value += "," + item.Value
+	}
+	return value, nil
 }
 
-// Vars returns all variables with this name: several if the template has {name*} and the URI has a list or a map.
+// Vars returns all variables with this name: several if the URI has a list or a map.
 func (r Request) Vars(name string) []Variable {
 	var found []Variable
 	if r.Matched != nil {

@@ -28,7 +28,7 @@ mod tests {
     fn check(template: &str, uri: &str, expected: Option<&[(&str, &str)]>) {
         let captures = UriTemplate::parse(template).unwrap().matches_across_slashes(uri);
         let values = captures.as_ref().map(|captures| {
-            captures.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>()
+            captures.variables.iter().map(|v| (v.name.as_str(), v.value.as_str())).collect::<Vec<_>>()
         });
         assert_eq!(values.as_deref(), expected, "{template} {uri}");
     }
@@ -40,6 +40,9 @@ mod tests {
         check("git://{repo}/{path}", "git://r", None);
         check("x:/{path}/end{?q}", "x:/a/b/end?q=1", Some(&[("path", "a/b"), ("q", "1")]));
         check("x:/{path}?of={q}", "x:/a/b?of=1", Some(&[("path", "a/b"), ("q", "1")]));
+        check("x:/{path}", "x:/a/b,c", Some(&[("path", "a/b,c")]));
+        check("x:/{path*}", "x:/a/b,c", Some(&[("path", "a/b"), ("path", "c")]));
+        check("x:/{path}{?q*}", "x:/a/b?c=1", Some(&[("path", "a/b"), ("q", "1")]));
         check("x:/{path}", "y:/a/b", None);
         check("x:/{?q}", "x:/a/b", None);
     }
@@ -54,6 +57,7 @@ mod tests {
             ("file:///a/b%2Fc", false),
             ("file:////etc/passwd", false),
             ("file:///a/b%00", false),
+            ("file:///a,/../b", false),
         ] {
             let captures = template.matches_across_slashes(uri).unwrap();
             assert_eq!(captures.check_safety().is_ok(), safe, "{uri}");

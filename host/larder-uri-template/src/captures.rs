@@ -1,58 +1,42 @@
-//! The values of a match, and the check whether they are safe to use as parts of a path.
+//! The values of a match.
 
 use percent_encoding::percent_decode_str;
 
+use super::Variable;
 use super::parse::Modifier;
 use super::program::CaptureGroup;
+use super::safety::{UnsafeValue, check_values};
 
 /// The values with which a template expands to a URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captures {
-    /// Names and percent-decoded values, in the order of the template. A list has one pair per value.
-    /// Variables that the URI does not contain are omitted.
-    pub values: Vec<(String, String)>,
+    /// The percent-decoded values, in the order of the template. Variables that the URI does not contain are
+    /// omitted.
+    pub variables: Vec<Variable>,
     safety: Result<(), UnsafeValue>,
 }
 
-/// A value that must not be passed to a guest, unless the guest accepts raw values.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the value of `{variable}` {reason}")]
-pub struct UnsafeValue {
-    /// The name of the variable.
-    pub variable: String,
-    /// Why the value is unsafe.
-    pub reason: UnsafeReason,
-}
-
-/// Why a value is unsafe: it could lead a guest out of the folder that it reads from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum UnsafeReason {
-    /// The value contains a NUL character, which ends strings in C.
-    #[error("has a NUL character")]
-    Nul,
-    /// The URI has `%2F` or `%5C` in the value.
-    #[error("has an encoded `/` or `\\`")]
-    EncodedSeparator,
-    /// The value contains a backslash, the path separator on Windows.
-    #[error("has a `\\`")]
-    Backslash,
-    /// The value is part of a `..` segment.
-    #[error("has a `..` segment")]
-    Parent,
-    /// The value is an absolute path.
-    #[error("is an absolute path")]
-    Absolute,
-    /// The value begins with a Windows drive letter.
-    #[error("begins with a drive letter")]
-    Drive,
-}
-
-/// The position in the URI of one value of a capture group.
+/// The position in the URI of one value or key of a capture group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CaptureSpan {
     pub(super) group: usize,
     pub(super) start: usize,
     pub(super) end: usize,
+    /// Whether it is the key of the next value.
+    pub(super) is_key: bool,
+}
+
+impl CaptureSpan {
+    /// Returns the positions of the items: several in a list that is separated by commas.
+    pub(super) fn items(self, group: &CaptureGroup, uri: &str) -> impl Iterator<Item = (usize, usize)> {
+        let (splits, mut next) = (group.splits_at_commas && !self.is_key, Some(self.start));
+        std::iter::from_fn(move || {
+            let start = next?;
+            let comma = if splits { uri[start..self.end].find(',') } else { None };
+            next = comma.map(|comma| start + comma + 1);
+            Some((start, comma.map_or(self.end, |comma| start + comma)))
+        })
+    }
 }
 
 impl Captures {
@@ -63,32 +47,19 @@ impl Captures {
 
     /// Decodes the values at these positions. `None` if the values of a repeated variable differ.
     pub(super) fn from_spans(groups: &[CaptureGroup], spans: &[CaptureSpan], uri: &str) -> Option<Self> {
-        if is_one_value_each(groups, spans) {
-            let value = |span: &CaptureSpan| {
-                decoded(span, uri).map(|value| (groups[span.group].name.to_string(), value))
-            };
-            let values = spans.iter().map(value).collect::<Option<_>>()?;
-            return Some(Self { values, safety: check_values(groups, spans, uri) });
-        }
-        let mut read = vec![vec![]; groups.len()];
-        for span in spans {
-            read[span.group].push(decoded(span, uri)?);
-        }
-        let agree = |(group, values): (&CaptureGroup, &Vec<String>)| {
-            is_consistent(group.modifier, values, &read[group.longest])
+        let variables = if is_one_value_each(groups, spans) {
+            let mut variables = Vec::with_capacity(spans.len());
+            for (at, span) in spans.iter().enumerate() {
+                if !is_omitted(groups, spans, at) {
+                    push_items(&mut variables, &groups[span.group], *span, uri)?;
+                }
+            }
+            variables
+        } else {
+            grouped_variables(groups, spans, uri)?
         };
-        if !groups.iter().zip(&read).all(agree) {
-            return None;
-        }
-        let values = groups.iter().filter(|group| group.is_first).flat_map(|group| {
-            read[group.longest].iter().map(|value| (group.name.to_string(), value.clone()))
-        });
-        Some(Self { values: values.collect(), safety: check_values(groups, spans, uri) })
+        Some(Self { variables, safety: check_values(groups, spans, uri) })
     }
-}
-
-fn decoded(span: &CaptureSpan, uri: &str) -> Option<String> {
-    Some(percent_decode_str(&uri[span.start..span.end]).decode_utf8().ok()?.into_owned())
 }
 
 /// Whether there is exactly one complete value for each variable, in order. Then no values have to be
@@ -100,64 +71,100 @@ fn is_one_value_each(groups: &[CaptureGroup], spans: &[CaptureSpan]) -> bool {
         && groups.iter().all(|group| group.is_first && group.modifier == Modifier::None)
 }
 
-fn is_consistent(modifier: Modifier, values: &[String], whole: &[String]) -> bool {
-    match (modifier, values, whole) {
-        (Modifier::Explode, _, _) => values == whole,
-        (_, [], _) => whole.is_empty(),
-        (Modifier::None, [_], _) => values == whole,
-        (Modifier::Prefix(most), [value], [whole]) => value.chars().eq(whole.chars().take(most)),
-        (Modifier::None | Modifier::Prefix(_), _, _) => false,
-    }
+/// Whether the value is all that the URI contains of an expression, and it is empty: then its variable is
+/// undefined.
+fn is_omitted(groups: &[CaptureGroup], spans: &[CaptureSpan], at: usize) -> bool {
+    let CaptureSpan { group, start, end, .. } = spans[at];
+    let is_beside = |other: Option<&CaptureSpan>| {
+        other.is_some_and(|other| groups[other.group].expression == groups[group].expression)
+    };
+    start == end
+        && groups[group].omits_empty
+        && !is_beside(at.checked_sub(1).and_then(|before| spans.get(before)))
+        && !is_beside(spans.get(at + 1))
 }
 
-fn check_values(groups: &[CaptureGroup], spans: &[CaptureSpan], uri: &str) -> Result<(), UnsafeValue> {
-    let nothing_is_encoded = !uri.as_bytes().contains(&b'%');
-    for span in spans {
-        let (group, raw) = (&groups[span.group], &uri[span.start..span.end]);
-        if nothing_is_encoded && is_harmless(raw) {
-            continue;
+fn push_items(
+    variables: &mut Vec<Variable>,
+    group: &CaptureGroup,
+    span: CaptureSpan,
+    uri: &str,
+) -> Option<()> {
+    for (start, end) in span.items(group, uri) {
+        variables.push(Variable {
+            name: group.name.to_string(),
+            key: None,
+            value: decoded(&uri[start..end])?,
+        });
+    }
+    Some(())
+}
+
+fn decoded(raw: &str) -> Option<String> {
+    Some(percent_decode_str(raw).decode_utf8().ok()?.into_owned())
+}
+
+/// Returns the variables in the order of the template if their values are consistent.
+fn grouped_variables(groups: &[CaptureGroup], spans: &[CaptureSpan], uri: &str) -> Option<Vec<Variable>> {
+    let mut read = vec![vec![]; groups.len()];
+    let mut key = None;
+    for (at, span) in spans.iter().enumerate() {
+        let (group, values) = (&groups[span.group], &mut read[span.group]);
+        if span.is_key {
+            key = Some(decoded(&uri[span.start..span.end])?);
+        } else if group.modifier != Modifier::Explode && !values.is_empty() {
+            // A parameter of the query that is not a list occurs twice.
+            return None;
+        } else if let Some(key) = key.take() {
+            let value = decoded(&uri[span.start..span.end])?;
+            values.push(Variable { name: group.name.to_string(), key: Some(key), value });
+        } else if !is_omitted(groups, spans, at) {
+            push_items(values, group, *span, uri)?;
         }
-        let value = percent_decode_str(raw).decode_utf8_lossy();
-        let path = || {
-            let parent = || is_in_parent_segment(uri, span).then_some(UnsafeReason::Parent);
-            if group.may_be_path { unsafe_path_reason(raw, &value).or_else(parent) } else { None }
-        };
-        if let Some(reason) = value.contains('\0').then_some(UnsafeReason::Nul).or_else(path) {
-            return Err(UnsafeValue { variable: group.name.to_string(), reason });
+    }
+    read.iter_mut().for_each(|values| complete_keys(values));
+    let agree = |(group, values): (&CaptureGroup, &Vec<Variable>)| {
+        is_consistent(group, values, &groups[group.longest], &read[group.longest])
+    };
+    if !groups.iter().zip(&read).all(agree) {
+        return None;
+    }
+    let first = groups.iter().filter(|group| group.is_first);
+    Some(first.flat_map(|group| std::mem::take(&mut read[group.longest])).collect())
+}
+
+/// Sets the keys of a map `{?x*}` in which the name of the variable itself is a key.
+fn complete_keys(values: &mut [Variable]) {
+    if values.iter().any(|value| value.key.is_some()) {
+        for Variable { name, key, .. } in values {
+            key.get_or_insert_with(|| name.clone());
         }
     }
-    Ok(())
 }
 
-/// Fast path: the value has none of the characters that the checks below look for. This is the usual case.
-fn is_harmless(raw: &str) -> bool {
-    !raw.is_empty() && !raw.bytes().any(|byte| matches!(byte, b'\0' | b'\\' | b'/' | b'.' | b':'))
-}
-
-/// Whether the value is part of a `..` segment that consists of several values, or of literal text and
-/// values.
-fn is_in_parent_segment(uri: &str, span: &CaptureSpan) -> bool {
-    let start = uri[..span.start].rfind(['/', ':']).map_or(0, |i| i + 1);
-    let end = uri[span.end..].find(['/', '?', '#']).map_or(uri.len(), |i| span.end + i);
-    let segments = percent_decode_str(&uri[start..end]).decode_utf8_lossy();
-    segments.split('/').any(|segment| segment == "..")
-}
-
-fn unsafe_path_reason(raw: &str, value: &str) -> Option<UnsafeReason> {
-    let encoded =
-        |triplet: &[u8]| triplet.eq_ignore_ascii_case(b"%2f") || triplet.eq_ignore_ascii_case(b"%5c");
-    let drive = |value: &[u8]| matches!(value, [letter, b':'] | [letter, b':', b'/', ..] if letter.is_ascii_alphabetic());
-    if raw.as_bytes().windows(3).any(encoded) {
-        Some(UnsafeReason::EncodedSeparator)
-    } else if value.contains('\\') {
-        Some(UnsafeReason::Backslash)
-    } else if value.split('/').any(|segment| segment == "..") {
-        Some(UnsafeReason::Parent)
-    } else if value.starts_with('/') {
-        Some(UnsafeReason::Absolute)
-    } else if drive(value.as_bytes()) {
-        Some(UnsafeReason::Drive)
-    } else {
-        None
+/// Whether two appearances of a variable can have the same values.
+fn is_consistent(
+    group: &CaptureGroup,
+    values: &[Variable],
+    other: &CaptureGroup,
+    whole: &[Variable],
+) -> bool {
+    match (group.modifier, values, whole) {
+        (_, [], _) | (_, _, []) => values.is_empty() && whole.is_empty(),
+        (Modifier::Prefix(most), [value], [whole]) if whole.key.is_none() => {
+            value.value.chars().eq(whole.value.chars().take(most))
+        }
+        (Modifier::Prefix(_), _, _) => false,
+        (Modifier::Explode, _, _) if other.modifier == Modifier::Explode => values == whole,
+        // `{+x}` leaves the commas between the items as they are.
+        _ if group.allows_reserved || other.allows_reserved => {
+            texts(values).join(",") == texts(whole).join(",")
+        }
+        _ => texts(values) == texts(whole),
     }
+}
+
+/// Returns the keys and values as `{x}` writes them.
+fn texts(values: &[Variable]) -> Vec<&str> {
+    values.iter().flat_map(|value| value.key.iter().chain([&value.value])).map(String::as_str).collect()
 }

@@ -2,7 +2,8 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::parse::{Expression, Modifier, Operator, Part, Variable};
+use super::Variable;
+use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
 
 const NOT_UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const NOT_RESERVED: &AsciiSet = &CONTROLS
@@ -18,27 +19,27 @@ const NOT_RESERVED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-pub(super) fn expand(parts: &[Part], values: &[(String, String)]) -> String {
+pub(super) fn expand(parts: &[Part], variables: &[Variable]) -> String {
     let mut uri = String::new();
     for part in parts {
         match part {
             Part::Literal(text) => uri.push_str(text),
-            Part::Expression(expression) => expand_expression(&mut uri, expression, values),
+            Part::Expression(expression) => expand_expression(&mut uri, expression, variables),
         }
     }
     uri
 }
 
-fn expand_expression(uri: &mut String, expression: &Expression, values: &[(String, String)]) {
+fn expand_expression(uri: &mut String, expression: &Expression, variables: &[Variable]) {
     let operator = expression.operator;
     let mut prefix = operator.first();
-    for variable in &expression.variables {
-        let values: Vec<&str> =
-            values.iter().filter(|(name, _)| **name == *variable.name).map(|(_, value)| &**value).collect();
+    for spec in &expression.variables {
+        let values: Vec<&Variable> =
+            variables.iter().filter(|variable| *variable.name == *spec.name).collect();
         if values.is_empty() {
             continue;
         }
-        for item in items(operator, variable, &values) {
+        for item in items(operator, spec, &values) {
             uri.push_str(prefix);
             uri.push_str(&item);
             prefix = operator.separator();
@@ -47,19 +48,29 @@ fn expand_expression(uri: &mut String, expression: &Expression, values: &[(Strin
 }
 
 /// Returns the encoded texts between the separators.
-fn items(operator: Operator, variable: &Variable, values: &[&str]) -> Vec<String> {
-    let encoded = values.iter().map(|value| match variable.modifier {
-        Modifier::Prefix(most) => encode(operator, &value.chars().take(most).collect::<String>()),
-        Modifier::None | Modifier::Explode => encode(operator, value),
-    });
-    let named = |value: String| match (operator.named(), value.is_empty(), operator) {
-        (false, _, _) => value,
-        (true, true, Operator::Parameter) => variable.name.to_string(),
-        (true, _, _) => format!("{}={value}", variable.name),
+fn items(operator: Operator, spec: &VarSpec, values: &[&Variable]) -> Vec<String> {
+    let encoded = |text: &String| match spec.modifier {
+        Modifier::Prefix(most) => encode(operator, &text.chars().take(most).collect::<String>()),
+        Modifier::None | Modifier::Explode => encode(operator, text),
     };
-    match variable.modifier {
-        Modifier::Explode => encoded.map(named).collect(),
-        Modifier::None | Modifier::Prefix(_) => vec![named(encoded.collect::<Vec<_>>().join(","))],
+    if spec.modifier == Modifier::Explode {
+        let item = |variable: &&Variable| match &variable.key {
+            Some(key) => pair(operator, &encoded(key), &encoded(&variable.value)),
+            None if operator.named() => pair(operator, &spec.name, &encoded(&variable.value)),
+            None => encoded(&variable.value),
+        };
+        return values.iter().map(item).collect();
+    }
+    let texts = values.iter().flat_map(|variable| variable.key.iter().chain([&variable.value]));
+    let joined = texts.map(encoded).collect::<Vec<_>>().join(",");
+    vec![if operator.named() { pair(operator, &spec.name, &joined) } else { joined }]
+}
+
+/// Returns a value with its name. An empty `{;x}` is `;x` without `=`.
+fn pair(operator: Operator, name: &str, value: &str) -> String {
+    match (operator, value) {
+        (Operator::Parameter, "") => name.to_owned(),
+        _ => format!("{name}={value}"),
     }
 }
 

@@ -5,25 +5,49 @@
 //! RFC 6570 does not define matching. These rules make it unambiguous:
 //!
 //! - An earlier variable matches as much as possible, unless an optional expression follows it directly.
-//! - `{x}` and `{+x}` match at least one character.
-//! - Variables at the end of a list may be missing. A whole expression of `# . / ; ? &` may be missing, too.
+//! - An expression matches at least one character. Directly between two literal texts, as in `a{x}b`, it
+//!   matches nothing if the URI does not match otherwise. Its variables are then undefined.
+//! - Variables at the end of a list of variables may be missing. A whole expression of `# . / ; ? &` may be
+//!   missing, too.
 //! - `{;x,y}` and `{?x,y}` match their variables in any order.
-//! - Only `{x*}` matches lists.
+//! - An unencoded comma separates the items of a list. Of `{x,y}`, each variable has one item, and the last
+//!   one has all others. `{+x}`, `{#x}` and `{x:3}` do not match lists, nor does `{x},` with a comma after it.
+//! - `{x*}` matches a map if there is a `=` in its first item, otherwise a list. Keys are not empty. In
+//!   `{+x*}`, `{#x*}` and `{.x*}`, an item without `=` belongs to the value of the pair before it.
+//! - `{?x*}` and `{;x*}` match pairs with any name, as a map. The names of variables that are written like `x`
+//!   are not keys. If all pairs have the name `x`, they are a list.
 //! - `{+y}` ends at a `?` if an expression such as `{?x}` follows.
+//!
+//! Values that are not in the URI, or whose expansion is the same as that of others, cannot be inverted:
+//!
+//! - An empty list and an undefined variable are the same, as are a list of one item and a single value.
+//! - `{x}` writes a map as a list of its keys and values, and returns this list. `{+x}` and `{#x}` write lists
+//!   and maps as one text, and return this text.
+//! - `{x:3}` returns the three characters.
+//! - If only `y` of `{x,y}` or `{/x,y}` is defined, its value is returned as that of `x`.
+//! - `{+x}` and `{#x}` write both `/` and `%2F` as they are. Values are always decoded, so both return `/`,
+//!   which expands to another URI. All other returned values expand to the URI, except for the order of its
+//!   pairs and for unnecessary percent-encoding.
 
 mod across_slashes;
 mod budget;
 mod captures;
+mod class;
+mod compile;
 mod expand;
 mod matcher;
 mod parse;
 mod program;
+mod safety;
 #[cfg(test)]
 mod tests;
+mod variable;
 
 pub use budget::MatchBudget;
-pub use captures::{Captures, UnsafeReason, UnsafeValue};
+pub use captures::Captures;
 pub use parse::BadUriTemplate;
+pub use safety::{UnsafeReason, UnsafeValue};
+pub use variable::Variable;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -109,8 +133,9 @@ impl UriTemplate {
         matcher::find(&self.program, uri, budget)
     }
 
-    /// Expands the template with these values. Several values with the same name are a list.
-    pub fn expand(&self, values: &[(String, String)]) -> String {
-        expand::expand(&self.parts, values)
+    /// Expands the template with these values. Several values with the same name are a list, or a map if they
+    /// have keys.
+    pub fn expand(&self, variables: &[Variable]) -> String {
+        expand::expand(&self.parts, variables)
     }
 }

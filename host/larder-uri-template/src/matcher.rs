@@ -3,7 +3,8 @@
 
 use super::MatchBudget;
 use super::captures::{CaptureSpan, Captures};
-use super::program::{CharClass, Instruction, Program};
+use super::class::CharClass;
+use super::program::{Instruction, Program};
 
 /// Step limit for templates with repeated variables, which may visit a state many times. Without repeated
 /// variables, each instruction runs at most once at each byte.
@@ -47,10 +48,33 @@ impl VisitedStates {
 pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Option<Captures> {
     let most = budget.steps(if program.repeats { MAX_STEPS_WITH_REPEATS } else { usize::MAX });
     let spans = Vec::with_capacity(program.groups.len());
-    let mut matcher = Matcher { program, uri, backtracks: vec![], visited: None, spans, steps_left: most };
-    let found = matcher.run();
+    let mut matcher = Matcher {
+        program,
+        uri,
+        backtracks: vec![],
+        visited: None,
+        spans,
+        steps_left: most,
+        none: NoneAllowed::No,
+    };
+    let mut found = matcher.run();
+    if found.is_none() && matcher.none == NoneAllowed::Later {
+        (matcher.none, matcher.visited) = (NoneAllowed::Yes, None);
+        matcher.spans.clear();
+        matcher.backtracks.clear();
+        found = matcher.run();
+    }
     budget.spend(most - matcher.steps_left);
     found
+}
+
+/// Whether the values of `OneOrNone` and `AheadOrNone` may be empty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NoneAllowed {
+    No,
+    /// Not in this run, but another run with `Yes` may match.
+    Later,
+    Yes,
 }
 
 struct Matcher<'a> {
@@ -61,6 +85,7 @@ struct Matcher<'a> {
     visited: Option<VisitedStates>,
     spans: Vec<CaptureSpan>,
     steps_left: usize,
+    none: NoneAllowed,
 }
 
 impl Matcher<'_> {
@@ -97,6 +122,20 @@ impl Matcher<'_> {
                 self.uri[at..].starts_with(&**text).then(|| (instruction + 1, at + text.len()))
             }
             Instruction::One(class) => match_char(self.uri, at, *class).map(|end| (instruction + 1, end)),
+            Instruction::Ahead(class) => match_char(self.uri, at, *class).map(|_| (instruction + 1, at)),
+            Instruction::OneOrNone(class, next) => {
+                let end = match_char(self.uri, at, *class);
+                self.advance_or_skip(instruction, at, end, *next)?
+            }
+            Instruction::AheadOrNone(class, next) => {
+                let end = match_char(self.uri, at, *class).map(|_| at);
+                self.advance_or_skip(instruction, at, end, *next)?
+            }
+            Instruction::NotName(names, class) => {
+                self.spend(names.len())?;
+                let is_name = names.iter().any(|name| begins_with_name(&self.uri[at..], name, *class));
+                (!is_name).then_some((instruction + 1, at))
+            }
             Instruction::Greedy(class) => match match_char(self.uri, at, *class) {
                 Some(end) => {
                     self.push_backtrack(instruction + 1, at)?;
@@ -129,10 +168,8 @@ impl Matcher<'_> {
                 Some((*one, at))
             }
             Instruction::Jump(to) => Some((*to, at)),
-            Instruction::StartCapture(group) => {
-                self.spans.push(CaptureSpan { group: *group, start: at, end: at });
-                Some((instruction + 1, at))
-            }
+            Instruction::StartKey(group) => Some(self.start_span(instruction, *group, at, true)),
+            Instruction::StartCapture(group) => Some(self.start_span(instruction, *group, at, false)),
             Instruction::EndCapture => {
                 if let Some(span) = self.spans.last_mut() {
                     span.end = at;
@@ -142,6 +179,33 @@ impl Matcher<'_> {
             Instruction::Match => None,
         };
         Some(next)
+    }
+
+    /// Continues at the end of the matched text. If this byte is next, the text may also be empty.
+    fn advance_or_skip(
+        &mut self,
+        instruction: usize,
+        at: usize,
+        end: Option<usize>,
+        next: u8,
+    ) -> Option<Option<(usize, usize)>> {
+        let end = end.map(|end| (instruction + 1, end));
+        if self.uri.as_bytes().get(at) != Some(&next) {
+            return Some(end);
+        }
+        if self.none != NoneAllowed::Yes {
+            self.none = NoneAllowed::Later;
+            return Some(end);
+        }
+        if end.is_some() {
+            self.push_backtrack(instruction + 1, at)?;
+        }
+        Some(end.or(Some((instruction + 1, at))))
+    }
+
+    fn start_span(&mut self, instruction: usize, group: usize, at: usize, is_key: bool) -> (usize, usize) {
+        self.spans.push(CaptureSpan { group, start: at, end: at, is_key });
+        (instruction + 1, at)
     }
 
     fn push_backtrack(&mut self, instruction: usize, at: usize) -> Option<()> {
@@ -167,6 +231,11 @@ impl Matcher<'_> {
         self.steps_left = steps_left.unwrap_or(0);
         steps_left.map(drop)
     }
+}
+
+/// Whether the text begins with the name, and no character of this class follows it.
+fn begins_with_name(text: &str, name: &str, class: CharClass) -> bool {
+    text.strip_prefix(name).is_some_and(|rest| match_char(rest, 0, class).is_none())
 }
 
 /// Returns the end of the character at this byte if it matches: an ASCII character of this class, or any

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::{MAX_TEMPLATE_BYTES, MAX_VARIABLES, UriTemplate};
+use super::{MAX_TEMPLATE_BYTES, MAX_VARIABLES, UriTemplate, Variable};
 
 /// Error of parsing a URI template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,13 +37,13 @@ impl Part {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Expression {
     pub(super) operator: Operator,
-    pub(super) variables: Box<[Variable]>,
+    pub(super) variables: Box<[VarSpec]>,
     /// Whether the path of the URI ends before this expression.
     pub(super) after_path: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Variable {
+pub(super) struct VarSpec {
     pub(super) name: Box<str>,
     pub(super) modifier: Modifier,
 }
@@ -53,7 +53,7 @@ pub(super) enum Modifier {
     None,
     /// `{x:3}`: at most this many characters.
     Prefix(usize),
-    /// `{x*}`: a list.
+    /// `{x*}`: a list or a map.
     Explode,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn check_expansions(template: &UriTemplate) -> Result<(), BadUriTempl
     // A host, a port and an address in brackets accept different values, so several values are tried.
     let is_valid_with = |value: Option<&str>| {
         let values: Vec<_> =
-            value.iter().flat_map(|v| template.variables().map(|name| (name.into(), (*v).into()))).collect();
+            value.iter().flat_map(|v| template.variables().map(|name| Variable::new(name, *v))).collect();
         fluent_uri::Uri::parse(template.expand(&values)).is_ok()
     };
     if [Some("1"), Some("::1"), None].into_iter().any(is_valid_with) {
@@ -180,7 +180,7 @@ fn literal(run: &str, at: usize) -> Result<Box<str>, SyntaxError> {
     Ok(utf8_percent_encode(run, NOT_ASCII).to_string().into())
 }
 
-fn expression(body: &str, at: usize) -> Result<(Operator, Box<[Variable]>), SyntaxError> {
+fn expression(body: &str, at: usize) -> Result<(Operator, Box<[VarSpec]>), SyntaxError> {
     let operator = match body.as_bytes().first() {
         None => return Err((at, "an expression without a variable")),
         Some(b'+') => Operator::Reserved,
@@ -205,7 +205,7 @@ fn expression(body: &str, at: usize) -> Result<(Operator, Box<[Variable]>), Synt
     Ok((operator, variables.into()))
 }
 
-fn variable(spec: &str, at: usize) -> Result<Variable, SyntaxError> {
+fn variable(spec: &str, at: usize) -> Result<VarSpec, SyntaxError> {
     let (name, modifier) = match (spec.strip_suffix('*'), spec.split_once(':')) {
         (Some(name), _) => (name, Modifier::Explode),
         (None, Some((name, length))) => (name, Modifier::Prefix(prefix(length, at + name.len() + 1)?)),
@@ -213,7 +213,7 @@ fn variable(spec: &str, at: usize) -> Result<Variable, SyntaxError> {
     };
     let fits = name.split('.').all(|word| !word.is_empty() && is_word(word.as_bytes()));
     if fits {
-        Ok(Variable { name: name.into(), modifier })
+        Ok(VarSpec { name: name.into(), modifier })
     } else {
         Err((at, "a variable name consists of letters, digits and `_`, with single `.` between them"))
     }

@@ -1,8 +1,10 @@
 //! Tests of matching, expansion and rejected templates, and that matching is the inverse of expansion.
 
 mod invalid;
+mod lists_and_maps;
 mod rfc6570;
 mod roundtrip;
+mod suite;
 
 use std::time::Instant;
 
@@ -20,13 +22,17 @@ fn check(template: &str, uris: &str, expected: Expect) {
     let line = |uri: &str| match template.matches(uri.trim()) {
         None => "-\n".to_owned(),
         Some(captures) => {
-            let values: Vec<_> =
-                captures.values.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+            let values: Vec<_> = captures.variables.iter().map(describe).collect();
             let safety = captures.check_safety().err().map(|error| format!(" ! {error}")).unwrap_or_default();
             format!("{}{safety}\n", values.join(" "))
         }
     };
     expected.assert_eq(&uris.lines().map(line).collect::<String>());
+}
+
+fn describe(Variable { name, key, value }: &Variable) -> String {
+    let key = key.as_ref().map(|key| format!("[{key:?}]")).unwrap_or_default();
+    format!("{name}{key}={value:?}")
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn matches_queries() {
         "x:a{?q}",
         "x:a?q=a,b/c+d=e?f\nx:a?q=%26%23\nx:a?q=1&q=2\nx:a?q=1#f\nx:a?%41",
         expect![[r#"
-            q="a,b/c+d=e?f"
+            q="a" q="b/c+d=e?f"
             q="&#"
             -
             -

@@ -94,7 +94,7 @@ fn content(request: &Request) -> Result<Content> {
         "test://static-binary" => Ok(Content::blob(PIXEL).mime("image/png")),
         "test://watched-resource" => Ok(text("This is the content of the watched resource.".to_owned())),
         uri if entries().iter().any(|entry| entry.uri == uri) => Ok(text(format!("This is {uri}."))),
-        _ if request.template() == Some(DATA) => Ok(data(request.var("id")?)),
+        _ if request.template() == Some(DATA) => Ok(data(&request.var("id")?)),
         _ => Err(Error::NotFound),
     }
 }

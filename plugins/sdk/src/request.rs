@@ -1,5 +1,7 @@
 //! Requests to a provider: reads, list queries and completions.
 
+use std::borrow::Cow;
+
 pub use crate::bindings::completions::exports::larder::provider::completion_provider::CompletionRequest;
 pub use crate::bindings::exports::larder::provider::resource_provider::{
     ListQuery as Query, ReadRequest as Request, TemplateMatch, Variable,
@@ -24,7 +26,8 @@ impl Request {
         self.matched.as_ref().map(|matched| matched.uri_template.as_str())
     }
 
-    /// The decoded value of a variable of the matched template.
+    /// The decoded value of a variable of the matched template. The items of a list are joined with commas, as they
+    /// are in the URI: see [`vars`](Self::vars) for the items.
     ///
     /// Returns [`Error::NotFound`] if no template matched, and [`Error::Invalid`] if the URI has no value for
     /// an optional variable.
@@ -32,18 +35,25 @@ impl Request {
     /// ```
     /// # use larder_provider::{Error, Request};
     /// let request = Request::new("note:7").matched("note:{id}", &[("id", "7")]);
-    /// assert_eq!(request.var("id"), Ok("7"));
+    /// assert_eq!(request.var("id").as_deref(), Ok("7"));
     /// assert_eq!(Request::new("note:7").var("id"), Err(Error::NotFound));
+    /// let request = Request::new("note:7,8").matched("note:{id}", &[("id", "7"), ("id", "8")]);
+    /// assert_eq!(request.var("id").as_deref(), Ok("7,8"));
     /// ```
-    pub fn var(&self, name: &str) -> Result<&str> {
+    pub fn var(&self, name: &str) -> Result<Cow<'_, str>> {
         if self.matched.is_none() {
             return Err(Error::NotFound);
         }
-        let missing = || Error::Invalid(format!("the URI has no value for `{name}`"));
-        self.vars(name).next().ok_or_else(missing)
+        let mut values = self.vars(name);
+        match (values.next(), values.next()) {
+            (None, _) => Err(Error::Invalid(format!("the URI has no value for `{name}`"))),
+            (Some(only), None) => Ok(only.into()),
+            _ => Ok(self.vars(name).collect::<Vec<_>>().join(",").into()),
+        }
     }
 
-    /// All values of a variable: none if the URI omits it, several if the template has `{name*}`.
+    /// All values of a variable: none if the URI omits it, several if it is a list, as in `red,green` or
+    /// `?tag=a&tag=b` (a comma in a value is written as `%2C`).
     pub fn vars<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let variables = self.matched.iter().flat_map(|matched| &matched.variables);
         variables.filter(move |variable| variable.name == name).map(|variable| variable.value.as_str())

@@ -156,7 +156,7 @@ export interface Request {
   readonly knownVersion?: string;
   /** The template that matches the URI, if any. */
   readonly template?: string;
-  /** The decoded value of a variable; throws if there is none. */
+  /** The decoded value of a variable; throws if there is none. The items of a list are joined with commas, as in the URI. */
   var(name: string): string;
   /** All values of a variable: those of a list or a map. */
   vars(name: string): string[];

@@ -13,9 +13,9 @@ export class Request {
 
   var(name) {
     if (!this.matched) throw new NotFound();
-    const [value] = this.vars(name);
-    if (value === undefined) throw new Invalid(`the URI has no value for \`${name}\``);
-    return value;
+    const values = this.vars(name);
+    if (values.length === 0) throw new Invalid(`the URI has no value for \`${name}\``);
+    return values.join(",");
   }
 
   vars(name) {

@@ -184,12 +184,13 @@ class Request:
         return self.matched and self.matched.uri_template
 
     def var(self, name: str) -> str:
-        """The value of a variable. Raises `NotFound` if no template matched, and `Invalid` if the URI omits it."""
+        """The value of a variable; the items of a list are joined with commas, as they are in the URI. Raises
+        `NotFound` if no template matched, and `Invalid` if the URI omits it."""
         if self.matched is None:
             raise NotFound
-        for value in self.vars(name):
-            return value
-        raise Invalid(f"the URI has no value for `{name}`")
+        if not (values := self.vars(name)):
+            raise Invalid(f"the URI has no value for `{name}`")
+        return ",".join(values)
 
     def vars(self, name: str) -> list[str]:
         """All values of a variable that is a list or a map."""

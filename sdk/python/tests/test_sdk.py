@@ -59,7 +59,7 @@ class Requests(unittest.TestCase):
     def test_lists_and_maps_of_a_template(self):
         values = [("n", "1"), ("n", "2"), Variable("q", "x", "a"), Variable("q", "y", "b")]
         request = Request("n:1,2?a=x&b=y", Match("n:{n*}{?q*}", values))
-        self.assertEqual((request.var("n"), request.vars("n"), request.map("n")), ("1", ["1", "2"], {}))
+        self.assertEqual((request.var("n"), request.vars("n"), request.map("n")), ("1,2", ["1", "2"], {}))
         self.assertEqual((request.vars("q"), request.map("q")), (["x", "y"], {"a": "x", "b": "y"}))
         self.assertEqual(Request("n:1").map("q"), {})
 
