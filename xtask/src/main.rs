@@ -12,6 +12,7 @@ mod fixtures;
 mod languages;
 mod new;
 mod plugins;
+mod random_answers;
 mod run;
 mod sdks;
 mod server;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::run::{self, Output, cargo, target};
 use crate::step::{Outcome, Step, Weight};
 use crate::{
-    book, clients, conformance, demo, deny, examples, languages, new, plugins, sdks, teams, tools, trials,
+    book, clients, conformance, demo, deny, examples, languages, new, plugins, random_answers, sdks, teams, tools, trials,
     wit,
 };
 
@@ -63,6 +63,8 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;
     Light "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
+    Light "random-answers-typescript", "random answers of providers, read by the TypeScript SDKs", ["guests", "host", "node"], random_answers::typescript;
+    Light "random-answers-python", "the same, read by the Python SDK", ["guests", "host", "python"], random_answers::python;
     Light "client-examples-larder", "examples/clients with larder's commands", ["plugins", "guests", "host"], examples::larder;
     Light "client-examples-curl", "examples/clients with curl", ["plugins", "guests", "host"], examples::curl;
     Light "client-examples-typescript", "examples/clients in TypeScript", ["plugins", "guests", "host", "node"], examples::typescript;

@@ -7,14 +7,18 @@ mod response;
 mod routes;
 mod status;
 
-use std::io;
+use std::future::ready;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
+use futures_util::FutureExt as _;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -23,6 +27,7 @@ use tokio::sync::Semaphore;
 pub use self::status::{Grants, LastError, PendingApproval, Provider, Rejected, Status, Team};
 use larder_core::catalog::Reader;
 use larder_model::name::Digest;
+use larder_runtime::connection_slots::{ConnectionSlot, ConnectionSlots};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::host_policy::HostPolicy;
@@ -30,6 +35,11 @@ use larder_runtime::metrics::{Metrics, Registry};
 
 /// Maximum number of concurrent connections. The admin address has few clients.
 const MAX_CONNECTIONS: usize = 32;
+/// How many of them may wait for metrics or the status, which are large. The others are for health checks.
+const MAX_REPORTS: usize = 24;
+/// Maximum time until a request head is complete, and its maximum size.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_HEAD: usize = 32 << 10;
 /// Maximum lifetime of a connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after `accept` failed.
@@ -102,22 +112,20 @@ impl Admin {
     /// Serves requests until its own drain stops.
     pub async fn serve(self, listener: TcpListener) {
         let router = routes::router(self.clone());
-        let connection_slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let connection_slots = ConnectionSlots::new(MAX_CONNECTIONS, Default::default());
+        let report_permits = Arc::new(Semaphore::new(MAX_REPORTS));
         loop {
-            let accept = async {
-                let slot = connection_slots.clone().acquire_owned().await.map_err(io::Error::other)?;
-                Ok::<_, io::Error>((slot, listener.accept().await?.0))
-            };
             let accepted = tokio::select! {
                 () = self.0.drain.stopping() => return,
-                accepted = accept => accepted,
+                accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((slot, stream)) => {
-                    let (admin, router) = (self.clone(), router.clone());
-                    self.0.drain.spawn(async move {
-                        admin.serve_connection(stream, router).await;
-                        drop(slot);
+                Ok((stream, client)) => {
+                    // Surplus connections are closed.
+                    let Some(slot) = connection_slots.take(client.ip().into()) else { continue };
+                    let (admin, router, reports) = (self.clone(), router.clone(), report_permits.clone());
+                    slot.serve(&self.0.drain, |slot| async move {
+                        admin.serve_connection(stream, router, (slot, reports)).await;
                     });
                 }
                 Err(error) => {
@@ -128,14 +136,35 @@ impl Admin {
         }
     }
 
-    async fn serve_connection(self, stream: TcpStream, router: Router) {
+    async fn serve_connection(
+        self,
+        stream: TcpStream,
+        router: Router,
+        (slot, report_permits): (ConnectionSlot, Arc<Semaphore>),
+    ) {
+        // Held until the response was sent, which is the end of the connection.
+        let report_permit = OnceLock::new();
+        let router = TowerToHyperService::new(router);
+        let service = service_fn(|request: Request<Incoming>| {
+            slot.prove();
+            let has_permit = !routes::is_report(request.uri().path())
+                || report_permits
+                    .clone()
+                    .try_acquire_owned()
+                    .is_ok_and(|permit| report_permit.set(permit).is_ok());
+            match has_permit {
+                true => router.call(request).left_future(),
+                false => ready(Ok(response::overloaded())).right_future(),
+            }
+        });
         // `axum::serve` has no timeouts. One request per connection, so that idle connections do not use up the
         // limit.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(CONNECTION_TIMEOUT)
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_header_size(MAX_HEAD)
             .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+            .serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::time::timeout(CONNECTION_TIMEOUT, async {
             tokio::select! {

@@ -2,8 +2,16 @@
 
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde::Serialize;
+
+/// The response if too many clients wait for the metrics or the status.
+pub(super) fn overloaded() -> Response {
+    let mut response =
+        text(StatusCode::SERVICE_UNAVAILABLE, "too many clients: try again in a second".into());
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
 
 /// A response in plain text.
 pub(super) fn text(status: StatusCode, text: String) -> Response {

@@ -37,6 +37,11 @@ pub(super) fn router(admin: Admin) -> Router {
         .layer(from_fn_with_state(admin, require_own_host))
 }
 
+/// Whether a path has a large response, unlike the health checks.
+pub(super) fn is_report(path: &str) -> bool {
+    matches!(path, "/metrics" | "/status")
+}
+
 async fn forbid_caching(mut response: Response) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -2,14 +2,17 @@
 //! values.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::TeamView;
-use larder_core::catalog::{self, Offer};
+use larder_core::catalog::{self, Collision, Offer};
 use larder_model::policy::{Access, Dir, Grant, HostRule};
 use larder_runtime::metrics::{self, Metrics, Outcome};
+
+/// Maximum number of rejected components of a team that are described.
+const MAX_REJECTED: usize = 100;
 
 /// The status of the server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,11 +40,14 @@ pub struct Team {
     pub plugins: String,
     /// The providers that are served.
     pub providers: Vec<Provider>,
-    /// Components that could not be loaded.
+    /// Components that could not be loaded, up to a limit.
     pub rejected: Vec<Rejected>,
+    /// The number of other components that could not be loaded.
+    #[serde(default)]
+    pub more_rejected: usize,
     /// Revisions that wait for `larder approve`.
     pub pending_approval: Vec<PendingApproval>,
-    /// URIs and templates that several providers offer; one of the providers has each.
+    /// Which providers offer the same URIs and templates; one of them has each.
     pub collisions: Vec<String>,
 }
 
@@ -84,6 +90,9 @@ pub struct Provider {
     /// How long its circuit breaker stays open because calls faulted, in milliseconds; `None` if it is
     /// closed.
     pub circuit_open_ms: Option<u64>,
+    /// How long the circuit breaker of its list stays open, in milliseconds; `None` if it is closed.
+    #[serde(default)]
+    pub list_circuit_open_ms: Option<u64>,
 }
 
 /// The grants of a provider, without values that may be secret.
@@ -164,9 +173,10 @@ impl Team {
             team: team.catalog.team().to_string(),
             plugins: team.plugins.display().to_string(),
             providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
-            rejected: catalog.rejected().iter().map(Rejected::of).collect(),
+            rejected: catalog.rejected().iter().take(MAX_REJECTED).map(Rejected::of).collect(),
+            more_rejected: catalog.rejected().len().saturating_sub(MAX_REJECTED),
             pending_approval: catalog.pending_approvals().iter().map(PendingApproval::of).collect(),
-            collisions: catalog.collisions().iter().map(ToString::to_string).collect(),
+            collisions: Collision::summarize(catalog.collisions()),
         }
     }
 }
@@ -194,9 +204,8 @@ impl Provider {
             grants: Grants::of(provider.grant()),
             calls: calls.filter(|(_, count)| *count > 0).collect(),
             last_error: provider.metrics().last_error().map(|error| LastError::of(&error)),
-            circuit_open_ms: provider
-                .circuit_open_for()
-                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            circuit_open_ms: provider.circuit_open_for().map(milliseconds),
+            list_circuit_open_ms: provider.list_circuit_open_for().map(milliseconds),
         }
     }
 }
@@ -263,6 +272,10 @@ impl PendingApproval {
             since: time(pending.since),
         }
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn time(at: SystemTime) -> String {

@@ -5,6 +5,7 @@
 mod bindings;
 mod contract;
 mod disk;
+mod example;
 mod pack;
 mod project_files;
 mod scaffold;
@@ -12,6 +13,7 @@ mod scaffold;
 pub use bindings::{BindingsError, BindingsLanguage, bindings};
 pub use contract::{Ability, wit};
 pub use disk::{DiskError, Files, replace, write_into};
+pub use example::Example;
 pub use pack::{PackError, pack};
-pub use project_files::{Example, ProjectLanguage};
+pub use project_files::ProjectLanguage;
 pub use scaffold::{ScaffoldError, scaffold};

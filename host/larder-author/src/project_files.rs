@@ -18,15 +18,6 @@ pub enum ProjectLanguage {
     C,
 }
 
-/// What the provider of a new project offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Example {
-    /// Only resources.
-    Resources,
-    /// Also a tool, a prompt, a search and a setting.
-    Interactive,
-}
-
 /// Paths in a project, and the texts of the files.
 pub(super) type TextFiles = &'static [(&'static str, &'static str)];
 
@@ -52,36 +43,6 @@ pub(super) fn template(language: ProjectLanguage) -> TextFiles {
         ProjectLanguage::JavaScript => JAVASCRIPT,
         ProjectLanguage::Go => GO,
         ProjectLanguage::C => C,
-    }
-}
-
-/// Returns the source file of an example that is not the one in the template.
-pub(super) fn source(language: ProjectLanguage, example: Example) -> TextFiles {
-    match (example, language) {
-        (Example::Resources, _) => &[],
-        (Example::Interactive, ProjectLanguage::Rust) => INTERACTIVE_RUST,
-        (Example::Interactive, ProjectLanguage::Python) => INTERACTIVE_PYTHON,
-        (Example::Interactive, ProjectLanguage::JavaScript) => INTERACTIVE_JAVASCRIPT,
-        (Example::Interactive, ProjectLanguage::Go) => INTERACTIVE_GO,
-        (Example::Interactive, ProjectLanguage::C) => INTERACTIVE_C,
-    }
-}
-
-/// Returns the names that the files of a template contain for what depends on the example, and their values.
-pub(super) fn placeholders(example: Example) -> &'static [(&'static str, &'static str)] {
-    match example {
-        Example::Resources => {
-            &[("@WORLD@", "provider"), ("@DEPENDENCIES@", "larder-provider = { path = \"larder-provider\" }")]
-        }
-        Example::Interactive => &[
-            ("@WORLD@", "interactive-provider"),
-            (
-                "@DEPENDENCIES@",
-                "larder-provider = { path = \"larder-provider\", features = [\"interactive\"] }\n\
-                 schemars = \"1.2\"\n\
-                 serde = { version = \"1\", features = [\"derive\"] }",
-            ),
-        ],
     }
 }
 
@@ -149,12 +110,6 @@ const C: TextFiles = texts! { "templates/c/":
     ".gitignore" <- "gitignore",
     "larder-dev.toml" <- "larder-dev.toml",
 };
-
-const INTERACTIVE_RUST: TextFiles = texts! { "templates/interactive/": "src/lib.rs" <- "lib.rs" };
-const INTERACTIVE_PYTHON: TextFiles = copies! { "templates/interactive/": "app.py" };
-const INTERACTIVE_JAVASCRIPT: TextFiles = copies! { "templates/interactive/": "provider.js" };
-const INTERACTIVE_GO: TextFiles = copies! { "templates/interactive/": "main.go" };
-const INTERACTIVE_C: TextFiles = copies! { "templates/interactive/": "app.c" };
 
 const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
     "README.md",

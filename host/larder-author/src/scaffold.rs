@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::bindings::{self, BindingsError, BindingsLanguage};
 use super::contract::Ability;
 use super::disk::{self, DiskError, Files};
-use super::project_files::{self, Example, ProjectLanguage};
+use super::example::Example;
+use super::project_files::{self, ProjectLanguage};
 
 /// The maximum length of a project name.
 const MAX_NAME_LENGTH: usize = 64;
@@ -76,7 +77,7 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
     let mut files = Files::new();
     let replaced = |text: &str| {
         let text = text.replace("@NAME@", name).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
-        let placeholders = project_files::placeholders(example).iter();
+        let placeholders = example.placeholders().iter();
         placeholders.fold(text, |text, (placeholder, value)| text.replace(placeholder, value))
     };
     let mut add = |folder: &str, texts: &[(&str, &str)]| {
@@ -86,7 +87,7 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
     };
     add("", project_files::template(language));
     // Replaces the source file of the template.
-    add("", project_files::source(language, example));
+    add("", example.source(language));
     for (folder, texts) in project_files::sdk(language) {
         add(&format!("{folder}/"), texts);
     }
@@ -142,7 +143,7 @@ mod tests {
             let plain = files(language, Example::Resources, "notes").unwrap();
             let interactive = files(language, Example::Interactive, "notes").unwrap();
             assert_eq!(plain.keys().collect::<Vec<_>>(), interactive.keys().collect::<Vec<_>>());
-            let [(source, text)] = project_files::source(language, Example::Interactive) else { panic!() };
+            let [(source, text)] = Example::Interactive.source(language) else { panic!() };
             assert_ne!(plain[*source], interactive[*source]);
             assert!(text.contains("greet") && text.contains("\"world\""), "{source}");
         }

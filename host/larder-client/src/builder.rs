@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
@@ -63,6 +64,20 @@ impl ClientBuilder {
         self
     }
 
+    /// Allows the token to be sent over plain HTTP to another machine, where anyone on the way can read it.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.http.insecure = true;
+        self
+    }
+
+    /// Trusts these certificates (PEM) besides those of the system: that of a private authority, or a self-signed one.
+    #[must_use]
+    pub fn ca(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.http.ca = Some(pem.into());
+        self
+    }
+
     /// Uses this protocol revision and no other.
     #[must_use]
     pub fn revision(mut self, revision: Revision) -> Self {
@@ -75,6 +90,11 @@ impl ClientBuilder {
     pub async fn http(self, url: &str) -> Result<Client, ClientError> {
         let http = HttpTransport::new(url, &self.http)?;
         handshake(Transport::Http(http), self.revision).await
+    }
+
+    /// Fetches the status of the server with this admin address, such as `http://127.0.0.1:7879`.
+    pub async fn status<T: DeserializeOwned>(self, admin: &str) -> Result<T, ClientError> {
+        super::admin::status(admin, &self.http).await
     }
 
     /// Connects to a server that reads and writes one message per line. Tokens and headers are not used.
@@ -141,7 +161,7 @@ mod tests {
     #[test]
     fn debug_output_hides_secrets() {
         let builder = Client::builder().token("sesame").header("x-key", "crowbar");
-        let shown = format!("{builder:?} {:?}", HttpTransport::new("http://x/mcp", &builder.http).unwrap());
+        let shown = format!("{builder:?} {:?}", HttpTransport::new("https://x/mcp", &builder.http).unwrap());
         assert!(shown.contains("x-key") && !shown.contains("sesame"), "{shown}");
         assert!(!shown.contains("crowbar"), "{shown}");
     }

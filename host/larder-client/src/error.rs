@@ -17,6 +17,11 @@ pub enum ClientError {
     /// The header cannot be sent.
     #[error("`{0}` is not a valid HTTP header, or its value is not")]
     BadHeader(String),
+    /// The token would be sent to another machine without encryption.
+    #[error(
+        "{0} is plain HTTP, over which anyone on the way can read the token: use https, or allow it with `--insecure`"
+    )]
+    PlainHttp(String),
     /// The program does not exist or cannot be executed.
     #[error("cannot start {program}: {why}")]
     NotStarted {
@@ -33,6 +38,17 @@ pub enum ClientError {
         /// The cause.
         why: String,
     },
+    /// The certificate of the server is not trusted.
+    #[error("the certificate of {url} is not trusted: {why}")]
+    Certificate {
+        /// The URL.
+        url: String,
+        /// The cause, and what to do.
+        why: String,
+    },
+    /// The file has no certificates.
+    #[error("the file with trusted certificates contains none: it must be in PEM format")]
+    BadCertificates,
     /// The answer did not arrive in time.
     #[error("{0} did not answer in time")]
     TimedOut(String),
@@ -96,7 +112,14 @@ pub enum ClientError {
 impl ClientError {
     /// Returns whether the caller's input is wrong, as opposed to a failed request.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::BadUrl(_) | Self::BadToken | Self::BadHeader(_))
+        matches!(
+            self,
+            Self::BadUrl(_)
+                | Self::BadToken
+                | Self::BadHeader(_)
+                | Self::PlainHttp(_)
+                | Self::BadCertificates
+        )
     }
 }
 

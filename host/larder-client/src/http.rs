@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Certificate, RequestBuilder, Response, StatusCode, Url};
 
 use super::era::Era;
 use super::error::ClientError;
@@ -35,6 +35,17 @@ pub(super) struct HttpOptions {
     pub(super) token: Option<String>,
     /// Additional headers.
     pub(super) headers: Vec<(String, String)>,
+    /// Certificates (PEM) that are trusted besides those of the system.
+    pub(super) ca: Option<Vec<u8>>,
+    /// Whether credentials may be sent over plain HTTP to another machine.
+    pub(super) insecure: bool,
+}
+
+impl HttpOptions {
+    fn has_credential(&self) -> bool {
+        let is_credential = |name: &str| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
+        self.token.is_some() || self.headers.iter().any(|(name, _)| is_credential(name))
+    }
 }
 
 #[derive(Debug)]
@@ -60,6 +71,10 @@ impl HttpTransport {
             None if !matches!(url.scheme(), "http" | "https") || !url.has_host() => return Err(bad()),
             None => url.clone(),
         };
+        let is_exposed = target.scheme() == "http" && !is_local(&target);
+        if is_exposed && options.has_credential() && !options.insecure {
+            return Err(ClientError::PlainHttp(url.to_string()));
+        }
         // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
         let headers = headers(options)?;
@@ -69,6 +84,7 @@ impl HttpTransport {
         let builder = builder.read_timeout(READ_TIMEOUT);
         // A proxy cannot reach the loopback addresses of this machine.
         let builder = if is_local(&target) { builder.no_proxy() } else { builder };
+        let builder = builder.tls_certs_merge(certificates(options)?);
         let builder = match socket {
             Some(path) => builder.unix_socket(path),
             None => builder,
@@ -323,6 +339,14 @@ fn headers(options: &HttpOptions) -> Result<HeaderMap, ClientError> {
     Ok(headers)
 }
 
+fn certificates(options: &HttpOptions) -> Result<Vec<Certificate>, ClientError> {
+    let Some(pem) = &options.ca else { return Ok(Vec::new()) };
+    match Certificate::from_pem_bundle(pem) {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        _ => Err(ClientError::BadCertificates),
+    }
+}
+
 fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
@@ -364,9 +388,34 @@ mod tests {
             let token = token.map(str::to_owned);
             let headers = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let headers = headers.into_iter().collect();
-            HttpTransport::new("http://127.0.0.1:7878/mcp", &HttpOptions { token, headers })
+            let options = HttpOptions { token, headers, ..HttpOptions::default() };
+            HttpTransport::new("http://127.0.0.1:7878/mcp", &options)
         };
         assert!(matches!(new(Some("a\nb"), None), Err(ClientError::BadToken)));
         assert!(matches!(new(None, Some(("a b", "c"))), Err(ClientError::BadHeader(_))));
+    }
+
+    #[test]
+    fn sends_a_token_to_another_machine_only_over_tls() {
+        let is_refused = |url: &str, insecure: bool, options: HttpOptions| {
+            let transport = HttpTransport::new(url, &HttpOptions { insecure, ..options });
+            matches!(transport, Err(ClientError::PlainHttp(_)))
+        };
+        let token = || HttpOptions { token: Some("t".into()), ..HttpOptions::default() };
+        let header = || HttpOptions {
+            headers: vec![("Authorization".into(), "Bearer t".into())],
+            ..HttpOptions::default()
+        };
+        for url in ["http://docs.example.com/mcp", "http://192.0.2.1/mcp", "http://localhost.example.com/mcp"]
+        {
+            assert!(is_refused(url, false, token()) && is_refused(url, false, header()), "{url}");
+            assert!(
+                !is_refused(url, true, token()) && !is_refused(url, false, HttpOptions::default()),
+                "{url}"
+            );
+        }
+        for url in ["https://docs.example.com/mcp", "http://localhost:1/mcp", "http://[::1]/mcp", "unix:/x"] {
+            assert!(!is_refused(url, false, token()), "{url}");
+        }
     }
 }

@@ -85,7 +85,6 @@ mod revision;
 mod transport;
 mod watch;
 
-pub use admin::status;
 pub use builder::ClientBuilder;
 pub use connection::Client;
 pub use error::{ClientError, RpcError};

@@ -1,32 +1,35 @@
-//! The audit log: one line of JSON for each read, whether a provider or the cache answered it. A slot in the
-//! queue is reserved before anything is read, and one task writes the lines. The operator decides whether
-//! reads wait or lines are dropped when the log cannot be written, or not fast enough.
+//! The audit log: one line of JSON for each operation of a caller, whether a provider or the cache answered
+//! it, and one for each event of the server that changes what callers may do. A slot in the queue is reserved
+//! before anything is read, and one task writes the lines, all that are waiting in one write. The operator
+//! decides whether answers wait until their lines are written, or lines are dropped when the log cannot be
+//! written, or not fast enough.
 
+mod line;
 mod log_file;
 mod writer;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use tokio::sync::mpsc::{self, OwnedPermit};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
+pub use self::line::{AuditEvent, AuditLine};
 use self::log_file::LogFile;
 use self::writer::LogWriter;
-use larder_model::name::{Digest, TeamName, Teams};
+use larder_model::name::{TeamName, Teams};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
 
-/// Capacity of the queue in lines.
+/// Capacity of the queue for lines of callers.
 const QUEUE_CAPACITY: usize = 1_024;
+/// Capacity of the queue that callers cannot use up: it is for events of the server.
+const EVENT_CAPACITY: usize = 64;
 
 /// Configuration of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct Config {
     pub to: Option<Target>,
     /// What happens when lines cannot be written, or not fast enough.
     pub on_full: OnFull,
+    /// Whether each write is followed by a sync, so that lines survive a crash of the machine.
+    pub sync: bool,
 }
 
 /// Where lines are written.
@@ -46,59 +51,16 @@ pub enum Target {
     Stderr,
 }
 
-/// What happens when the queue is full.
+/// What happens when lines cannot be written, or not fast enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFull {
-    /// Reads wait: nothing is read that is not recorded.
+    /// Answers wait until their lines are written: nothing leaves the server that is not recorded.
     Wait,
-    /// Lines are dropped and counted, and the server's log contains a message: no read waits for a disk.
+    /// Lines are dropped and counted, and the server's log contains a message: no answer waits for a disk.
     Drop,
 }
 
-/// The record of one read.
-#[derive(Debug, Serialize)]
-pub struct AuditLine<'a> {
-    /// The time at which the read ended.
-    #[serde(serialize_with = "time")]
-    pub time: SystemTime,
-    /// The id of the request, as the client sent it.
-    pub request: Option<&'a RawValue>,
-    /// The subject of the credential.
-    pub subject: Option<&'a str>,
-    /// The team of the provider; if none was called, all teams of the caller, separated by commas.
-    pub team: Cow<'a, str>,
-    /// The requested URI.
-    pub uri: &'a str,
-    /// Whether the URI was truncated.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub uri_cut: bool,
-    /// The provider that was called last.
-    pub provider: Option<&'a str>,
-    /// The digest of its component.
-    #[serde(serialize_with = "digest")]
-    pub digest: Option<Digest>,
-    /// The outcome of the read.
-    pub outcome: &'static str,
-    /// Whether the response came from the cache.
-    pub cached: bool,
-    /// Bytes of content.
-    pub bytes: u64,
-    /// Duration in milliseconds.
-    pub ms: f64,
-}
-
-fn time<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&humantime::format_rfc3339_millis(*time))
-}
-
-fn digest<S: Serializer>(digest: &Option<Digest>, to: S) -> Result<S::Ok, S::Error> {
-    match digest {
-        Some(digest) => to.collect_str(digest),
-        None => to.serialize_none(),
-    }
-}
-
-/// The audit log is closed, and reads that cannot be recorded are rejected.
+/// The line of an operation cannot be written, and what is not recorded is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the audit log is closed: the server is shutting down")]
 pub struct LogClosed;
@@ -110,7 +72,7 @@ pub struct AuditLog(Option<Arc<Inner>>);
 #[derive(Debug)]
 struct Inner {
     lines: mpsc::Sender<QueuedLine>,
-    /// The share of the queue for each team; empty if there is only one team.
+    /// The share of the queue for each team.
     shares: BTreeMap<TeamName, Arc<Semaphore>>,
     on_full: OnFull,
     metrics: Metrics,
@@ -119,12 +81,14 @@ struct Inner {
     reopen: Arc<Notify>,
 }
 
-/// A line in the queue, and the permit for its team's share, which is released when the line leaves the
-/// queue.
+/// A line in the queue.
 #[derive(Debug)]
 struct QueuedLine {
     bytes: Vec<u8>,
+    /// The permit for the team's share, which is released when the line is written or given up.
     _share: Option<OwnedSemaphorePermit>,
+    /// Tells the answer that its line is written. Dropped if it is given up.
+    written: Option<oneshot::Sender<()>>,
 }
 
 /// A reserved slot for one line.
@@ -135,10 +99,22 @@ pub struct AuditSlot {
     audit: Arc<Inner>,
 }
 
+/// A line in the queue that an answer waits for.
+#[derive(Debug)]
+#[must_use = "an answer waits for its line"]
+pub struct PendingLine(oneshot::Receiver<()>);
+
+impl PendingLine {
+    /// Waits until the line is written.
+    pub async fn written(self) -> Result<(), LogClosed> {
+        self.0.await.map_err(|_| LogClosed)
+    }
+}
+
 impl AuditLog {
     /// Opens the log, and starts the task that writes it. When the drain stops, the task writes what is left.
-    /// Failures are reported to health. Each of several teams has a share of the queue, so that the reads of
-    /// one never wait for those of another.
+    /// Failures are reported to health. Each team has a share of the queue, so that the reads of one never
+    /// wait for those of another.
     pub fn open<'a>(
         config: &Config,
         teams: impl IntoIterator<Item = &'a TeamName>,
@@ -146,8 +122,8 @@ impl AuditLog {
         drain: &Drain,
     ) -> io::Result<Self> {
         let Some(target) = &config.to else { return Ok(Self::default()) };
-        let file = LogFile::open(target)?;
-        let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
+        let file = LogFile::open(target, config.sync)?;
+        let (lines, queue) = mpsc::channel(QUEUE_CAPACITY + EVENT_CAPACITY);
         let (is_dropping, reopen) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
         let writer = LogWriter {
             file: Some(file),
@@ -170,8 +146,14 @@ impl AuditLog {
         self.0.as_ref().map(|audit| audit.reopen.clone())
     }
 
+    /// Whether there is an audit log.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reserves a slot for a line about a caller of these teams, and may wait for one. Returns `None` without
-    /// an audit log. With [`OnFull::Wait`] there is never a read without a slot, not even during shutdown.
+    /// an audit log. With [`OnFull::Wait`] there is never an operation without a slot, not even during
+    /// shutdown.
     pub async fn reserve(&self, teams: Option<&Teams>) -> Result<Option<AuditSlot>, LogClosed> {
         let Some(audit) = self.0.clone() else { return Ok(None) };
         let reservation = match audit.on_full {
@@ -180,6 +162,23 @@ impl AuditLog {
         };
         let (permit, share) = reservation.map_or((None, None), |(permit, share)| (Some(permit), share));
         Ok(Some(AuditSlot { permit, share, audit }))
+    }
+
+    /// Appends an event to the log of a server in another process.
+    pub fn append(config: &Config, event: &AuditEvent<'_>) -> io::Result<()> {
+        match &config.to {
+            Some(target @ Target::File(_)) => LogFile::open(target, config.sync)?.write(&mut line(event)?),
+            // The stderr of this process is not that of the server.
+            Some(Target::Stderr) | None => Ok(()),
+        }
+    }
+
+    /// Records an event of the server. It never waits, because the reload of a credential must not wait for a
+    /// disk: with a full queue the line is dropped and counted, whatever is configured.
+    pub fn record(&self, event: &AuditEvent<'_>) {
+        let Some(audit) = self.0.clone() else { return };
+        let permit = audit.lines.clone().try_reserve_owned().ok();
+        AuditSlot { permit, share: None, audit }.queue(event, None);
     }
 }
 
@@ -211,23 +210,30 @@ impl Inner {
 
 fn shares<'a>(teams: impl IntoIterator<Item = &'a TeamName>) -> BTreeMap<TeamName, Arc<Semaphore>> {
     let teams: Vec<_> = teams.into_iter().collect();
-    if teams.len() < 2 {
-        return BTreeMap::new();
-    }
-    let each = (QUEUE_CAPACITY / teams.len()).max(1);
+    let each = (QUEUE_CAPACITY / teams.len().max(1)).max(1);
     teams.into_iter().map(|team| (team.clone(), Arc::new(Semaphore::new(each)))).collect()
 }
 
 impl AuditSlot {
-    /// Queues the line, without waiting.
-    pub fn write(self, line: &AuditLine<'_>) {
-        let bytes = serde_json::to_vec(line).map(|mut bytes| {
-            bytes.push(b'\n');
-            bytes
-        });
-        match (self.permit, bytes) {
+    /// Queues the line of an operation. Its answer waits for the returned line, if there is one.
+    pub fn write(self, line: &AuditLine<'_>) -> Option<PendingLine> {
+        match self.audit.on_full {
+            OnFull::Drop => {
+                self.queue(line, None);
+                None
+            }
+            OnFull::Wait => {
+                let (written, pending) = oneshot::channel();
+                self.queue(line, Some(written));
+                Some(PendingLine(pending))
+            }
+        }
+    }
+
+    fn queue(self, line: &impl Serialize, written: Option<oneshot::Sender<()>>) {
+        match (self.permit, self::line(line)) {
             (Some(permit), Ok(bytes)) => {
-                permit.send(QueuedLine { bytes, _share: self.share });
+                permit.send(QueuedLine { bytes, _share: self.share, written });
             }
             (_, Err(error)) => {
                 self.audit.metrics.server().audit.failed.inc();
@@ -243,46 +249,11 @@ impl AuditSlot {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use futures_util::FutureExt as _;
-    use tokio::task::unconstrained;
-
-    use super::*;
-
-    async fn check(on_full: OnFull) {
-        let names = ["a", "b", "c"].map(|name| TeamName::parse(name).unwrap());
-        let [a, b, c] = names.clone().map(Teams::from);
-        let both = Teams::of(names[..2].iter().cloned()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let to = Some(Target::File(folder.path().join("log")));
-        let drain = Drain::new();
-        let observers = (Metrics::default(), Health::default());
-        let audit = AuditLog::open(&Config { to, on_full }, &names, observers, &drain).unwrap();
-        // Reserves a slot and keeps it. Returns whether one was free.
-        let mut slots = Vec::new();
-        let mut reserves = |teams: &Teams| {
-            let slot = unconstrained(audit.reserve(Some(teams))).now_or_never();
-            let slot = slot.and_then(Result::ok).flatten();
-            let has_permit = slot.as_ref().is_some_and(|slot| slot.permit.is_some());
-            slots.extend(slot);
-            has_permit
-        };
-        let own_share = (0..QUEUE_CAPACITY).take_while(|_| reserves(&a)).count();
-        assert_eq!(own_share, QUEUE_CAPACITY / 3);
-        assert!(reserves(&b) && reserves(&c), "a team cannot use the shares of others");
-        // A member of both teams can use the share of either.
-        assert_eq!((0..QUEUE_CAPACITY).take_while(|_| reserves(&both)).count(), QUEUE_CAPACITY / 3 - 1);
-        assert!(!reserves(&b) && reserves(&c));
-        slots.clear();
-        let slot = unconstrained(audit.reserve(Some(&a))).now_or_never();
-        let slot = slot.and_then(Result::ok).flatten();
-        assert!(slot.is_some_and(|slot| slot.permit.is_some()));
-    }
-
-    #[tokio::test]
-    async fn each_team_has_a_share_of_the_queue() {
-        check(OnFull::Wait).await;
-        check(OnFull::Drop).await;
-    }
+fn line(line: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,10 +144,20 @@ impl Catalog {
     pub fn owns(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let is_own = |offer: &Arc<Offer>| offer.name() == provider;
         self.by_uri(uri.as_str()).is_some_and(is_own)
-            || self.by_template(uri).iter().any(|(offer, ..)| is_own(offer))
+            || self.has_matching_template(provider, uri)
             || self.by_claim(uri.as_str()).any(is_own)
             // Nobody lists the URI, so it may be one of the entries that the catalog does not hold.
             || (self.by_uri(uri.as_str()).is_none() && self.with_unlisted_entries(uri).any(is_own))
+    }
+
+    /// Returns whether a template of this provider matches this URI. The templates of others are not tried.
+    fn has_matching_template(&self, provider: &ProviderName, uri: &Uri) -> bool {
+        let mut budget = MatchBudget::default();
+        self.index.templates_for(uri.as_str()).any(|(offer, template)| {
+            let offer = &self.offers[offer];
+            offer.name() == provider
+                && offer.templates[template].uri_template.matches_within(uri.as_str(), &mut budget).is_some()
+        })
     }
 
     /// Returns whether this provider may return content of `uri` in an answer to `requested`: the same URI,

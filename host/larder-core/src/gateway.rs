@@ -3,6 +3,7 @@
 
 mod admission;
 mod audit_record;
+mod audited;
 mod cache;
 mod cursor;
 mod error;
@@ -22,8 +23,8 @@ use self::view::View;
 use crate::audit::AuditLog;
 use crate::catalog::{self, Reader, Watch};
 use larder_model::name::TeamName;
-use larder_model::policy::{Permit, Quota, QuotaUsage};
-use larder_model::resource::{Call, Caller, Completion, CompletionRequest, Freshness};
+use larder_model::policy::{Quota, QuotaUsage};
+use larder_model::resource::{Caller, Freshness};
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_sandbox::{Signal, SignalSender};
 
@@ -78,9 +79,6 @@ pub struct ServerInstructions {
     pub freshness: Freshness,
 }
 
-/// Maximum length of the instructions of one provider in bytes.
-const MAX_INSTRUCTIONS: usize = 4 * 1024;
-
 impl Gateway {
     /// Creates a gateway over these catalogs, one for each team. Requests to refresh stale lists go to the
     /// signal senders.
@@ -107,6 +105,11 @@ impl Gateway {
     pub fn with_quotas(mut self, quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>) -> Self {
         self.quotas = Arc::new(quotas.into_iter().collect());
         self
+    }
+
+    /// Returns the number of teams.
+    pub fn team_count(&self) -> usize {
+        self.teams.len()
     }
 
     /// Registers the sizes of the response caches, by team.
@@ -140,8 +143,7 @@ impl Gateway {
         let of_providers = view.offers().filter_map(|offer| {
             let text = offer.instructions.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
             let title = offer.title.as_deref().unwrap_or(offer.name().as_str());
-            let end = text.floor_char_boundary(MAX_INSTRUCTIONS);
-            Some(format!("{title}: {}", &text[..end]))
+            Some(format!("{title}: {text}"))
         });
         let all: Vec<String> = self.config.instructions.clone().into_iter().chain(of_providers).collect();
         ServerInstructions {
@@ -149,22 +151,6 @@ impl Gateway {
             // The next reconcile pass may change them, and clients are not notified of that.
             freshness: Freshness { ttl: std::time::Duration::ZERO, ..self.max_freshness() },
         }
-    }
-
-    /// Completes a variable of a template.
-    pub async fn complete(&self, call: &Arc<Call>, request: CompletionRequest) -> Result<Completion, Error> {
-        let view = self.view(call.caller.as_ref());
-        let unknown = || Error::UnknownTemplate { template: request.template.clone() };
-        let (offer, index) = view.template(&request.template).ok_or_else(unknown)?;
-        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
-        if !offer.templates[index].uri_template.variables().any(|variable| variable == request.variable) {
-            return Err(Error::UnknownVariable { template: request.template, variable: request.variable });
-        }
-        let template = request.template.clone();
-        let answer = offer.provider.complete(permit, request).await;
-        let answer = answer.map_err(|error| Error::from_call(offer, &template, None, error))?;
-        offer.provider.charge_bytes(answer.values.iter().map(String::len).sum());
-        Ok(answer)
     }
 
     /// Creates a watch for this caller, without any URIs yet.

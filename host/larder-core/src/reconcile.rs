@@ -31,6 +31,7 @@ pub use self::pass::{ReconcilePass, RevisionSummary};
 use self::source_scanner::SourceScanner;
 use self::state::State;
 use self::state_writer::{PersistedState, StateWriter};
+use crate::audit::AuditLog;
 use crate::catalog::Writer;
 use crate::source::Source;
 use larder_model::name::TeamName;
@@ -75,6 +76,7 @@ pub struct Reconciler {
     /// whatever the order in which the loads finish.
     starting: bool,
     health: Health,
+    audit: AuditLog,
     drain: Drain,
 }
 
@@ -133,6 +135,7 @@ impl Reconciler {
             persists_state: true,
             starting: true,
             health: Health::default(),
+            audit: AuditLog::default(),
             drain,
         }
     }
@@ -146,6 +149,12 @@ impl Reconciler {
     /// Reports here when a source or one of its artifacts cannot be read.
     pub fn with_health(mut self, health: Health) -> Self {
         self.health = health;
+        self
+    }
+
+    /// Records here which components are served.
+    pub fn with_audit(mut self, audit: AuditLog) -> Self {
+        self.audit = audit;
         self
     }
 
@@ -270,6 +279,7 @@ impl Reconciler {
 
     fn publish(&mut self, pass: &ReconcilePass) {
         self.writer.publish(self.state.catalog());
+        pass.record(&self.audit, &self.team);
         if pass.unlisted_changes {
             self.writer.list_changed();
         }

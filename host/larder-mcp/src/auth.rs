@@ -75,6 +75,8 @@ struct State {
 /// An authenticated caller and its credential.
 pub(super) struct Identity {
     pub(super) caller: Caller,
+    /// The name of a token in the configuration, or the id of a JWT.
+    pub(super) token: Option<Arc<str>>,
     expires: Option<SystemTime>,
     source: CredentialSource,
 }
@@ -90,6 +92,11 @@ enum CredentialSource {
 }
 
 impl Identity {
+    /// Whether it belongs to all requests, because no credential is required.
+    pub(super) fn is_anonymous(&self) -> bool {
+        matches!(self.source, CredentialSource::Anonymous)
+    }
+
     fn is_current(&self, now: SystemTime) -> bool {
         self.expires.is_none_or(|expires| now < expires)
     }
@@ -106,7 +113,8 @@ impl Authenticator {
     /// caller `anonymous`.
     pub fn new(config: Config, anonymous: Caller, drain: Drain) -> Self {
         let anonymous =
-            Arc::new(Identity { caller: anonymous, expires: None, source: CredentialSource::Anonymous });
+            Identity { caller: anonymous, token: None, expires: None, source: CredentialSource::Anonymous };
+        let anonymous = Arc::new(anonymous);
         let changed = watch::Sender::new(());
         let state = State::new(config, Some(anonymous), None, &changed);
         Self(Arc::new(Inner { state: ArcSwap::from_pointee(state), changed, drain }))
@@ -257,8 +265,9 @@ impl State {
     ) -> Self {
         let listed = config.tokens.iter().map(|token| {
             let source = CredentialSource::ConfiguredToken(token.digest);
-            let identity = Identity { caller: token.caller.clone(), expires: token.expires, source };
-            (token.digest, Arc::new(identity))
+            let (caller, expires) = (token.caller.clone(), token.expires);
+            let name = caller.subject.as_deref().map(Arc::from);
+            (token.digest, Arc::new(Identity { caller, token: name, expires, source }))
         });
         let tokens = listed.collect();
         let issuer = config

@@ -1,16 +1,17 @@
-//! Response bodies: either complete bytes, or a stream of frames that is polled as the client reads.
+//! Response bodies: complete bytes, or a stream of frames that is polled as the client reads.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::in_flight::InFlightGuard;
+use super::connection::RequestGuard;
+use super::waiting_bytes::Unsent;
 
 /// An HTTP response.
 pub(super) type Response = http::Response<Body>;
@@ -18,13 +19,49 @@ pub(super) type Response = http::Response<Body>;
 /// The body of a response. Dropping it marks its request as completed.
 pub struct Body {
     kind: Kind,
-    _guard: Option<InFlightGuard>,
+    _guard: Option<RequestGuard>,
 }
 
 enum Kind {
     /// A complete body.
     Full(Bytes),
-    Frames(BoxStream<'static, Vec<u8>>),
+    /// A complete body that is large. Boxed, as the next one: they are rare, and each body is copied.
+    Large(Box<Parts>),
+    Stream(Box<FrameStream>),
+}
+
+/// Parts that are sent one after another.
+#[derive(Default)]
+struct Parts(VecDeque<Unsent>);
+
+struct FrameStream {
+    frames: BoxStream<'static, StreamFrame>,
+    /// The rest of the current frame.
+    rest: Parts,
+}
+
+/// What a stream sends at once.
+pub(super) enum StreamFrame {
+    /// One small piece.
+    Small(Vec<u8>),
+    /// A large piece, and what precedes and follows it.
+    Large(Vec<u8>, Unsent, &'static [u8]),
+}
+
+impl Parts {
+    fn len(&self) -> usize {
+        self.0.iter().map(Unsent::len).sum()
+    }
+
+    fn next_piece(&mut self) -> Option<Bytes> {
+        loop {
+            let piece = self.0.front_mut()?.next_piece();
+            if !piece.is_empty() {
+                return Some(piece);
+            }
+            self.0.pop_front();
+        }
+    }
 }
 
 impl Body {
@@ -33,43 +70,35 @@ impl Body {
         Kind::Full(Bytes::new()).into()
     }
 
-    /// The number of buffered bytes; zero for a stream.
-    pub(super) fn buffered_len(&self) -> usize {
-        match &self.kind {
-            Kind::Full(bytes) => bytes.len(),
-            Kind::Frames(_) => 0,
-        }
-    }
-
-    /// Holds this permit until the last of the bytes is dropped.
-    pub(super) fn with_permit(self, permit: OwnedSemaphorePermit) -> Self {
-        let kind = match self.kind {
-            Kind::Full(bytes) => Kind::Full(Bytes::from_owner(PermittedBytes { bytes, _permit: permit })),
-            frames => frames,
-        };
-        Self { kind, ..self }
+    /// A body of several parts.
+    pub(super) fn of_parts(parts: impl IntoIterator<Item = Unsent>) -> Self {
+        Kind::Large(Box::new(Parts(parts.into_iter().collect()))).into()
     }
 
     /// Attaches the guard of the request that this body responds to.
-    pub(super) fn with_guard(self, guard: InFlightGuard) -> Self {
+    pub(super) fn with_guard(self, guard: RequestGuard) -> Self {
         Self { _guard: Some(guard), ..self }
     }
 
     /// A body that sends each frame as soon as it is available.
-    pub(super) fn frames(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Self {
-        Kind::Frames(frames.boxed()).into()
+    pub(super) fn frames(frames: impl Stream<Item = StreamFrame> + Send + 'static) -> Self {
+        Kind::Stream(Box::new(FrameStream { frames: frames.boxed(), rest: Parts::default() })).into()
     }
 }
 
-/// Buffered bytes with the permit for them.
-struct PermittedBytes {
-    bytes: Bytes,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl AsRef<[u8]> for PermittedBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
+impl FrameStream {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(piece) = self.rest.next_piece() {
+            return Poll::Ready(Some(piece));
+        }
+        Poll::Ready(match ready!(self.frames.poll_next_unpin(context)) {
+            None => None,
+            Some(StreamFrame::Small(bytes)) => Some(bytes.into()),
+            Some(StreamFrame::Large(before, piece, after)) => {
+                self.rest = Parts([piece, Bytes::from_static(after).into()].into());
+                Some(before.into())
+            }
+        })
     }
 }
 
@@ -93,25 +122,27 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.kind {
-            Kind::Full(bytes) => {
-                let bytes = std::mem::take(bytes);
-                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
-            }
-            Kind::Frames(frames) => {
-                frames.poll_next_unpin(context).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes.into()))))
-            }
-        }
+        let bytes = match &mut self.kind {
+            Kind::Full(bytes) => Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty()),
+            Kind::Large(parts) => parts.next_piece(),
+            Kind::Stream(stream) => ready!(stream.poll_next(context)),
+        };
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Full(bytes) if bytes.is_empty())
+        match &self.kind {
+            Kind::Full(bytes) => bytes.is_empty(),
+            Kind::Large(parts) => parts.len() == 0,
+            Kind::Stream(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Frames(_) => SizeHint::default(),
+            Kind::Large(parts) => SizeHint::with_exact(parts.len() as u64),
+            Kind::Stream(_) => SizeHint::default(),
         }
     }
 }

@@ -179,16 +179,22 @@ impl Endpoint {
 
     fn discover(&self, id: &Id, caller: &Caller) -> Vec<u8> {
         let server = self.0.gateway.instructions(caller);
-        self.result(id, true, ResultMetadata { freshness: Some(server.freshness), version: None }, |o| {
-            o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
-            write_capabilities(o);
-            o.optional_text("instructions", server.instructions.as_deref());
-        })
+        self.result(
+            id,
+            true,
+            ResultMetadata { freshness: Some(server.freshness), ..ResultMetadata::default() },
+            |o| {
+                o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
+                write_capabilities(o);
+                o.optional_text("instructions", server.instructions.as_deref());
+            },
+        )
     }
 
     fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, key: &'static str, items: &[&[u8]]) -> Vec<u8> {
         let capacity = 512 + items.iter().map(|item| item.len() + 1).sum::<usize>();
-        let metadata = ResultMetadata { freshness: Some(page.freshness), version: None };
+        let incomplete = &page.incomplete[..];
+        let metadata = ResultMetadata { freshness: Some(page.freshness), incomplete, version: None };
         self.sized_result(capacity, id, modern, metadata, |o| {
             o.json_array(key, items.iter().copied());
             o.optional_text("nextCursor", page.next.as_deref());
@@ -270,11 +276,14 @@ pub(super) fn write_capabilities(o: &mut Object<'_>) {
 struct ResultMetadata<'a> {
     freshness: Option<Freshness>,
     version: Option<&'a str>,
+    /// The providers whose entries are missing in a list.
+    incomplete: &'a [String],
 }
 
 impl<'a> ResultMetadata<'a> {
     fn of(reading: &'a ReadResult) -> Self {
-        Self { freshness: Some(reading.freshness), version: reading.version.as_deref() }
+        let version = reading.version.as_deref();
+        Self { freshness: Some(reading.freshness), version, ..Self::default() }
     }
 }
 
@@ -297,7 +306,7 @@ impl ResultMetadata<'_> {
                 },
             );
         }
-        if !modern && self.version.is_none() {
+        if !modern && self.version.is_none() && self.incomplete.is_empty() {
             return;
         }
         o.object("_meta", |o| {
@@ -305,6 +314,9 @@ impl ResultMetadata<'_> {
                 o.json("io.modelcontextprotocol/serverInfo", server);
             }
             o.optional_text(render::VERSION_KEY, self.version);
+            if !self.incomplete.is_empty() {
+                o.texts(render::INCOMPLETE_KEY, self.incomplete.iter().map(String::as_str));
+            }
         });
     }
 }

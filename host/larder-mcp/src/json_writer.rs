@@ -17,11 +17,6 @@ pub(super) fn object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     out
 }
 
-/// Joins JSON values into a JSON array.
-pub(super) fn array(items: &[Vec<u8>]) -> Vec<u8> {
-    [b"[".as_slice(), &items.join(&b','), b"]"].concat()
-}
-
 /// Appends a JSON object to a buffer.
 pub(super) fn write_object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
     out.push(b'{');

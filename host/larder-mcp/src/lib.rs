@@ -5,6 +5,7 @@
 pub mod auth;
 mod body;
 mod cancellation;
+mod charging;
 mod connection;
 mod cors;
 mod dispatch;
@@ -14,7 +15,6 @@ mod extension;
 mod fields;
 mod filter;
 mod http;
-mod in_flight;
 mod json_writer;
 mod listen;
 mod listener;
@@ -25,11 +25,13 @@ mod protocol;
 mod raw_json;
 mod render;
 mod replay;
+mod request_log;
 mod rpc_error;
 mod session;
 mod stdio;
 mod stream_permit;
 mod subscriptions;
+mod waiting_bytes;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,13 +42,17 @@ use tokio::sync::Semaphore;
 use self::auth::Authenticator;
 pub use self::body::Body;
 pub use self::listener::{ListenAddress, Listener, UnixSocket};
+use self::request_log::RequestLog;
+pub use self::request_log::RequestLogMode;
 use self::session::Sessions;
+use self::waiting_bytes::WaitingBytes;
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
 use larder_runtime::host_policy::HostPolicy;
 use larder_runtime::metrics::Metrics;
+use larder_runtime::trusted_proxies::TrustedProxies;
 
 /// The name of the server in the protocol.
 const SERVER_NAME: &str = "larder";
@@ -71,12 +77,18 @@ pub struct Config {
     pub streams: usize,
     /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// Maximum number of bytes of large responses that are buffered for slow readers, over all connections.
+    /// Maximum number of bytes of large responses that wait for their clients, over all connections.
     pub waiting_bytes: usize,
     /// Interval of the keep-alive comments on an idle event stream.
     pub keep_alive: Duration,
-    /// A connection is closed when its client reads nothing for this long while data is pending.
+    /// A connection is closed when its client reads too little during this time while data is pending.
     pub stall_timeout: Duration,
+    /// How long the server continues after it is told to stop.
+    pub shutdown_grace: Duration,
+    /// Which requests are logged.
+    pub request_log: RequestLogMode,
+    /// Reverse proxies whose headers name the client.
+    pub trusted_proxies: TrustedProxies,
     /// Accepted credentials.
     pub auth: auth::Config,
     /// The caller of requests without credentials: on stdio, and over HTTP where no credentials are required.
@@ -107,10 +119,10 @@ struct Inner {
     authenticator: Authenticator,
     sessions: Arc<Sessions>,
     stream_permits: Arc<Semaphore>,
-    /// Permits for buffering large responses; one permit is one KiB.
-    buffer_permits: Arc<Semaphore>,
+    waiting_bytes: Arc<WaitingBytes>,
     metrics: Metrics,
     telemetry: Telemetry,
+    request_log: RequestLog,
     /// The `serverInfo` object, as JSON.
     server_info: String,
     config: Config,
@@ -140,6 +152,14 @@ impl Endpoint {
         metrics.register_gauge("larder_streams", "Open notification streams", move || {
             max_streams.saturating_sub(free.available_permits()) as u64
         });
+        let waiting_bytes = Arc::new(WaitingBytes::new(config.waiting_bytes, gateway.team_count()));
+        let waiting = waiting_bytes.clone();
+        metrics.register_gauge(
+            "larder_waiting_bytes",
+            "Bytes of large responses that wait for their clients",
+            move || waiting.total() as u64,
+        );
+        let request_log = RequestLog::new(config.request_log, gateway.clone(), &drain);
         Self(Arc::new(Inner {
             gateway,
             drain,
@@ -148,11 +168,10 @@ impl Endpoint {
             authenticator,
             sessions,
             stream_permits,
-            buffer_permits: Arc::new(Semaphore::new(
-                (config.waiting_bytes >> 10).clamp(1, Semaphore::MAX_PERMITS),
-            )),
+            waiting_bytes,
             metrics,
             telemetry,
+            request_log,
             server_info: String::from_utf8(server_info).unwrap_or_default(),
             config,
         }))

@@ -4,13 +4,14 @@ mod unix;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 pub use self::unix::UnixSocket;
+use larder_runtime::connection_slots::Source;
 
 /// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,9 +99,25 @@ pub(super) enum ClientAddress {
 }
 
 impl ClientAddress {
+    /// The IP address; none on a Unix socket.
+    pub(super) fn ip(self) -> Option<IpAddr> {
+        match self {
+            Self::Tcp(address) => Some(address.ip()),
+            Self::Unix { .. } => None,
+        }
+    }
+
     /// Whether the connection came through a Unix socket.
     pub(super) fn is_unix(self) -> bool {
         matches!(self, Self::Unix { .. })
+    }
+
+    /// The source that its connections are counted by.
+    pub(super) fn source(self) -> Source {
+        match self {
+            Self::Tcp(address) => address.ip().into(),
+            Self::Unix { .. } => Source::UNIX_SOCKET,
+        }
     }
 }
 

@@ -187,10 +187,9 @@ pub(super) struct ParsedRequest {
 }
 
 impl ParsedRequest {
-    pub(super) fn read(request: &Request<'_>, method: Method, caller: Caller) -> Result<Self, RpcError> {
+    pub(super) fn read(request: &Request<'_>, method: Method, mut call: Call) -> Result<Self, RpcError> {
         let operation = Operation::read(method, &request.params)?;
         let (progress, sender) = ProgressNotifications::new(&request.params.meta)?;
-        let mut call = new_call(&request.params, caller)?;
         call.progress = sender;
         call.request_id = Some(request.id.shared());
         Ok(Self { id: request.id.clone(), operation, call: Arc::new(call), progress })

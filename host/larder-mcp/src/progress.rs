@@ -10,6 +10,7 @@ use super::fields::Fields;
 use super::json_writer::object;
 use super::message::Id;
 use super::rpc_error::{INVALID_PARAMS, RpcError};
+use super::waiting_bytes::ChargedResponse;
 use larder_model::resource::Progress;
 
 /// Maximum number of progress reports that wait for a slow client. Further reports are dropped: the next one
@@ -82,16 +83,26 @@ impl ProgressReceiver {
 }
 
 /// A message of a call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum StreamItem {
     Progress(Vec<u8>),
-    Response(Vec<u8>),
+    Response(ChargedResponse),
+}
+
+impl StreamItem {
+    /// The bytes of the message. They are not charged any more.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Progress(bytes) => bytes,
+            Self::Response(response) => response.bytes,
+        }
+    }
 }
 
 /// The messages of a running call.
 pub(super) struct CallStream {
-    response: Option<BoxFuture<'static, Option<Vec<u8>>>>,
-    ready: Option<Vec<u8>>,
+    response: Option<BoxFuture<'static, Option<ChargedResponse>>>,
+    ready: Option<ChargedResponse>,
     progress: ProgressNotifications,
     pending: VecDeque<Vec<u8>>,
 }
@@ -100,7 +111,7 @@ impl CallStream {
     /// The future resolves to `None` if the call is cancelled.
     pub(super) fn new(
         progress: ProgressNotifications,
-        response: BoxFuture<'static, Option<Vec<u8>>>,
+        response: BoxFuture<'static, Option<ChargedResponse>>,
     ) -> Self {
         Self { response: Some(response), ready: None, progress, pending: VecDeque::new() }
     }
@@ -142,8 +153,8 @@ mod tests {
 
     async fn all(mut call: CallStream) -> Vec<String> {
         let mut items = vec![];
-        while let Some(StreamItem::Progress(bytes) | StreamItem::Response(bytes)) = call.next().await {
-            items.push(String::from_utf8(bytes).unwrap());
+        while let Some(item) = call.next().await {
+            items.push(String::from_utf8(item.into_bytes()).unwrap());
         }
         items
     }
@@ -157,7 +168,7 @@ mod tests {
             for done in [1.0, 1.0, 0.5, f64::NAN, 2.0] {
                 sender.send(progress_at(done)).await.unwrap();
             }
-            Some(b"response".to_vec())
+            Some(b"response".to_vec().into())
         };
         let notification = |n: &str| {
             format!(

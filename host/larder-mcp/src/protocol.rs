@@ -11,6 +11,7 @@ pub(super) mod message_stream;
 pub(super) mod modern;
 mod notifications;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -18,10 +19,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Endpoint;
 use super::cancellation::CancellableRequests;
-use super::message::Notification;
-use super::method::Method;
+use super::message::{Notification, Params};
+use super::method::{self, Method};
 use super::rpc_error::RpcError;
-use larder_model::resource::Caller;
+use larder_model::resource::{Call, Caller, Origin, RequestDetails};
 
 pub(super) use accepted_request::AcceptedRequest;
 pub(super) use notifications::{NotificationMessage, Notifications};
@@ -31,6 +32,12 @@ pub(super) use notifications::{NotificationMessage, Notifications};
 pub(super) struct RequestContext<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) caller: &'a Caller,
+    /// The address of the client; none if it is not connected over TCP.
+    pub(super) peer: Option<IpAddr>,
+    /// The name of the credential.
+    pub(super) token: Option<&'a Arc<str>>,
+    /// What is collected for the request log; none if the request is not logged.
+    pub(super) details: Option<&'a Arc<RequestDetails>>,
     /// The headers of the message, if the transport has any.
     pub(super) headers: Option<&'a HeaderMap>,
     pub(super) limit: &'a ConcurrencyLimit,
@@ -40,6 +47,14 @@ pub(super) struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
+    /// Creates the call of a request.
+    pub(super) fn new_call(&self, params: &Params<'_>) -> Result<Call, RpcError> {
+        let mut call = method::new_call(params, self.caller.clone())?;
+        let (token, request_details) = (self.token.cloned(), self.details.cloned());
+        call.origin = Origin { peer: self.peer, token, request_details };
+        Ok(call)
+    }
+
     /// Handles a notification. Only cancellations have an effect.
     pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
         if notification.method == "notifications/cancelled" {

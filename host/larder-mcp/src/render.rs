@@ -5,6 +5,8 @@ use larder_model::resource::{Body, Content, Details, Entry, Icon, Metadata, Role
 
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
 pub(super) const KIND_KEY: &str = "dev.larder/kind";
+/// The providers whose entries are missing in a list.
+pub(super) const INCOMPLETE_KEY: &str = "dev.larder/incomplete";
 
 /// Returns an entry of a list as JSON. It is rendered once and then shared by all requests.
 pub(super) fn entry_json(entry: &Entry) -> &[u8] {

@@ -12,6 +12,7 @@ use larder_core::gateway::Error;
 use larder_model::name::ProviderName;
 use larder_model::policy::QuotaExceeded;
 use larder_runtime::host_policy::Forbidden;
+use larder_runtime::metrics::Refusal;
 
 pub(super) const PARSE_ERROR: i32 = -32700;
 pub(super) const INVALID_REQUEST: i32 = -32600;
@@ -33,6 +34,8 @@ pub(super) struct RpcError {
     pub(super) code: i32,
     pub(super) message: Cow<'static, str>,
     pub(super) data: Option<String>,
+    /// Why the request is refused, if it is.
+    pub(super) refusal: Option<Refusal>,
     /// Value of the `retry-after` header in seconds, at least one.
     pub(super) retry_after: Option<u64>,
 }
@@ -40,7 +43,14 @@ pub(super) struct RpcError {
 impl RpcError {
     /// An error of the method itself, with HTTP status 200.
     pub(super) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { status: StatusCode::OK, code, message: message.into(), data: None, retry_after: None }
+        Self {
+            status: StatusCode::OK,
+            code,
+            message: message.into(),
+            data: None,
+            refusal: None,
+            retry_after: None,
+        }
     }
 
     /// An error before the method was called, with HTTP status 400.
@@ -51,6 +61,11 @@ impl RpcError {
     pub(super) fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
+    }
+
+    /// Names the reason, for the request log and metrics.
+    pub(super) fn with_refusal(self, refusal: Refusal) -> Self {
+        Self { refusal: Some(refusal), ..self }
     }
 
     pub(super) fn with_data(mut self, fill: impl FnOnce(&mut Object<'_>)) -> Self {
@@ -78,7 +93,7 @@ impl RpcError {
         let retry = u64::try_from(quota.retry.as_millis()).unwrap_or(u64::MAX);
         let mut rpc_error = Self::new(INTERNAL_ERROR, quota.to_string());
         rpc_error.retry_after = Some(quota.retry.as_secs() + 1);
-        rpc_error.with_status(StatusCode::TOO_MANY_REQUESTS).with_data(|data| {
+        rpc_error.with_status(StatusCode::TOO_MANY_REQUESTS).with_refusal(Refusal::Quota).with_data(|data| {
             data.text("kind", "quota");
             data.integer("retryAfterMs", retry);
         })
@@ -88,10 +103,12 @@ impl RpcError {
     pub(super) fn overloaded(what: &str) -> Self {
         let mut rpc_error = Self::new(INTERNAL_ERROR, format!("{what}: try again in a second"));
         rpc_error.retry_after = Some(1);
-        rpc_error.with_status(StatusCode::SERVICE_UNAVAILABLE).with_data(|data| {
-            data.text("kind", "overloaded");
-            data.integer("retryAfterMs", 1_000);
-        })
+        rpc_error.with_status(StatusCode::SERVICE_UNAVAILABLE).with_refusal(Refusal::Overloaded).with_data(
+            |data| {
+                data.text("kind", "overloaded");
+                data.integer("retryAfterMs", 1_000);
+            },
+        )
     }
 
     /// Translates an error of the gateway for the client.
@@ -197,6 +214,10 @@ impl From<RpcError> for DispatchError {
 
 impl From<Forbidden<'_>> for RpcError {
     fn from(forbidden: Forbidden<'_>) -> Self {
+        let refusal = match forbidden {
+            Forbidden::Host(_) | Forbidden::RepeatedHost => Refusal::Host,
+            Forbidden::Origin | Forbidden::RepeatedOrigin => Refusal::Origin,
+        };
         let why = match forbidden {
             Forbidden::Host(host) => {
                 format!("the host `{}` is not allowed: add it to `server.hosts`", clip(host, 100))
@@ -205,7 +226,7 @@ impl From<Forbidden<'_>> for RpcError {
             Forbidden::RepeatedOrigin => "the header `origin` is repeated".into(),
             Forbidden::Origin => "the origin of the request is not allowed on this server".into(),
         };
-        Self::new(INVALID_REQUEST, why).with_status(StatusCode::FORBIDDEN)
+        Self::new(INVALID_REQUEST, why).with_status(StatusCode::FORBIDDEN).with_refusal(refusal)
     }
 }
 

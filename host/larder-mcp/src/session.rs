@@ -18,6 +18,7 @@ use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use super::subscriptions::Subscriptions;
 use eviction::SessionCounts;
 use larder_model::resource::Caller;
+use larder_runtime::metrics::Refusal;
 
 /// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
 /// bounds them. All requests of a batch count while it runs: the limit leaves room for others beside the largest batch.
@@ -131,6 +132,7 @@ impl<W> Sessions<W> {
         let session = id.and_then(|id| table.remove(&id)).ok_or_else(|| {
             RpcError::new(INTERNAL_ERROR, "too many sessions: end some, or try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
+                .with_refusal(Refusal::Sessions)
         })?;
         tracing::debug!("session evicted");
         session.close();

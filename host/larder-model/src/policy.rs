@@ -12,7 +12,7 @@ mod token_bucket;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use self::ceiling::{Bounds, Capped, Ceiling};
 pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
@@ -212,6 +212,17 @@ pub struct Permit {
     span: Option<TraceContext>,
     /// The team of the provider; none for the server's own calls.
     team: Option<TeamName>,
+    /// None if only the limits of the provider apply. Boxed because it is rare, and permits are part of many futures.
+    time_limit: Option<Box<TimeLimit>>,
+}
+
+/// When a call has to end although the provider may take longer, because the caller waits no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// When the call has to end.
+    pub until: Instant,
+    /// The time that the caller waits in total, for messages.
+    pub total: Duration,
 }
 
 /// The caller belongs to no team that has the provider.
@@ -224,7 +235,7 @@ impl Permit {
     pub fn for_team(call: &Arc<Call>, team: &TeamName) -> Result<Self, NotInTeam> {
         match &call.caller {
             Some(caller) if caller.teams.has(team) => {
-                Ok(Self { call: call.clone(), span: None, team: Some(team.clone()) })
+                Ok(Self { call: call.clone(), span: None, team: Some(team.clone()), time_limit: None })
             }
             _ => Err(NotInTeam),
         }
@@ -232,7 +243,17 @@ impl Permit {
 
     /// Returns a permit for the server's own calls: to probe, to list, to check for newer versions.
     pub fn for_host() -> Self {
-        Self { call: Call::from_host(), span: None, team: None }
+        Self { call: Call::from_host(), span: None, team: None, time_limit: None }
+    }
+
+    /// Limits how long the call may take, in addition to the limits of the provider.
+    pub fn within(self, time_limit: Option<TimeLimit>) -> Self {
+        Self { time_limit: time_limit.map(Box::new), ..self }
+    }
+
+    /// How long the call may take, in addition to the limits of the provider.
+    pub fn time_limit(&self) -> Option<TimeLimit> {
+        self.time_limit.as_deref().copied()
     }
 
     /// The team as whose member the caller acts; none for the server's own calls.

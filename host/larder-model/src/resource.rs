@@ -4,8 +4,9 @@
 mod packed_pairs;
 mod rendered;
 
+use std::net::IpAddr;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use tokio::sync::mpsc;
 pub use self::packed_pairs::PackedPairs;
 pub use self::rendered::Rendered;
 use crate::interaction::Interaction;
-use crate::name::Teams;
+use crate::name::{ProviderName, Teams};
 use crate::trace::TraceContext;
 use crate::uri::Uri;
 use larder_uri_template::UriTemplate;
+pub use larder_uri_template::Variable;
 
 /// Keys with JSON values. The values have been parsed and serialized again.
 pub type Metadata = Vec<(String, Box<RawValue>)>;
@@ -224,6 +226,8 @@ pub struct Page<T> {
     pub next: Option<String>,
     /// How long this page may be cached.
     pub freshness: Freshness,
+    /// The providers whose entries are missing, because they failed or did not respond in time.
+    pub incomplete: Vec<String>,
 }
 
 /// The template that a URI matched, and the decoded values of its variables.
@@ -233,18 +237,6 @@ pub struct Match {
     pub template: String,
     /// The variables, in the order of the template.
     pub variables: Vec<Variable>,
-}
-
-/// A value of a template variable. A list is several variables with the same name, and a map is several
-/// variables with the same name and different keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
-    /// The name of the variable.
-    pub name: String,
-    /// The key within a map; none for a single value and in a list.
-    pub key: Option<String>,
-    /// The decoded value.
-    pub value: String,
 }
 
 /// A request to complete a variable of a template.
@@ -302,11 +294,33 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// Where a request came from. It is for records only: no response depends on it.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The address of the client; none if it is not connected over TCP.
+    pub peer: Option<IpAddr>,
+    /// The name of the credential: of a token in the configuration, or the id (`jti`) of a JWT.
+    pub token: Option<Arc<str>>,
+    /// Receives what the request log shows; none if requests are not logged.
+    pub request_details: Option<Arc<RequestDetails>>,
+}
+
+/// What the request log shows of a request, and only its innermost parts know.
+#[derive(Debug, Default)]
+pub struct RequestDetails {
+    /// The method in the protocol.
+    pub method: OnceLock<String>,
+    /// The provider that was called first.
+    pub provider: OnceLock<ProviderName>,
+}
+
 /// A request in progress: its caller and its context.
 #[derive(Debug, Default)]
 pub struct Call {
     /// None for the server's own calls.
     pub caller: Option<Caller>,
+    /// Where the request came from; for the audit log.
+    pub origin: Origin,
     /// The metadata of the request: keys and JSON text.
     pub metadata: PackedPairs,
     /// Whether the metadata contains only keys that the protocol defines. The result may depend on any other

@@ -56,6 +56,17 @@ impl Uri {
         &self.0
     }
 
+    /// Whether the URI has a fragment.
+    pub fn has_fragment(&self) -> bool {
+        self.0.contains('#')
+    }
+
+    /// Whether clients that parse URIs by the rules of browsers accept it too. Those rules are stricter in some points:
+    /// they limit ports, for example, and restrict the hosts of web addresses. The URI stays as it was written.
+    pub fn is_portable(&self) -> bool {
+        url::Url::parse(&self.0).is_ok()
+    }
+
     /// Returns the scheme as it was written.
     pub fn scheme(&self) -> &str {
         self.0.split_once(':').map_or("", |(scheme, _)| scheme)
@@ -97,6 +108,23 @@ mod tests {
             assert!(Uri::parse(bad).is_err(), "{bad:?}");
         }
         assert_eq!(Uri::parse(&format!("x:{}", "y".repeat(MAX_URI_BYTES))), Err(BadUri::TooLong));
+    }
+
+    #[test]
+    fn knows_which_uris_all_clients_accept() {
+        let is_portable = |text: &str| Uri::parse(text).map(|uri| uri.is_portable());
+        for good in
+            ["memo:insights", "file:///a/../b", "urn:isbn:0451450523", "x://h:0/%20", "x://user@h/", "x:"]
+        {
+            assert_eq!(is_portable(good), Ok(true), "{good}");
+        }
+        for bad in
+            ["x://h:99999/", "http://exa%20mple/x", "http://", "x://u@/p", "x://:80/", "http://256.1.1.1/"]
+        {
+            assert_eq!(is_portable(bad), Ok(false), "{bad}");
+        }
+        assert!(Uri::parse("x:y#").is_ok_and(|uri| uri.has_fragment()));
+        assert!(Uri::parse("x:y%23").is_ok_and(|uri| !uri.has_fragment()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! health, limits on the log, file fingerprints and trusted files, and the Host and Origin checks of its listeners.
 
 pub mod blocking_threads;
+pub mod connection_slots;
 pub mod deadline;
 pub mod drain;
 pub mod file_fingerprint;
@@ -10,4 +11,5 @@ pub mod host_policy;
 pub mod log_limit;
 pub mod metrics;
 pub mod private_files;
+pub mod trusted_proxies;
 pub mod yield_batch;

@@ -1,5 +1,5 @@
 //! Limits on the log: lines that repeat are counted, and logged together. The first one of a kind is logged at once,
-//! and after it at most one summary per interval.
+//! and after it at most one summary per interval. Long lists are shortened.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,7 +14,17 @@ use crate::drain::Drain;
 /// The time between two summaries of one kind.
 pub const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of characters of a subject in a summary.
-const MAX_SUBJECT: usize = 200;
+const MAX_SUBJECT: usize = 400;
+
+/// Returns the first `max` of these lines, and one that counts the others: "and 3 more WHAT".
+pub fn shorten<T: ToString>(lines: impl ExactSizeIterator<Item = T>, max: usize, what: &str) -> Vec<String> {
+    let others = lines.len().saturating_sub(max);
+    let mut shown: Vec<_> = lines.take(max).map(|line| line.to_string()).collect();
+    if others > 0 {
+        shown.push(format!("and {others} more {what}"));
+    }
+    shown
+}
 
 /// Decides which lines are logged. A kind must be one of few, such as the reason of a refusal: it must not contain
 /// what clients or providers choose, because every kind is remembered, and logged on its own.
@@ -38,9 +48,12 @@ pub struct Repeats {
     pub last: String,
 }
 
+/// Logs the summary of a kind.
+type Summarize<K> = dyn Fn(K, &Repeats) + Send + Sync;
+
 struct Inner<K: Eq + Hash + Copy + Send + 'static> {
     drain: Drain,
-    summarize: Box<dyn Fn(K, &Repeats) + Send + Sync>,
+    summarize: Box<Summarize<K>>,
     state: Mutex<State<K>>,
 }
 

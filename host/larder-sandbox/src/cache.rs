@@ -44,7 +44,7 @@ pub struct Config {
 pub enum CacheLocation {
     /// A configured folder. It is an error if it cannot be used.
     Configured(PathBuf),
-    /// The default folder of the platform. If it cannot be created, a temporary folder is used.
+    /// The default folder of the platform. If it or its key cannot be created, a temporary folder is used.
     Default(PathBuf),
     /// A temporary folder, which is deleted at exit.
     Temporary,
@@ -86,11 +86,7 @@ pub(super) struct CacheEntry {
 impl Cache {
     /// Opens the folder and reads its key; both are created if necessary.
     pub(super) fn open(config: &Config, engine: &Engine) -> Result<Self, CacheError> {
-        let (folder, temp_dir) = folder::open(&config.location)?;
-        let key = Key::open(&folder).map_err(|error| CacheError {
-            path: folder.clone(),
-            problem: format!("has no usable key: {error}"),
-        })?;
+        let (folder, temp_dir, key) = folder::open(&config.location)?;
         let mut settings = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut settings);
         Ok(Self {
@@ -129,7 +125,7 @@ impl Cache {
 
     /// Creates a temporary file in the folder of the cache.
     pub(super) fn temp_file(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(&self.folder)
+        temp_file_in(&self.folder)
     }
 
     /// Turns a temporary file with compiled code into an entry, then removes old entries if the cache is too
@@ -203,6 +199,15 @@ impl Cache {
             delete(&path);
         }
     }
+}
+
+/// Creates a temporary file. It is locked while this process has it open, so that sweeping can tell whether it was
+/// left by a process that was killed.
+fn temp_file_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let temp_file = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(folder)?;
+    // On a file system without locks, the file is only removed later if this process is killed.
+    let _ = temp_file.as_file().try_lock();
+    Ok(temp_file)
 }
 
 /// Deletes a file. Failure is only logged: an invalid file that remains is not used either.

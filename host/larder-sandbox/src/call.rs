@@ -30,7 +30,7 @@ struct CallAttempt<'a, W> {
     reuse_key: Option<ReuseKey>,
     start: Instant,
     deadline: Instant,
-    /// The configured maximum duration of a call, for messages.
+    /// The maximum duration of the call, for messages.
     timeout: Duration,
 }
 
@@ -47,13 +47,12 @@ impl Sandbox {
         guest_call: &W,
     ) -> Result<W::Output, Fault> {
         let no_capacity = || fault_without_detail(FaultKind::NoCapacity);
-        let timeout = lease.grant.limits.timeout;
         let idle = reuse_key.as_ref().and_then(|reuse_key| self.reusable.take(reuse_key));
         let (slot, deadline) = if let Some((mut guest, slot)) = idle {
             drop(queue_timer);
             guest.store.data_mut().begin_call(lease.clone());
             let (start, reuse_key) = (Instant::now(), reuse_key.clone());
-            let deadline = start + timeout;
+            let (deadline, timeout) = lease.deadline(start);
             let attempt = CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout };
             match self.attempt(async { Ok(guest) }, attempt).await {
                 // State that an earlier call left in the guest may be the cause.
@@ -65,14 +64,14 @@ impl Sandbox {
             // The slot of the failed guest is free again, unless another call took it.
             let slot = self.slots.clone().try_acquire_owned().map_err(|_| no_capacity())?;
             // The fresh guest has only the time that is left.
-            (slot, Some(deadline))
+            (slot, Some((deadline, timeout)))
         } else {
             let slot = queue_timer.wait(self.slots.clone().acquire_owned()).await;
             drop(queue_timer);
             (slot.and_then(Result::ok).ok_or_else(no_capacity)?, None)
         };
         let start = Instant::now();
-        let deadline = deadline.unwrap_or(start + timeout);
+        let (deadline, timeout) = deadline.unwrap_or_else(|| lease.deadline(start));
         let attempt = CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout };
         self.attempt(self.open(lease), attempt).await
     }
@@ -141,7 +140,7 @@ fn failure(state: &GuestState, error: &wasmtime::Error, out_of_cpu: bool) -> Fau
         return fault_without_detail(FaultKind::NoCapacity);
     }
     let grant = &state.lease.grant;
-    let exceeded = ExceededLimits { out_of_cpu, out_of_memory: state.limiter.growth_refused };
+    let exceeded = ExceededLimits { out_of_cpu, growth: state.limiter.exceeded };
     let kind = classify(error, &exceeded, &grant.limits);
     let debug_text = format!("{error:?}");
     // Function names in a backtrace come from the guest and can have any length.

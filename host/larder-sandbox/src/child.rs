@@ -10,11 +10,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
 use super::compiled::first_line;
 use super::engine;
+use super::unsupported_features;
 
 /// The name of the subcommand.
 pub const SUBCOMMAND: &str = "compile-component";
 /// Exit code for an invalid component (`EX_DATAERR` in sysexits.h).
 pub const INVALID: u8 = 65;
+/// Exit code for a component that requires features which the engine does not support (`EX_UNAVAILABLE`).
+pub const UNSUPPORTED: u8 = 69;
 
 /// Nice value of the process, so that serving requests takes precedence over compiling.
 const LOWEST_PRIORITY: i32 = 19;
@@ -38,6 +41,9 @@ pub enum ChildError {
     /// The component is invalid.
     #[error("{0}")]
     Invalid(String),
+    /// The component requires features of WebAssembly that the engine does not support.
+    #[error("{0}")]
+    Unsupported(String),
     /// A resource limit could not be set.
     #[error("cannot limit {0}: {1}")]
     Limit(&'static str, io::Error),
@@ -56,9 +62,16 @@ pub fn compile_component(size: u64, limits: &ProcessLimits) -> Result<(), ChildE
     let bytes = read(size).map_err(|error| ChildError::Io("read the component", error))?;
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let engine = engine::for_compiling().map_err(|error| ChildError::Engine(first_line(&error)))?;
-    let code =
-        engine.precompile_component(&bytes).map_err(|error| ChildError::Invalid(first_line(&error)))?;
+    let code = engine.precompile_component(&bytes).map_err(|error| rejected(&bytes, &error))?;
     write(&code).map_err(|error| ChildError::Io("write the code", error))
+}
+
+/// Returns why the engine rejected a component.
+fn rejected(bytes: &[u8], error: &wasmtime::Error) -> ChildError {
+    match unsupported_features(bytes) {
+        features if features.is_empty() => ChildError::Invalid(first_line(error)),
+        features => ChildError::Unsupported(features.join(", ")),
+    }
 }
 
 fn apply_limits(limits: &ProcessLimits) -> Result<(), ChildError> {

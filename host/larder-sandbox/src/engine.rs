@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use rustix::process::{Resource, getrlimit};
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
@@ -25,7 +26,8 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
     let mut config = config();
     config.allocation_strategy(pool(slots));
     Engine::new(&config).or_else(|error| {
-        tracing::info!(%error, "not enough address space for the pooling allocator, using on-demand allocation, which is slower");
+        let limit = getrlimit(Resource::As).current;
+        tracing::warn!(%error, limit, "not enough address space for the pooling allocator (`ulimit -v`), using on-demand allocation, which is slower");
         config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
         Engine::new(&config)
     })

@@ -4,6 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::compiled::TypeMismatch;
+use super::limits::GrowthLimit;
+use larder_model::size;
 
 /// A guest misbehaved. It was dropped, and the next call uses a new one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +26,12 @@ pub(super) enum FaultKind {
     Cpu(Duration),
     /// It did not respond in time.
     Timeout(Duration),
-    /// It needed more memory, or larger tables, than its limit.
+    /// It needed more memory than its limit.
     Memory(u64),
+    /// It needed a table with more elements than its limit.
+    Table(u64),
+    /// The server has no address space for its memory.
+    AddressSpace,
     /// It exceeded its stack.
     Stack,
     /// Its response exceeds the limit for one call.
@@ -55,7 +61,7 @@ pub(super) fn fault_without_detail(kind: FaultKind) -> Fault {
 impl FaultKind {
     /// Whether the cause may be state that an earlier call left in the guest.
     pub(super) fn may_be_caused_by_reuse(&self) -> bool {
-        matches!(self, Self::Trap(_) | Self::Exit(_) | Self::Memory(_) | Self::Stack)
+        matches!(self, Self::Trap(_) | Self::Exit(_) | Self::Memory(_) | Self::Table(_) | Self::Stack)
     }
 
     /// A stable identifier for metrics and programs.
@@ -64,6 +70,8 @@ impl FaultKind {
             Self::Cpu(_) => "cpu",
             Self::Timeout(_) => "deadline",
             Self::Memory(_) => "memory",
+            Self::Table(_) => "table",
+            Self::AddressSpace => "address-space",
             Self::Stack => "stack",
             Self::Result(_) => "result-size",
             Self::Exit(_) => "exit",
@@ -79,9 +87,14 @@ impl fmt::Display for FaultKind {
         match self {
             Self::Cpu(limit) => write!(f, "it exceeded its CPU time of {limit:?}"),
             Self::Timeout(limit) => write!(f, "it did not respond within {limit:?}"),
-            Self::Memory(limit) => write!(f, "it needs more than its {limit} bytes of memory"),
+            Self::Memory(limit) => write!(f, "it needs more than its {} of memory", size::show(*limit)),
+            Self::Table(limit) => write!(f, "it needs a table with more than its {limit} elements"),
+            Self::AddressSpace => f.write_str(
+                "the server cannot reserve the 4 GiB of address space that each memory of a guest needs, \
+                 probably because its address space is limited (`ulimit -v`)",
+            ),
             Self::Stack => f.write_str("it recursed too deep"),
-            Self::Result(limit) => write!(f, "its response is larger than the limit of {limit} bytes"),
+            Self::Result(limit) => write!(f, "its response is larger than the limit of {}", size::show(*limit)),
             Self::Exit(status) => write!(f, "it exited with status {status}"),
             Self::Contract(why) => write!(f, "its types do not match the contract: {why}"),
             Self::Trap(trap) => write!(f, "it trapped: {trap}"),
@@ -93,7 +106,7 @@ impl fmt::Display for FaultKind {
 /// Limits that the guest exceeded.
 pub(super) struct ExceededLimits {
     pub(super) out_of_cpu: bool,
-    pub(super) out_of_memory: bool,
+    pub(super) growth: Option<GrowthLimit>,
 }
 
 /// Determines the kind of fault from the error that ended a call.
@@ -111,7 +124,7 @@ pub(super) fn classify(
     if let Some(mismatch) = error.downcast_ref::<TypeMismatch>() {
         return FaultKind::Contract(mismatch.to_string());
     }
-    // The engine does not export the types of these two errors, so they are recognized by their texts. A test
+    // The engine does not export the types of these errors, so they are recognized by their texts. A test
     // checks each text with the engine's current version.
     let text = format!("{error:#}");
     if text.contains("fuel allocated for hostcalls has been exhausted") {
@@ -120,9 +133,14 @@ pub(super) fn classify(
     if text.contains("maximum concurrent") {
         return FaultKind::NoCapacity;
     }
+    if text.contains("mmap failed to reserve") {
+        return FaultKind::AddressSpace;
+    }
     // A guest that runs out of memory ends in the way that its language has for that, mostly a trap.
-    if exceeded.out_of_memory {
-        return FaultKind::Memory(limits.memory);
+    match exceeded.growth {
+        Some(GrowthLimit::Memory) => return FaultKind::Memory(limits.memory),
+        Some(GrowthLimit::Table) => return FaultKind::Table(limits.table_elements),
+        None => {}
     }
     match error.downcast_ref::<wasmtime::Trap>() {
         Some(wasmtime::Trap::StackOverflow) => FaultKind::Stack,

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::folder_threads::FolderThreads;
 use super::outgoing_http::OutgoingHttp;
@@ -9,7 +10,7 @@ use super::provider_log::ProviderLog;
 use super::signal_queue::SignalSender;
 use super::signal_rate_limit::SignalRateLimit;
 use larder_model::name::{ProviderName, TeamName};
-use larder_model::policy::{Grant, Permit, QuotaUsage};
+use larder_model::policy::{Grant, Permit, QuotaUsage, TimeLimit};
 use larder_runtime::metrics::ProviderMetrics;
 
 /// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
@@ -20,6 +21,17 @@ pub(super) struct Lease {
     pub(super) config: Arc<GuestConfig>,
     /// The permission for this call; it names the caller.
     pub(super) permit: Permit,
+}
+
+impl Lease {
+    /// Returns when a call that starts now has to end, and how much time that is, for messages.
+    pub(super) fn deadline(&self, start: Instant) -> (Instant, Duration) {
+        let timeout = self.grant.limits.timeout;
+        match self.permit.time_limit() {
+            Some(TimeLimit { until, total }) if until < start + timeout => (until, total),
+            _ => (start + timeout, timeout),
+        }
+    }
 }
 
 impl Deref for Lease {

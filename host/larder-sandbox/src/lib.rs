@@ -32,6 +32,7 @@ mod signal_queue;
 mod signal_rate_limit;
 mod state;
 mod ticker;
+mod unsupported_features;
 mod wasi_http;
 
 use std::sync::Arc;
@@ -49,6 +50,7 @@ use self::folder_threads::{FolderThreads, FolderThreadsByProvider};
 use self::reuse::ReusableGuests;
 pub use self::signal_queue::{Signal, SignalReceiver, SignalSender, signal_channel};
 use self::state::GuestState;
+pub use self::unsupported_features::unsupported_features;
 use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics::Metrics;

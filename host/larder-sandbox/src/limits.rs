@@ -13,14 +13,21 @@ pub(super) struct GuestLimiter {
     memory_limit: u64,
     table_elements: usize,
     instances: usize,
-    /// Whether growth beyond the limits of the guest was denied.
-    pub(super) growth_refused: bool,
+    /// The limit of the guest beyond which growth was denied last.
+    pub(super) exceeded: Option<GrowthLimit>,
     /// Whether growth was denied because the team has used up its memory quota.
     pub(super) team_memory_exhausted: bool,
     /// Whether the guest was paused because the team has used up its CPU quota.
     pub(super) throttled_by_quota: bool,
     config: Arc<GuestConfig>,
     team_memory: Option<MemoryReservation>,
+}
+
+/// A limit for what a guest may allocate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GrowthLimit {
+    Memory,
+    Table,
 }
 
 impl GuestLimiter {
@@ -33,7 +40,7 @@ impl GuestLimiter {
             memory_limit: limits.memory,
             table_elements: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
             instances: limits.instances as usize,
-            growth_refused: false,
+            exceeded: None,
             team_memory_exhausted: false,
             throttled_by_quota: false,
             team_memory: config.quota_usage.clone().map(MemoryReservation::new),
@@ -44,7 +51,7 @@ impl GuestLimiter {
 impl GuestLimiter {
     /// Resets the flags for another call.
     pub(super) fn begin_call(&mut self) {
-        (self.growth_refused, self.team_memory_exhausted, self.throttled_by_quota) = (false, false, false);
+        (self.exceeded, self.team_memory_exhausted, self.throttled_by_quota) = (None, false, false);
     }
 
     /// Bytes of memory that the guest uses.
@@ -57,7 +64,7 @@ impl ResourceLimiter for GuestLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let total = self.memory.saturating_add(desired.saturating_sub(current) as u64);
         if total > self.memory_limit {
-            self.growth_refused = true;
+            self.exceeded = Some(GrowthLimit::Memory);
             return Ok(false);
         }
         if self.team_memory.as_mut().is_some_and(|team_memory| !team_memory.grow(total - self.memory)) {
@@ -71,7 +78,9 @@ impl ResourceLimiter for GuestLimiter {
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let fits = desired <= self.table_elements;
-        self.growth_refused |= !fits;
+        if !fits {
+            self.exceeded = Some(GrowthLimit::Table);
+        }
         Ok(fits)
     }
 

@@ -46,6 +46,7 @@ pub struct Provider {
     sandbox: Arc<Sandbox>,
     concurrency_limit: ConcurrencyLimit,
     breaker: CircuitBreaker,
+    list_breaker: CircuitBreaker,
     since: SystemTime,
     grant_sources: GrantSources,
     settings_check: OnceLock<SettingsCheck>,
@@ -108,6 +109,7 @@ impl Provider {
             since: SystemTime::now(),
             revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
             breaker: CircuitBreaker::default(),
+            list_breaker: CircuitBreaker::for_one_subject(),
             concurrency_limit: ConcurrencyLimit::new(&grant.limits),
             config: Arc::new(GuestConfig {
                 metrics: sandbox.metrics().provider(&team, &name),
@@ -174,6 +176,11 @@ impl Provider {
     /// How long its circuit breaker is still open after repeated faults; none if it is not.
     pub fn circuit_open_for(&self) -> Option<Duration> {
         self.breaker.circuit_open_for()
+    }
+
+    /// How long the circuit breaker of its list is still open; none if it is not.
+    pub fn list_circuit_open_for(&self) -> Option<Duration> {
+        self.list_breaker.circuit_open_for()
     }
 
     /// What it may access, and its limits.

@@ -30,12 +30,17 @@ impl ProviderLog {
             let (team, provider, digest) = (team.non_default(), provider.as_str(), digest.short());
             let (reason, last) =
                 (Some(reason).filter(|r| !r.is_empty()), Some(last).filter(|l| !l.is_empty()));
-            tracing::warn!(team, provider, digest, reason, times, last = last.map(tracing::field::debug), "repeated: {message}");
+            tracing::warn!(
+                team,
+                provider,
+                digest,
+                reason,
+                times,
+                last = last.map(tracing::field::debug),
+                "repeated: {message}"
+            );
         };
-        Self {
-            output: TokenBucket::new(u64::from(limits.log)),
-            repeated: Suppressor::new(drain, summarize),
-        }
+        Self { output: TokenBucket::new(u64::from(limits.log)), repeated: Suppressor::new(drain, summarize) }
     }
 
     /// Takes bytes for a line of the guests' own output. Returns false if there are none left in this second.

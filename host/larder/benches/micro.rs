@@ -256,7 +256,7 @@ fn guests(c: &mut Criterion, fixture: &Fixture) {
             let uri = Uri::parse(&format!("sized://sized/text/{bytes}")).expect("a URI");
             c.bench_function(&format!("{what}/{name}"), |b| {
                 b.to_async(&fixture.runtime).iter(|| async {
-                    let reading = provider.read(Permit::for_host(), &uri, None, None).await;
+                    let reading = provider.read(Permit::for_host(), &uri, (None, None), |_| true).await;
                     let reading = reading.expect("a reading");
                     assert_eq!(reading.contents.len(), 1);
                 });

@@ -4,6 +4,7 @@ mod admin_listener;
 mod critical_tasks;
 mod fd_limit;
 mod file_watcher;
+mod guest_stderr;
 mod huge_pages;
 mod interfaces;
 mod reload;
@@ -36,7 +37,7 @@ use larder_runtime::drain::{Drain, DrainGuard};
 use larder_runtime::health::{Health, Impact};
 use larder_sandbox::{Sandbox, SetUpError};
 
-pub use admin_listener::bind_admin;
+pub use admin_listener::{IfInUse, bind_admin};
 pub use interfaces::{Argument, Hints, Interfaces, Prompt, Setting, Tool};
 pub use served::{Provider, Rejected, Served};
 use signal::HangupSignals;
@@ -110,7 +111,7 @@ pub enum RunError {
         error: io::Error,
     },
     /// The admin address is in use or not available.
-    #[error("cannot listen on {listen}: {error}{}", advice(error, "admin.listen"))]
+    #[error("cannot listen on {listen}: {error}{}", advice(error, "admin.listen` or `--admin"))]
     BindAdmin {
         /// The address.
         listen: SocketAddr,
@@ -215,10 +216,14 @@ impl App {
         drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
         let metrics = sandbox.metrics().clone();
         let (watched_uris, change_detector) = (config.watched_uris, config.change_detector.clone());
+        let audit =
+            AuditLog::open(&config.audit, config.teams.keys(), (metrics.clone(), health.clone()), &log_drain);
+        let audit = audit.map_err(RunError::Audit)?;
         let services = SharedServices {
             sandbox,
             drain: drain.clone(),
             health: health.clone(),
+            audit: audit.clone(),
             watched_uris,
             change_detector,
         };
@@ -228,7 +233,7 @@ impl App {
         let mut teams_to_run: Vec<_> = teams.map(|team| Team::new(team.clone(), services.clone())).collect();
         let config_handles =
             teams_to_run.iter().map(|team| (team.reader.team().clone(), team.config_handle()));
-        let reloader = ConfigReloader::new(&config, &authenticator, config_handles, &health);
+        let reloader = ConfigReloader::new(&config, &authenticator, config_handles, (&health, &audit));
         let catalogs: Vec<_> = teams_to_run.iter().map(|team| team.reader.clone()).collect();
         health.report("start", "not all components have been loaded yet", Impact::AllTeams);
         if let Some(listener) = admin {
@@ -240,9 +245,6 @@ impl App {
                 Admin::new(&config.admin, teams, metrics.clone(), health.clone(), server_drain, own_drain);
             admin_drain.spawn(admin.serve(listener));
         }
-        let audit =
-            AuditLog::open(&config.audit, config.teams.keys(), (metrics.clone(), health.clone()), &log_drain);
-        let audit = audit.map_err(RunError::Audit)?;
         let telemetry =
             Telemetry::open(&config.telemetry, config.teams.keys().cloned(), &metrics, &log_drain);
         let telemetry = telemetry.map_err(RunError::Telemetry)?;
@@ -303,27 +305,14 @@ impl App {
         }
     }
 
-    /// Returns the providers of which a guest misbehaved since the last time, with the end of what the last such
-    /// guest wrote to stderr.
-    pub fn take_guest_stderr(&self) -> Vec<(String, String)> {
-        let snapshots = self.catalogs.iter().map(Reader::snapshot);
-        let each = snapshots.flat_map(|catalog| {
-            let offers = catalog.offers().iter();
-            offers
-                .map(|offer| (offer.name().to_string(), offer.provider.take_last_stderr()))
-                .collect::<Vec<_>>()
-        });
-        each.filter(|(_, stderr)| !stderr.is_empty()).collect()
-    }
-
-    /// Takes the end of what a guest wrote to stderr that misbehaved, in a server with a single component.
-    pub(crate) fn take_last_stderr(&self) -> String {
-        self.take_guest_stderr().into_iter().map(|(_, stderr)| stderr).next().unwrap_or_default()
-    }
-
     /// Returns what is currently served.
     pub fn served(&self) -> Served {
         self.view().served()
+    }
+
+    /// The drain for tasks that write logs, which are stopped after all others.
+    pub(crate) fn log_drain(&self) -> &Drain {
+        &self.log_drain
     }
 
     /// Returns what is wrong with the server now, such as files that cannot be read.

@@ -22,6 +22,7 @@ mod read;
 mod request;
 mod sanitize;
 mod serve;
+mod server_address;
 mod status;
 mod table;
 mod team;
@@ -30,10 +31,11 @@ mod templates;
 mod token;
 mod watch;
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueHint};
 
 use error::CommandError;
 
@@ -110,7 +112,7 @@ impl Outcome {
 
 /// Runs the command that the arguments of the process name.
 pub fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let command = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli.command,
         Err(error) => {
             // Ignores errors: the reader may close the pipe before the end of the help.
@@ -140,6 +142,15 @@ pub fn main() -> ExitCode {
     exit_code(result)
 }
 
+/// Returns the arguments of the process. `larder help COMMAND --help` means `larder help COMMAND`.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<_> = std::env::args_os().collect();
+    if arguments.get(1).is_some_and(|command| command == "help") {
+        arguments.retain(|argument| argument != "--help" && argument != "-h");
+    }
+    arguments
+}
+
 impl Command {
     async fn run(self) -> Result<Outcome, CommandError> {
         match self {
@@ -155,7 +166,7 @@ impl Command {
             Self::Approve(approve) => approve.run().await,
             Self::Token(token) => token.run(),
             Self::New(new) => new.run(),
-            Self::Dev(dev) => dev.run().await,
+            Self::Dev(dev) => Box::pin(dev.run()).await,
             Self::Pack(pack) => pack.run(),
             Self::Bindings(bindings) => bindings.run(),
             Self::Status(status) => status.run().await,
@@ -168,9 +179,19 @@ impl Command {
 // The script is generated in memory because the generator panics on a closed pipe.
 fn completions(shell: clap_complete::Shell) -> Result<Outcome, CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "larder", &mut script);
+    clap_complete::generate(shell, &mut without_file_names(Cli::command()), "larder", &mut script);
     out::bytes(&script)?;
     Ok(Outcome::Success)
+}
+
+/// Sets that only arguments that are paths are completed with names of files.
+fn without_file_names(command: clap::Command) -> clap::Command {
+    command.mut_subcommands(without_file_names).mut_args(|arg| {
+        match arg.get_action().takes_values() && arg.get_value_hint() == ValueHint::Unknown {
+            true => arg.value_hint(ValueHint::Other),
+            false => arg,
+        }
+    })
 }
 
 fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {

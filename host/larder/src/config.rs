@@ -2,6 +2,7 @@
 //! module. All errors are found before anything starts and are reported together. Only this module reads
 //! environment variables, and only `convert` sets defaults.
 
+mod client;
 mod convert;
 mod error;
 mod file;
@@ -30,12 +31,14 @@ use larder_model::resource::Caller;
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_sandbox as sandbox;
 
+pub use client::{ClientConfig, ConfiguredAddress, env_url, load_client};
 pub(crate) use convert::{validate_scope, validate_token_name};
 pub use error::{ConfigError, Diagnostic};
 pub use grant_request::parse as parse_grant_request;
 pub use project::{PROJECT_FILE, Project, load_project};
 pub use reload::{AuthReload, ConfigReload};
-pub(crate) use value::parse_listen_address;
+pub use value::AdminAddress;
+pub(crate) use value::{parse_admin_address, parse_listen_address};
 
 /// The configuration file that is read if it exists and `--config` names no other.
 pub const DEFAULT_FILE: &str = "larder.toml";
@@ -155,6 +158,8 @@ pub struct Log {
     pub filter: String,
     /// The output format.
     pub format: LogFormat,
+    /// Maximum number of bytes per second.
+    pub bytes_per_second: u64,
 }
 
 /// The format of log lines.
@@ -178,6 +183,8 @@ pub struct Overrides {
     pub team: Option<TeamName>,
     /// The address to listen on.
     pub listen: Option<ListenAddress>,
+    /// The admin address.
+    pub admin: Option<AdminAddress>,
 }
 
 /// Environment variables, for `${NAME}` and grants.
@@ -204,9 +211,9 @@ fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigE
     Ok(Config { fingerprint, ..parse(&text, &context, &environment(), overrides)? })
 }
 
-/// Returns the bearer token in `LARDER_TOKEN`, for requests to a server. An empty value counts as unset.
-pub fn env_token() -> Option<String> {
-    environment().remove("LARDER_TOKEN").filter(|token| !token.trim().is_empty())
+/// Returns the token in `LARDER_TOKEN` or `LARDER_ADMIN_TOKEN`. An empty value counts as unset.
+pub fn env_token(name: &str) -> Option<String> {
+    environment().remove(name).filter(|token| !token.trim().is_empty())
 }
 
 /// Returns the name of the user who runs this process, to record who approved a grant.

@@ -1,6 +1,7 @@
 //! The admin listener of the real server: metrics, readiness and status.
 
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,6 +10,8 @@ use crate::harness::{SLOW_WAIT, component_path, eventually_within};
 use crate::metrics::{parse_samples, sample_value};
 use crate::process::{RunningProcess, WorkDir, http_client};
 
+/// The arguments of a server.
+const ARGS: &str = "serve --listen 127.0.0.1:0 --config larder.toml";
 const CONFIG: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n";
 
 /// A client of the admin listener of a running server.
@@ -21,7 +24,10 @@ pub(crate) struct AdminClient {
 impl AdminClient {
     /// Starts a server, and waits for its admin listener only.
     fn start(work_dir: &WorkDir) -> Self {
-        let mut process = work_dir.start("serve --listen 127.0.0.1:0 --config larder.toml");
+        Self::of(work_dir.start(ARGS))
+    }
+
+    fn of(mut process: RunningProcess) -> Self {
         let line = process.wait_for_stderr("serving /livez");
         let url = line.trim().rsplit("url=").next().unwrap().to_owned();
         Self { process, url, client: http_client() }
@@ -29,9 +35,27 @@ impl AdminClient {
 
     /// Starts a server, waits until it serves, and returns the URL of its endpoint.
     pub(crate) fn open(work_dir: &WorkDir) -> (Self, String) {
-        let mut admin = Self::start(work_dir);
+        Self::start(work_dir).serving()
+    }
+
+    /// Does the same with a changed command.
+    pub(crate) fn open_with(work_dir: &WorkDir, change: impl FnOnce(&Command) -> Command) -> (Self, String) {
+        let own = work_dir.command(&[], ARGS);
+        let mut changed = change(&own);
+        changed.current_dir(work_dir.path("")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        changed.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::of(WorkDir::spawn(changed)).serving()
+    }
+
+    fn serving(self) -> (Self, String) {
+        let mut admin = self;
         let line = admin.process.wait_for_stderr("serves http://");
         (admin, line.trim().rsplit(' ').next().unwrap().to_owned())
+    }
+
+    /// The address of the admin listener.
+    pub(crate) fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
     }
 
     pub(crate) async fn get(&self, path: &str) -> (u16, String) {

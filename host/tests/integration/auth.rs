@@ -50,7 +50,7 @@ async fn read_hello(http: &HttpTestServer, more: &[(&str, &str)]) -> HttpRespons
     http.post(&headers, body.to_string()).await
 }
 
-async fn read_with_token(http: &HttpTestServer, token: &str) -> HttpResponse {
+pub(crate) async fn read_with_token(http: &HttpTestServer, token: &str) -> HttpResponse {
     read_hello(http, &[("authorization", &format!("Bearer {token}"))]).await
 }
 

@@ -19,7 +19,7 @@ fn caller(subject: &str) -> Caller {
     Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] }
 }
 
-fn call_by(subject: &str) -> Arc<Call> {
+pub(crate) fn call_by(subject: &str) -> Arc<Call> {
     Arc::new(Call::from_caller(caller(subject)))
 }
 

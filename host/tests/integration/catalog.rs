@@ -35,6 +35,32 @@ async fn keys_of_variables_are_passed_back_unchanged() {
 }
 
 #[tokio::test]
+async fn lists_and_maps_in_a_uri_are_passed_on() {
+    let server = TestServer::builder("keys").start().await;
+    assert_eq!(
+        server.text("keys:found/red,blue%2C?a=1&page=3&b=%26").await,
+        "keys:found{/tags}{?page,filter*} tags[none]=red tags[none]=blue, page[none]=3 filter[a]=1 filter[b]=&"
+    );
+    assert_eq!(server.text("keys:found?b=2").await, "keys:found{/tags}{?page,filter*} filter[b]=2");
+    for uri in ["keys:found/red,..", "keys:found/red,%2Fetc", "keys:found?a%00=1"] {
+        assert!(matches!(server.read(uri).await, Err(Error::Refused { .. })), "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn the_sdk_returns_the_items_of_lists_and_the_pairs_of_maps() {
+    let server = TestServer::builder("greedy").start().await;
+    assert_eq!(
+        server.text("greedy:search/red,blue?a=1&page=3&b=2").await,
+        r#"["red", "blue"] [("a", "1"), ("b", "2")] Ok("3")"#
+    );
+    assert_eq!(
+        server.text("greedy:search/red").await,
+        r#"["red"] [] Err(Invalid("the URI has no value for `page`"))"#
+    );
+}
+
+#[tokio::test]
 async fn contents_without_a_uri_get_the_requested_one() {
     let server = TestServer::builder("echo").start().await;
     let reading = server.read("echo://many").await.unwrap();

@@ -22,7 +22,7 @@ fn client_commands_send_requests_to_a_server() {
     assert_eq!(texts(&listed["resources"], "uri"), uris);
     let table = work_dir.larder(&format!("list --limit 1 --url {url}")).expect_success();
     assert_eq!(
-        table.lines().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>(),
+        table.lines().map(|line| line.split('\t').next().unwrap()).collect::<Vec<_>>(),
         ["URI", "echo://blob"]
     );
     let filtered = |list: &str| work_dir.larder(&format!("{list} --json --url {url}")).json();

@@ -249,7 +249,7 @@ async fn the_real_compiler_respects_its_limits() {
     let why = compile_error(&memory).await;
     assert!(why.contains("the compiler process") || why.contains("cannot"), "{why}");
     let code = test.sandbox(|config| config.code = 4 << 10);
-    assert_eq!(compile_error(&code).await, "its code is larger than 4096 bytes");
+    assert_eq!(compile_error(&code).await, "its code is larger than 4 KiB (`compiler.code`)");
     let timeout = test.sandbox(|config| config.timeout = Duration::from_millis(1));
     assert_eq!(compile_error(&timeout).await, "compiling takes longer than 1ms");
     test.assert_cache_is_empty();

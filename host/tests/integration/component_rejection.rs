@@ -1,8 +1,11 @@
 //! Why a component is rejected. The other components keep serving.
 
+use std::process::Command;
+
 use expect_test::{Expect, expect};
 
 use crate::harness::{TestServer, TestServerBuilder, component_path};
+use crate::process::WorkDir;
 
 async fn check(plan: TestServerBuilder, file: &str, expected: Expect) {
     let server = plan.start().await;
@@ -30,6 +33,41 @@ async fn a_core_module() {
     let expected =
         expect!["it is a core module, not a component; `larder pack FILE -o OUT.wasm` makes one of it"];
     check(TestServer::builder("echo").file("bad.wasm", b"\0asm\x01\0\0\0"), "bad.wasm", expected).await;
+}
+
+#[tokio::test]
+async fn a_component_that_requires_an_unsupported_feature() {
+    // A component that contains a core module with a shared memory.
+    let module = b"\0asm\x01\0\0\0\x05\x04\x01\x03\x01\x01";
+    let component = [b"\0asm\x0d\0\x01\0\x01\x0e".as_slice(), module].concat();
+    let expected = expect![
+        "it requires features of WebAssembly that this host does not support: threads (shared memory, atomics); build it without them"
+    ];
+    check(TestServer::builder("echo").file("bad.wasm", &component), "bad.wasm", expected).await;
+}
+
+#[tokio::test]
+async fn a_component_with_a_larger_table_than_its_limit() {
+    let builder =
+        TestServer::builder("echo many").provider("many", |grant, _| grant.limits.table_elements = 1);
+    let expected = expect!["cannot get its description: it needs a table with more than its 1 elements"];
+    check(builder, "many.wasm", expected).await;
+}
+
+#[test]
+fn a_server_with_a_limited_address_space_names_the_cause() {
+    let work_dir = WorkDir::with_guests("echo");
+    let larder = work_dir.command(&[], "check");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 3000000; exec \"$0\" check"]).arg(larder.get_program());
+    limited
+        .current_dir(work_dir.path(""))
+        .env_clear()
+        .envs(larder.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let output = limited.output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("echo.wasm is rejected") && text.contains("`ulimit -v`"), "{text}");
 }
 
 #[tokio::test]
@@ -104,7 +142,7 @@ async fn a_component_larger_than_the_limit() {
         TestServer::builder("echo big@many").provider("big", |grant, _| grant.limits.component_size = 1_000);
     let server = plan.start().await;
     let reason = server.rejection_reason("big.wasm");
-    assert!(reason.ends_with("the limit for components is 1000 (`limits.component_size`)"), "{reason}");
+    assert!(reason.ends_with("the limit for components is 1 KB (`limits.component_size`)"), "{reason}");
 }
 
 #[tokio::test]

@@ -168,11 +168,10 @@ async fn the_work_for_one_page_is_bounded() {
 }
 
 #[tokio::test]
-async fn long_titles_count_as_work() {
-    let http =
-        HttpTestServer::from_builder(TestServer::builder("maze").setting("maze", "titles", "600")).await;
+async fn long_descriptions_count_as_work() {
+    let http = HttpTestServer::from_builder(TestServer::builder("maze").setting("maze", "long", "600")).await;
     let pages = all_pages(&http, LIST, json!({ "dev.larder/text": "nowhere" })).await;
-    assert!(pages.len() > 1, "9 MB of titles were searched for one page");
+    assert!(pages.len() > 1, "9 MB of descriptions were searched for one page");
     assert!(pages.iter().all(|page| items(page).is_empty()));
 }
 

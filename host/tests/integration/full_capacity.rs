@@ -28,8 +28,9 @@ const EXCESS_CONNECTIONS: usize = 100;
 /// How long a connection or a provider may take until it serves.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A request that is answered with 404.
-const NOT_FOUND: &[u8] = b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n";
+/// A request that is answered with 404, because it has no valid session. A connection without a request to the
+/// endpoint would be replaced by others.
+const NOT_FOUND: &[u8] = b"GET /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: none\r\n\r\n";
 
 /// A persistent connection.
 struct Connection {

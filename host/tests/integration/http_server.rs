@@ -58,6 +58,9 @@ pub(crate) fn config() -> endpoint::Config {
         waiting_bytes: 256 << 20,
         keep_alive: Duration::from_millis(200),
         stall_timeout: Duration::from_secs(30),
+        shutdown_grace: Duration::from_secs(10),
+        request_log: endpoint::RequestLogMode::Errors,
+        trusted_proxies: Default::default(),
         auth: auth::Config::default(),
         caller: Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] },
         title: Some("Test".into()),
@@ -89,7 +92,11 @@ impl HttpTestServer {
 
     /// Starts a server whose endpoint has this configuration.
     pub(crate) async fn with_config(builder: TestServerBuilder, config: endpoint::Config) -> Self {
-        let server = builder.start().await;
+        Self::serve(builder.start().await, config).await
+    }
+
+    /// Adds an endpoint to a server.
+    pub(crate) async fn serve(server: TestServer, config: endpoint::Config) -> Self {
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let config = endpoint::Config { listen: address.into(), ..config };

@@ -126,10 +126,10 @@ async fn counts_every_outcome_of_a_call() {
     assert!(abandoned.is_err());
     assert_eq!(call_count(&server, "sleep", "cancelled"), 1.0);
     covered.push("cancelled");
-    // The other outcomes need concurrent calls (see below), repeated faults, or a guest with other types.
+    // The other outcomes need concurrent calls (see below), repeated faults, or a guest that cannot be loaded.
     let others: Vec<_> =
         Outcome::ALL.iter().map(|o| o.label()).filter(|word| !covered.contains(word)).collect();
-    assert_eq!(others, ["busy", "circuit-open", "contract"]);
+    assert_eq!(others, ["busy", "circuit-open", "table", "contract"]);
     let samples = samples(&server);
     let of_provider = |family: &str, provider: &str| {
         sample_value(&samples, &format!(r#"{family}{{team="default",provider="{provider}"}}"#))

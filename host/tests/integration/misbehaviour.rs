@@ -48,7 +48,7 @@ async fn stops_a_guest_that_needs_too_much_memory() {
         .provider("eat", |grant, _| grant.limits.memory = 16 << 20)
         .start()
         .await;
-    let expected = "error: the provider `eat` failed: it needs more than its 16777216 bytes of memory";
+    let expected = "error: the provider `eat` failed: it needs more than its 16 MiB of memory";
     assert_eq!(server.text("eat://everything").await, expected);
     assert!(server.text("echo://hello").await.starts_with("uri:"));
 }
@@ -91,7 +91,7 @@ async fn rejects_a_response_of_a_gigabyte() {
     let builder = TestServer::builder("huge").provider("huge", |grant, _| grant.limits.result = 100_000);
     let server = builder.start().await;
     assert_eq!(server.text("huge://90000").await.len(), 90_000);
-    let expected = "error: the provider `huge` failed: its response is larger than the limit of 100000 bytes";
+    let expected = "error: the provider `huge` failed: its response is larger than the limit of 100 KB";
     assert_eq!(server.text("huge://100001").await, expected);
     assert_eq!(server.text("huge://contents/1000000").await, expected);
 }

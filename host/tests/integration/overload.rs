@@ -1,6 +1,9 @@
 //! Excess connections and requests are refused at once with a time to retry; accepted ones are served as
 //! before.
 
+mod connections;
+mod waiting_bytes;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,13 +16,38 @@ use tokio::task::JoinSet;
 use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
 use crate::http_server::{HttpResponse, HttpTestServer, config, meta};
 
+/// Returns the bytes of a modern read over HTTP. Each of the additional headers ends with a line break.
+fn raw_read(uri: &str, headers: &str) -> String {
+    let params = serde_json::json!({"uri": uri, "_meta": meta()});
+    let body = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params});
+    let body = body.to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
+         mcp-protocol-version: 2026-07-28\r\nmcp-method: resources/read\r\nmcp-name: {uri}\r\n{headers}\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Opens a connection and sends bytes.
+async fn send(http: &HttpTestServer, bytes: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(http.address).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Reads the status line up to the status.
+async fn status(stream: &mut TcpStream) -> String {
+    let mut status = [0; 12];
+    let read = tokio::time::timeout(SLOW_WAIT, stream.read_exact(&mut status)).await;
+    read.expect("no response").unwrap();
+    String::from_utf8_lossy(&status[9..]).into_owned()
+}
+
 /// Opens a connection, uses it once, and keeps it open.
 async fn open_connection(http: &HttpTestServer) -> TcpStream {
-    let mut stream = TcpStream::connect(http.address).await.unwrap();
-    stream.write_all(b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).await.unwrap();
-    assert_eq!(&head, b"HTTP/1.1 404");
+    let mut stream = send(http, &raw_read("sized://sized/text/10", "")).await;
+    assert_eq!(status(&mut stream).await, "200");
     stream
 }
 
@@ -52,44 +80,10 @@ async fn an_excess_connection_gets_retry_after() {
     assert_eq!(refused.status, 503, "{}", refused.body);
     check_retry_after(&refused);
     // An accepted connection is served as before.
-    other.write_all(b"GET /elsewhere HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    other.write_all(raw_read(uri, "").as_bytes()).await.unwrap();
     assert!(other.read(&mut [0; 1024]).await.unwrap() > 0);
     drop(one);
     read_until_status(&http, uri, 200).await;
-}
-
-#[tokio::test]
-async fn the_memory_of_unread_responses_is_limited() {
-    let http = HttpTestServer::with_config(
-        TestServer::builder("sized"),
-        Config { waiting_bytes: 1 << 20, ..config() },
-    )
-    .await;
-    // More than the socket buffers of the system hold.
-    let large = "sized://sized/text/14000000";
-    let mut slow = TcpStream::connect(http.address).await.unwrap();
-    let params = serde_json::json!({"uri": large, "_meta": meta()});
-    let body = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params});
-    let body = body.to_string();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
-         mcp-protocol-version: 2026-07-28\r\nmcp-method: resources/read\r\nmcp-name: {large}\r\n\
-         content-length: {}\r\n\r\n",
-        body.len()
-    );
-    slow.write_all((head + &body).as_bytes()).await.unwrap();
-    // The client reads the status and then stops.
-    let mut status = [0; 12];
-    slow.read_exact(&mut status).await.unwrap();
-    assert_eq!(&status, b"HTTP/1.1 200");
-    let refused = http.read(large).await;
-    assert_eq!(refused.status, 503);
-    check_retry_after(&refused);
-    assert_eq!(refused.json()["error"]["data"]["kind"], "overloaded");
-    // A small response is not delayed, and closing the slow connection releases its memory.
-    assert_eq!(http.read("sized://sized/text/1024").await.status, 200);
-    drop(slow);
-    read_until_status(&http, large, 200).await;
 }
 
 /// Reads a resource that takes this many milliseconds.

@@ -70,7 +70,12 @@ impl WorkDir {
 
     /// Starts `larder` with these arguments and additional environment variables.
     pub(crate) fn start_with(&self, env: &[(&str, &str)], args: &str) -> RunningProcess {
-        let mut child = self.command(env, args).spawn().unwrap();
+        Self::spawn(self.command(env, args))
+    }
+
+    /// Starts a command.
+    pub(crate) fn spawn(mut command: Command) -> RunningProcess {
+        let mut child = command.spawn().unwrap();
         let (stdout, stderr) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
         RunningProcess { stdin: child.stdin.take(), child, stdout, stderr, stderr_so_far: String::new() }
     }
@@ -153,6 +158,11 @@ impl RunningProcess {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
         assert!(sent.success(), "process {id} has ended");
+    }
+
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// The resident memory in bytes, if the system reports it.

@@ -39,7 +39,7 @@ async fn a_secret_appears_nowhere() {
     check_redacted(&status);
     for text in [
         "list entry changed or omitted",
-        "ignored an update of a URI that the provider does not own",
+        "ignored an update of a URI",
         "`resource-updated` with an invalid URI",
         "the provider failed",
     ] {

@@ -1,12 +1,17 @@
 //! Shutdown: requests in flight, the grace period, and signals.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
 use crate::cancellation::one_call_at_a_time;
-use crate::harness::{SLOW_WAIT, TestServer, call_in_flight};
-use crate::http_server::HttpTestServer;
+use crate::harness::{SLOW_WAIT, TestServer, call_in_flight, eventually_within};
+use crate::http_server::{HttpTestServer, meta};
 use crate::process::WorkDir;
 
 #[tokio::test]
@@ -41,15 +46,72 @@ async fn requests_that_exceed_the_shutdown_grace_are_dropped() {
     assert!(!in_time && began.elapsed() < Duration::from_secs(30));
 }
 
+/// Sends requests on one connection until the server announces with `Connection: close` that it closes it.
+/// Returns what went wrong otherwise.
+async fn keep_busy(address: String, answers: Arc<AtomicUsize>) -> Result<(), String> {
+    let body =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": { "_meta": meta() } });
+    let body = body.to_string();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
+         mcp-protocol-version: 2026-07-28\r\nmcp-method: server/discover\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+    let mut received = Vec::new();
+    loop {
+        stream.write_all(request.as_bytes()).await.map_err(|error| format!("cannot send: {error}"))?;
+        received.clear();
+        while !received.ends_with(b"}") {
+            match stream.read_buf(&mut received).await {
+                Ok(0) => return Err("the connection was closed without an answer".into()),
+                Ok(_) => {}
+                Err(error) => return Err(format!("no answer: {error}")),
+            }
+        }
+        let head = String::from_utf8_lossy(&received);
+        if !head.starts_with("HTTP/1.1 200") {
+            return Err(head.into_owned());
+        }
+        answers.fetch_add(1, Ordering::Relaxed);
+        if head.contains("connection: close") {
+            return Ok(());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn busy_connections_lose_no_request_at_shutdown() {
+    let work_dir = WorkDir::with_guests("echo");
+    for round in 0..6 {
+        let (server, url) = work_dir.serve("");
+        let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+        let answers = Arc::new(AtomicUsize::new(0));
+        let client = |_| keep_busy(address.to_owned(), answers.clone());
+        let mut clients: JoinSet<_> = (0..64).map(client).collect();
+        let busy = async || answers.load(Ordering::Relaxed) > 2_000;
+        eventually_within(SLOW_WAIT, "all clients are busy", busy).await;
+        server.signal("TERM");
+        let mut lost = Vec::new();
+        let ended = async {
+            while let Some(ended) = clients.join_next().await {
+                lost.extend(ended.unwrap().err());
+            }
+        };
+        tokio::time::timeout(SLOW_WAIT, ended).await.expect("a client has not ended");
+        assert!(lost.is_empty(), "round {round}: {} of 64 clients lost a request: {lost:?}", lost.len());
+        server.wait().expect_exit(0);
+    }
+}
+
 /// The list of components on stderr is longer than a pipe, so that the server blocks in the middle of it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_stops_the_server_while_it_blocks_on_stderr() {
     use std::io::{BufRead as _, BufReader, Read as _};
-    let work_dir = WorkDir::with_guests("echo");
-    for n in 0..1_500 {
-        std::fs::write(work_dir.path(&format!("plugins/{n:060}.wasm")), "").unwrap();
-    }
+    // The log reports invalid list entries of each of them.
+    let guests: Vec<_> = (0..150).map(|n| format!("p{n}@tattle")).collect();
+    let work_dir = WorkDir::with_guests(&guests.join(" "));
     let mut child = work_dir.command(&[], "serve --listen 127.0.0.1:0").spawn().unwrap();
     let id = child.id().to_string();
     let kill = |signal: &str, id: &str| std::process::Command::new("kill").args([signal, id]).status();

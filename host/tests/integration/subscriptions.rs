@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::caching::call_by;
 use crate::change_detector::signals_only;
-use crate::harness::TestServer;
+use crate::harness::{TestServer, parse_uri};
 use crate::http_server::{ACCEPT, HttpTestServer, JSON, MODERN, meta};
 use crate::revision::{NOW, revision, text};
 
@@ -95,6 +96,25 @@ async fn the_acknowledgement_lists_the_honoured_subscriptions() {
         "resourceSubscriptions": ["echo://hello", "echo://say/x"],
     });
     assert_eq!(acknowledged(&first), &honoured);
+}
+
+/// The provider decides who may read a resource that it does not list for everybody, and thus who is notified of its
+/// updates. A resource that does not exist yet may be watched.
+#[tokio::test]
+async fn a_caller_that_may_not_read_a_resource_may_not_watch_it() {
+    let server = TestServer::builder("echo personal").start().await;
+    for (subject, uri, expected) in [
+        ("ann", "echo://say/x", true),
+        ("ann", "echo://error/denied", false),
+        ("ann", "echo://error/invalid", false),
+        ("ann", "echo://error/not-found", true),
+        ("ann", "echo://error/unavailable", true),
+        ("ann", "personal://ann/a", true),
+        ("bob", "personal://ann/a", false),
+    ] {
+        let is_readable = server.gateway.is_readable(&call_by(subject), &parse_uri(uri)).await;
+        assert_eq!(is_readable, expected, "{subject} {uri}");
+    }
 }
 
 #[tokio::test]

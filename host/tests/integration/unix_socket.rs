@@ -151,7 +151,10 @@ async fn limits_connections() {
     server.drain.spawn(async move { endpoint.serve_http(listener).await });
     let exchange = move || {
         let discover = request("server/discover", json!({ "_meta": meta() }));
-        let _held = UnixStream::connect(&path).unwrap();
+        // A connection without a request would be replaced.
+        let mut held = UnixStream::connect(&path).unwrap();
+        held.write_all(b"GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        assert!(held.read(&mut [0; 1024]).unwrap() > 0);
         send(&path, &[("mcp-protocol-version", "2026-07-28"), ("mcp-method", "server/discover")], &discover)
     };
     let response = server.drain.spawn_blocking(exchange).await.unwrap();

@@ -51,12 +51,12 @@ impl Provider for Greetings {
 
     fn read(&self, request: &Request) -> Result<Reading> {
         let who = match (request.uri.as_str(), request.template()) {
-            (HELLO, _) => "world",
+            (HELLO, _) => "world".into(),
             // The decoded value of the variable.
             (_, Some(HELLO_WHO)) => request.var("who")?,
             _ => return Err(Error::NotFound),
         };
-        Ok(Content::text(self.greet(who) + "\n").mime("text/plain").into())
+        Ok(Content::text(self.greet(&who) + "\n").mime("text/plain").into())
     }
 
     fn settings() -> Vec<Declaration> {
@@ -104,7 +104,7 @@ impl Greetings {
     fn welcome(&self, request: &PromptRequest) -> Result<PromptResult> {
         let who = request.argument("who")?;
         let text =
-            format!("Write a short letter that welcomes {who}. Begin with: {}", self.greet(who));
+            format!("Write a short letter that welcomes {who}. Begin with: {}", self.greet(&who));
         Ok(PromptResult::new().user(text))
     }
 }

@@ -10,6 +10,9 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
     if error.is_timeout() && !error.is_connect() {
         return ClientError::TimedOut(url.to_string());
     }
+    if let Some(why) = certificate_error(error) {
+        return ClientError::Certificate { url: url.to_string(), why };
+    }
     // The innermost cause is the one that a user understands.
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -23,6 +26,37 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
     match error.is_connect() || error.is_builder() || error.is_request() {
         true => ClientError::Unreachable { url: url.to_string(), why },
         false => ClientError::Closed,
+    }
+}
+
+/// Why a certificate was rejected, if that is the cause of an error.
+fn certificate_error(error: &reqwest::Error) -> Option<String> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
+    while let Some(error) = cause {
+        // The source of an I/O error is that of the error in it, not this error itself.
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let tls = error.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref()));
+        if let Some(rustls::Error::InvalidCertificate(error)) = tls {
+            return Some(explain(error));
+        }
+        cause = inner.map(|inner| inner as &(dyn std::error::Error + 'static)).or_else(|| error.source());
+    }
+    None
+}
+
+fn explain(error: &rustls::CertificateError) -> String {
+    match error {
+        rustls::CertificateError::UnknownIssuer => {
+            "it is self-signed, or signed by an authority that this system does not know; if it is the right \
+             server, give that certificate, or the one of the authority, with `--ca FILE`"
+                .into()
+        }
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "it is the certificate of an authority (CA:TRUE), which a server must not use for itself: sign \
+             another one with it, or create it with `basicConstraints = CA:FALSE`"
+                .into()
+        }
+        other => other.to_string(),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The file of the audit log. It is reopened when its path leads to another file, so that log rotation works.
-//! A line that was truncated by a full disk is written again.
+//! A write that fails leaves whole lines only: what a full disk truncated is removed and written again.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -10,61 +10,135 @@ use super::Target;
 /// Where lines are written.
 #[derive(Debug)]
 pub(super) enum LogFile {
-    Named { path: PathBuf, file: fs::File, is_partial: bool },
+    Named(NamedFile),
     Stderr,
 }
 
+/// A file, or a pipe.
+#[derive(Debug)]
+pub(super) struct NamedFile {
+    path: PathBuf,
+    file: fs::File,
+    /// Whether the file ends in the middle of a line, which could not be removed.
+    has_fragment: bool,
+    /// Whether each write is followed by a sync.
+    sync: bool,
+}
+
 impl LogFile {
-    pub(super) fn open(target: &Target) -> io::Result<Self> {
+    pub(super) fn open(target: &Target, sync: bool) -> io::Result<Self> {
         match target {
             Target::Stderr => Ok(Self::Stderr),
-            Target::File(path) => {
-                Ok(Self::Named { file: open_append(path)?, path: path.clone(), is_partial: false })
-            }
+            Target::File(path) => NamedFile::open(path, sync).map(Self::Named),
         }
     }
 
     /// Reopens the file if its path leads to another file now.
     pub(super) fn reopen_if_moved(&mut self) -> io::Result<()> {
-        let Self::Named { path, file, is_partial } = self else { return Ok(()) };
-        if !is_same(path, file)? {
-            *file = open_append(path)?;
-            *is_partial = false;
+        match self {
+            Self::Named(named) if !is_same(&named.path, &named.file)? => {
+                *named = NamedFile::open(&named.path, named.sync)?;
+                Ok(())
+            }
+            Self::Named(_) | Self::Stderr => Ok(()),
         }
-        Ok(())
     }
 
-    /// Writes whole lines, and removes from the buffer those that were written completely, also if the write
+    /// Writes whole lines, and removes from the buffer those that need not be written again, also if the write
     /// fails.
     pub(super) fn write(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
         self.reopen_if_moved()?;
-        let (out, is_partial): (&mut dyn io::Write, &mut bool) = match self {
-            Self::Named { file, is_partial, .. } => (file, is_partial),
-            Self::Stderr => (&mut io::stderr(), &mut false),
-        };
-        write(out, is_partial, lines)
+        match self {
+            Self::Named(named) => named.append(lines),
+            Self::Stderr => {
+                let (done, result) = write_most(&mut io::stderr(), lines);
+                lines.drain(..whole_lines(&lines[..done]));
+                result
+            }
+        }
     }
 }
 
-/// Writes lines, and removes from the buffer those that were written completely.
-fn write(out: &mut dyn io::Write, is_partial: &mut bool, lines: &mut Vec<u8>) -> io::Result<()> {
-    if *is_partial {
-        out.write_all(b"\n")?;
-        *is_partial = false;
+impl NamedFile {
+    fn open(path: &Path, sync: bool) -> io::Result<Self> {
+        let file = open_append(path)?;
+        if sync {
+            sync_new_file(path, &file)?;
+        }
+        let has_fragment = ends_in_fragment(path);
+        Ok(Self { path: path.to_owned(), file, has_fragment, sync })
     }
-    let (mut done, mut written) = (0, Ok(()));
-    while done < lines.len() && written.is_ok() {
-        match out.write(&lines[done..]) {
-            Ok(0) => written = Err(io::ErrorKind::WriteZero.into()),
+
+    fn append(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
+        if self.has_fragment {
+            io::Write::write_all(&mut self.file, b"\n")?;
+            self.has_fragment = false;
+        }
+        let before = self.file.metadata()?;
+        let (done, mut result) = write_most(&mut self.file, lines);
+        if self.sync && result.is_ok() {
+            result = self.file.sync_data();
+        }
+        // What a failed sync has left on the disk is unknown, so all of it is written again.
+        let kept = if self.sync && result.is_err() { 0 } else { whole_lines(&lines[..done]) };
+        if kept < done && !(before.is_file() && self.truncate(before.len(), done, kept)) {
+            self.has_fragment = lines[..done].last() != Some(&b'\n');
+        }
+        lines.drain(..kept);
+        result
+    }
+
+    /// Removes the end of a failed write, of which `done` bytes were written and `kept` stay. Does nothing if
+    /// another process has written to the file too. Returns whether it is removed.
+    fn truncate(&self, before: u64, done: usize, kept: usize) -> bool {
+        let is_alone = self.file.metadata().is_ok_and(|now| now.len() == before + done as u64);
+        is_alone && self.file.set_len(before + kept as u64).is_ok()
+    }
+}
+
+/// Returns how much of this text consists of whole lines.
+fn whole_lines(text: &[u8]) -> usize {
+    text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+}
+
+/// Writes as much as possible. Returns the number of bytes that were written, and the error if that is not
+/// all.
+fn write_most(out: &mut impl io::Write, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut done = 0;
+    while done < bytes.len() {
+        match out.write(&bytes[done..]) {
+            Ok(0) => return (done, Err(io::ErrorKind::WriteZero.into())),
             Ok(more) => done += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => written = Err(error),
+            Err(error) => return (done, Err(error)),
         }
     }
-    let whole = lines[..done].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    *is_partial = whole < done;
-    lines.drain(..whole);
-    written
+    (done, Ok(()))
+}
+
+/// Syncs the folder of a file that may be new.
+fn sync_new_file(path: &Path, file: &fs::File) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        let message = format!("`audit.sync` requires a file, and {} is none", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    match path.parent() {
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Whether the file ends in the middle of a line, as a killed server may leave it. A file that cannot be read
+/// counts as complete.
+fn ends_in_fragment(path: &Path) -> bool {
+    use std::io::{Read as _, Seek as _};
+    let is_nonempty_file = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
+    let last = || {
+        let (mut file, mut last) = (fs::File::open(path)?, [0]);
+        file.seek(io::SeekFrom::End(-1))?;
+        file.read_exact(&mut last).map(|()| last[0])
+    };
+    is_nonempty_file && last().is_ok_and(|last: u8| last != b'\n')
 }
 
 /// Opens the file for appending. Without `O_NONBLOCK`, opening a pipe without a reader would block the start
@@ -114,50 +188,44 @@ fn is_same(path: &Path, _: &fs::File) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// The test writer imitates a full disk: it accepts a limited number of bytes.
+    fn open(path: &Path, sync: bool) -> LogFile {
+        LogFile::open(&Target::File(path.to_owned()), sync).unwrap()
+    }
+
     #[test]
-    fn writes_a_truncated_line_again() {
+    fn ends_a_line_that_a_killed_server_has_left() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
-        let mut file = LogFile::open(&Target::File(path.clone())).unwrap();
-        let mut lines = b"one\ntwo\n".to_vec();
-        let mut disk = FullDisk { file: open_append(&path).unwrap(), capacity: 6 };
-        let mut is_partial = false;
-        assert!(write(&mut disk, &mut is_partial, &mut lines).is_err());
-        assert_eq!((lines.as_slice(), is_partial), (b"two\n".as_slice(), true));
-        if let LogFile::Named { is_partial, .. } = &mut file {
-            *is_partial = true;
-        }
-        file.write(&mut lines).unwrap();
-        assert!(lines.is_empty());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\ntwo\n");
+        fs::write(&path, "one\ntw").unwrap();
+        let mut file = open(&path, false);
+        file.write(&mut b"three\n".to_vec()).unwrap();
+        file.write(&mut b"four\n".to_vec()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\nthree\nfour\n");
     }
 
-    struct FullDisk {
-        file: fs::File,
-        capacity: usize,
-    }
-
-    impl io::Write for FullDisk {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if self.capacity == 0 {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            let count = self.file.write(&bytes[..bytes.len().min(self.capacity)])?;
-            self.capacity -= count;
-            Ok(count)
+    /// Writes what fits on a full disk, and calls the code that cleans up after a failed write.
+    #[test]
+    fn removes_what_a_failed_write_has_left() {
+        for (sync, kept, expected) in [(false, 4, "one\n"), (true, 0, "")] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("audit.log");
+            let LogFile::Named(mut named) = open(&path, sync) else { unreachable!() };
+            io::Write::write_all(&mut named.file, b"one\ntw").unwrap();
+            assert!(named.truncate(0, 6, kept));
+            assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+            // Another process has added a line.
+            fs::write(&path, "one\ntwother\n").unwrap();
+            assert!(!named.truncate(0, 6, kept));
         }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+        assert_eq!(whole_lines(b"one\ntw"), 4);
+        assert_eq!(whole_lines(b"on"), 0);
     }
 
     #[test]
     fn reopens_a_moved_or_deleted_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
-        let mut file = LogFile::open(&Target::File(path.clone())).unwrap();
+        let mut file = open(&path, true);
         let mut write = |text: &str| file.write(&mut text.as_bytes().to_vec()).unwrap();
         write("one\n");
         fs::rename(&path, folder.path().join("old")).unwrap();

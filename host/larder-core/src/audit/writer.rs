@@ -13,8 +13,8 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
 
-/// Maximum number of lines in one write.
-const BATCH: usize = 256;
+/// Maximum number of lines in one write. All answers that wait for a line wait for one write, or two.
+const BATCH: usize = 1_024;
 /// Delay before a failed write is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// A write that takes longer may never return: for example to a dead mount, or to a pipe whose reader is
@@ -59,9 +59,12 @@ impl LogWriter {
             if count == 0 {
                 return;
             }
-            let mut bytes = Vec::new();
-            lines.drain(..).for_each(|line: QueuedLine| bytes.extend_from_slice(&line.bytes));
-            self.write(bytes, count).await;
+            let parts: Vec<&[u8]> = lines.iter().map(|line: &QueuedLine| &line.bytes[..]).collect();
+            let is_written = self.write(parts.concat(), count).await;
+            for line in lines.drain(..) {
+                // This fails only when nobody waits any more.
+                line.written.filter(|_| is_written).into_iter().for_each(|written| _ = written.send(()));
+            }
             if self.queue.is_empty() && self.is_dropping.swap(false, Ordering::Relaxed) {
                 let dropped = self.metrics.server().audit.dropped.get();
                 tracing::warn!(dropped, "audit log lines are no longer dropped");
@@ -69,8 +72,9 @@ impl LogWriter {
         }
     }
 
-    /// Writes until everything is written, or until the write is given up.
-    async fn write(&mut self, mut bytes: Vec<u8>, count: usize) {
+    /// Writes until everything is written, or until the write is given up. Returns whether everything is
+    /// written.
+    async fn write(&mut self, mut bytes: Vec<u8>, count: usize) -> bool {
         let counts = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let mut left = count as u64;
         loop {
@@ -89,11 +93,11 @@ impl LogWriter {
             left = now;
             self.report_result(&written);
             if written.is_ok() {
-                return;
+                return true;
             }
             if self.on_full == OnFull::Drop || self.drain.is_stopping() {
                 self.metrics.server().audit.failed.inc_by(left);
-                return;
+                return false;
             }
             bytes = rest;
             tokio::select! {
@@ -137,7 +141,7 @@ impl LogWriter {
     }
 
     /// Logs a failure once, and reports it to health until it is resolved. With [`OnFull::Wait`], no read is
-    /// answered once the queue is full.
+    /// answered.
     fn report_failure(&mut self, why: &str) {
         let (consequence, impact) = match self.on_full {
             OnFull::Wait => ("reads wait", Impact::AllTeams),

@@ -1,10 +1,14 @@
 //! Reports for operators: what is not served, or not from the provider that offers it, and why.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::SystemTime;
 
 use larder_model::name::{Digest, ProviderName, TeamName};
+use larder_runtime::log_limit::shorten;
+
+/// Maximum number of sentences about collisions.
+const MAX_SENTENCES: usize = 20;
 
 /// A revision that waits for approval, because it requests more than it may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +41,7 @@ pub struct RejectedComponent {
 }
 
 /// Two providers offer the same URI or template. It is served from one of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Collision {
     /// The URI, or the text of the template.
     pub what: String,
@@ -71,6 +75,35 @@ impl fmt::Display for Collision {
     }
 }
 
+impl Collision {
+    /// Describes collisions: one sentence for each two providers, and for a limited number of them.
+    pub fn summarize(collisions: &[Self]) -> Vec<String> {
+        let mut pairs = BTreeMap::<_, Vec<_>>::new();
+        for collision in collisions {
+            pairs.entry((&collision.owner, &collision.loser)).or_default().push(collision);
+        }
+        let sentences = pairs.into_values().map(|of_pair| Self::summarize_pair(&of_pair));
+        shorten(sentences, MAX_SENTENCES, "pairs of providers that offer the same")
+    }
+
+    fn summarize_pair(collisions: &[&Self]) -> String {
+        let (Self { what, owner, loser }, count) = match collisions {
+            [] => return String::new(),
+            [only] => return only.to_string(),
+            [first, ..] => (first, collisions.len()),
+        };
+        if owner == loser {
+            return format!(
+                "`{owner}` lists {count} URIs twice, such as `{what}`; the first ones are served"
+            );
+        }
+        format!(
+            "{count} URIs and templates, such as `{what}`, are offered by both `{owner}` and `{loser}`; \
+             they are served from `{owner}`"
+        )
+    }
+}
+
 impl RejectedComponent {
     /// Keeps the time of the previous rejection if the reason is the same, and its stderr too, so that a
     /// rejection that is repeated is not a new one.
@@ -92,5 +125,34 @@ impl PendingApproval {
             self.since = before.since;
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collisions(count: usize, owner: &str, loser: &str) -> Vec<Collision> {
+        let name = |name| ProviderName::parse(name).unwrap();
+        let collision = |n| Collision { what: format!("x:{n}"), owner: name(owner), loser: name(loser) };
+        (0..count).map(collision).collect()
+    }
+
+    #[test]
+    fn summarizes_collisions_of_two_providers() {
+        assert!(Collision::summarize(&[]).is_empty());
+        let few = [collisions(1, "a", "b"), collisions(9_000, "a", "c"), collisions(2, "c", "c")].concat();
+        assert_eq!(
+            Collision::summarize(&few),
+            [
+                "`x:0` is offered by both `a` and `b`; it is served from `a`",
+                "9000 URIs and templates, such as `x:0`, are offered by both `a` and `c`; they are served from `a`",
+                "`c` lists 2 URIs twice, such as `x:0`; the first ones are served",
+            ]
+        );
+        let many: Vec<_> = (0..100).flat_map(|n| collisions(1, "a", &format!("b{n}"))).collect();
+        let sentences = Collision::summarize(&many);
+        assert_eq!(sentences.len(), MAX_SENTENCES + 1);
+        assert_eq!(sentences.last().unwrap(), "and 80 more pairs of providers that offer the same");
     }
 }

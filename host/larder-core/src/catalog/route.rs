@@ -87,7 +87,7 @@ impl Offer {
             })
             .max_by_key(|(uri_template, _)| uri_template.specificity());
         let (uri_template, captures) = best.filter(|(_, captures)| captures.check_safety().is_ok())?;
-        Some(Match { template: uri_template.as_str().to_owned(), variables: without_keys(captures) })
+        Some(Match { template: uri_template.as_str().to_owned(), variables: captures.variables })
     }
 
     /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed
@@ -106,7 +106,7 @@ impl Offer {
         match captures.check_safety() {
             Err(fault) if !self.provider.grant().raw_values => Err(CallError::Refused(fault.to_string())),
             _ if has_same_values(&found.variables, &captures) => Ok(found),
-            _ => Ok(Match { variables: without_keys(captures), ..found }),
+            _ => Ok(Match { variables: captures.variables, ..found }),
         }
     }
 }
@@ -115,17 +115,16 @@ fn checked_route<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) 
     match captures.check_safety() {
         Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
         _ => {
-            let variables = without_keys(captures);
+            let variables = captures.variables;
             Route::Matched(offer, Some(Match { template: template.to_owned(), variables }))
         }
     }
 }
 
-fn without_keys(captures: Captures) -> Vec<Variable> {
-    captures.values.into_iter().map(|(name, value)| Variable { name, key: None, value }).collect()
-}
-
+/// Whether a provider returned the same values as the host, with the keys of the host if there are any.
 fn has_same_values(variables: &[Variable], captures: &Captures) -> bool {
-    let found = variables.iter().map(|variable| (&variable.name, &variable.value));
-    found.eq(captures.values.iter().map(|(name, value)| (name, value)))
+    let is_same = |(found, own): (&Variable, &Variable)| {
+        found.name == own.name && found.value == own.value && (own.key.is_none() || found.key == own.key)
+    };
+    variables.len() == captures.variables.len() && variables.iter().zip(&captures.variables).all(is_same)
 }

@@ -153,7 +153,7 @@ async fn read(
         false => matched,
     };
     provider
-        .read(Permit::for_host(), uri, matched, check.version.clone())
+        .read(Permit::for_host(), uri, (matched, check.version.clone()), |_| true)
         .await
         .map(ContentFingerprint::of_read_result)
 }

@@ -1,4 +1,5 @@
-//! The record of a read in the audit log, whether a provider or the cache answered it, and however it ended.
+//! The record of an operation in the audit log, whether a provider or the cache answered it, and however it
+//! ended.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use serde_json::value::RawValue;
 
 use super::{Error, Gateway};
-use crate::audit::{AuditLine, AuditSlot};
+use crate::audit::{AuditEvent, AuditLine, AuditSlot, PendingLine};
 use crate::catalog::Offer;
 use larder_model::name::TeamName;
 use larder_model::resource::{Body, Call, ReadResult};
@@ -17,12 +18,13 @@ use larder_sandbox::provider::{CallError, Provider};
 /// Maximum length of a URI, and of a request id, in the log in bytes.
 const MAX_LEN: usize = 4 << 10;
 
-/// The record of a read in progress. It is written when this is dropped: with the outcome that was passed to
-/// [`Self::finish`], or else as cancelled. Does nothing without an audit log.
+/// The record of an operation in progress. It is written when this is dropped, as cancelled, unless one of
+/// the methods that end it was called. Does nothing without an audit log.
 pub(super) struct AuditRecord<'a> {
+    operation: &'static str,
     call: &'a Call,
-    uri: &'a str,
-    /// The slot for the line, and when the read began; none without an audit log.
+    uri: Option<&'a str>,
+    /// The slot for the line, and when the operation began; none without an audit log.
     slot: Option<(AuditSlot, Instant)>,
     /// The provider that was called last.
     provider: Option<Arc<Provider>>,
@@ -31,27 +33,30 @@ pub(super) struct AuditRecord<'a> {
     /// Whether the response came from the cache.
     cached: bool,
     outcome: &'static str,
+    items: Option<usize>,
     bytes: u64,
 }
 
 impl Gateway {
-    /// Reserves a slot for the record of a read. Waits for it, or fails, as the audit log is configured.
+    /// Reserves a slot for the record of an operation. Waits for it, or fails, as the audit log is configured.
     pub(super) async fn begin_record<'a>(
         &self,
+        operation: &'static str,
         call: &'a Call,
-        uri: &'a str,
+        uri: Option<&'a str>,
     ) -> Result<AuditRecord<'a>, Error> {
         let teams = call.caller.as_ref().map(|caller| &caller.teams);
         let slot = self.audit.reserve(teams).await?.map(|slot| (slot, Instant::now()));
-        let outcome = Outcome::Cancelled.label();
         Ok(AuditRecord {
+            operation,
             call,
             uri,
             slot,
             provider: None,
             call_error: None,
             cached: false,
-            outcome,
+            outcome: Outcome::Cancelled.label(),
+            items: None,
             bytes: 0,
         })
     }
@@ -59,15 +64,30 @@ impl Gateway {
     /// Records a request to read a text that is not a URI. It fails where a read would fail because it cannot
     /// be recorded.
     pub async fn record_bad_uri(&self, call: &Call, text: &str) -> Result<(), Error> {
-        let mut record = self.begin_record(call, text).await?;
-        record.outcome = "bad-uri";
-        Ok(())
+        let record = self.begin_record("read", call, Some(text)).await?;
+        written(record.end("bad-uri")).await
+    }
+
+    /// Records an event of the server, without waiting.
+    pub fn record_event(&self, event: &AuditEvent<'_>) {
+        self.audit.record(event);
+    }
+}
+
+/// Waits until a line is written, if its answer has to wait for it.
+pub(super) async fn written(line: Option<PendingLine>) -> Result<(), Error> {
+    match line {
+        Some(line) => Ok(line.written().await?),
+        None => Ok(()),
     }
 }
 
 impl AuditRecord<'_> {
     /// Notes that this provider is called now.
     pub(super) fn set_provider(&mut self, offer: &Offer) {
+        if let Some(details) = &self.call.origin.request_details {
+            details.provider.get_or_init(|| offer.name().clone());
+        }
         if self.slot.is_some() {
             self.provider = Some(offer.provider.clone());
         }
@@ -78,31 +98,53 @@ impl AuditRecord<'_> {
         (self.cached, self.call_error) = (cached, error.map(CallError::outcome));
     }
 
-    /// Writes the record with the outcome of the read.
-    pub(super) fn finish(mut self, result: &Result<ReadResult, Error>) {
-        if self.slot.is_none() {
-            return;
-        }
-        self.outcome = match result {
-            Ok(_) => Outcome::Ok.label(),
-            Err(Error::NotFound { .. }) => Outcome::NotFound.label(),
-            Err(Error::NotModified { .. }) => Outcome::NotModified.label(),
-            Err(Error::Refused { .. }) => "refused",
-            Err(_) => self.call_error.unwrap_or(Outcome::Failed).label(),
-        };
+    /// Ends the record of a read. Its answer waits for the returned line.
+    pub(super) fn end_read(mut self, result: &Result<ReadResult, Error>) -> Option<PendingLine> {
+        self.slot.as_ref()?;
         let contents = result.iter().flat_map(|result| result.contents.iter());
         let sizes = contents.map(|content| match &content.body {
             Body::Text(text) => text.len() as u64,
             Body::Blob(blob) => blob.len() as u64,
         });
         self.bytes = sizes.sum();
+        let outcome = self.outcome_of(result);
+        self.end(outcome)
     }
-}
 
-impl Drop for AuditRecord<'_> {
-    fn drop(&mut self) {
-        let Some((slot, started)) = self.slot.take() else { return };
-        let caller = self.call.caller.as_ref();
+    /// Ends the record of another operation, which gave this number of items.
+    pub(super) fn end_with_items<T>(
+        mut self,
+        result: &Result<T, Error>,
+        items: impl FnOnce(&T) -> usize,
+    ) -> Option<PendingLine> {
+        self.slot.as_ref()?;
+        self.items = result.as_ref().ok().map(items);
+        let outcome = self.outcome_of(result);
+        self.end(outcome)
+    }
+
+    /// Ends the record.
+    pub(super) fn end(mut self, outcome: &'static str) -> Option<PendingLine> {
+        self.outcome = outcome;
+        self.write()
+    }
+
+    fn outcome_of<T>(&self, result: &Result<T, Error>) -> &'static str {
+        match result {
+            Ok(_) => Outcome::Ok.label(),
+            Err(Error::NotFound { .. } | Error::UnknownTemplate { .. }) => Outcome::NotFound.label(),
+            Err(Error::NotModified { .. }) => Outcome::NotModified.label(),
+            Err(Error::Refused { .. }) => "refused",
+            Err(Error::BadCursor | Error::FilterMismatch | Error::UnknownVariable { .. }) => {
+                Outcome::Invalid.label()
+            }
+            Err(_) => self.call_error.unwrap_or(Outcome::Failed).label(),
+        }
+    }
+
+    fn write(&mut self) -> Option<PendingLine> {
+        let (slot, started) = self.slot.take()?;
+        let (caller, origin) = (self.call.caller.as_ref(), &self.call.origin);
         let provider = self.provider.as_deref();
         let team = match provider {
             Some(provider) => provider.team().as_str().into(),
@@ -111,22 +153,34 @@ impl Drop for AuditRecord<'_> {
                 teams.map(TeamName::as_str).collect::<Vec<_>>().join(",").into()
             }
         };
-        let uri = &self.uri[..self.uri.floor_char_boundary(MAX_LEN)];
+        let uri = self.uri.map(|uri| &uri[..uri.floor_char_boundary(MAX_LEN)]);
         let request = self.call.request_id.as_deref().map(truncated_id);
         slot.write(&AuditLine {
             time: SystemTime::now(),
+            operation: self.operation,
             request: request.as_deref(),
             subject: caller.and_then(|caller| caller.subject.as_deref()),
+            issuer: caller.and_then(|caller| caller.issuer.as_deref()),
+            token: origin.token.as_deref(),
+            peer: origin.peer,
             team,
             uri,
-            uri_cut: uri.len() < self.uri.len(),
+            uri_cut: uri.map(str::len) < self.uri.map(str::len),
             provider: provider.map(|provider| provider.name().as_str()),
             digest: provider.map(Provider::digest),
             outcome: self.outcome,
             cached: self.cached,
+            items: self.items,
             bytes: self.bytes,
             ms: started.elapsed().as_micros() as f64 / 1e3,
-        });
+        })
+    }
+}
+
+impl Drop for AuditRecord<'_> {
+    /// Nobody waits for the line of an operation that was cancelled.
+    fn drop(&mut self) {
+        let _ = self.write();
     }
 }
 

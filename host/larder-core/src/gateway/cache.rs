@@ -8,15 +8,17 @@ mod singleflight;
 mod store;
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use self::shareability::{Shareability, ShareabilityTable};
 use self::singleflight::{Lead, Outcome, Role, SingleFlight};
 use self::store::ResponseStore;
 use crate::catalog::{LogicalTime, Reader};
+use larder_model::policy::TimeLimit;
 use larder_model::resource::{Caller, Freshness, ReadResult, Scope};
 use larder_model::uri::Uri;
+use larder_runtime::deadline::with_deadline;
 
 /// Capacity of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,31 @@ pub(super) struct CacheRequest<'a> {
     /// see less.
     pub(super) caller: &'a Caller,
     pub(super) uri: &'a Uri,
+    /// The time for the whole read.
+    pub(super) time: &'a ReadTime,
+}
+
+/// The time that a read has for waiting for the call of another read and for a call of its own. It begins when the
+/// read waits; without that, only the limits of the provider apply, and no clock is read.
+#[derive(Debug)]
+pub(super) struct ReadTime {
+    total: Duration,
+    until: OnceLock<Instant>,
+}
+
+impl ReadTime {
+    pub(super) fn new(total: Duration) -> Self {
+        Self { total, until: OnceLock::new() }
+    }
+
+    /// Returns the limit for a call of this read. `None` if it did not wait.
+    pub(super) fn limit(&self) -> Option<TimeLimit> {
+        self.until.get().map(|until| TimeLimit { until: *until, total: self.total })
+    }
+
+    fn until(&self) -> Instant {
+        *self.until.get_or_init(|| Instant::now() + self.total)
+    }
 }
 
 /// How far a read may use cached responses and share provider calls.
@@ -184,7 +211,8 @@ impl Cache {
 
     /// Looks in the store, then among the calls in flight. If the response of the call that it waited for
     /// cannot be used here, this read and all others that waited make their own calls. If that call was
-    /// abandoned, one of the waiting reads takes the lead.
+    /// abandoned, one of the waiting reads takes the lead. A read does not wait longer than it would for a call of its
+    /// own, which then has no time left.
     async fn find(&self, request: &CacheRequest<'_>, mode: CacheMode) -> Lookup<'_> {
         loop {
             if let Some(result) = self.cached(request) {
@@ -202,9 +230,11 @@ impl Cache {
                 // Another call may have ended since the store was checked above.
                 Role::Lead(lead) => return self.cached(request).map_or(Lookup::Lead(lead), Lookup::Hit),
             };
-            match call.outcome().await {
-                Outcome::Abandoned => {}
-                Outcome::Completed(response) => {
+            // Boxed because most reads do not wait.
+            match Box::pin(with_deadline(|| request.time.until(), call.outcome())).await {
+                None => return Lookup::Miss,
+                Some(Outcome::Abandoned) => {}
+                Some(Outcome::Completed(response)) => {
                     let result = response.and_then(|response| response.result_for(request, &self.reader));
                     return result.map_or(Lookup::Miss, Lookup::Hit);
                 }

@@ -1,68 +1,33 @@
 //! Pages of lists over many providers, ordered by team and provider name. The catalog holds the beginning of
 //! each provider's list. A provider is called only when a client pages beyond that: once per page without a
-//! filter. A provider that fails is skipped.
+//! filter. A provider that fails, or that does not respond within a second, is skipped.
+
+mod calls;
+mod page;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use self::calls::{FetchedPage, FirstCalls, PageCalls};
+use self::page::{Continuation, CostGuard, PageBuilder, new_page, template_size};
 use super::cursor::{Cursor, ListKind, Position};
 use super::filter::CompiledFilter;
 use super::view::View;
 use super::{Error, Filter, Gateway};
 use crate::catalog::{Catalog, Offer};
-use larder_model::policy::Permit;
-use larder_model::resource::{Call, Entry, Freshness, Page, Template};
-use larder_sandbox::provider::{CallError, ListQuery};
+use larder_model::resource::{Call, Entry, Page, Template};
+use larder_sandbox::provider::CallError;
 
-/// A page under construction.
-struct PageBuilder<'s, T> {
-    items: Vec<T>,
-    size: usize,
-    filter: &'s CompiledFilter,
-    freshness: Freshness,
-    /// Bytes of the items that were checked and did not pass the filter.
-    skipped_bytes: usize,
-    /// Number of calls to providers for this page, and the time that they took.
-    calls: u32,
-    waited: Duration,
-    next: Option<Cursor>,
-}
-
-/// Where to continue a list by calling its provider.
-#[derive(Debug, PartialEq, Eq)]
-struct Continuation {
-    /// The provider's own cursor; none for the first page.
-    cursor: Option<String>,
-    /// Whether the provider receives the filter as a hint.
-    with_hints: bool,
-}
-
-/// Once a page has waited this long for providers, it ends before the next call. Each slow provider then
-/// costs one page, however many there are.
-const MAX_PROVIDER_WAIT: Duration = Duration::from_secs(1);
-/// Maximum number of provider calls for one page of a filtered list.
-const MAX_PROVIDER_CALLS: u32 = 16;
-/// Bytes of items that one page may check without a match before it ends, possibly empty.
-const MAX_SKIPPED_BYTES: usize = 4 << 20;
-
-impl<T> PageBuilder<'_, T> {
-    fn is_full(&self) -> bool {
-        self.items.len() >= self.size
-    }
-
-    fn has_scanned_enough(&self) -> bool {
-        self.skipped_bytes > MAX_SKIPPED_BYTES
-    }
-
-    fn may_call_provider(&self) -> bool {
-        let too_many = !self.filter.is_empty() && self.calls >= MAX_PROVIDER_CALLS;
-        !self.is_full() && !self.has_scanned_enough() && !too_many && self.waited <= MAX_PROVIDER_WAIT
-    }
+/// A page of entries, and the calls for it.
+struct EntryPage<'a> {
+    view: &'a View,
+    page: PageBuilder<'a, Arc<Entry>>,
+    calls: &'a PageCalls<'a>,
+    first_calls: Option<FirstCalls<'a>>,
 }
 
 impl Gateway {
     /// Returns a page of the entries that pass the filter.
-    pub async fn list(
+    pub(super) async fn entry_page(
         &self,
         call: &Arc<Call>,
         cursor: Option<&str>,
@@ -70,77 +35,33 @@ impl Gateway {
     ) -> Result<Page<Arc<Entry>>, Error> {
         let view = self.view(call.caller.as_ref());
         let (from, filter) = decode_cursor(cursor, ListKind::Entries, filter)?;
+        let calls = PageCalls::new(call, &filter);
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh_stale_lists(&view);
-        let mut page =
-            new_page(self.config.page_size.resources, &filter, view.freshness(Catalog::entries_freshness));
-        for offer in offers.filter(|offer| filter.allows_provider(offer)) {
+        let freshness = view.freshness(Catalog::entries_freshness);
+        let page = new_page(self.config.page_size.resources, &filter, freshness);
+        let mut list = EntryPage { view: &view, page, calls: &calls, first_calls: None };
+        let mut offers = offers.filter(|offer| filter.allows_provider(offer));
+        while let Some(offer) = offers.next() {
             let position = from.as_ref().filter(|from| from.is_in(offer));
             let position = position.map(|from| &from.position);
-            let Some(rest) = page.add_from_catalog(&view, offer, position) else {
-                return Ok(page.finish());
+            let Some(rest) = list.page.add_from_catalog(&view, offer, position) else {
+                return Ok(list.page.finish());
             };
             let from_client = position.is_some_and(Position::is_provider_cursor);
+            // Boxed because the future is large, and most lists need no calls.
             if let Some(rest) = rest
-                && self.extend_from_provider(&mut page, call, (&view, offer), rest, from_client).await?
+                && Box::pin(list.extend(offer, rest, from_client, &offers)).await?
             {
-                return Ok(page.finish());
+                return Ok(list.page.finish());
             }
         }
-        page.next = None;
-        Ok(page.finish())
-    }
-
-    /// Calls a provider for entries beyond those in the catalog: once for a page of an unfiltered list, and
-    /// until the page is full for a page of a filtered one. Returns whether the page ends here.
-    async fn extend_from_provider(
-        &self,
-        page: &mut PageBuilder<'_, Arc<Entry>>,
-        call: &Arc<Call>,
-        (view, offer): (&View, &Arc<Offer>),
-        mut rest: Continuation,
-        mut from_client: bool,
-    ) -> Result<bool, Error> {
-        loop {
-            if !page.may_call_provider() {
-                page.next = Some(rest.cursor(offer));
-                return Ok(true);
-            }
-            let started = Instant::now();
-            let result = self.fetch_page(call, offer, &rest, page).await;
-            page.waited += started.elapsed();
-            page.calls += 1;
-            match result {
-                Ok((entries, next, fresh)) => {
-                    page.freshness.ttl = page.freshness.ttl.min(fresh.ttl);
-                    page.add_fetched(view, offer, &entries);
-                    let with_hints = rest.with_hints;
-                    let next = next.map(|cursor| Continuation { cursor: Some(cursor), with_hints });
-                    let Some(next) = next.filter(|next| *next != rest) else { return Ok(false) };
-                    if page.filter.is_empty() {
-                        page.next = Some(next.cursor(offer));
-                        return Ok(true);
-                    }
-                    (rest, from_client) = (next, false);
-                }
-                // The client sent this cursor, and the provider does not accept it.
-                Err(CallError::Invalid(_)) if from_client && !is_probed_cursor(offer, &rest) => {
-                    return Err(Error::BadCursor);
-                }
-                Err(error) => {
-                    offer.provider.log_failed_list(&error);
-                    page.freshness.ttl = Duration::ZERO;
-                    // The catalog's entries were skipped because the provider can filter its list itself. Use
-                    // them instead.
-                    let catalog_has_entries = rest.cursor.is_none() && !offer.is_personal();
-                    return Ok(catalog_has_entries && page.add_entries_after(view, offer, "").is_none());
-                }
-            }
-        }
+        list.page.next = None;
+        Ok(list.page.finish())
     }
 
     /// Returns a page of the templates that pass the filter. The catalog holds all of them.
-    pub async fn templates(
+    pub(super) async fn template_page(
         &self,
         call: &Arc<Call>,
         cursor: Option<&str>,
@@ -182,162 +103,98 @@ impl Gateway {
         page.next = None;
         Ok(page.finish())
     }
-
-    /// Fetches a part of the list that the catalog does not hold, as this caller may see it.
-    async fn fetch_page<T>(
-        &self,
-        call: &Arc<Call>,
-        offer: &Offer,
-        from: &Continuation,
-        page: &PageBuilder<'_, T>,
-    ) -> Result<(Vec<Arc<Entry>>, Option<String>, Freshness), CallError> {
-        let Ok(permit) = Permit::for_team(call, offer.provider.team()) else {
-            return Err(CallError::NotFound);
-        };
-        let max = offer.provider.grant().limits.page_entries;
-        let limit = u32::try_from(page.size - page.items.len()).unwrap_or(max).min(max);
-        let query = ListQuery { cursor: from.cursor.clone(), limit, ..ListQuery::default() };
-        let query = if from.with_hints { page.filter.add_hints(query) } else { query };
-        let listed = offer.provider.list(permit, query).await?;
-        offer.provider.log_omitted(&listed.omitted);
-        let entries = listed.items.into_iter().map(Arc::new).collect();
-        Ok((entries, listed.next, listed.freshness.unwrap_or(Freshness::UNKNOWN)))
-    }
 }
 
-/// Creates an empty page with this maximum size.
-fn new_page<T>(size: u32, filter: &CompiledFilter, freshness: Freshness) -> PageBuilder<'_, T> {
-    let size = match size {
-        0 => usize::MAX,
-        size => size as usize,
-    };
-    let (items, waited) = (Vec::new(), Duration::ZERO);
-    PageBuilder { items, size, filter, freshness, skipped_bytes: 0, calls: 0, waited, next: None }
-}
-
-impl PageBuilder<'_, Arc<Entry>> {
-    /// Adds the entries of an offer that the catalog holds, from this position on. Returns `None` if the page
-    /// is full before their end; otherwise where to continue by calling the provider, if the list continues
-    /// there. A personal list is never taken from the catalog, whose entries are those that the provider
-    /// returned to the server itself. If a list is longer than what the catalog holds and the provider
-    /// understands the filter, the provider is called from the beginning of its list.
-    fn add_from_catalog(
+impl<'a> EntryPage<'a> {
+    /// Calls a provider for entries beyond those in the catalog: once for a page of an unfiltered list, and
+    /// until the page is full for a page of a filtered one. Returns whether the page ends here. `following` are the
+    /// providers after it.
+    async fn extend(
         &mut self,
-        view: &View,
-        offer: &Arc<Offer>,
-        position: Option<&Position>,
-    ) -> Option<Option<Continuation>> {
-        let at = |cursor: &String, with_hints| {
-            Some(Some(Continuation { cursor: Some(cursor.clone()), with_hints }))
-        };
-        let with_hints = self.filter.has_hints();
-        match position {
-            Some(Position::At(own)) => at(own, false),
-            Some(Position::AtHinted(own)) => at(own, true),
-            Some(Position::After(after)) if !after.is_empty() && !offer.is_personal() => {
-                self.add_entries_after(view, offer, after)
-            }
-            _ if offer.is_personal() || (with_hints && offer.next_cursor.is_some()) => {
-                Some(Some(Continuation { cursor: None, with_hints }))
-            }
-            _ => self.add_entries_after(view, offer, ""),
-        }
-    }
-
-    fn add_entries_after<'a>(
-        &mut self,
-        view: &'a View,
         offer: &'a Arc<Offer>,
-        mut after: &'a str,
-    ) -> Option<Option<Continuation>> {
-        let mut cost = CostGuard { offer, bytes: 0 };
-        // The search is skipped for the first page, which can concern a thousand lists.
-        let begin = match after {
-            "" => 0,
-            after => offer.entries.partition_point(|entry| entry.uri.as_str() <= after),
-        };
-        let (has_no_collisions, entries) = (view.has_no_collisions(), &offer.entries[begin..]);
-        for entry in owned_entries(view, offer, entries, has_no_collisions) {
-            let is_match = self.filter.matches(entry);
-            if is_match && self.is_full() || self.has_scanned_enough() {
-                self.end_after(ListKind::Entries, offer, after);
-                return None;
+        mut rest: Continuation,
+        mut from_client: bool,
+        following: &(impl Iterator<Item = &'a Arc<Offer>> + Clone + Send + 'a),
+    ) -> Result<bool, Error> {
+        let mut is_first = true;
+        loop {
+            if !self.page.may_call_provider() {
+                return Ok(self.end_before(offer, rest));
             }
-            after = entry.uri.as_str();
-            match is_match {
-                true => {
-                    cost.bytes += entry_size(entry);
-                    self.items.push(entry.clone());
+            self.calls.set_room(self.page.room());
+            let fetched = match std::mem::take(&mut is_first) {
+                true => self.first_call(offer, &rest, following).await,
+                false => self.next_call(offer, &rest).await,
+            };
+            self.page.calls += 1;
+            let Some(fetched) = fetched else { return Ok(self.end_before(offer, rest)) };
+            match fetched.result {
+                // It was called while the page had more room.
+                Ok(found) if fetched.room > self.page.room() && !self.page.fits(&found.entries) => {
+                    return Ok(self.end_before(offer, rest));
                 }
-                false => self.skipped_bytes += entry_size(entry),
-            }
-        }
-        Some(offer.next_cursor.clone().map(|cursor| Continuation { cursor: Some(cursor), with_hints: false }))
-    }
-
-    fn add_fetched(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
-        let mut cost = CostGuard { offer, bytes: 0 };
-        for entry in owned_entries(view, offer, entries, false) {
-            match self.filter.matches(entry) {
-                true => {
-                    cost.bytes += entry_size(entry);
-                    self.items.push(entry.clone());
+                Ok(found) => {
+                    let Some(next) = self.add(offer, &rest, found) else { return Ok(false) };
+                    if self.page.filter.is_empty() {
+                        return Ok(self.end_before(offer, next));
+                    }
+                    (rest, from_client) = (next, false);
                 }
-                false => self.skipped_bytes += entry_size(entry),
+                // The client sent this cursor, and the provider does not accept it.
+                Err(CallError::Invalid(_)) if from_client && !is_probed_cursor(offer, &rest) => {
+                    return Err(Error::BadCursor);
+                }
+                Err(error) => return Ok(self.skip(offer, &rest, &error)),
             }
         }
     }
-}
 
-/// Counts the bytes of one provider on a page, and charges them when it is dropped.
-struct CostGuard<'a> {
-    offer: &'a Offer,
-    bytes: usize,
-}
+    async fn first_call(
+        &mut self,
+        offer: &'a Arc<Offer>,
+        rest: &Continuation,
+        following: &(impl Iterator<Item = &'a Arc<Offer>> + Clone + Send + 'a),
+    ) -> Option<calls::Fetched> {
+        if let Some(calls) = &mut self.first_calls
+            && let Some(fetched) = calls.next_of(offer).await
+        {
+            return fetched;
+        }
+        let first = (offer, rest.clone());
+        let calls = self.first_calls.insert(FirstCalls::new(self.calls, first, following.clone()));
+        calls.next_of(offer).await.flatten()
+    }
 
-impl Drop for CostGuard<'_> {
-    fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.offer.provider.charge_bytes(self.bytes);
+    async fn next_call(&mut self, offer: &Offer, rest: &Continuation) -> Option<calls::Fetched> {
+        let call = self.calls.fetch(offer, rest);
+        match &mut self.first_calls {
+            Some(others) => others.along_with(call).await,
+            None => call.await,
         }
     }
-}
 
-fn entry_size(entry: &Entry) -> usize {
-    checked_size(entry.uri.as_str(), [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()])
-}
-
-fn template_size(template: &Template) -> usize {
-    let Template { uri_template, name, title, description, .. } = template;
-    checked_size(uri_template.as_str(), [Some(name), title.as_ref(), description.as_ref()])
-}
-
-/// Approximate number of bytes that the filter has to check for an item.
-fn checked_size(uri: &str, texts: [Option<&String>; 3]) -> usize {
-    64 + uri.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
-}
-
-impl Continuation {
-    fn cursor(self, offer: &Offer) -> Cursor {
-        let position = match (self.cursor, self.with_hints) {
-            (None, _) => Position::After(String::new()),
-            (Some(own), false) => Position::At(own),
-            (Some(own), true) => Position::AtHinted(own),
-        };
-        Cursor::new(ListKind::Entries, offer, position)
-    }
-}
-
-impl<T> PageBuilder<'_, T> {
-    /// Ends the page after this URI or template.
-    fn end_after(&mut self, list: ListKind, offer: &Offer, after: &str) {
-        self.next = Some(Cursor::new(list, offer, Position::After(after.to_owned())));
+    /// Adds what a provider returned. Returns where its list continues.
+    fn add(&mut self, offer: &Arc<Offer>, from: &Continuation, found: FetchedPage) -> Option<Continuation> {
+        self.page.freshness.ttl = self.page.freshness.ttl.min(found.freshness.ttl);
+        self.page.add_fetched(self.view, offer, &found.entries);
+        let next = Continuation { cursor: Some(found.next?), with_hints: from.with_hints };
+        (next != *from).then_some(next)
     }
 
-    fn finish(self) -> Page<T> {
-        let filter = || self.filter.filter().clone();
-        let next = self.next.map(|next| Cursor { filter: filter(), ..next }.encode());
-        Page { items: self.items, next, freshness: self.freshness }
+    /// Ends the page before this part of the provider's list.
+    fn end_before(&mut self, offer: &Offer, rest: Continuation) -> bool {
+        self.page.next = Some(rest.cursor(offer));
+        true
+    }
+
+    /// Skips the rest of the list of a provider that failed. Returns whether the page ends here.
+    fn skip(&mut self, offer: &'a Arc<Offer>, rest: &Continuation, error: &CallError) -> bool {
+        offer.provider.log_failed_list(error);
+        self.page.omit(offer);
+        // The catalog's entries were skipped because the provider can filter its list itself. Use
+        // them instead.
+        let catalog_has_entries = rest.cursor.is_none() && !offer.is_personal();
+        catalog_has_entries && self.page.add_entries_after(self.view, offer, "").is_none()
     }
 }
 
@@ -367,22 +224,4 @@ fn decode_cursor(
 fn position_text(position: &Position) -> &str {
     let (Position::After(text) | Position::At(text) | Position::AtHinted(text)) = position;
     text
-}
-
-/// Returns the entries that this offer owns, without duplicate URIs. Without collisions in the catalogs, that
-/// is all of them.
-fn owned_entries<'a>(
-    view: &'a View,
-    offer: &'a Arc<Offer>,
-    entries: &'a [Arc<Entry>],
-    has_no_collisions: bool,
-) -> impl Iterator<Item = &'a Arc<Entry>> {
-    entries.iter().enumerate().filter_map(move |(at, entry)| {
-        if has_no_collisions {
-            return Some(entry);
-        }
-        let is_owned = view.by_uri(entry.uri.as_str()).is_none_or(|owner| Arc::ptr_eq(owner, offer));
-        let is_first = at == 0 || entries[at - 1].uri != entry.uri;
-        (is_owned && is_first).then_some(entry)
-    })
 }

@@ -4,17 +4,21 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use super::audit_record::AuditRecord;
-use super::cache::{CacheMode, CacheRequest};
+use super::audit_record::{AuditRecord, written};
+use super::cache::{CacheMode, CacheRequest, ReadTime};
 use super::view::TeamCatalog;
 use super::{Error, Gateway};
-use crate::catalog::{Catalog, Offer, Route};
-use larder_model::policy::Permit;
-use larder_model::resource::{Call, Entry, ReadResult};
+use crate::catalog::{Offer, Route};
+use larder_model::policy::{Permit, TimeLimit};
+use larder_model::resource::{Call, Entry, Match, ReadResult};
 use larder_model::uri::Uri;
 use larder_runtime::metrics::CacheResult;
 use larder_sandbox::provider::CallError;
+
+/// How long a provider may take to decide whether a caller may watch a URI.
+const MAX_WATCH_CHECK: Duration = Duration::from_secs(1);
 
 impl Gateway {
     /// Reads a URI. `known_version` is the version that the caller has already: if that is still the current
@@ -25,7 +29,7 @@ impl Gateway {
         uri: &Uri,
         known_version: Option<&str>,
     ) -> Result<ReadResult, Error> {
-        let mut record = self.begin_record(call, uri.as_str()).await?;
+        let mut record = self.begin_record("read", call, Some(uri.as_str())).await?;
         let view = self.view(call.caller.as_ref());
         let (mut answer, mut refusal) = (None, None);
         for (team, route) in view.routes(uri) {
@@ -54,7 +58,9 @@ impl Gateway {
             (None, Some(why)) => Err(Error::Refused { uri: uri.to_string(), why }),
             (None, None) => Err(Error::NotFound { uri: uri.to_string() }),
         };
-        record.finish(&result);
+        if let Some(line) = record.end_read(&result) {
+            written(Some(line)).await?;
+        }
         result
     }
 
@@ -67,27 +73,55 @@ impl Gateway {
         offer.entries.get(at).cloned()
     }
 
-    /// Whether a provider can be called for this URI. Resources that can be read can be watched.
-    pub async fn is_readable(&self, call: &Arc<Call>, uri: &Uri) -> bool {
+    /// Whether the caller may watch this URI. What a provider lists for everybody may be watched by everybody who may
+    /// call it; in other cases the provider decides.
+    pub(super) async fn find_readable(
+        &self,
+        call: &Arc<Call>,
+        uri: &Uri,
+        record: &mut AuditRecord<'_>,
+    ) -> bool {
         let view = self.view(call.caller.as_ref());
         for (_, route) in view.routes(uri) {
-            let is_readable = match route {
-                Route::Listed(offer) | Route::Matched(offer, _) => {
-                    Permit::for_team(call, offer.provider.team()).is_ok()
-                }
-                Route::Claimed(offer) => self.check_claim(call, offer, uri).await.is_ok(),
-                Route::Refused(_) => false,
-            };
-            if is_readable {
+            if let Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) = &route {
+                record.set_provider(offer);
+            }
+            if may_watch(call, route, uri).await {
                 return true;
             }
         }
         false
     }
+}
 
-    async fn check_claim(&self, call: &Arc<Call>, offer: &Offer, uri: &Uri) -> Result<(), CallError> {
-        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
-        offer.claimed_match(uri, offer.provider.match_uri(permit, uri).await?).map(|_| ())
+async fn may_watch(call: &Arc<Call>, route: Route<'_>, uri: &Uri) -> bool {
+    let (Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer)) = &route else {
+        return false;
+    };
+    let Ok(permit) = Permit::for_team(call, offer.provider.team()) else { return false };
+    match route {
+        Route::Refused(_) => false,
+        Route::Listed(offer) if !offer.is_personal() => true,
+        Route::Listed(offer) => grants_read(offer, permit, uri, offer.own_match(uri)).await,
+        Route::Matched(offer, matched) => grants_read(offer, permit, uri, matched).await,
+        Route::Claimed(offer) => {
+            let found = offer.provider.match_uri(permit.clone(), uri).await;
+            match found.and_then(|found| offer.claimed_match(uri, found)) {
+                Ok(matched) => grants_read(offer, permit, uri, Some(matched)).await,
+                Err(_) => false,
+            }
+        }
+    }
+}
+
+/// Whether the provider lets this caller read the URI, which need not exist yet, unless the resources depend on the
+/// caller. A slow or failing provider does not prevent the watch.
+async fn grants_read(offer: &Offer, permit: Permit, uri: &Uri, matched: Option<Match>) -> bool {
+    let limit = TimeLimit { until: Instant::now() + MAX_WATCH_CHECK, total: MAX_WATCH_CHECK };
+    match offer.provider.read(permit.within(Some(limit)), uri, (matched, None), |_| true).await {
+        Ok(_) => true,
+        Err(CallError::Denied(_) | CallError::Invalid(_)) => false,
+        Err(_) => !offer.is_personal(),
     }
 }
 
@@ -105,20 +139,21 @@ impl TeamCatalog {
             return Err(CallError::NotFound);
         };
         offer.provider.check_byte_quota().inspect_err(|exceeded| record.set_result(false, Some(exceeded)))?;
-        let request = CacheRequest { revision: offer.provider.revision(), caller, uri };
+        let time = ReadTime::new(offer.provider.grant().limits.timeout);
+        let request = CacheRequest { revision: offer.provider.revision(), caller, uri, time: &time };
         let owned_version = known_version.map(ToOwned::to_owned);
         let called = AtomicBool::new(false);
         // The future is pinned here: passed by value, it would be stored twice in the future of the cache.
         let call_provider = pin!(async {
             called.store(true, Ordering::Relaxed);
+            let permit = permit.within(time.limit());
             let matched = match route {
                 Route::Listed(_) => offer.own_match(uri),
                 Route::Matched(_, matched) => matched,
                 _ => Some(offer.claimed_match(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
             };
-            let result = offer.provider.read(permit, uri, matched, owned_version).await?;
-            check_content_uris(&self.catalog, offer, uri, &result)?;
-            Ok(result)
+            let may_return = |content: &Uri| self.catalog.may_return(offer.name(), uri, content);
+            offer.provider.read(permit, uri, (matched, owned_version), may_return).await
         });
         let cache = &self.state.cache;
         let result = cache.get_or_call(&request, cache_mode(call, known_version), call_provider).await;
@@ -131,25 +166,6 @@ impl TeamCatalog {
         }
         offer.provider.charge_bytes(result.wire_size());
         Ok(result)
-    }
-}
-
-/// Checks the URIs of the contents. Models trust these URIs, so a provider may not return content under a URI
-/// of another provider.
-fn check_content_uris(
-    catalog: &Catalog,
-    offer: &Offer,
-    requested: &Uri,
-    result: &ReadResult,
-) -> Result<(), CallError> {
-    let mut contents = result.contents.iter();
-    match contents.find(|content| !catalog.may_return(offer.name(), requested, &content.uri)) {
-        None => Ok(()),
-        Some(content) => Err(CallError::Failed(format!(
-            "it returned content for {}, which is neither below the requested URI nor a URI that it lists, \
-             matches or claims",
-            offer.provider.grant().secrets.redact(content.uri.as_str())
-        ))),
     }
 }
 

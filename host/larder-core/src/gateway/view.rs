@@ -64,7 +64,7 @@ impl View {
     pub(super) fn offers_from(
         &self,
         from: Option<&Cursor>,
-    ) -> Result<impl Iterator<Item = &Arc<Offer>>, Error> {
+    ) -> Result<impl Iterator<Item = &Arc<Offer>> + Clone, Error> {
         let (at, begin) = match from {
             None => (0, 0),
             Some(from) => {

@@ -1,6 +1,8 @@
 //! The loop that keeps the catalog up to date: it waits for triggers, scans, load results and the signals of
 //! providers.
 
+use std::collections::HashSet;
+
 use tokio::time::Instant;
 
 use super::load::{LoadEvent, LoadResult};
@@ -44,6 +46,7 @@ impl Reconciler {
                 }
             }
         }
+        self.state.cancel_loads();
         // The next start must know what was served last.
         self.state_writer.flush().await;
     }
@@ -91,8 +94,8 @@ impl Reconciler {
         self.publish(&pass);
         self.persist_state();
         let now = self.writer.current();
-        pass.collisions =
-            now.collisions().iter().filter(|c| !before.collisions().contains(c)).cloned().collect();
+        let known: HashSet<_> = before.collisions().iter().collect();
+        pass.collisions = now.collisions().iter().filter(|c| !known.contains(c)).cloned().collect();
         pass.log();
     }
 
@@ -119,15 +122,8 @@ impl Reconciler {
                 Ok(uri) if self.writer.current().owns(provider, &uri) => {
                     self.writer.updated(&uri);
                 }
-                Ok(uri) => {
-                    let uri = self.redacted(provider, uri.as_str());
-                    tracing::warn!(
-                        %provider,
-                        uri,
-                        "ignored an update of a URI that the provider does not own"
-                    )
-                }
-                Err(error) => tracing::warn!(%provider, %error, "ignored an update of an invalid URI"),
+                Ok(_) => self.log_ignored_update(provider, &uri, "the provider does not own the URI"),
+                Err(_) => self.log_ignored_update(provider, &uri, "the URI is invalid"),
             },
             Signal::ListChanged => {
                 self.state.mark_list_changed(provider);
@@ -137,11 +133,11 @@ impl Reconciler {
         }
     }
 
-    /// Returns text from a provider with its secrets removed, or `None` if the provider is not served any
-    /// more.
-    fn redacted(&self, provider: &ProviderName, text: &str) -> Option<String> {
+    /// Logs an update that has no effect, unless the provider is not served any more.
+    fn log_ignored_update(&self, provider: &ProviderName, uri: &str, reason: &'static str) {
         let catalog = self.writer.current();
-        let offer = catalog.offers().iter().find(|offer| offer.name() == provider)?;
-        Some(offer.provider.grant().secrets.redact(text).into_owned())
+        if let Some(offer) = catalog.offers().iter().find(|offer| offer.name() == provider) {
+            offer.provider.log_ignored_update(uri, reason);
+        }
     }
 }

@@ -3,8 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::audit::{AuditEvent, AuditLog};
 use crate::catalog::{Collision, Offer, PendingApproval, RejectedComponent};
-use larder_model::name::{Digest, ProviderName};
+use larder_model::name::{Digest, ProviderName, TeamName};
+use larder_runtime::log_limit::shorten;
+
+/// Maximum number of changes of one kind in the log line.
+const MAX_PARTS: usize = 10;
 
 /// The changes of one reconcile pass.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +79,27 @@ impl ReconcilePass {
             && self.resolved.is_empty()
     }
 
+    /// Records in the audit log which components are served, and which are not.
+    pub(super) fn record(&self, audit: &AuditLog, team: &TeamName) {
+        if !audit.is_on() {
+            return;
+        }
+        let revision = |one: &RevisionSummary| format!("{} {}", one.provider, one.digest);
+        let pending = |one: &PendingApproval| format!("{} {}", one.provider, one.digest);
+        let rejected = |one: &RejectedComponent| format!("{}: {}", one.origin, one.reason);
+        let outcomes: [(_, Vec<String>); 5] = [
+            ("loaded", self.loaded.iter().map(revision).collect()),
+            ("replaced", self.replaced.iter().map(revision).collect()),
+            ("pending-approval", self.pending_approvals.iter().map(pending).collect()),
+            ("rejected", self.rejected.iter().map(rejected).collect()),
+            ("removed", self.removed.iter().map(ToString::to_string).collect()),
+        ];
+        for (outcome, details) in outcomes.iter().filter(|(_, details)| !details.is_empty()) {
+            let team = Some(team.as_str());
+            audit.record(&AuditEvent { team, details, ..AuditEvent::new("components", outcome) });
+        }
+    }
+
     /// Logs the changes, if there are any.
     pub(super) fn log(&self) {
         if self.is_empty() {
@@ -95,14 +121,19 @@ impl ReconcilePass {
 impl fmt::Display for ReconcilePass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.problems.clone();
-        parts.extend(self.loaded.iter().map(|revision| format!("loaded {revision}")));
-        parts.extend(self.replaced.iter().map(|revision| format!("replaced {revision}")));
-        parts.extend(self.rejected.iter().map(|line| format!("rejected {}: {}", line.origin, line.reason)));
-        parts.extend(self.pending_approvals.iter().map(ToString::to_string));
-        parts.extend(self.removed.iter().map(|name| format!("removed {name}")));
-        parts.extend(self.resolved.iter().map(|name| format!("resolved: {name}")));
-        parts.extend(self.omitted.iter().cloned());
-        parts.extend(self.collisions.iter().map(ToString::to_string));
+        let loaded = self.loaded.iter().map(|revision| format!("loaded {revision}"));
+        parts.extend(shorten(loaded, MAX_PARTS, "loaded"));
+        let replaced = self.replaced.iter().map(|revision| format!("replaced {revision}"));
+        parts.extend(shorten(replaced, MAX_PARTS, "replaced"));
+        let rejected = self.rejected.iter().map(|line| format!("rejected {}: {}", line.origin, line.reason));
+        parts.extend(shorten(rejected, MAX_PARTS, "rejected"));
+        parts.extend(shorten(self.pending_approvals.iter(), MAX_PARTS, "pending approvals"));
+        let removed = self.removed.iter().map(|name| format!("removed {name}"));
+        parts.extend(shorten(removed, MAX_PARTS, "removed"));
+        let resolved = self.resolved.iter().map(|name| format!("resolved: {name}"));
+        parts.extend(shorten(resolved, MAX_PARTS, "resolved"));
+        parts.extend(shorten(self.omitted.iter(), MAX_PARTS, "changes of lists"));
+        parts.extend(Collision::summarize(&self.collisions));
         if parts.is_empty() {
             parts.push("no changes".into());
         }
@@ -134,5 +165,8 @@ mod tests {
         };
         assert_eq!(pass.to_string(), "rejected c.wasm: the file is empty; removed a (in 12.0ms)");
         assert_eq!(ReconcilePass::default().to_string(), "no changes");
+        let resolved = (0..10_000).map(|n| n.to_string()).collect();
+        let long = ReconcilePass { resolved, ..ReconcilePass::default() }.to_string();
+        assert!(long.starts_with("resolved: 0; ") && long.ends_with("; resolved: 9; and 9990 more resolved"));
     }
 }

@@ -39,6 +39,11 @@ impl State {
         loading.map(|component| component.origin.as_str()).collect()
     }
 
+    /// Ends all loads. Their providers may take long, and nothing waits for them any more.
+    pub(super) fn cancel_loads(&mut self) {
+        self.components.values_mut().for_each(ComponentState::cancel_load);
+    }
+
     /// Records that the own calls of a provider began.
     pub(super) fn mark_probing(&mut self, name: &str, id: u64) {
         let load = self.components.get_mut(name).and_then(|component| component.loading.as_mut());

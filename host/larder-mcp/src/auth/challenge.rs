@@ -8,6 +8,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::Oauth;
 use crate::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
+use larder_runtime::metrics::Refusal;
 
 /// Why a request was rejected. It contains nothing of the credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +43,16 @@ impl AuthError {
         }
     }
 
+    fn refusal(&self) -> Refusal {
+        match self {
+            Self::Missing => Refusal::CredentialMissing,
+            Self::Malformed(_) | Self::Invalid(_) | Self::NoCredentials => Refusal::CredentialInvalid,
+            Self::MissingScopes => Refusal::Scopes,
+            Self::NoTeam => Refusal::NoTeam,
+            Self::KeysUnavailable => Refusal::KeysUnavailable,
+        }
+    }
+
     fn description(&self) -> Cow<'static, str> {
         match self {
             Self::Missing => "a token is required: send it as `Authorization: Bearer …`".into(),
@@ -67,7 +78,7 @@ impl AuthError {
     /// Returns the JSON-RPC error with its HTTP status.
     pub(crate) fn rpc_error(&self) -> RpcError {
         let code = if *self == Self::KeysUnavailable { INTERNAL_ERROR } else { INVALID_REQUEST };
-        RpcError::new(code, self.description()).with_status(self.status())
+        RpcError::new(code, self.description()).with_status(self.status()).with_refusal(self.refusal())
     }
 
     /// Adds the `WWW-Authenticate` or `Retry-After` header.

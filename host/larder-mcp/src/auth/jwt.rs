@@ -66,6 +66,8 @@ pub(super) struct Issuer {
 
 /// Bytes of the longest token. Longer ones exceed the header limit of most servers.
 const MAX_TOKEN: usize = 16 << 10;
+/// Bytes of the longest id of a token that is recorded.
+const MAX_ID: usize = 256;
 /// Bytes of the longest subject.
 const MAX_SUBJECT: usize = 512;
 
@@ -178,9 +180,10 @@ impl Issuer {
             .ok()
             .and_then(|exp| SystemTime::UNIX_EPOCH.checked_add(exp.checked_add(config.leeway)?))
             .ok_or_else(|| AuthError::invalid("the token's expiry time is out of range (exp)"))?;
+        let token = claims.id();
         let caller = self.caller(claims)?;
         let source = CredentialSource::IssuedToken { issuer: self.clone(), key };
-        Ok(Identity { caller, expires: Some(expires), source })
+        Ok(Identity { caller, token, expires: Some(expires), source })
     }
 
     fn caller(&self, claims: Claims) -> Result<Caller, AuthError> {
@@ -211,6 +214,11 @@ impl Issuer {
 }
 
 impl Claims {
+    /// The id of the token (`jti`). A very long one is ignored.
+    fn id(&self) -> Option<Arc<str>> {
+        self.0.get("jti").and_then(Value::as_str).filter(|id| id.len() <= MAX_ID).map(Arc::from)
+    }
+
     fn scopes(&self) -> Vec<String> {
         let words = |text: &str| text.split_ascii_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>();
         // Two large issuers write `scp` instead of `scope`.

@@ -1,47 +1,28 @@
-//! The in-flight requests of one connection, and the timer for idle connections. There is one timer for each
-//! connection, which is not reset for each request.
+//! The timer for connections without a complete request head. There is one timer for each connection, which is
+//! not reset for each request.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Counts the requests of one connection. Clones share the counters.
-#[derive(Clone, Default)]
-pub(super) struct InFlight(Arc<Counts>);
+use super::state::ConnectionState;
 
-#[derive(Default)]
-struct Counts {
-    started: AtomicU64,
-    active: AtomicU64,
-}
-
-impl InFlight {
-    /// Counts one more request.
-    pub(super) fn begin(&self) -> InFlightGuard {
-        self.0.started.fetch_add(1, Ordering::Relaxed);
-        self.0.active.fetch_add(1, Ordering::Relaxed);
-        InFlightGuard(self.clone())
-    }
-}
-
-/// A request in flight. It is dropped when the last frame of the response was handed to hyper.
-pub(super) struct InFlightGuard(InFlight);
-
-impl Drop for InFlightGuard {
-    fn drop(&mut self) {
-        self.0.0.active.fetch_sub(1, Ordering::Relaxed);
-    }
+/// How long a connection may have no complete request head.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HeadTimeouts {
+    /// Before the first valid request.
+    pub(super) unproven: Duration,
+    /// After it, including the idle time before a head.
+    pub(super) proven: Duration,
 }
 
 /// Measures in ticks how long a connection has had no complete request head. Reading a clock for each request
 /// would cost more than the precision is worth, so the timer may expire one tick late.
 pub(super) struct IdleTimer {
-    tick: Duration,
-    in_flight: InFlight,
+    timeouts: HeadTimeouts,
+    connection: ConnectionState,
     /// The number of started requests at the last check.
     last_started: u64,
     ticks: u32,
@@ -54,18 +35,23 @@ pub(super) struct IdleTimer {
 const TICKS: u32 = 4;
 
 impl IdleTimer {
-    pub(super) fn new(in_flight: InFlight, timeout: Duration) -> Self {
-        Self { tick: timeout / TICKS, in_flight, last_started: 0, ticks: 0, timer: None }
+    pub(super) fn new(connection: ConnectionState, timeouts: HeadTimeouts) -> Self {
+        Self { timeouts, connection, last_started: 0, ticks: 0, timer: None }
     }
 
     /// Whether a request is in flight.
     pub(super) fn has_requests(&self) -> bool {
-        self.in_flight.0.active.load(Ordering::Relaxed) > 0
+        self.connection.has_requests()
+    }
+
+    fn tick(&self) -> Duration {
+        let timeout = if self.connection.is_proven() { self.timeouts.proven } else { self.timeouts.unproven };
+        timeout / TICKS
     }
 
     /// Restarts the count if a request was started since the last check.
     fn update(&mut self) {
-        let started = self.in_flight.0.started.load(Ordering::Relaxed);
+        let started = self.connection.started();
         if std::mem::replace(&mut self.last_started, started) != started {
             self.ticks = 0;
         }
@@ -82,7 +68,7 @@ impl IdleTimer {
         {
             return Poll::Pending;
         }
-        let tick = self.tick;
+        let tick = self.tick();
         let (timer, registered) =
             self.timer.get_or_insert_with(|| (Box::pin(tokio::time::sleep(tick)), waker.clone()));
         registered.clone_from(waker);
@@ -100,21 +86,26 @@ impl IdleTimer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::state::tests::new_connection;
     use super::*;
 
     #[test]
     fn each_request_restarts_the_timer() {
-        let in_flight = InFlight::default();
-        let mut idle_timer = IdleTimer::new(in_flight.clone(), Duration::from_secs(30));
+        let (connection, timeout) = (new_connection(), Duration::from_secs(30));
+        let timeouts = HeadTimeouts { unproven: timeout / 10, proven: timeout };
+        let mut idle_timer = IdleTimer::new(connection.clone(), timeouts);
         idle_timer.ticks = TICKS;
         idle_timer.update();
         assert_eq!(idle_timer.ticks, TICKS, "no request was started");
-        drop(in_flight.begin());
+        drop(connection.begin());
         idle_timer.update();
         assert_eq!(idle_timer.ticks, 0);
-        let guard = in_flight.begin();
+        let guard = connection.begin();
         assert!(idle_timer.has_requests());
         drop(guard);
         assert!(!idle_timer.has_requests());
+        assert_eq!(idle_timer.tick(), timeout / 10 / TICKS);
+        connection.prove();
+        assert_eq!(idle_timer.tick(), timeout / TICKS);
     }
 }

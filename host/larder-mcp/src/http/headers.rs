@@ -50,6 +50,24 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
     Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
 }
 
+/// Returns the length of the body, if it is known. A body without a length must be chunked, and have no other
+/// transfer coding: hyper removes only this one.
+pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, RpcError> {
+    // hyper omits the length of a chunked request, and closes the connection after a request that has both.
+    if let Some(length) = headers.get(header::CONTENT_LENGTH) {
+        return Ok(length.to_str().ok().and_then(|length| length.parse().ok()));
+    }
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, None) => Ok(None),
+        (Some(coding), None) if coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok(None),
+        _ => {
+            let why = "the only transfer coding that is supported is `chunked`";
+            Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::NOT_IMPLEMENTED))
+        }
+    }
+}
+
 /// The error for a client that does not accept the media type of the response.
 pub(super) fn not_acceptable(required: &str) -> RpcError {
     let why = format!("the client must accept {required}");

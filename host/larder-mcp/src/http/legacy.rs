@@ -7,10 +7,12 @@ use futures_util::FutureExt as _;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
-use super::{accepts, cancelled, empty, json, not_acceptable, sse};
+use super::headers::{accepts, not_acceptable};
+use super::response::{cancelled, charged_json, empty, error_response, json};
+use super::{RequestHead, sse};
 use crate::Endpoint;
 use crate::auth::Identity;
-use crate::body::Response;
+use crate::body::{Body, Response};
 use crate::era::{check_legacy_header, declares_version, has_modern_version_header};
 use crate::message::{Id, Message, Notification, Request};
 use crate::progress::{CallStream, StreamItem};
@@ -18,19 +20,18 @@ use crate::protocol::{AcceptedRequest, legacy};
 use crate::replay::{LogPosition, RequestStream, ResumePoint};
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
 use crate::session::Session;
+use crate::waiting_bytes::Unsent;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 impl Endpoint {
     pub(super) fn initialize(
         &self,
-        headers: &HeaderMap,
-        identity: &Identity,
+        head: &RequestHead<'_>,
         request: &Request<'_>,
     ) -> Result<Response, RpcError> {
-        let (client, handshake) =
-            legacy::Client::initialize(request, self.context(headers, identity, None), None)?;
-        let session = self.0.sessions.open(client, identity.caller.clone())?;
+        let (client, handshake) = legacy::Client::initialize(request, self.context(head, None), None)?;
+        let session = self.0.sessions.open(client, head.identity.caller.clone())?;
         let id = HeaderValue::from_str(&session.id)
             .map_err(|_| RpcError::new(INTERNAL_ERROR, "no session can be opened"))?;
         let mut response = json(StatusCode::OK, handshake);
@@ -39,36 +40,35 @@ impl Endpoint {
     }
 
     /// Finds the session of a message.
-    fn session(&self, headers: &HeaderMap, identity: &Identity) -> Result<Arc<Session>, RpcError> {
-        let id = headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
-        let session = self.0.sessions.find(id, &identity.caller)?;
-        check_legacy_header(headers)?;
+    fn session(&self, head: &RequestHead<'_>) -> Result<Arc<Session>, RpcError> {
+        let id = head.headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
+        let session = self.0.sessions.find(id, &head.identity.caller)?;
+        check_legacy_header(head.headers)?;
         Ok(session)
     }
 
     pub(super) async fn respond_in_session(
         &self,
-        headers: &HeaderMap,
-        identity: &Arc<Identity>,
+        head: &RequestHead<'_>,
         request: &Request<'_>,
     ) -> Result<Response, RpcError> {
-        let session = self.session(headers, identity)?;
-        let context = self.context(headers, identity, Some(&session.requests));
+        let session = self.session(head)?;
+        let context = self.context(head, Some(&session.requests));
         let accepted = session.client.accept(request, context)?;
         let stream = self.run_in_session(&session, accepted);
-        Ok(self.respond_with_stream(session, identity, request.id.clone(), stream).await)
+        Ok(self.respond_with_stream(session, head.identity, request.id.clone(), stream).await)
     }
 
     /// Runs a request in a task of its own, which continues when the connection breaks.
     fn run_in_session(&self, session: &Arc<Session>, accepted: AcceptedRequest) -> CallStream {
         if accepted.is_immediate() {
-            return accepted.into_stream();
+            return accepted.into_charged_stream();
         }
         // The session counts as in use until it is touched.
         let (session, cancellable) = (session.clone(), accepted.cancellable());
         let (progress, mut work) = accepted.into_parts();
         let task = self.0.drain.spawn(async move {
-            let response = work.run().await;
+            let response = work.run_charged().await;
             session.touch();
             drop(cancellable);
             response
@@ -85,7 +85,7 @@ impl Endpoint {
         mut call: CallStream,
     ) -> Response {
         let progress = match call.next().await {
-            Some(StreamItem::Response(bytes)) => return json(StatusCode::OK, bytes),
+            Some(StreamItem::Response(response)) => return charged_json(&id, response),
             Some(StreamItem::Progress(bytes)) => bytes,
             None => return cancelled(),
         };
@@ -96,7 +96,7 @@ impl Endpoint {
             while let Some(item) = call.next().await {
                 match item {
                     StreamItem::Progress(bytes) => stream.push_progress(bytes),
-                    StreamItem::Response(bytes) => stream.push_response(bytes),
+                    StreamItem::Response(response) => stream.push_response(response.into_bytes()),
                 }
             }
             stream.end();
@@ -110,19 +110,18 @@ impl Endpoint {
     /// Accepts a notification or a response. Returns an error only if its session does not exist.
     pub(super) fn accept_notification(
         &self,
-        headers: &HeaderMap,
-        identity: &Identity,
+        head: &RequestHead<'_>,
         notification: Option<&Notification<'_>>,
     ) -> Response {
-        let is_modern =
-            has_modern_version_header(headers) || notification.is_some_and(|n| declares_version(&n.params));
-        if is_modern || !headers.contains_key(SESSION_HEADER) {
+        let is_modern = has_modern_version_header(head.headers)
+            || notification.is_some_and(|n| declares_version(&n.params));
+        if is_modern || !head.headers.contains_key(SESSION_HEADER) {
             return empty(StatusCode::ACCEPTED);
         }
-        match self.session(headers, identity) {
-            Err(rpc_error) => super::error_response(None, &rpc_error),
+        match self.session(head) {
+            Err(rpc_error) => error_response(None, &rpc_error),
             Ok(session) => {
-                let context = self.context(headers, identity, Some(&session.requests));
+                let context = self.context(head, Some(&session.requests));
                 notification.into_iter().for_each(|notification| context.handle_notification(notification));
                 empty(StatusCode::ACCEPTED)
             }
@@ -133,15 +132,14 @@ impl Endpoint {
     /// of their own, which continues when the connection breaks.
     pub(super) async fn batch(
         &self,
-        headers: &HeaderMap,
-        identity: &Identity,
+        head: &RequestHead<'_>,
         batch: Vec<Message<'_>>,
     ) -> Result<Response, RpcError> {
-        if has_modern_version_header(headers) || legacy::contains_modern(&batch) {
+        if has_modern_version_header(head.headers) || legacy::contains_modern(&batch) {
             return Err(legacy::not_supported());
         }
-        let session = self.session(headers, identity)?;
-        let context = self.context(headers, identity, Some(&session.requests));
+        let session = self.session(head)?;
+        let context = self.context(head, Some(&session.requests));
         let accepted = session.client.accept_batch(batch, context)?;
         let task = self.0.drain.spawn(async move {
             let responses = accepted.respond().await;
@@ -149,40 +147,36 @@ impl Endpoint {
             responses
         });
         Ok(match task.await.ok().flatten().flatten() {
-            Some(responses) => json(StatusCode::OK, responses),
+            Some(responses) => json(StatusCode::OK, Body::of_parts(responses.into_iter().map(Unsent::from))),
             None => empty(StatusCode::ACCEPTED),
         })
     }
 
-    pub(super) fn open_stream(
-        &self,
-        headers: &HeaderMap,
-        identity: &Arc<Identity>,
-    ) -> Result<Response, RpcError> {
-        let session = self.session(headers, identity)?;
-        if !accepts(headers, &["text/event-stream", "text/*"]) {
+    pub(super) fn open_stream(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {
+        let session = self.session(head)?;
+        if !accepts(head.headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
         // The permit comes first, so that an older stream is not replaced by one that cannot start.
-        let permit = self.stream_permit(&identity.caller)?;
-        let resume_point = match last_event_id(headers) {
-            Some(last) => session.replay.find(last, &identity.caller)?,
+        let permit = self.stream_permit(&head.identity.caller)?;
+        let resume_point = match last_event_id(head.headers) {
+            Some(last) => session.replay.find(last, &head.identity.caller)?,
             None => ResumePoint::Notifications(start_position(&session)),
         };
         Ok(match resume_point {
             ResumePoint::Notifications(position) => {
-                sse::notifications(self.clone(), session, identity.clone(), permit, position)
+                sse::notifications(self.clone(), session, head.identity.clone(), permit, position)
             }
             // In the event-stream protocol, 204 tells the client to stop reconnecting.
             ResumePoint::Request(reader) if reader.is_finished() => empty(StatusCode::NO_CONTENT),
             ResumePoint::Request(reader) => {
-                sse::request_stream(self.clone(), reader, session, identity.clone(), Some(permit))
+                sse::request_stream(self.clone(), reader, session, head.identity.clone(), Some(permit))
             }
         })
     }
 
-    pub(super) fn end_session(&self, headers: &HeaderMap, identity: &Identity) -> Result<Response, RpcError> {
-        let session = self.session(headers, identity)?;
+    pub(super) fn end_session(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {
+        let session = self.session(head)?;
         self.0.sessions.end(&session);
         Ok(empty(StatusCode::NO_CONTENT))
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 
 use futures_util::{Stream, StreamExt as _, stream};
@@ -10,19 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Endpoint;
 use crate::auth::Identity;
-use crate::body::{Body, Response};
+use crate::body::{Body, Response, StreamFrame};
 use crate::progress::{CallStream, StreamItem};
 use crate::protocol::modern::ListenStream;
 use crate::protocol::{NotificationMessage, Notifications};
 use crate::replay::{LogPosition, StreamReader};
 use crate::session::Session;
 use crate::stream_permit::StreamPermit;
+use crate::waiting_bytes::{ChargedResponse, FREE_BYTES};
 
 /// How long a disconnected client should wait before it reconnects, in milliseconds.
 const RECONNECT_DELAY_MS: u32 = 1_000;
 
 /// Returns an event-stream response.
-pub(super) fn events(frames: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
+pub(super) fn events(frames: impl Stream<Item = StreamFrame> + Send + 'static) -> Response {
     let mut response = Response::new(Body::frames(frames));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -46,6 +48,25 @@ fn event_with_id(id: &str, message: &[u8]) -> Vec<u8> {
     [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", message, b"\n\n"].concat()
 }
 
+/// The end of an event whose message is sent without being copied.
+const END: &[u8] = b"\n\n";
+
+/// The event of a response. A large one is not copied.
+fn response_event(response: ChargedResponse) -> StreamFrame {
+    match response.charge {
+        None => StreamFrame::Small(message_events([response.bytes])),
+        Some(_) => StreamFrame::Large(b"event: message\ndata: ".to_vec(), response.into(), END),
+    }
+}
+
+/// An event with an id, whose message is shared with the session.
+fn shared_event(id: &str, message: Bytes) -> StreamFrame {
+    if message.len() <= FREE_BYTES {
+        return StreamFrame::Small(event_with_id(id, &message));
+    }
+    StreamFrame::Large(format!("event: message\nid: {id}\ndata: ").into(), message.into(), END)
+}
+
 /// Streams a call, of which `first` is the first progress notification. The stream ends when the caller's
 /// credential is no longer valid.
 pub(super) fn call(
@@ -55,18 +76,18 @@ pub(super) fn call(
     identity: Arc<Identity>,
 ) -> Response {
     let rest = stream::unfold((endpoint, call, identity), |(endpoint, mut call, identity)| async move {
-        let bytes = tokio::select! {
+        let frame = tokio::select! {
             biased;
             () = endpoint.0.authenticator.invalidated(&identity) => return None,
-            item = call.next() => {
-                let (StreamItem::Progress(bytes) | StreamItem::Response(bytes)) = item?;
-                message_events([bytes])
-            }
-            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
+            item = call.next() => match item? {
+                StreamItem::Progress(bytes) => StreamFrame::Small(message_events([bytes])),
+                StreamItem::Response(response) => response_event(response),
+            },
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => StreamFrame::Small(keep_alive_comment()),
         };
-        Some((bytes, (endpoint, call, identity)))
+        Some((frame, (endpoint, call, identity)))
     });
-    events(stream::once(async move { message_events([first]) }).chain(rest))
+    events(stream::once(async move { StreamFrame::Small(message_events([first])) }).chain(rest))
 }
 
 fn keep_alive_comment() -> Vec<u8> {
@@ -83,7 +104,7 @@ pub(super) fn listen(endpoint: Endpoint, listen_stream: ListenStream, identity: 
             messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => message_events(messages?),
             () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
         };
-        Some((bytes, (endpoint, listen_stream, identity)))
+        Some((StreamFrame::Small(bytes), (endpoint, listen_stream, identity)))
     }))
 }
 
@@ -120,7 +141,7 @@ pub(super) fn notifications(
         };
         Some((bytes, (endpoint, stream_state)))
     });
-    events(first.chain(rest))
+    events(first.chain(rest).map(StreamFrame::Small))
 }
 
 /// The first event of a resumable stream: its id, and the delay before a reconnection. `None` for protocol
@@ -170,16 +191,16 @@ pub(super) fn request_stream(
     let first = priming_event(&session, || session.replay.request_event_id(reader.stream(), reader.last()));
     let state = (endpoint, reader, session, identity, permit);
     let rest = stream::unfold(state, |(endpoint, mut reader, session, identity, permit)| async move {
-        let bytes = tokio::select! {
+        let frame = tokio::select! {
             biased;
             () = endpoint.0.authenticator.invalidated(&identity) => return None,
             item = reader.next() => {
                 let (number, bytes) = item?;
-                event_with_id(&session.replay.request_event_id(reader.stream(), number), &bytes)
+                shared_event(&session.replay.request_event_id(reader.stream(), number), bytes)
             }
-            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
+            () = tokio::time::sleep(endpoint.0.config.keep_alive) => StreamFrame::Small(keep_alive_comment()),
         };
-        Some((bytes, (endpoint, reader, session, identity, permit)))
+        Some((frame, (endpoint, reader, session, identity, permit)))
     });
-    events(stream::iter(first).chain(rest))
+    events(stream::iter(first).map(StreamFrame::Small).chain(rest))
 }

@@ -8,7 +8,8 @@ fn check(method: Method, params: &str, expected: Expect) {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
     let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else { panic!("{text}") };
     let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
-    expected.assert_eq(&match ParsedRequest::read(&request, method, caller) {
+    let call = new_call(&request.params, caller);
+    expected.assert_eq(&match call.and_then(|call| ParsedRequest::read(&request, method, call)) {
         Ok(parsed) => format!("{:?} {:?}", parsed.operation, parsed.call.metadata),
         Err(rpc_error) => format!("{} {}", rpc_error.code, rpc_error.message),
     });

@@ -13,6 +13,7 @@ use crate::message::{Id, Request};
 use crate::method::{Method, Operation, ParsedRequest};
 use crate::progress::{CallStream, ProgressNotifications};
 use crate::rpc_error::RpcError;
+use crate::waiting_bytes::ChargedResponse;
 use larder_model::resource::{Call, Caller};
 
 /// A request that is ready to run. It is small: its future, which is large, exists only while it runs.
@@ -53,7 +54,7 @@ impl AcceptedRequest {
         peer: Peer,
         context: RequestContext<'_>,
     ) -> Result<Self, RpcError> {
-        let mut parsed = ParsedRequest::read(request, method, context.caller.clone())?;
+        let mut parsed = ParsedRequest::read(request, method, context.new_call(&request.params)?)?;
         if let Some(headers) = context.headers {
             parsed = parsed.with_trace_headers(headers);
         }
@@ -104,10 +105,21 @@ impl AcceptedRequest {
         self.work.run()
     }
 
+    /// The id of the request.
+    pub(crate) fn id(&self) -> &Id {
+        &self.work.id
+    }
+
     /// Returns the messages of the request. It runs as the stream is polled.
     pub(crate) fn into_stream(self) -> CallStream {
         let Self { progress, mut work } = self;
-        CallStream::new(progress, async move { work.run().await }.boxed())
+        CallStream::new(progress, async move { work.run().await.map(ChargedResponse::from) }.boxed())
+    }
+
+    /// Returns the messages of the request, of which the response is charged to the caller.
+    pub(crate) fn into_charged_stream(self) -> CallStream {
+        let Self { progress, mut work } = self;
+        CallStream::new(progress, async move { work.run_charged().await }.boxed())
     }
 }
 
@@ -125,5 +137,12 @@ impl Work {
                 cancellable.until_cancelled(pin!(endpoint.dispatch(id, operation, call, peer))).await
             }
         }
+    }
+
+    /// Runs the request, and charges the response to the caller.
+    pub(crate) async fn run_charged(&mut self) -> Option<ChargedResponse> {
+        let bytes = self.run().await?;
+        let caller = self.call.caller.as_ref().unwrap_or(&self.endpoint.0.config.caller);
+        Some(self.endpoint.charged(caller, &self.id, bytes))
     }
 }

@@ -110,7 +110,7 @@ fn initialize_result(request: &Request<'_>, context: RequestContext<'_>, version
 /// Starts the span of `initialize`, which does not reach the gateway.
 fn initialize_span(request: &Request<'_>, context: RequestContext<'_>) -> Option<ActiveSpan> {
     let telemetry = Some(&context.endpoint.0.telemetry).filter(|telemetry| telemetry.is_on())?;
-    let mut call = method::new_call(&request.params, context.caller.clone()).ok()?;
+    let mut call = context.new_call(&request.params).ok()?;
     call.request_id = Some(request.id.shared());
     context.headers.into_iter().for_each(|headers| method::add_trace_headers(&mut call, headers));
     telemetry.start_request(&mut call, &request.method)

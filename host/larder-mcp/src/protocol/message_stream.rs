@@ -18,7 +18,6 @@ use crate::cancellation::{CancellableRequest, CancellableRequests};
 use crate::dispatch::error;
 use crate::era::{RequestKind, classify};
 use crate::message::{self, Incoming, Message, Request};
-use crate::progress::StreamItem;
 use crate::replay::LogPosition;
 use crate::rpc_error::RpcError;
 
@@ -153,6 +152,9 @@ impl Client {
         RequestContext {
             endpoint: &self.endpoint,
             caller: &self.endpoint.0.config.caller,
+            peer: None,
+            token: None,
+            details: None,
             headers: None,
             limit: &self.limit,
             in_flight: Some(&self.requests),
@@ -219,8 +221,8 @@ impl Client {
         let (sender, cancellable) = (sender.clone(), accepted.cancellable());
         let mut stream = accepted.into_stream();
         self.endpoint.0.drain.spawn(async move {
-            while let Some(StreamItem::Progress(bytes) | StreamItem::Response(bytes)) = stream.next().await {
-                let message = OutgoingMessage { bytes, cancellable: cancellable.clone() };
+            while let Some(item) = stream.next().await {
+                let message = OutgoingMessage { bytes: item.into_bytes(), cancellable: cancellable.clone() };
                 if sender.send(message).await.is_err() {
                     return;
                 }
@@ -246,7 +248,8 @@ impl Client {
         let accepted = client.ok_or_else(legacy::not_supported)?.accept_batch(batch, self.context())?;
         let sender = sender.clone();
         self.endpoint.0.drain.spawn(async move {
-            if let Some(bytes) = accepted.respond().await {
+            if let Some(parts) = accepted.respond().await {
+                let bytes = parts.iter().map(|part| part.bytes.as_slice()).collect::<Vec<_>>().concat();
                 // This fails only when the client is gone.
                 let _ = sender.send(OutgoingMessage { bytes, cancellable: None }).await;
             }

@@ -31,7 +31,7 @@ pub(crate) fn accept(
 /// Accepts a `subscriptions/listen` request.
 pub(crate) fn listen(request: &Request<'_>, context: RequestContext<'_>) -> Result<AcceptedListen, RpcError> {
     let filter = ListenFilter::read(&request.params)?;
-    let mut call = method::new_call(&request.params, context.caller.clone())?;
+    let mut call = context.new_call(&request.params)?;
     context.headers.into_iter().for_each(|headers| method::add_trace_headers(&mut call, headers));
     let permit = context.endpoint.stream_permit(context.caller)?;
     let id = request.id.clone();

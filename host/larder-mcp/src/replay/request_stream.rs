@@ -77,7 +77,7 @@ impl RequestStream {
         self.changed.notify_waiters();
     }
 
-    pub(crate) fn push_response(&self, response: Vec<u8>) {
+    pub(crate) fn push_response(&self, response: impl Into<Bytes>) {
         let mut state = self.lock();
         state.last += 1;
         state.response = Some((state.last, response.into()));

@@ -32,6 +32,7 @@ outcomes! {
     Cpu "cpu" "The guest exceeded its CPU time limit.",
     Deadline "deadline" "The guest did not return within its timeout.",
     Memory "memory" "The guest exceeded its memory limit.",
+    Table "table" "The guest exceeded its limit for the elements of a table.",
     Stack "stack" "The guest overflowed its stack.",
     ResultSize "result-size" "The guest's result exceeds the size limit.",
     Exit "exit" "The guest called `exit`.",
@@ -64,6 +65,7 @@ impl Outcome {
             | Self::Cpu
             | Self::Deadline
             | Self::Memory
+            | Self::Table
             | Self::Stack
             | Self::ResultSize
             | Self::Exit

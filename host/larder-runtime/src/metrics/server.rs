@@ -5,6 +5,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::refusal::RefusalCounters;
+
 /// Values of the `method` label. Any other method that a client sends is counted as `other`.
 pub const METHODS: [&str; 11] = [
     "initialize",
@@ -62,6 +64,10 @@ pub struct ServerMetrics {
     pub connections: Gauge,
     /// Client connections that were refused because the limit was reached.
     pub connections_refused: Counter,
+    /// Client connections without a valid request that were closed to make room for others.
+    pub connections_replaced: Counter,
+    /// Requests that were refused, by reason.
+    pub refused: RefusalCounters,
     /// Lines of the audit log.
     pub audit: WriteCounters,
     /// Finished spans.
@@ -81,15 +87,22 @@ impl ServerMetrics {
         let requests = ["legacy", "modern"].map(|era| {
             METHODS.map(|method| requests.get_or_create_owned(&[("method", method), ("era", era)]))
         });
-        let (connections, connections_refused) = (Gauge::default(), Counter::default());
+        let connections = Gauge::default();
+        let (connections_refused, connections_replaced) = (Counter::default(), Counter::default());
         registry.register("larder_connections", "Open client connections", connections.clone());
         registry.register(
             "larder_connections_refused",
             "Client connections refused because the limit was reached",
             connections_refused.clone(),
         );
+        registry.register(
+            "larder_connections_replaced",
+            "Client connections without a valid request that were closed to make room for others",
+            connections_replaced.clone(),
+        );
+        let refused = RefusalCounters::register(registry);
         let audit = WriteCounters::register(registry, "larder_audit_lines", "Audit log lines, by outcome");
         let spans = WriteCounters::register(registry, "larder_spans", "Spans for the collector, by outcome");
-        Self { requests, connections, connections_refused, audit, spans }
+        Self { requests, connections, connections_refused, connections_replaced, refused, audit, spans }
     }
 }

@@ -1,4 +1,4 @@
-//! Opens the folder of the cache. It must belong to the user of this process, and no other user may write to
+//! Opens the folder of the cache and its key. The folder must belong to the user of this process, and no other user may write to
 //! it.
 
 use std::fs::DirBuilder;
@@ -7,21 +7,25 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::seal::Key;
 use super::{CacheError, CacheLocation};
 use larder_runtime::private_files::{WRITABLE_BY_OTHERS, check_folder};
 
-/// Returns the folder, and the guard that deletes it if it is a temporary one.
-pub(super) fn open(location: &CacheLocation) -> Result<(PathBuf, Option<TempDir>), CacheError> {
+/// The folder, the guard that deletes it if it is a temporary one, and its key.
+type OpenFolder = (PathBuf, Option<TempDir>, Key);
+
+/// Opens the folder and its key, and creates them if necessary.
+pub(super) fn open(location: &CacheLocation) -> Result<OpenFolder, CacheError> {
     match location {
         CacheLocation::Configured(path) => {
-            create(path).and_then(|()| check(path)).map_err(|problem| error(path, problem))?;
-            Ok((path.clone(), None))
+            open_permanent(path).map_err(|unusable| error(path, unusable.into_problem()))
         }
-        CacheLocation::Default(path) => match create(path) {
+        CacheLocation::Default(path) => match open_permanent(path) {
+            Ok(opened) => Ok(opened),
             // A folder that others can write to is an error even here: it may be an attack, so there is no
             // fallback.
-            Ok(()) => check(path).map(|()| (path.clone(), None)).map_err(|problem| error(path, problem)),
-            Err(problem) => {
+            Err(Unusable::Untrusted(problem)) => Err(error(path, problem)),
+            Err(Unusable::NotCreated(problem)) => {
                 tracing::warn!(path = %path.display(), problem, "cannot create the component cache, so components are compiled at each start");
                 temporary()
             }
@@ -35,12 +39,35 @@ pub(super) fn open(location: &CacheLocation) -> Result<(PathBuf, Option<TempDir>
     }
 }
 
-fn temporary() -> Result<(PathBuf, Option<TempDir>), CacheError> {
+/// Why a permanent folder cannot be used; completes the sentence "the cache folder …".
+enum Unusable {
+    Untrusted(String),
+    NotCreated(String),
+}
+
+impl Unusable {
+    fn into_problem(self) -> String {
+        match self {
+            Self::Untrusted(problem) | Self::NotCreated(problem) => problem,
+        }
+    }
+}
+
+fn open_permanent(path: &Path) -> Result<OpenFolder, Unusable> {
+    create(path).map_err(Unusable::NotCreated)?;
+    check(path).map_err(Unusable::Untrusted)?;
+    let no_key = |error| Unusable::NotCreated(format!("has no usable key, and none can be created: {error}"));
+    Ok((path.to_owned(), None, Key::open(path).map_err(no_key)?))
+}
+
+fn temporary() -> Result<OpenFolder, CacheError> {
     // The crate documents mode 0700 on Unix.
     let folder = tempfile::Builder::new().prefix("larder-").tempdir();
     let folder = folder
         .map_err(|failed| error(&std::env::temp_dir(), format!("does not allow a new folder: {failed}")))?;
-    Ok((folder.path().to_owned(), Some(folder)))
+    let key = Key::open(folder.path())
+        .map_err(|failed| error(folder.path(), format!("does not allow a new file: {failed}")))?;
+    Ok((folder.path().to_owned(), Some(folder), key))
 }
 
 fn create(path: &Path) -> Result<(), String> {
@@ -65,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    fn with_mode(mode: u32) -> Result<(PathBuf, Option<TempDir>), CacheError> {
+    fn with_mode(mode: u32) -> Result<OpenFolder, CacheError> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
         open(&CacheLocation::Configured(folder.path().to_owned()))
@@ -83,7 +110,7 @@ mod tests {
     fn rejects_a_folder_that_others_can_write() {
         assert!(with_mode(0o700).is_ok() && with_mode(0o755).is_ok());
         for mode in [0o770, 0o777, 0o1777, 0o702] {
-            let error = with_mode(mode).unwrap_err().to_string();
+            let error = with_mode(mode).err().unwrap().to_string();
             assert!(error.contains("can be written by others") && error.contains("cache_dir"), "{error}");
         }
     }
@@ -92,16 +119,30 @@ mod tests {
     fn only_the_default_folder_has_a_fallback() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let below = file.path().join("larder");
-        let configured = open(&CacheLocation::Configured(below.clone())).unwrap_err();
+        let configured = open(&CacheLocation::Configured(below.clone())).err().unwrap();
         assert!(configured.to_string().contains("cannot be created"), "{configured}");
-        let (path, temporary) = open(&CacheLocation::Default(below)).unwrap();
+        let (path, temporary, _) = open(&CacheLocation::Default(below)).unwrap();
+        assert_eq!(temporary.unwrap().path(), path);
+    }
+
+    /// In this folder of its own, nobody can create a file, not even root.
+    #[test]
+    fn only_the_default_folder_has_a_fallback_for_its_key() {
+        let read_only = PathBuf::from("/proc/self");
+        if !read_only.exists() {
+            eprintln!("skipped: this system has no /proc");
+            return;
+        }
+        let configured = open(&CacheLocation::Configured(read_only.clone())).err().unwrap().to_string();
+        assert!(configured.contains("has no usable key, and none can be created"), "{configured}");
+        let (path, temporary, _) = open(&CacheLocation::Default(read_only)).unwrap();
         assert_eq!(temporary.unwrap().path(), path);
     }
 
     #[test]
     fn rejects_a_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = open(&CacheLocation::Configured(file.path().to_owned())).unwrap_err();
+        let error = open(&CacheLocation::Configured(file.path().to_owned())).err().unwrap();
         assert!(error.to_string().contains("cannot be created"), "{error}");
     }
 }

@@ -118,7 +118,7 @@ impl Key {
         let mut key = [0; KEY_LENGTH];
         getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
         // The crate documents mode 0600.
-        let mut file = tempfile::Builder::new().prefix(super::TEMP_PREFIX).tempfile_in(folder)?;
+        let mut file = super::temp_file_in(folder)?;
         file.write_all(&key)?;
         file.as_file().sync_all()?;
         match file.persist_noclobber(path) {

@@ -1,13 +1,16 @@
 //! Removes entries that were not used for long, then the least recently used ones while the cache is too
 //! large. Entries that this process uses are kept.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::{Cache, TEMP_PREFIX, delete, file_digests};
 
 /// Age after which temporary files, and seals without code, are orphans: no compilation takes that long.
 const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
+/// Age after which a temporary file without a lock is an orphan: a process locks its files when it creates them.
+const UNLOCKED_AGE: Duration = Duration::from_secs(5);
 
 /// An entry that this process does not use.
 struct UnusedEntry {
@@ -26,6 +29,7 @@ impl Cache {
     pub(super) fn sweep(&self, size: u64) {
         let now = SystemTime::now();
         let age = |then: SystemTime| now.duration_since(then).unwrap_or_default();
+        // Temporary files count too, because they use the same space.
         let (mut unused, mut total) = (Vec::new(), 0);
         for (path, metadata) in self.files() {
             let Ok(modified) = metadata.modified() else { continue };
@@ -49,7 +53,14 @@ impl Cache {
                     delete(&path)
                 }
                 Some(file_digests::EXTENSION) if age(modified) > self.config.age => delete(&path),
-                None if name.starts_with(TEMP_PREFIX) && age(modified) > ORPHAN_AGE => delete(&path),
+                None if name.starts_with(TEMP_PREFIX) => {
+                    let age = age(modified);
+                    if age > ORPHAN_AGE || (age > UNLOCKED_AGE && is_unlocked(&path)) {
+                        delete(&path);
+                    } else {
+                        total += metadata.len();
+                    }
+                }
                 _ => {}
             }
         }
@@ -67,4 +78,9 @@ impl Cache {
         let Ok(files) = std::fs::read_dir(&self.folder) else { return Vec::new() };
         files.flatten().filter_map(|file| Some((file.path(), file.metadata().ok()?))).collect()
     }
+}
+
+/// Whether no process has this file open. A file whose lock is unknown counts as locked.
+fn is_unlocked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }

@@ -314,3 +314,34 @@ fn digest_records_are_valid_only_for_their_file() {
     folder.open().remove_unused();
     assert!(!record_path(&a).exists());
 }
+
+#[test]
+fn temporary_files_count_and_those_of_killed_processes_are_removed() {
+    let folder = TestFolder::new();
+    let age = |path: &Path, seconds| {
+        let then = SystemTime::now() - Duration::from_secs(seconds);
+        std::fs::File::options().append(true).open(path).unwrap().set_modified(then).unwrap();
+    };
+    let large =
+        |path: &Path| std::fs::File::options().write(true).open(path).unwrap().set_len(1 << 20).unwrap();
+    let (first, digest) = folder.with_entry(b"a");
+    drop(first);
+    let killed = folder.folder.path().join(format!("{TEMP_PREFIX}killed"));
+    std::fs::write(&killed, "").unwrap();
+    large(&killed);
+    let cache =
+        Cache::open(&folder.config(1 << 19, Duration::from_secs(3600)), &engine::for_compiling().unwrap());
+    let cache = cache.unwrap();
+    // A process may have created the file just now, and not locked it yet.
+    cache.sweep(1 << 21);
+    assert!(killed.exists() && cache.code_path(&cache.entry_name(digest)).exists());
+    age(&killed, 10);
+    cache.sweep(1 << 21);
+    assert!(!killed.exists());
+    // A file in use stays, but the space that it takes is not left for entries.
+    let in_use = cache.temp_file().unwrap();
+    large(in_use.path());
+    age(in_use.path(), 10);
+    cache.sweep(1 << 19);
+    assert!(in_use.path().exists() && cache.find(digest).is_none());
+}

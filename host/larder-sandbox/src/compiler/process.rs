@@ -10,8 +10,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, Command};
 
 use super::Config;
-use crate::child::{INVALID, SUBCOMMAND};
+use crate::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
 use crate::compiled::Rejection;
+use larder_model::size;
 
 /// Maximum number of compiler threads: more of them gain little, and each uses address space.
 const MAX_THREADS: usize = 4;
@@ -91,15 +92,18 @@ fn result_of(config: &Config, status: ExitStatus, stderr: &str) -> Result<(), Re
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
         (Some(code), _) if code == i32::from(INVALID) => Err(Rejection::Invalid(stderr.to_owned())),
+        (Some(code), _) if code == i32::from(UNSUPPORTED) => {
+            Err(Rejection::UnsupportedFeatures(stderr.to_owned()))
+        }
         (_, Some(signal)) if signal == Signal::XCPU.as_raw() => {
             failed(format!("compiling takes more than {:?} of CPU time", config.cpu_time))
         }
         (_, Some(signal)) if signal == Signal::XFSZ.as_raw() => {
-            failed(format!("its code is larger than {} bytes", config.code))
+            failed(format!("its code is larger than {} (`compiler.code`)", size::show(config.code)))
         }
         (_, Some(signal)) if signal == Signal::ABORT.as_raw() => failed(format!(
-            "the compiler process aborted ({stderr}); its memory limit is {} bytes",
-            config.memory
+            "the compiler process aborted ({stderr}); its memory limit is {} (`compiler.memory`)",
+            size::show(config.memory)
         )),
         _ if stderr.is_empty() => failed(format!("the compiler process ended with {status}")),
         _ => failed(format!("the compiler process ended with {status}: {stderr}")),
@@ -150,6 +154,13 @@ mod tests {
             expect!["it is not a valid component (truncated, damaged, or in a newer format): odd byte"],
         );
         check(
+            69 << 8,
+            "threads, GC",
+            expect![
+                "it requires features of WebAssembly that this host does not support: threads, GC; build it without them"
+            ],
+        );
+        check(
             101 << 8,
             "it panicked",
             expect![
@@ -167,12 +178,12 @@ mod tests {
             expect!["it could not be compiled: the compiler process ended with signal: 9 (SIGKILL)"],
         );
         check(24, "", expect!["it could not be compiled: compiling takes more than 2s of CPU time"]);
-        check(25, "", expect!["it could not be compiled: its code is larger than 9 bytes"]);
+        check(25, "", expect!["it could not be compiled: its code is larger than 9 bytes (`compiler.code`)"]);
         check(
             6,
             "out of memory",
             expect![
-                "it could not be compiled: the compiler process aborted (out of memory); its memory limit is 7 bytes"
+                "it could not be compiled: the compiler process aborted (out of memory); its memory limit is 7 bytes (`compiler.memory`)"
             ],
         );
     }

@@ -2,11 +2,12 @@
 //! converted here.
 
 use std::sync::PoisonError;
+use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
 
 use super::convert::{
-    completion, entry_page, read_result, template_match, template_page, versions, wit_match,
+    completion, description, entry_page, read_result, template_match, template_page, versions, wit_match,
 };
 use super::instrument::InstrumentedCall;
 use super::omissions::Omissions;
@@ -21,6 +22,13 @@ use crate::reuse::ReuseKey;
 use larder_model::policy::{GuestLifetime, Permit};
 use larder_model::resource::{Completion, CompletionRequest, Entry, Match, ReadResult, Template};
 use larder_model::uri::Uri;
+use larder_runtime::metrics::Outcome;
+
+/// Whether a call did not respond in time because its caller did not wait as long as the provider may take.
+fn was_ended_early(error: &CallError, until: Option<Instant>) -> bool {
+    matches!(error, CallError::Fault(Fault { kind: FaultKind::Timeout(_), .. }))
+        && until.is_some_and(|until| until <= Instant::now())
+}
 
 /// The permits that a call holds while it runs.
 struct CallPermits<'a> {
@@ -30,24 +38,25 @@ struct CallPermits<'a> {
 }
 
 impl Provider {
-    /// Reads a resource.
+    /// Reads a resource. `may_return` decides whether it may return content under another URI than this one.
     pub async fn read(
         &self,
         permit: Permit,
         uri: &Uri,
-        matched: Option<Match>,
-        known_version: Option<String>,
+        (matched, known_version): (Option<Match>, Option<String>),
+        may_return: impl Fn(&Uri) -> bool + Send + Sync,
     ) -> Result<ReadResult, CallError> {
         let has_version = known_version.is_some();
         let request =
             wit::ReadRequest { uri: uri.to_string(), matched: matched.map(wit_match), known_version };
-        let convert = |response: Result<wit::Reading, WitError>| {
+        let may_return = &may_return;
+        let convert = |response: Result<wit::Reading, WitError>| async move {
             let reading = response.map_err(|error| match error {
                 WitError::NotModified if has_version => CallError::NotModified,
                 error => self.redacted_error(error),
             })?;
             let mut omissions = Omissions::new(&self.config.grant.secrets);
-            let result = read_result(reading, uri, &mut omissions);
+            let result = read_result(reading, uri, may_return, &mut omissions).await;
             self.log_omissions(&omissions);
             result
         };
@@ -57,17 +66,41 @@ impl Provider {
     /// Checks whether a URI within its claims is one of its resources.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
         let guest_call = guest_calls::Matching(uri.as_str());
-        self.call(permit, &guest_call, |found| Ok(found.map(template_match))).await
+        let convert = |found: Option<_>| async move { found.map(template_match).transpose() };
+        self.call(permit, &guest_call, convert).await
+    }
+
+    /// Returns a page of its list of entries for a caller. The lists of all providers wait for it, so it has a circuit
+    /// breaker of its own: repeated faults of the list say nothing about other calls.
+    pub async fn list_for_caller(
+        &self,
+        permit: Permit,
+        query: ListQuery,
+    ) -> Result<ListPage<Entry>, CallError> {
+        let attempt = self.list_breaker.attempt().map_err(|time| {
+            self.config.metrics.record_call(Outcome::CircuitOpen);
+            CallError::CircuitOpen(time)
+        })?;
+        let result = self.list(permit, query).await;
+        match &result {
+            Err(CallError::Fault(_)) => {
+                attempt.faulted("").into_iter().for_each(|opened| self.log_circuit_opened("list", opened));
+            }
+            // The guest was not called.
+            Err(CallError::Busy | CallError::QuotaExceeded(_) | CallError::CircuitOpen(_)) => {}
+            _ => attempt.answered(),
+        }
+        result
     }
 
     /// Returns a page of its list of entries.
-    pub async fn list(&self, permit: Permit, query: ListQuery) -> Result<ListPage<Entry>, CallError> {
+    pub(super) async fn list(&self, permit: Permit, query: ListQuery) -> Result<ListPage<Entry>, CallError> {
         let ListQuery { cursor, limit, uri_prefix, kind } = query;
         let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
         let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| {
+        let convert = |page: Result<_, _>| async move {
             let page = page.map_err(|error| self.redacted_error(error))?;
-            entry_page(page, grant.limits.page_entries, &grant.secrets)
+            entry_page(page, grant.limits.page_entries, &grant.secrets).await
         };
         self.call(permit, &guest_calls::List(query), convert).await
     }
@@ -87,10 +120,13 @@ impl Provider {
             prefix: request.prefix,
             filled: request.filled,
         };
-        let convert = |response: Result<completion_provider::Completion, WitError>| {
+        let convert = |response: Result<completion_provider::Completion, WitError>| async move {
             let completion_provider::Completion { values, total, more } =
                 response.map_err(|error| self.redacted_error(error))?;
-            Ok(completion(values, total, more))
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let completion = completion(values, total, more, &mut omissions);
+            self.log_omissions(&omissions);
+            Ok(completion)
         };
         self.call(permit, &guest_calls::Complete(functions, request), convert).await
     }
@@ -102,8 +138,13 @@ impl Provider {
             return Err(CallError::Failed("it does not implement `version-provider`".into()));
         };
         let guest_call = guest_calls::Versions(functions, uris.iter().map(ToString::to_string).collect());
-        let convert =
-            |found: Result<_, _>| versions(found.map_err(|error| self.redacted_error(error))?, uris.len());
+        let convert = |found: Result<_, _>| async move {
+            let found = found.map_err(|error| self.redacted_error(error))?;
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let versions = versions(found, uris.len(), &mut omissions).await;
+            self.log_omissions(&omissions);
+            versions
+        };
         self.call(permit, &guest_call, convert).await
     }
 
@@ -114,28 +155,43 @@ impl Provider {
         cursor: Option<String>,
     ) -> Result<ListPage<Template>, CallError> {
         let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| {
+        let convert = |page: Result<_, _>| async move {
             let page = page.map_err(|error| self.redacted_error(error))?;
-            template_page(page, grant.limits.page_entries, &grant.secrets)
+            template_page(page, grant.limits.page_entries, &grant.secrets).await
         };
         self.call(permit, &guest_calls::Templates(cursor), convert).await
     }
 
-    /// Returns its description of itself.
-    pub(super) async fn describe(&self, permit: Permit) -> Result<wit::Description, CallError> {
-        self.call(permit, &guest_calls::Describe, Ok).await
+    /// Returns its description of itself, and what was omitted from it.
+    pub(super) async fn describe(
+        &self,
+        permit: Permit,
+    ) -> Result<(wit::Description, Vec<String>), CallError> {
+        let convert = |item| async move {
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let description = description(item, &mut omissions);
+            Ok((description, omissions.summary()))
+        };
+        self.call(permit, &guest_calls::Describe, convert).await
     }
 
-    /// Makes a call to a guest when the circuit breaker, the limits and the quotas allow it, records how it
-    /// ended, and converts its response.
-    pub(super) async fn call<W: GuestCall, T>(
+    /// Makes a call to a guest when the circuit breaker, the limits and the quotas allow it, converts its
+    /// response, and records how the call ended.
+    pub(super) async fn call<W, T, F>(
         &self,
         mut permit: Permit,
         guest_call: &W,
-        convert: impl FnOnce(W::Output) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
+        convert: impl Fn(W::Output) -> F + Send + Sync,
+    ) -> Result<T, CallError>
+    where
+        W: GuestCall,
+        T: Send,
+        F: Future<Output = Result<T, CallError>> + Send,
+    {
+        let guest_call = &guest_calls::Converted { guest_call, convert };
         let call = InstrumentedCall::begin(self, W::OPERATION, &mut permit)?;
-        let response = match self.admit().await {
+        let until = permit.time_limit().map(|limit| limit.until);
+        let result = match self.admit(until).await {
             Ok((queue_timer, _permits)) => {
                 let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
                     .then(|| ReuseKey { revision: self.revision, caller: permit.caller().cloned() });
@@ -143,19 +199,26 @@ impl Provider {
                 // Boxed because this future is large: each future that awaits it would contain it, and moving
                 // them would overflow the stack of a thread.
                 let run = self.sandbox.run(&self.compiled, lease, queue_timer, reuse_key, guest_call);
-                Box::pin(run).await.map_err(|fault| self.log_fault(fault, guest_call.subject()))
+                Box::pin(run).await.unwrap_or_else(|fault| Err(self.log_fault(fault, guest_call.subject())))
             }
             Err(error) => Err(error),
         };
-        let result = response.and_then(convert);
-        call.finish(guest_call.subject(), result.as_ref().err());
+        let subject = guest_call.subject();
+        match &result {
+            Err(error) if was_ended_early(error, until) => call.finish_early(error),
+            result => call.finish(subject, result.as_ref().err()),
+        }
         result
     }
 
     /// Waits for permits of the provider and of its team. The timer limits the rest of the waiting.
-    async fn admit(&self) -> Result<(QueueTimer, CallPermits<'_>), CallError> {
+    async fn admit(&self, until: Option<Instant>) -> Result<(QueueTimer, CallPermits<'_>), CallError> {
         let config = &self.config;
-        let queue_timer = QueueTimer::new(config.metrics.clone(), config.grant.limits.queue_timeout);
+        let mut queue_timeout = config.grant.limits.queue_timeout;
+        if let Some(until) = until {
+            queue_timeout = queue_timeout.min(until.saturating_duration_since(Instant::now()));
+        }
+        let queue_timer = QueueTimer::new(config.metrics.clone(), queue_timeout);
         let provider = self.concurrency_limit.acquire(&queue_timer).await.ok_or(CallError::Busy)?;
         let team = match &config.quota_usage {
             Some(quota_usage) => {
@@ -189,7 +252,7 @@ impl Provider {
         const MESSAGE: &str = "provider call failed";
         let outcome = error.outcome();
         let is_logged = matches!(error, CallError::Fault(_)) || !outcome.is_server_failure();
-        if !is_logged && self.config.log.is_first(MESSAGE, outcome.label(), subject) {
+        if !is_logged && self.config.log.is_first(MESSAGE, outcome.label(), &format!("{subject}: {error}")) {
             let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
             tracing::warn!(team, provider, %error, "{MESSAGE}");
         }
@@ -212,6 +275,16 @@ impl Provider {
             && self.config.log.is_first(MESSAGE, "", last)
         {
             notes.iter().for_each(|note| tracing::warn!(team, provider, %note, "{MESSAGE}"));
+        }
+    }
+
+    /// Logs that an update which the provider reported has no effect, unless that happens repeatedly.
+    pub fn log_ignored_update(&self, uri: &str, reason: &'static str) {
+        const MESSAGE: &str = "ignored an update of a URI";
+        let uri = self.config.grant.secrets.redact(uri);
+        if self.config.log.is_first(MESSAGE, reason, &uri) {
+            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+            tracing::warn!(team, provider, ?uri, reason, "{MESSAGE}");
         }
     }
 

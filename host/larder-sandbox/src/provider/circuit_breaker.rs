@@ -21,6 +21,8 @@ pub(super) struct CircuitBreaker {
     /// Number of consecutive faults.
     faults: AtomicU32,
     is_open: AtomicBool,
+    /// Whether all calls have the same subject, so that the subjects of faults need not differ.
+    has_one_subject: bool,
     state: Mutex<State>,
 }
 
@@ -53,6 +55,11 @@ pub(super) struct Attempt<'a> {
 pub(super) struct CircuitOpened(pub(super) Duration);
 
 impl CircuitBreaker {
+    /// Creates the circuit breaker of calls that are all about the same subject.
+    pub(super) fn for_one_subject() -> Self {
+        Self { has_one_subject: true, ..Self::default() }
+    }
+
     /// Allows a call, or returns how long the circuit is still open. When that time is over, one trial call
     /// at a time is allowed.
     pub(super) fn attempt(&self) -> Result<Attempt<'_>, Duration> {
@@ -130,7 +137,7 @@ impl Attempt<'_> {
         state.subjects_differ =
             faults > 1 && (state.subjects_differ || state.last_subject.is_some_and(|last| last != subject));
         state.last_subject = Some(subject);
-        let is_enough = faults >= FAULT_THRESHOLD && state.subjects_differ;
+        let is_enough = faults >= FAULT_THRESHOLD && (breaker.has_one_subject || state.subjects_differ);
         if !self.is_trial && (state.open_until.is_some() || !is_enough) {
             return None;
         }
@@ -200,6 +207,9 @@ mod tests {
             assert_eq!(breaker.attempt_at(now).unwrap().faulted_at(now, "x:broken"), None);
         }
         assert!(breaker.attempt_at(now).unwrap().faulted_at(now, "x:other").is_some());
+        let list = CircuitBreaker::for_one_subject();
+        let opened = (0..5).map(|_| list.attempt_at(now).unwrap().faulted_at(now, "").is_some());
+        assert_eq!(opened.collect::<Vec<_>>(), [false, false, false, false, true]);
     }
 
     #[test]

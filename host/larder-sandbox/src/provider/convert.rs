@@ -2,18 +2,23 @@
 //! not affect the others. Every count and every size is limited.
 
 mod content;
+mod description;
 mod input;
 mod json;
 mod metadata;
 mod names;
+mod pace;
 mod parts;
 mod prompts;
 mod resources;
 mod search;
 mod settings;
+mod texts;
 mod tools;
 
+pub(super) use self::description::description;
 pub(crate) use self::json::value as json_value;
+use self::pace::Pace;
 pub(super) use self::prompts::{prompt_page, prompt_result, wit_argument_query, wit_prompt_request};
 pub(super) use self::resources::{
     entry_page, read_result, template_match, template_page, versions, wit_match,
@@ -34,6 +39,10 @@ const MAX_ITEM_BYTES: usize = 64 << 10;
 const MAX_CURSOR_BYTES: usize = 2 << 10;
 /// Maximum number of values in one completion.
 const MAX_COMPLETIONS: usize = 100;
+/// Maximum size of one completed value in bytes.
+const MAX_COMPLETION_BYTES: usize = 4 << 10;
+/// The largest number of completed values that all clients can represent.
+const MAX_TOTAL: u64 = (1 << 53) - 1;
 
 /// A page of a list before its conversion.
 struct WitPage<W> {
@@ -56,7 +65,7 @@ struct ListLimits<'a> {
 }
 
 /// Converts a page of a list.
-fn list_page<W, T>(
+async fn list_page<W, T>(
     page: WitPage<W>,
     limits: &ListLimits<'_>,
     size: impl Fn(&W) -> usize,
@@ -65,7 +74,7 @@ fn list_page<W, T>(
     check_count(page.items.len(), limits.count, limits.many)?;
     let mut omissions = Omissions::new(limits.secrets);
     let sized = page.items.into_iter().map(|item| (size(&item), item));
-    let (items, bytes) = convert_items(sized, limits, &mut omissions, convert);
+    let (items, bytes) = convert_items(sized, limits, &mut omissions, convert).await;
     let next = page.next_cursor.filter(|cursor| check_cursor(cursor, &mut omissions));
     let freshness = page.freshness.map(parts::freshness);
     Ok(ListPage { items, next, freshness, omitted: omissions.summary(), bytes })
@@ -73,16 +82,16 @@ fn list_page<W, T>(
 
 /// Converts the items that are not too large, and returns them with their total size. The size is limited
 /// because the catalog holds them and pages are made of them.
-fn convert_items<W, T>(
+async fn convert_items<W, T>(
     sized: impl Iterator<Item = (usize, W)>,
     limits: &ListLimits<'_>,
     omissions: &mut Omissions<'_>,
     mut convert: impl FnMut(W, &mut Omissions<'_>) -> Option<T>,
 ) -> (Vec<T>, u64) {
     let ListLimits { one, item_bytes, .. } = limits;
-    let mut bytes = 0;
-    let mut items = Vec::new();
+    let (mut bytes, mut items, mut pace) = (0, Vec::new(), Pace::default());
     for (size, item) in sized {
+        pace.item(size).await;
         if size > *item_bytes {
             omissions.add(format!("{one} of more than {item_bytes} bytes"));
         } else if let Some(item) = convert(item, omissions) {
@@ -116,11 +125,21 @@ fn check_result_count(count: usize, max: usize, what: &str) -> Result<(), CallEr
     }
 }
 
-/// Bounds the number of completed values.
-pub(super) fn completion(mut values: Vec<String>, total: Option<u64>, more: bool) -> Completion {
+/// Bounds the number and the sizes of completed values.
+pub(super) fn completion(
+    mut values: Vec<String>,
+    total: Option<u64>,
+    more: bool,
+    omissions: &mut Omissions<'_>,
+) -> Completion {
     let has_more = more || values.len() > MAX_COMPLETIONS;
     values.truncate(MAX_COMPLETIONS);
-    Completion { values, total, has_more }
+    let count = values.len();
+    values.retain(|value| value.len() <= MAX_COMPLETION_BYTES);
+    if values.len() < count {
+        omissions.add(format!("a completion of more than {MAX_COMPLETION_BYTES} bytes"));
+    }
+    Completion { values, total: total.map(|total| total.min(MAX_TOTAL)), has_more }
 }
 
 #[cfg(test)]
@@ -129,8 +148,13 @@ mod tests {
 
     #[test]
     fn bounds_completions() {
-        let long = completion(vec![String::new(); MAX_COMPLETIONS + 1], Some(7), false);
-        assert_eq!((long.values.len(), long.total, long.has_more), (MAX_COMPLETIONS, Some(7), true));
-        assert!(!completion(vec![String::new(); MAX_COMPLETIONS], None, false).has_more);
+        let mut omissions = Omissions::default();
+        let mut completion = |values, total| completion(values, total, false, &mut omissions);
+        let long = completion(vec![String::new(); MAX_COMPLETIONS + 1], Some(u64::MAX));
+        assert_eq!((long.values.len(), long.total, long.has_more), (MAX_COMPLETIONS, Some(MAX_TOTAL), true));
+        assert!(!completion(vec![String::new(); MAX_COMPLETIONS], None).has_more);
+        let large = completion(vec!["x".repeat(10 << 20), "x".into()], None);
+        assert_eq!(large.values, ["x"]);
+        assert_eq!(omissions.summary(), ["a completion of more than 4096 bytes"]);
     }
 }

@@ -1,9 +1,11 @@
 //! The calls of the contract's functions, as [`GuestCall`]s.
 
+mod converted;
 mod interactive;
 
 use wasmtime::Store;
 
+pub(super) use self::converted::Converted;
 pub(super) use self::interactive::{
     CallTool, CompleteArgument, GetPrompt, ListPrompts, ListTools, Search, Settings,
 };

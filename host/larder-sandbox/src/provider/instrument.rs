@@ -52,12 +52,24 @@ impl<'a> InstrumentedCall<'a> {
         self.outcome = error.map_or(Outcome::Ok, CallError::outcome);
         match (self.attempt.take(), error) {
             (Some(attempt), Some(CallError::Fault(_))) => {
-                attempt.faulted(subject).into_iter().for_each(|opened| self.log_circuit_opened(opened));
+                let opened = attempt.faulted(subject);
+                opened.into_iter().for_each(|opened| self.provider.log_circuit_opened("any", opened));
             }
             // The guest was not called, so these say nothing about the provider.
             (_, Some(CallError::Busy | CallError::QuotaExceeded(_))) => {}
             (attempt, _) => attempt.into_iter().for_each(Attempt::answered),
         }
+        self.end(error);
+    }
+
+    /// Records a call that had to end before the time that the provider may take. That says nothing about the provider,
+    /// so the circuit breaker does not count it.
+    pub(super) fn finish_early(mut self, error: &CallError) {
+        self.outcome = error.outcome();
+        self.end(Some(error));
+    }
+
+    fn end(mut self, error: Option<&CallError>) {
         self.end_span();
         error.into_iter().for_each(|error| self.record_error(error));
     }
@@ -79,14 +91,18 @@ impl<'a> InstrumentedCall<'a> {
             self.provider.config.metrics.record_error(LastError { at, operation, outcome, message });
         }
     }
+}
 
-    fn log_circuit_opened(&self, CircuitOpened(time): CircuitOpened) {
-        let (team, provider) = (self.provider.team().non_default(), self.provider.name().as_str());
-        let digest = self.provider.digest().short();
+impl Provider {
+    /// Logs that these calls are not made for a time.
+    pub(super) fn log_circuit_opened(&self, calls: &str, CircuitOpened(time): CircuitOpened) {
+        let (team, provider) = (self.team().non_default(), self.name().as_str());
+        let digest = self.digest().short();
         tracing::warn!(
             team,
             provider,
             digest,
+            calls,
             ?time,
             "circuit opened after repeated faults: the provider is not called until the time is over"
         );
@@ -125,11 +141,13 @@ impl CallError {
                 FaultKind::Cpu(_) => Outcome::Cpu,
                 FaultKind::Timeout(_) => Outcome::Deadline,
                 FaultKind::Memory(_) => Outcome::Memory,
+                FaultKind::Table(_) => Outcome::Table,
                 FaultKind::Stack => Outcome::Stack,
                 FaultKind::Result(_) => Outcome::ResultSize,
                 FaultKind::Exit(_) => Outcome::Exit,
                 FaultKind::Contract(_) => Outcome::Contract,
                 FaultKind::Trap(_) => Outcome::Trap,
+                FaultKind::AddressSpace => Outcome::Unavailable,
                 FaultKind::NoCapacity => Outcome::Busy,
             },
         }

@@ -47,9 +47,9 @@ impl Provider {
     ) -> Result<ListPage<Tool>, CallError> {
         let functions = implemented(&self.compiled.tools, "tool-provider")?;
         let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| {
+        let convert = |page: Result<_, _>| async move {
             let page = page.map_err(|error| self.redacted_error(error))?;
-            tool_page(page, grant.limits.page_entries, &grant.secrets)
+            tool_page(page, grant.limits.page_entries, &grant.secrets).await
         };
         self.call(permit, &guest_calls::ListTools(functions, cursor), convert).await
     }
@@ -68,9 +68,12 @@ impl Provider {
     /// even if it fails halfway. Callers must not share or cache the result either.
     pub async fn call_tool(&self, permit: Permit, call: ToolCall) -> Result<Answer<ToolResult>, CallError> {
         let functions = implemented(&self.compiled.tools, "tool-provider")?;
-        let convert = |answer: Result<_, _>| {
+        let convert = |answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| self.redacted_error(error))?;
-            self.with_omissions(|omissions| tool_result(answer, omissions))
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let result = tool_result(answer, &mut omissions).await;
+            self.log_omissions(&omissions);
+            result
         };
         self.call(permit, &guest_calls::CallTool(functions, wit_tool_call(call)), convert).await
     }
@@ -83,9 +86,9 @@ impl Provider {
     ) -> Result<ListPage<Prompt>, CallError> {
         let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
         let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| {
+        let convert = |page: Result<_, _>| async move {
             let page = page.map_err(|error| self.redacted_error(error))?;
-            prompt_page(page, grant.limits.page_entries, &grant.secrets)
+            prompt_page(page, grant.limits.page_entries, &grant.secrets).await
         };
         self.call(permit, &guest_calls::ListPrompts(functions, cursor), convert).await
     }
@@ -107,9 +110,12 @@ impl Provider {
         request: PromptRequest,
     ) -> Result<Answer<PromptResult>, CallError> {
         let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
-        let convert = |answer: Result<_, _>| {
+        let convert = |answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| self.redacted_error(error))?;
-            self.with_omissions(|omissions| prompt_result(answer, omissions))
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let result = prompt_result(answer, &mut omissions).await;
+            self.log_omissions(&omissions);
+            result
         };
         self.call(permit, &guest_calls::GetPrompt(functions, wit_prompt_request(request)), convert).await
     }
@@ -121,9 +127,12 @@ impl Provider {
         query: ArgumentQuery,
     ) -> Result<Completion, CallError> {
         let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
-        let convert = |response: Result<Suggestions, _>| {
+        let convert = |response: Result<Suggestions, _>| async move {
             let Suggestions { values, total, more } = response.map_err(|error| self.redacted_error(error))?;
-            Ok(completion(values, total, more))
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let completion = completion(values, total, more, &mut omissions);
+            self.log_omissions(&omissions);
+            Ok(completion)
         };
         self.call(permit, &guest_calls::CompleteArgument(functions, wit_argument_query(query)), convert).await
     }
@@ -132,9 +141,12 @@ impl Provider {
     /// the query.
     pub async fn search(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
         let functions = implemented(&self.compiled.search, "search-provider")?;
-        let convert = |response: Result<_, _>| {
+        let convert = |response: Result<_, _>| async move {
             let response = response.map_err(|error| self.redacted_error(error))?;
-            self.with_omissions(|omissions| Ok(hits(response, query, omissions)))
+            let mut omissions = Omissions::new(&self.config.grant.secrets);
+            let hits = hits(response, query, &mut omissions).await;
+            self.log_omissions(&omissions);
+            Ok(hits)
         };
         self.call(permit, &guest_calls::Search(functions, wit_search_query(query)), convert).await
     }
@@ -142,23 +154,12 @@ impl Provider {
     /// Returns the settings that it declares, in one page.
     pub async fn declared_settings(&self, permit: Permit) -> Result<ListPage<Declaration>, CallError> {
         let functions = implemented(&self.compiled.settings, "settings-provider")?;
-        let convert = |items: Vec<_>| {
+        let convert = |items: Vec<_>| async move {
             let mut omissions = Omissions::new(&self.config.grant.secrets);
             let items = declarations(items, &mut omissions)?;
             Ok(ListPage { items, next: None, freshness: None, omitted: omissions.summary(), bytes: 0 })
         };
         self.call(permit, &guest_calls::Settings(functions), convert).await
-    }
-
-    /// Converts a result, and logs what was omitted from it.
-    fn with_omissions<T>(
-        &self,
-        convert: impl FnOnce(&mut Omissions<'_>) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
-        let mut omissions = Omissions::new(&self.config.grant.secrets);
-        let result = convert(&mut omissions);
-        self.log_omissions(&omissions);
-        result
     }
 }
 

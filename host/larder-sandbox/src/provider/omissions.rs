@@ -7,11 +7,14 @@ use larder_model::policy::Secrets;
 use larder_model::uri::{BadUri, Uri};
 use larder_uri_template::{BadUriTemplate, UriTemplate};
 
+/// Maximum number of different reasons.
+const MAX_REASONS: usize = 20;
+
 /// What was omitted or changed: reasons with their number of occurrences. Secrets are removed from the
 /// reasons.
 #[derive(Default)]
 pub(super) struct Omissions<'a> {
-    reasons: BTreeMap<String, usize>,
+    reasons: BTreeMap<Cow<'static, str>, usize>,
     secrets: Option<&'a Secrets>,
 }
 
@@ -21,9 +24,13 @@ impl<'a> Omissions<'a> {
     }
 
     /// Counts an omission or a change.
-    pub(super) fn add(&mut self, reason: impl Into<String>) {
-        let mut reason: String = self.clean(&reason.into()).into_owned();
-        if self.reasons.len() >= 20 && !self.reasons.contains_key(&reason) {
+    pub(super) fn add(&mut self, reason: impl Into<Cow<'static, str>>) {
+        let mut reason = match reason.into() {
+            Cow::Owned(reason) => Cow::Owned(self.clean(&reason).into_owned()),
+            // A text of the host.
+            reason => reason,
+        };
+        if self.reasons.len() >= MAX_REASONS && !self.reasons.contains_key(&reason) {
             reason = "other reasons".into();
         }
         *self.reasons.entry(reason).or_default() += 1;
@@ -48,7 +55,7 @@ impl<'a> Omissions<'a> {
     pub(super) fn summary(&self) -> Vec<String> {
         self.reasons
             .iter()
-            .map(|(why, n)| if *n == 1 { why.clone() } else { format!("{why} ({n} times)") })
+            .map(|(why, n)| if *n == 1 { why.to_string() } else { format!("{why} ({n} times)") })
             .collect()
     }
 }

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 
-use super::omissions::Omissions;
 use super::pages::fetch_pages;
 use super::settings_check::SettingsCheck;
 use super::{CallError, ListPage, ListQuery, Provider};
@@ -13,11 +12,10 @@ use crate::fault::{Fault, FaultKind};
 use larder_model::policy::Permit;
 use larder_model::resource::{Entry, Freshness, Scope, Template};
 use larder_model::settings::Problem;
+use larder_model::size;
 
 /// Maximum duration of a probe, as a multiple of the maximum duration of one call.
 const MAX_CALL_TIMES: u32 = 3;
-/// Maximum number of characters of an invalid claim in a message.
-const MAX_CLAIM_TEXT: usize = 200;
 
 /// What a provider returned when it was probed.
 #[derive(Debug, Clone)]
@@ -61,7 +59,11 @@ pub enum LoadError {
     #[error(transparent)]
     BadName(#[from] larder_model::name::BadName),
     /// The file exceeds the size limit.
-    #[error("it is {size} bytes; the limit for components is {limit} (`limits.component_size`)")]
+    #[error(
+        "it has {}; the limit for components is {} (`limits.component_size`)",
+        size::show(*size),
+        size::show(*limit)
+    )]
     TooLarge {
         /// The size of the file.
         size: u64,
@@ -122,25 +124,19 @@ impl Provider {
                 error => LoadError::Probe { what, error },
             }
         };
-        let description = self.describe(Permit::for_host()).await.map_err(failed("its description"))?;
+        let (description, omitted) =
+            self.describe(Permit::for_host()).await.map_err(failed("its description"))?;
         let entries = self.first_entries().await.map_err(failed("its list"))?;
         let templates = self.all_templates().await.map_err(failed("its templates"))?;
-        let (claims, invalid): (Vec<_>, Vec<_>) =
-            description.claims.into_iter().partition(|claim| is_claim(claim));
-        let mut omissions = Omissions::new(&self.config.grant.secrets);
-        for claim in invalid {
-            let claim: String = omissions.clean(&claim).chars().take(MAX_CLAIM_TEXT).collect();
-            omissions.add(format!("a claim that is not a URI prefix with a scheme: {claim:?}"));
-        }
-        let SettingsCheck { problems: setting_problems, omitted } = self.settings_check().await;
-        let omitted = [entries.omitted, templates.omitted, omissions.summary(), omitted].concat();
+        let SettingsCheck { problems: setting_problems, omitted: of_settings } = self.settings_check().await;
+        let omitted = [entries.omitted, templates.omitted, omitted, of_settings].concat();
         let default_freshness = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
         Ok(ProbeResult {
             title: description.title,
             version: description.version,
             summary: description.summary,
             instructions: description.instructions,
-            claims,
+            claims: description.claims,
             entries: entries.items,
             next_cursor: entries.next,
             templates: templates.items,
@@ -171,12 +167,4 @@ impl Provider {
         }
         Ok(templates)
     }
-}
-
-/// Whether a text is a valid claim. A claim is a URI prefix, so only its scheme is checked.
-fn is_claim(claim: &str) -> bool {
-    claim.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    }) && claim.len() <= 1024
 }

@@ -5,9 +5,17 @@ use tokio::net::TcpListener;
 use super::RunError;
 use larder_admin as admin;
 
-/// Binds the admin address. If the default address is in use, for example by another server, that is only a
-/// warning.
-pub async fn bind_admin(config: &admin::Config) -> Result<Option<TcpListener>, RunError> {
+/// What happens if a configured admin address cannot be bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfInUse {
+    /// The server does not start.
+    Fail,
+    /// The server starts without it. For stdio: clients start several servers with the same configuration.
+    Warn,
+}
+
+/// Binds the admin address. For the default address, which another server may use, a failure is only a warning.
+pub async fn bind_admin(config: &admin::Config, if_in_use: IfInUse) -> Result<Option<TcpListener>, RunError> {
     let Some(listen) = config.listen else { return Ok(None) };
     match TcpListener::bind(listen).await {
         Ok(listener) => {
@@ -15,12 +23,14 @@ pub async fn bind_admin(config: &admin::Config) -> Result<Option<TcpListener>, R
             tracing::info!(url = %format_args!("http://{at}"), "serving /livez, /readyz, /metrics and /status");
             Ok(Some(listener))
         }
-        Err(error) if config.is_explicit => Err(RunError::BindAdmin { listen, error }),
+        Err(error) if config.is_explicit && if_in_use == IfInUse::Fail => {
+            Err(RunError::BindAdmin { listen, error })
+        }
         Err(error) => {
             tracing::warn!(
                 %error,
                 %listen,
-                "cannot bind the default admin address, so /metrics and /status are not available; set `admin.listen` to another address, or to \"off\""
+                "cannot bind the admin address, so /metrics and /status are not available; use another address with `--admin` or `admin.listen`, or \"off\""
             );
             Ok(None)
         }

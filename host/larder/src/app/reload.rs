@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use super::critical_tasks::CriticalTasks;
 use super::file_watcher::WatchedFile;
 use crate::config::Config;
+use larder_core::audit::{AuditEvent, AuditLog};
 use larder_core::reconcile::ConfigHandle;
 use larder_mcp::auth::Authenticator;
 use larder_model::name::TeamName;
@@ -20,6 +21,7 @@ pub(super) struct ConfigReloader {
     authenticator: Authenticator,
     teams: Vec<(TeamName, ConfigHandle)>,
     health: Health,
+    audit: AuditLog,
     wakes: [Arc<Notify>; 2],
 }
 
@@ -29,11 +31,12 @@ impl ConfigReloader {
         config: &Config,
         authenticator: &Authenticator,
         teams: impl Iterator<Item = (TeamName, ConfigHandle)>,
-        health: &Health,
+        (health, audit): (&Health, &AuditLog),
     ) -> Option<Self> {
         config.file.as_ref()?;
-        let (config, authenticator, health) = (config.clone(), authenticator.clone(), health.clone());
-        Some(Self { config, authenticator, teams: teams.collect(), health, wakes: Default::default() })
+        let (config, authenticator) = (config.clone(), authenticator.clone());
+        let (health, audit, teams) = (health.clone(), audit.clone(), teams.collect());
+        Some(Self { config, authenticator, teams, health, audit, wakes: Default::default() })
     }
 
     /// Returns the notifications that trigger a check of the file.
@@ -53,15 +56,32 @@ impl ConfigReloader {
             WatchedFile { section, path, applied, scan_interval, health, wake }
         };
         let credentials = watched_file("credentials", first).run(drain.clone(), {
-            let config = self.config.clone();
-            move || reload_auth(&config, &self.authenticator)
+            let (config, audit) = (self.config.clone(), self.audit.clone());
+            move || audited(&audit, "reload-credentials", || reload_auth(&config, &self.authenticator))
         });
         critical_tasks.spawn("credentials", credentials);
-        let (config, teams) = (self.config, self.teams);
+        let (config, teams, audit) = (self.config, self.teams, self.audit);
         let configuration = watched_file("configuration", second);
-        critical_tasks
-            .spawn("configuration", configuration.run(drain.clone(), move || reload_config(&config, &teams)));
+        critical_tasks.spawn(
+            "configuration",
+            configuration.run(drain.clone(), move || {
+                audited(&audit, "reload-configuration", || reload_config(&config, &teams))
+            }),
+        );
     }
+}
+
+/// Reloads, and records the result in the audit log.
+fn audited(
+    audit: &AuditLog,
+    operation: &'static str,
+    reload: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    let result = reload();
+    let outcome = if result.is_ok() { "ok" } else { "failed" };
+    let details: Vec<_> = result.as_ref().err().cloned().into_iter().collect();
+    audit.record(&AuditEvent { details: &details, ..AuditEvent::new(operation, outcome) });
+    result
 }
 
 fn reload_auth(config: &Config, authenticator: &Authenticator) -> Result<(), String> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use larder_core::catalog::{Catalog, Offer};
+use larder_core::catalog::{Catalog, Collision, Offer};
 use larder_model::name::TeamName;
 use larder_model::policy::Grant;
 
@@ -17,7 +17,7 @@ pub struct Served {
     pub rejected: Vec<Rejected>,
     /// Revisions that wait for `larder approve`, as sentences.
     pub pending_approval: Vec<String>,
-    /// URIs and templates that several providers offer, as sentences. Only one of the providers serves each.
+    /// Which providers offer the same URIs and templates, as sentences. Only one of the providers serves each.
     pub collisions: Vec<String>,
 }
 
@@ -53,6 +53,9 @@ pub struct Provider {
     pub setting_problems: Vec<String>,
     /// Settings that work, but should be configured in another way.
     pub setting_warnings: Vec<String>,
+    /// Whether it has no resources, templates, tools, prompts or search.
+    #[serde(skip)]
+    pub has_no_content: bool,
     /// Its grant, which is not serialized because it contains secrets.
     #[serde(skip)]
     pub grant: Arc<Grant>,
@@ -100,7 +103,8 @@ impl Served {
         }));
         self.pending_approval.extend(catalog.pending_approvals().iter().map(ToString::to_string));
         let of = team.map(|team| format!("{team}: ")).unwrap_or_default();
-        self.collisions.extend(catalog.collisions().iter().map(|collision| format!("{of}{collision}")));
+        let collisions = Collision::summarize(catalog.collisions()).into_iter();
+        self.collisions.extend(collisions.map(|collision| format!("{of}{collision}")));
     }
 }
 
@@ -125,6 +129,11 @@ impl Provider {
             omitted: offer.omitted.clone(),
             setting_problems: setting_problems(offer, false),
             setting_warnings: setting_problems(offer, true),
+            has_no_content: offer.entries.is_empty()
+                && offer.templates.is_empty()
+                && !(offer.provider.supports_tools()
+                    || offer.provider.supports_prompts()
+                    || offer.provider.supports_search()),
             grant: offer.provider.grant().clone(),
         }
     }

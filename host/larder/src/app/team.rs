@@ -8,6 +8,7 @@ use tracing::Instrument as _;
 
 use super::critical_tasks::CriticalTasks;
 use crate::config;
+use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::reconcile::{ConfigHandle, Reconciler, StartLimits};
@@ -35,6 +36,7 @@ pub(super) struct SharedServices {
     pub(super) sandbox: Arc<Sandbox>,
     pub(super) drain: Drain,
     pub(super) health: Health,
+    pub(super) audit: AuditLog,
     pub(super) watched_uris: usize,
     pub(super) change_detector: change_detector::Config,
 }
@@ -42,7 +44,7 @@ pub(super) struct SharedServices {
 impl Team {
     /// Creates the parts of a team. Nothing is loaded yet.
     pub(super) fn new(config: config::Team, services: SharedServices) -> Self {
-        let SharedServices { sandbox, drain, health, watched_uris, change_detector } = services;
+        let SharedServices { sandbox, drain, health, audit, watched_uris, change_detector } = services;
         let name = config.reconcile.team.clone();
         let span = match config.quota {
             Some(_) => tracing::error_span!("team", %name),
@@ -58,7 +60,7 @@ impl Team {
         let sources: Vec<Box<dyn Source>> = vec![Box::new(folder)];
         let reconcile =
             Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
-        let reconcile = reconcile.with_health(health);
+        let reconcile = reconcile.with_health(health).with_audit(audit);
         let signals = reconcile.signals();
         let change_detector =
             ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain);

@@ -11,6 +11,7 @@ use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
 use crate::config::{self, Overrides};
+use larder_core::audit::{self, AuditEvent, AuditLog};
 use larder_core::reconcile::{Approvals, PendingApprovalRecord};
 use larder_model::name::TeamName;
 
@@ -46,7 +47,7 @@ impl Approve {
             ..Overrides::default()
         };
         let config = config::load(&overrides)?;
-        let teams = config.teams.into_iter();
+        let (audit, teams) = (config.audit, config.teams.into_iter());
         let teams = teams.filter(|(name, _)| overrides.team.as_ref().is_none_or(|team| team == name));
         let mut pending = Vec::new();
         for (_, team) in teams {
@@ -73,24 +74,40 @@ impl Approve {
             ));
             return Ok(Outcome::Negative);
         }
-        approve(&pending, self.yes)
+        approve(&pending, self.yes, &audit)
     }
 }
 
-fn approve(pending: &[(Approvals, PendingApprovalRecord)], yes: bool) -> Result<Outcome, CommandError> {
+fn approve(
+    pending: &[(Approvals, PendingApprovalRecord)],
+    yes: bool,
+    audit: &audit::Config,
+) -> Result<Outcome, CommandError> {
     for (approvals, one) in pending {
         out::text(&show(one))?;
         if !yes && !confirm()? {
             out::note("larder: not approved");
             return Ok(Outcome::Negative);
         }
-        approvals.approve(one, &config::operator_name())?;
+        let operator = config::operator_name();
+        record(one, &operator, audit)?;
+        approvals.approve(one, &operator)?;
         out::note(&format!(
             "larder: approved; a running server applies it to {} without a restart",
             one.provider
         ));
     }
     Ok(Outcome::Success)
+}
+
+/// Records an approval in the audit log of the server, before it takes effect.
+fn record(one: &PendingApprovalRecord, operator: &str, audit: &audit::Config) -> Result<(), CommandError> {
+    let details: Vec<String> = one.lines.iter().cloned().collect();
+    let (team, provider, digest) = (Some(&*one.team), Some(&*one.provider), Some(&*one.digest));
+    let subject = Some(operator);
+    let event =
+        AuditEvent { subject, team, provider, digest, details: &details, ..AuditEvent::new("approve", "ok") };
+    AuditLog::append(audit, &event).map_err(CommandError::Audit)
 }
 
 fn list(pending: &[PendingApprovalRecord], json: bool) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! `larder check`: checks the configuration and all components without serving them.
 
+mod addresses;
 mod component;
 pub(super) mod grants;
 
@@ -14,7 +15,7 @@ use super::error::CommandError;
 use super::table::Table;
 use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out};
-use crate::app::{App, Served};
+use crate::app::{App, Provider, Served};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use larder_core::reconcile;
 use larder_mcp::ListenAddress;
@@ -38,6 +39,9 @@ pub(super) struct Check {
     plugins: Option<PathBuf>,
     #[command(flatten)]
     team: TeamArg,
+    /// Treat warnings as problems
+    #[arg(long, conflicts_with = "file")]
+    strict: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -69,7 +73,7 @@ impl Check {
             ..Overrides::default()
         };
         let (findings, outcome) = match config::load(&overrides).and_then(Config::require_plugins_folders) {
-            Ok(config) => examine(config).await?,
+            Ok(config) => examine(config, self.strict).await?,
             Err(error) => (configuration_faults(&error), Outcome::InvalidConfig),
         };
         match self.json {
@@ -84,7 +88,7 @@ fn configuration_faults(error: &ConfigError) -> Findings {
     Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
 }
 
-async fn examine(mut config: Config) -> Result<(Findings, Outcome), CommandError> {
+async fn examine(mut config: Config, is_strict: bool) -> Result<(Findings, Outcome), CommandError> {
     log::start_quietly(&config.log);
     if let Some(only) = config.overrides.team.clone() {
         config.teams.retain(|team, _| *team == only);
@@ -100,11 +104,17 @@ async fn examine(mut config: Config) -> Result<(Findings, Outcome), CommandError
         .chain(no_socket_folder(&config.endpoint.listen))
         .chain(config.teams.values().flat_map(unused_sections))
         .collect();
-    let warnings = config.warnings.iter().map(|warning| warning.in_file(config.file.as_deref())).collect();
+    let addresses = addresses::examine(&config);
+    // Named as in errors.
+    let file = config.overrides.config.clone().unwrap_or_else(|| config::DEFAULT_FILE.into());
+    let mut warnings: Vec<_> = config.warnings.iter().map(|warning| warning.in_file(Some(&file))).collect();
+    warnings.extend(addresses.warnings);
+    faults.extend(addresses.faults);
     let app = App::build(config).await?;
     let served = app.served();
     faults.extend(app.problems());
     app.finish().await;
+    warnings.extend(served.providers.iter().filter(|provider| provider.has_no_content).map(no_content));
     let incomplete = served.providers.iter().any(|provider| !provider.omitted.is_empty());
     let has_bad_settings = served.providers.iter().any(|provider| !provider.setting_problems.is_empty());
     let ok = grants.iter().all(GrantReport::is_fine)
@@ -112,9 +122,16 @@ async fn examine(mut config: Config) -> Result<(Findings, Outcome), CommandError
         && served.rejected.is_empty()
         && served.collisions.is_empty()
         && !incomplete
-        && !has_bad_settings;
+        && !has_bad_settings
+        && (!is_strict || warnings.is_empty());
     let outcome = if is_invalid { Outcome::InvalidConfig } else { Outcome::success_if(ok) };
     Ok((Findings { ok, faults, warnings, grants, served }, outcome))
+}
+
+/// Reports a provider without content, such as one that serves files and was not granted a folder.
+fn no_content(provider: &Provider) -> String {
+    let summary = provider.summary.as_deref().map(|summary| format!(": {summary}")).unwrap_or_default();
+    format!("{} has neither resources nor templates{summary}", provider.full_name())
 }
 
 /// Reports several teams without authentication for any of them.
@@ -148,7 +165,7 @@ fn print(findings: &Findings) -> Result<(), CommandError> {
         for provider in &served.providers {
             table.row([&provider.full_name(), provider.version.as_deref().unwrap_or(""), &provider.counts()]);
         }
-        out::text(&table.show(out::colour()))?;
+        out::text(&table.show())?;
     }
     out::text(&grants.iter().map(GrantReport::show).collect::<String>())?;
     faults.iter().for_each(|fault| out::note(fault));
@@ -173,8 +190,11 @@ fn print(findings: &Findings) -> Result<(), CommandError> {
             .for_each(|problem| out::note(&format!("{name}: warning: {problem}")));
     }
     served.collisions.iter().for_each(|collision| out::note(collision));
-    if *ok {
-        out::note("no problems found");
+    match (ok, warnings.len()) {
+        (false, _) => {}
+        (true, 0) => out::note("no problems found"),
+        (true, 1) => out::note("no problems found, but one warning"),
+        (true, count) => out::note(&format!("no problems found, but {count} warnings")),
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ impl Compile {
         eprintln!("{error}");
         match error {
             ChildError::Invalid(_) => child::INVALID.into(),
+            ChildError::Unsupported(_) => child::UNSUPPORTED.into(),
             ChildError::Limit(..) | ChildError::Io(..) | ChildError::Engine(_) => ExitCode::FAILURE,
         }
     }

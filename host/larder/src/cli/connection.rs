@@ -1,10 +1,11 @@
 //! The options that select a server: its URL, or a folder whose providers run in this process.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use super::error::CommandError;
+use super::server_address::{ENDPOINT, GivenToken, ServerAddress, ServerArgs};
 use super::team::TeamArg;
 use super::{guest_stderr, log, out};
 use crate::app::App;
@@ -12,29 +13,30 @@ use crate::config::{self, Overrides};
 use larder_client::{Client, ClientBuilder, ClientError, Revision};
 use larder_model::name::TeamName;
 
-const DEFAULT_URL: &str = "http://127.0.0.1:7878/mcp";
-
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct ConnectionArgs {
-    /// The endpoint of the server, or unix:PATH for a Unix socket
-    #[arg(long, value_name = "URL", default_value = DEFAULT_URL)]
-    url: String,
+    /// The endpoint of the server, or unix:PATH for a Unix socket [default: the address in larder.toml, or
+    /// LARDER_URL, or http://127.0.0.1:7878/mcp]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    url: Option<String>,
     /// The bearer token for the server [env: LARDER_TOKEN]
     #[arg(long)]
     token: Option<String>,
     /// A file with the bearer token for the server
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Use only this protocol revision, such as 2025-11-25
     #[arg(long, value_name = "REVISION")]
     protocol: Option<Revision>,
+    /// Run the components of the configuration in this process instead of connecting to a server
+    #[arg(long, conflicts_with = "url")]
+    in_process: bool,
     /// Run the components in this folder instead of connecting to a server
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     plugins: Option<PathBuf>,
-    /// Run the components of this configuration instead of connecting to a server
-    #[arg(long, value_name = "FILE", conflicts_with = "url")]
-    config: Option<PathBuf>,
     /// The team of the configuration that the client belongs to.
     #[arg(skip)]
     team: Option<TeamName>,
@@ -64,9 +66,9 @@ impl ConnectionArgs {
         Self { team: team.team, ..self }
     }
 
-    /// Sets the team from a list filter, if there is a configuration.
+    /// Sets the team from a list filter, if the components run in this process.
     pub(super) fn with_team_filter(self, team: Option<&str>) -> Self {
-        let team = team.filter(|_| self.config.is_some()).and_then(|team| TeamName::parse(team).ok());
+        let team = team.filter(|_| self.in_process).and_then(|team| TeamName::parse(team).ok());
         Self { team, ..self }
     }
 
@@ -85,19 +87,21 @@ impl ConnectionArgs {
     }
 
     pub(super) async fn client_factory(self) -> Result<ClientFactory, CommandError> {
-        let mut builder = Client::builder();
-        let token = self.token_file.as_deref().map(read_token).transpose()?;
-        if let Some(token) = token.or(self.token).or_else(config::env_token) {
-            builder = builder.token(token);
+        if !self.in_process && self.plugins.is_none() && self.team.is_none() {
+            let token = GivenToken { token: self.token, file: self.token_file };
+            let ServerAddress { url, builder } = self.server.resolve(&ENDPOINT, self.url, token)?;
+            return Ok(ClientFactory {
+                builder: with_revision(builder, self.protocol),
+                target: Target::Url(url),
+            });
         }
-        if let Some(revision) = self.protocol {
-            builder = builder.revision(revision);
-        }
-        if self.plugins.is_none() && self.config.is_none() && self.team.is_none() {
-            return Ok(ClientFactory { builder, target: Target::Url(self.url) });
-        }
-        let overrides =
-            Overrides { config: self.config, plugins: self.plugins, team: self.team, ..Overrides::default() };
+        let builder = with_revision(Client::builder(), self.protocol);
+        let overrides = Overrides {
+            config: self.server.config,
+            plugins: self.plugins,
+            team: self.team,
+            ..Overrides::default()
+        };
         let config = config::load(&overrides)?.require_plugins_folders()?.over_stdio()?;
         log::start_quietly(&config.log);
         let app = App::build(config).await?;
@@ -112,15 +116,8 @@ impl ConnectionArgs {
     }
 }
 
-/// Reads a token file. Rejects an empty one: the token would not be sent, and the server's error would not
-/// name the cause.
-fn read_token(path: &Path) -> Result<String, CommandError> {
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| CommandError::Input { path: path.to_owned(), error })?;
-    match text.trim() {
-        "" => Err(CommandError::NoToken(path.to_owned())),
-        token => Ok(token.to_owned()),
-    }
+fn with_revision(builder: ClientBuilder, revision: Option<Revision>) -> ClientBuilder {
+    revision.into_iter().fold(builder, ClientBuilder::revision)
 }
 
 impl ClientFactory {

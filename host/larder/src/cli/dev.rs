@@ -61,7 +61,7 @@ impl Dev {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let project = config::load_project(&self.folder)?;
         let (config, team, listen) = (self.config, self.team.team, self.listen);
-        let overrides = Overrides { config, team, listen, plugins: None };
+        let overrides = Overrides { config, team, listen, ..Overrides::default() };
         match (self.once, self.plugins) {
             (true, _) => once(&project, overrides).await,
             (false, Some(plugins)) => {

@@ -8,6 +8,7 @@ use crate::config::ConfigError;
 use larder_author::{BindingsError, DiskError, PackError, ScaffoldError};
 use larder_client::{ClientError, Revision};
 use larder_core::reconcile::ApprovalsError;
+use larder_sandbox::Rejection;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
@@ -29,12 +30,16 @@ pub(super) enum CommandError {
     NoSession(Revision),
     #[error(transparent)]
     Approvals(#[from] ApprovalsError),
+    #[error("cannot write the audit log, so nothing is approved: {0}")]
+    Audit(io::Error),
     #[error(transparent)]
     Random(#[from] larder_mcp::auth::RandomError),
     #[error("{} contains no token: the file must contain the token and nothing else", .0.display())]
     NoToken(PathBuf),
     #[error("{}: {error}", path.display())]
     Pack { path: PathBuf, error: PackError },
+    #[error("{}: {}", path.display(), Rejection::UnsupportedFeatures(features.join(", ")))]
+    UnsupportedFeatures { path: PathBuf, features: Vec<&'static str> },
     #[error(transparent)]
     Bindings(#[from] BindingsError),
     #[error(
@@ -71,11 +76,12 @@ impl CommandError {
             | Self::File { .. }
             | Self::CursorLoop
             | Self::Pack { .. }
+            | Self::UnsupportedFeatures { .. }
             | Self::Bindings(_)
             | Self::Disk(_)
             | Self::Content(_)
             | Self::Random(_)
-            | Self::Approvals(_) => false,
+            | Self::Approvals(_) | Self::Audit(_) => false,
         }
     }
 }

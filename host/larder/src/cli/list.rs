@@ -39,7 +39,7 @@ impl List {
         match self.json {
             true => out::json(&json!({ "resources": resources }))?,
             false if resources.is_empty() => out::note("no resources"),
-            false => out::text(&show(&resources).show(out::colour()))?,
+            false => out::text(&show(&resources).show())?,
         }
         Ok(Outcome::Success)
     }
@@ -73,6 +73,6 @@ mod tests {
             file:///a.md  A        text/markdown  2.0 KiB
             memo:b        b\u202e
         "#]]
-        .assert_eq(&show(&resources).show(false));
+        .assert_eq(&show(&resources).aligned(false));
     }
 }

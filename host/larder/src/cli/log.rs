@@ -1,53 +1,72 @@
-//! Log output on stderr. Text from guests cannot forge log lines or control the terminal.
+//! Log output on stderr, up to a number of bytes per second. Text from guests cannot forge log lines or control the
+//! terminal.
+
+mod line_limit;
 
 use std::io::{self, Write};
 
+use tracing::Metadata;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+pub(super) use self::line_limit::LineLimit;
+use self::line_limit::may_use_reserve;
 use super::sanitize;
 use crate::config::{Log, LogFormat};
 
-/// Installs the log subscriber for the rest of the process.
-pub(super) fn start(log: &Log) {
-    let filter = EnvFilter::new(&log.filter);
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Stderr);
+/// Installs the log subscriber for the rest of the process, and returns its limit.
+pub(super) fn start(log: &Log) -> LineLimit {
+    let (filter, limit) = (EnvFilter::new(&log.filter), LineLimit::new(log.bytes_per_second));
+    let stderr = Stderr(limit.clone());
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(stderr);
     // An error means that a subscriber is installed already, by a program that uses this crate as a library.
     _ = match log.format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
+    limit
 }
 
 /// Logs errors only, unless the configuration sets a filter. For commands whose output contains what matters.
 pub(super) fn start_quietly(log: &Log) {
     let filter = if log.filter == "info" { "error" } else { &log.filter };
-    start(&Log { filter: filter.into(), format: log.format });
+    start(&Log { filter: filter.into(), ..log.clone() });
 }
 
-struct Stderr;
+struct Stderr(LineLimit);
 
 impl<'a> MakeWriter<'a> for Stderr {
-    type Writer = SanitizedWriter<io::Stderr>;
+    type Writer = LineWriter<'a, io::Stderr>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        SanitizedWriter(io::stderr())
+        LineWriter { to: io::stderr(), limit: &self.0, may_use_reserve: false }
+    }
+
+    fn make_writer_for(&'a self, line: &Metadata<'_>) -> Self::Writer {
+        LineWriter { may_use_reserve: may_use_reserve(line), ..self.make_writer() }
     }
 }
 
-/// Sanitizes log events. The subscriber writes one event per call.
-struct SanitizedWriter<W>(W);
+/// Sanitizes log events, and writes those that the limit admits. The subscriber writes one event per call.
+struct LineWriter<'a, W> {
+    to: W,
+    limit: &'a LineLimit,
+    may_use_reserve: bool,
+}
 
-impl<W: Write> Write for SanitizedWriter<W> {
+impl<W: Write> Write for LineWriter<'_, W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let body = text.strip_suffix('\n').unwrap_or(&text);
-        self.0.write_all(format!("{}\n", sanitize::line(body)).as_bytes())?;
+        let line = format!("{}\n", sanitize::line(body));
+        if self.limit.admits(self.may_use_reserve, line.len()) {
+            self.to.write_all(line.as_bytes())?;
+        }
         Ok(event.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.to.flush()
     }
 }
 
@@ -75,7 +94,9 @@ mod tests {
     fn writes_one_line_per_event() {
         let buffer = Buffer::default();
         let writer = buffer.clone();
-        let writer = move || SanitizedWriter(writer.clone());
+        let limit = LineLimit::new(1 << 20);
+        let limit: &'static LineLimit = Box::leak(Box::new(limit));
+        let writer = move || LineWriter { to: writer.clone(), limit, may_use_reserve: false };
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(writer).finish();
         tracing::subscriber::with_default(subscriber, || {

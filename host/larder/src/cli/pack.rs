@@ -8,6 +8,7 @@ use super::error::CommandError;
 use super::table::bytes;
 use super::{Outcome, out};
 use larder_author as author;
+use larder_sandbox::unsupported_features;
 
 /// Turn a core module into a component
 ///
@@ -29,6 +30,10 @@ impl Pack {
         let path = self.module;
         let module =
             std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?;
+        let features = unsupported_features(&module);
+        if !features.is_empty() {
+            return Err(CommandError::UnsupportedFeatures { path, features });
+        }
         let component = author::pack(&module).map_err(|error| CommandError::Pack { path, error })?;
         author::replace(&self.output, &component)?;
         out::note(&format!("{}: a component, {}", self.output.display(), bytes(component.len() as u64)));

@@ -7,9 +7,10 @@ use clap::Args;
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, log, out};
-use crate::app::{self, App, Served};
-use crate::config::{self, LogFormat, Overrides};
+use crate::app::{self, App, IfInUse, Served};
+use crate::config::{self, AdminAddress, LogFormat, Overrides};
 use larder_mcp::ListenAddress;
+use larder_runtime::log_limit::shorten;
 
 /// Serve the components of a folder as one MCP endpoint
 #[derive(Debug, Args)]
@@ -24,6 +25,9 @@ pub(super) struct Serve {
     /// The address of the endpoint, or unix:PATH for a Unix socket [default: 127.0.0.1:7878]
     #[arg(long, value_name = "ADDRESS", value_parser = config::parse_listen_address, conflicts_with = "stdio")]
     listen: Option<ListenAddress>,
+    /// The admin address, or off [default: 127.0.0.1:7879]
+    #[arg(long, value_name = "ADDRESS", value_parser = config::parse_admin_address)]
+    admin: Option<AdminAddress>,
     /// Serve one client over stdin and stdout instead of HTTP
     #[arg(long)]
     stdio: bool,
@@ -38,18 +42,20 @@ impl Serve {
             plugins: self.plugins,
             listen: self.listen,
             team: self.team.team,
+            admin: self.admin,
         };
         let config = config::load(&overrides)?;
-        log::start(&config.log);
+        let log_limit = log::start(&config.log);
         let format = config.log.format;
         if self.stdio {
             let config = config.over_stdio()?;
             // The default admin address is for the HTTP server: a client may start several stdio servers.
             let admin = match config.admin.is_explicit {
-                true => app::bind_admin(&config.admin).await?,
+                true => app::bind_admin(&config.admin, IfInUse::Warn).await?,
                 false => None,
             };
             let app = App::build_server(config, admin).await?;
+            log_limit.start_reports(app.log_drain());
             announce("stdin and stdout", &app.served(), &app.problems(), format);
             app.serve_stdio().await?;
             return Ok(Outcome::Success);
@@ -58,8 +64,9 @@ impl Serve {
         let listener = app::bind(&config.endpoint.listen).await?;
         // With port 0 the operating system chooses the port.
         let url = listener.address()?.url();
-        let admin = app::bind_admin(&config.admin).await?;
+        let admin = app::bind_admin(&config.admin, IfInUse::Fail).await?;
         let app = App::build_server(config, admin).await?;
+        log_limit.start_reports(app.log_drain());
         announce(&url, &app.served(), &app.problems(), format);
         app.serve_http(listener).await?;
         Ok(Outcome::Success)
@@ -68,6 +75,9 @@ impl Serve {
 
 /// The maximum number of log lines about the lists of one provider. Each page may cause several.
 const MAX_NOTES: usize = 20;
+
+/// The maximum number of lines about components that are not served.
+const MAX_NOT_SERVED: usize = 100;
 
 fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
     match format {
@@ -95,8 +105,10 @@ fn lines(at: &str, served: &Served, problems: &[String]) -> Vec<String> {
     let names = served.providers.iter().map(|provider| provider.full_name().len());
     let width = names.max().unwrap_or(0);
     lines.extend(served.providers.iter().map(|p| format!("  {:width$}  {}", p.full_name(), p.counts())));
-    lines.extend(served.rejected.iter().map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason)));
-    lines.extend(served.pending_approval.iter().map(|pending| format!("  {pending}")));
+    let rejected = served.rejected.iter().map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason));
+    lines.extend(shorten(rejected, MAX_NOT_SERVED, "rejected components"));
+    let pending = served.pending_approval.iter().map(|pending| format!("  {pending}"));
+    lines.extend(shorten(pending, MAX_NOT_SERVED, "revisions that wait for approval"));
     lines.extend(served.collisions.iter().map(|collision| format!("  collision: {collision}")));
     lines.extend(problems.iter().map(|problem| format!("  {problem}")));
     if served.providers.is_empty() && served.rejected.is_empty() && problems.is_empty() {

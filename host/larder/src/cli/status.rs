@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use super::error::CommandError;
+use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
 use super::{Outcome, out, sanitize};
 use larder_admin::{Grants, PendingApproval, Provider, Rejected, Status as ServerStatus, Team};
 use larder_client as client;
@@ -13,12 +14,15 @@ use larder_client as client;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if the server is not ready for requests, or cannot be reached.")]
 pub(super) struct Status {
-    /// The admin address of the server (`admin.listen` in its configuration)
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7879")]
-    admin: String,
-    /// The token for the admin address (`admin.token` in the configuration)
-    #[arg(long, env = "LARDER_ADMIN_TOKEN", hide_env_values = true)]
+    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
+    /// http://127.0.0.1:7879]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    admin: Option<String>,
+    /// The token for the admin address (`admin.token` in the configuration) [env: LARDER_ADMIN_TOKEN]
+    #[arg(long)]
     token: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Print the server's JSON
     #[arg(long)]
     json: bool,
@@ -26,13 +30,14 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let status: serde_json::Value = client::status(&self.admin, self.token.as_deref()).await?;
+        let token = GivenToken { token: self.token, file: None };
+        let ServerAddress { url, builder } = self.server.resolve(&ADMIN, self.admin, token)?;
+        let status: serde_json::Value = builder.status(&url).await?;
         let ready = status["ready"] == true;
         if self.json {
             out::json(&status)?;
         } else {
-            let status =
-                serde_json::from_value(status).map_err(|_| client::ClientError::NotStatus(self.admin))?;
+            let status = serde_json::from_value(status).map_err(|_| client::ClientError::NotStatus(url))?;
             out::text(&sanitize::lines(&show(&status)))?;
         }
         Ok(Outcome::success_if(ready))
@@ -53,6 +58,9 @@ fn team(team: &Team, lines: &mut Vec<String>) {
     let width = team.providers.iter().map(|provider| provider.name.len()).max().unwrap_or(0);
     team.providers.iter().for_each(|one| provider(one, width, lines));
     lines.extend(team.rejected.iter().map(rejected));
+    if team.more_rejected > 0 {
+        lines.push(format!("  and {} more rejected components", team.more_rejected));
+    }
     lines.extend(team.pending_approval.iter().map(pending_approval));
     lines.extend(team.collisions.iter().map(|collision| format!("  collision: {}", line(collision))));
     if lines.last().is_some_and(|last| last.starts_with("team ")) {
@@ -72,6 +80,9 @@ fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
     lines.extend(grants(provider));
     if let Some(time) = provider.circuit_open_ms {
         lines.push(format!("    circuit open: calls only faulted; retry in {time} ms"));
+    }
+    if let Some(time) = provider.list_circuit_open_ms {
+        lines.push(format!("    missing in lists: calls for its list only faulted; retry in {time} ms"));
     }
     if let Some(error) = &provider.last_error {
         let at = format!("    last error, {}: {} of a {}: ", error.at, error.outcome, error.operation);

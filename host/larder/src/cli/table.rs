@@ -1,11 +1,13 @@
-//! Tables for terminals. All cells are sanitized.
+//! Tables: aligned for terminals, and separated by tabs for other programs. All cells are sanitized.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::sanitize;
+use super::{out, sanitize};
 
 /// The maximum width of all columns but the first.
 const MAX_WIDTH: usize = 48;
+/// The maximum width to which the first column is padded. Longer cells are not truncated, because users copy them.
+const MAX_FIRST_WIDTH: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Table<const N: usize> {
@@ -18,34 +20,48 @@ impl<const N: usize> Table<N> {
         Self { head, rows: Vec::new() }
     }
 
-    /// Adds a row. The first cell is not truncated, because users copy it.
     pub(super) fn row(&mut self, cells: [&str; N]) {
-        let mut first = true;
-        self.rows.push(cells.map(|cell| {
-            let cell = sanitize::line(cell);
-            if std::mem::take(&mut first) { cell.into_owned() } else { truncate(&cell) }
-        }));
+        self.rows.push(cells.map(|cell| sanitize::line(cell).into_owned()));
     }
 
-    pub(super) fn show(&self, colour: bool) -> String {
+    /// Formats the table for stdout, whatever it is.
+    pub(super) fn show(&self) -> String {
+        if out::is_terminal() { self.aligned(out::colour()) } else { self.separated() }
+    }
+
+    /// Formats the table with aligned columns.
+    pub(super) fn aligned(&self, colour: bool) -> String {
+        let rows: Vec<_> = self.rows.iter().map(truncate_row).collect();
         let mut widths = self.head.map(str::width);
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.width());
+        for row in &rows {
+            let limits = std::iter::once(MAX_FIRST_WIDTH).chain(std::iter::repeat(usize::MAX));
+            for ((width, cell), limit) in widths.iter_mut().zip(row).zip(limits) {
+                *width = (*width).max(cell.width().min(limit));
             }
         }
         let head = line(&self.head.map(str::to_owned), &widths);
         let head = if colour { format!("\x1b[1m{head}\x1b[0m") } else { head };
-        let rows = self.rows.iter().map(|row| line(row, &widths));
+        let rows = rows.iter().map(|row| line(row, &widths));
         std::iter::once(head).chain(rows).map(|line| line + "\n").collect()
     }
+
+    /// Formats the table with a tab between cells, which are complete.
+    pub(super) fn separated(&self) -> String {
+        let rows = self.rows.iter().map(|row| row.join("\t"));
+        std::iter::once(self.head.join("\t")).chain(rows).map(|line| line + "\n").collect()
+    }
+}
+
+fn truncate_row<const N: usize>(row: &[String; N]) -> [String; N] {
+    let mut is_first = true;
+    row.each_ref().map(|cell| if std::mem::take(&mut is_first) { cell.clone() } else { truncate(cell) })
 }
 
 fn line(cells: &[String], widths: &[usize]) -> String {
     let mut out = String::new();
     for (cell, width) in cells.iter().zip(widths) {
         out.push_str(cell);
-        out.push_str(&" ".repeat(width - cell.width() + 2));
+        out.push_str(&" ".repeat(width.saturating_sub(cell.width()) + 2));
     }
     out.truncate(out.trim_end().len());
     out
@@ -90,8 +106,22 @@ mod tests {
             file:///longer  evil\u001b[2J name
             x:y             long long long long long long long long long lo…  1.0 KiB
         "#]]
-        .assert_eq(&table.show(false));
-        assert!(table.show(true).starts_with("\x1b[1mURI"));
+        .assert_eq(&table.aligned(false));
+        assert!(table.aligned(true).starts_with("\x1b[1mURI"));
+    }
+
+    #[test]
+    fn output_for_programs_is_complete_and_not_padded() {
+        let mut table = Table::new(["URI", "NAME", "SIZE"]);
+        table.row(["file:///a\tb", &"long ".repeat(20), ""]);
+        table.row([&format!("x:{}", "y".repeat(5_000)), "", "1.0 KiB"]);
+        let text = table.separated();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], "URI\tNAME\tSIZE");
+        assert_eq!(lines[1], format!("file:///a b\t{}\t", "long ".repeat(20)));
+        assert!(lines[2].ends_with("y\t\t1.0 KiB"));
+        // In a terminal, one long cell does not make all lines long.
+        assert!(table.aligned(false).lines().nth(1).unwrap().len() < 200);
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Templates {
         match self.json {
             true => out::json(&json!({ "resourceTemplates": templates }))?,
             false if templates.is_empty() => out::note("no templates"),
-            false => out::text(&show(&templates).show(out::colour()))?,
+            false => out::text(&show(&templates).show())?,
         }
         Ok(Outcome::Success)
     }

@@ -42,6 +42,11 @@ fn accepts_valid_command_lines() {
         "bindings c --with tools,prompts,search,settings,completions,versions",
         "status",
         "status --admin http://x:1 --token t --json",
+        "status --config c --ca f -v",
+        "list --config c --ca f -v",
+        "list --in-process --config c",
+        "serve --stdio --admin off",
+        "serve --admin localhost:1",
         "approve --json --plugins p",
         "approve wiki --yes --config c",
         "token new",
@@ -67,6 +72,12 @@ fn rejects_invalid_command_lines() {
     check(
         "list --url http://x/mcp --plugins p",
         expect!["error: the argument '--url <URL>' cannot be used with '--plugins <DIR>'"],
+    );
+    check(
+        "serve --admin 7879",
+        expect![[
+            r#"error: invalid value '7879' for '--admin <ADDRESS>': `7879` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or "off""#
+        ]],
     );
     check("read", expect!["error: the following required arguments were not provided:"]);
     check(
@@ -120,7 +131,19 @@ fn generates_a_completion_script_for_every_shell() {
     use clap::ValueEnum as _;
     for shell in clap_complete::Shell::value_variants() {
         let mut script = Vec::new();
-        clap_complete::generate(*shell, &mut Cli::command(), "larder", &mut script);
+        clap_complete::generate(*shell, &mut without_file_names(Cli::command()), "larder", &mut script);
         assert!(String::from_utf8(script).unwrap().contains("inspect"), "{shell}");
     }
+}
+
+#[test]
+fn completes_values_of_kinds_and_no_files() {
+    let mut script = Vec::new();
+    let mut command = without_file_names(Cli::command());
+    clap_complete::generate(clap_complete::Shell::Zsh, &mut command, "larder", &mut script);
+    let script = String::from_utf8(script).unwrap();
+    let line = |option: &str| script.lines().find(|line| line.contains(option)).unwrap().to_owned();
+    assert!(line("'--kind=[").contains("(database-table file fixture)"), "{}", line("'--kind=["));
+    assert!(!line("'--prefix=[").contains("_files"), "{}", line("'--prefix=["));
+    assert!(line("--token-file=[").contains("_files"), "{}", line("--token-file=["));
 }

@@ -6,6 +6,8 @@ mod audit;
 mod auth;
 mod compiler;
 mod connections;
+mod log_filter;
+mod memory;
 mod own_files;
 mod provider;
 mod secret;
@@ -50,6 +52,7 @@ pub(super) fn convert(
 ) -> Config {
     let own_files = own_files::of_host(&file, context, env);
     let mut conversion = Conversion { own_files, ..Conversion::new(context, env, source, diagnostics) };
+    conversion.check_memory(file.limits.memory.as_ref());
     let global = GlobalSettings {
         limits: provider::limits(&Limits::default(), &file.limits),
         approve: file.approve,
@@ -70,7 +73,7 @@ pub(super) fn convert(
     let private = has_teams || !auth.is_empty();
     let listen = conversion.listen(&file.server, overrides, auth.is_empty());
     let log = conversion.log(&file.server);
-    let admin = conversion.admin(&file.admin);
+    let admin = conversion.admin(&file.admin, overrides);
     let audit = conversion.audit(&file.audit);
     let connections = conversion.connection_limits(&file.server);
     let telemetry = conversion.telemetry(&file.telemetry);
@@ -177,8 +180,8 @@ fn endpoint(
 ) -> endpoint::Config {
     endpoint::Config {
         listen,
-        hosts: server.hosts.unwrap_or_default(),
-        origins: server.origins.unwrap_or_default(),
+        hosts: server.hosts.unwrap_or_default().into_iter().map(|name| name.0).collect(),
+        origins: server.origins.unwrap_or_default().into_iter().map(|origin| origin.0).collect(),
         body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
         sessions: count(server.sessions, 1_000) as usize,
         session_idle_timeout: time(server.session_idle_timeout, 30 * 60),
@@ -187,10 +190,21 @@ fn endpoint(
         waiting_bytes: server.waiting_bytes.map_or(256 << 20, |size| size.0),
         keep_alive: time(server.keep_alive, 15),
         stall_timeout: STALL_TIMEOUT,
+        shutdown_grace: time(server.shutdown_grace, 10),
+        request_log: request_log(server.log.requests),
+        trusted_proxies: server.trusted_proxies.into_iter().map(|proxy| proxy.0).collect(),
         auth,
         caller: Caller { subject: None, issuer: None, teams: anonymous_teams, scopes: Vec::new() },
         title: server.title,
         extensions: server.extensions.into_iter().map(endpoint::Extension::from).collect(),
+    }
+}
+
+fn request_log(raw: Option<file::Requests>) -> endpoint::RequestLogMode {
+    match raw {
+        Some(file::Requests::Off) => endpoint::RequestLogMode::Off,
+        None | Some(file::Requests::Errors) => endpoint::RequestLogMode::Errors,
+        Some(file::Requests::All) => endpoint::RequestLogMode::All,
     }
 }
 
@@ -322,13 +336,17 @@ impl Conversion<'_> {
         let raw = server.log.filter.as_ref();
         let filter =
             variable.or(raw.map(|filter| filter.get_ref())).map_or("info", String::as_str).to_owned();
-        if let Err(error) = tracing_subscriber::EnvFilter::try_new(&filter) {
+        if let Err(message) = log_filter::validate(&filter) {
             match raw {
-                Some(raw) if variable.is_none() => self.error(&raw.span(), format!("not a filter: {error}")),
-                _ => self.error_for_key("LARDER_LOG", format!("not a filter: {error}")),
+                Some(raw) if variable.is_none() => self.error(&raw.span(), message),
+                _ => self.error_for_key("LARDER_LOG", message),
             }
         }
-        Log { filter, format: server.log.format.unwrap_or(LogFormat::Text) }
+        Log {
+            filter,
+            format: server.log.format.unwrap_or(LogFormat::Text),
+            bytes_per_second: server.log.bytes_per_second.map_or(1 << 20, |size| size.0),
+        }
     }
 }
 

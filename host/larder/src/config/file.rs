@@ -10,8 +10,8 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, Listen, ListenOrOff, PageSize,
-    Scalar, SocketMode, Timestamp, TokenDigest,
+    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, Listen, Origin,
+    PageSize, Proxy, Scalar, ServerName, ServerUrl, SocketMode, Timestamp, TokenDigest,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -33,6 +33,7 @@ pub(super) struct File {
     pub(super) team: BTreeMap<Spanned<String>, Team>,
     pub(super) secret: BTreeMap<Spanned<String>, Secret>,
     pub(super) stdio: Stdio,
+    pub(super) client: Client,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -59,7 +60,7 @@ pub(super) struct Ceiling {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Quota {
-    pub(super) memory: Option<ByteSize<u64>>,
+    pub(super) memory: Option<Spanned<ByteSize<u64>>>,
     pub(super) cpu: Option<HumanDuration>,
     pub(super) calls: Option<NonZeroU32>,
     pub(super) requests: Option<NonZeroU32>,
@@ -85,6 +86,17 @@ pub(super) struct Stdio {
     pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
+/// Where client commands connect to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Client {
+    pub(super) url: Option<ServerUrl>,
+    pub(super) admin: Option<ServerUrl>,
+    pub(super) token_file: Option<PathBuf>,
+    pub(super) admin_token_file: Option<PathBuf>,
+    pub(super) ca_file: Option<PathBuf>,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Watch {
@@ -101,8 +113,8 @@ pub(super) struct Server {
     pub(super) socket_mode: Option<SocketMode>,
     pub(super) unauthenticated: Option<Spanned<bool>>,
     pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
-    pub(super) hosts: Option<Vec<String>>,
-    pub(super) origins: Option<Vec<String>>,
+    pub(super) hosts: Option<Vec<ServerName>>,
+    pub(super) origins: Option<Vec<Origin>>,
     pub(super) title: Option<String>,
     pub(super) instructions: Option<String>,
     pub(super) page_size: PageSize,
@@ -117,6 +129,7 @@ pub(super) struct Server {
     pub(super) waiting_bytes: Option<ByteSize<usize>>,
     pub(super) keep_alive: Option<HumanDuration>,
     pub(super) shutdown_grace: Option<HumanDuration>,
+    pub(super) trusted_proxies: Vec<Proxy>,
     pub(super) log: Log,
 }
 
@@ -135,7 +148,7 @@ pub(super) struct Token {
     pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
     #[serde(default)]
     pub(super) scopes: Vec<Spanned<String>>,
-    pub(super) expires: Option<Timestamp>,
+    pub(super) expires: Option<Spanned<Timestamp>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -157,8 +170,8 @@ pub(super) struct Oauth {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Admin {
-    pub(super) listen: Option<Spanned<ListenOrOff>>,
-    pub(super) hosts: Option<Vec<String>>,
+    pub(super) listen: Option<Spanned<AdminAddress>>,
+    pub(super) hosts: Option<Vec<ServerName>>,
     pub(super) token: Option<TokenDigest>,
     pub(super) unauthenticated: Option<bool>,
 }
@@ -168,6 +181,7 @@ pub(super) struct Admin {
 pub(super) struct Audit {
     pub(super) file: Option<Spanned<PathBuf>>,
     pub(super) on_full: Option<OnFull>,
+    pub(super) sync: Option<Spanned<bool>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -192,6 +206,17 @@ pub(super) enum OnFull {
 pub(super) struct Log {
     pub(super) filter: Option<Spanned<String>>,
     pub(super) format: Option<LogFormat>,
+    pub(super) requests: Option<Requests>,
+    pub(super) bytes_per_second: Option<ByteSize<u64>>,
+}
+
+/// Which requests are logged.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Requests {
+    Off,
+    Errors,
+    All,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -204,7 +229,7 @@ pub(super) struct Cache {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
-    pub(super) memory: Option<ByteSize<u64>>,
+    pub(super) memory: Option<Spanned<ByteSize<u64>>>,
     pub(super) table_elements: Option<NonZeroU32>,
     pub(super) instances: Option<NonZeroU32>,
     pub(super) cpu_time: Option<HumanDuration>,

@@ -99,7 +99,7 @@ mod tests {
                 line 5: dirs[0]: there is no folder FOLDER/gone: create it
                 line 5: dirs[1]: there is no folder FOLDER/${SECRET}: create it
                 line 5: dirs[1]: `/` is the guest path of two folders: set a different `guest` for one of them
-                line 6: env: invalid type: map, expected a sequence"#]],
+                line 6: env: invalid type: map, expected a list in square brackets"#]],
         );
         check("dirs = [", expect!["line 1: unclosed array, expected `]`"]);
         check(&"#".repeat(MAX_BYTES + 1), expect!["it is larger than 64 KiB"]);

@@ -89,7 +89,20 @@ fn redact_value(message: &str) -> Cow<'_, str> {
     // The value may contain this separator too, so only its last occurrence counts.
     let (given, expected) = message[kind.len()..].rsplit_once(", expected ").unwrap_or_default();
     let given = given.split(['`', '"']).next().unwrap_or_default().trim_end();
-    format!("{kind}{given}, expected {expected}").into()
+    format!("{kind}{given}, expected {}", explain_type(expected)).into()
+}
+
+/// Replaces the name of a Rust type by what may be written.
+fn explain_type(expected: &str) -> Cow<'_, str> {
+    match expected {
+        "a nonzero u32" => format!("a whole number from 1 to {}", u32::MAX).into(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX).into(),
+        "i32" => format!("a whole number from {} to {}", i32::MIN, i32::MAX).into(),
+        "f64" => "a number".into(),
+        "a boolean" => "true or false".into(),
+        "a sequence" => "a list in square brackets".into(),
+        other => other.into(),
+    }
 }
 
 fn span(error: &toml::de::Error) -> Range<usize> {

@@ -146,7 +146,7 @@ fn every_key_has_an_effect() {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
     for key in
-        ["origins = ['x']", "log.format = 'json'", "log.filter = 'warn'", "listen = '[::1]:1'", "title = 'x'"]
+        ["origins = ['https://x']", "log.format = 'json'", "log.filter = 'warn'", "listen = '[::1]:1'", "title = 'x'"]
     {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
@@ -248,6 +248,12 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
         ),
         (3, ApprovalMode::Always)
     );
+    for (value, seconds) in [("'5s'", 5), ("0", 0)] {
+        let grace = reload("", &format!("watch.missing_folder_grace = {value}"));
+        assert!(grace.needs_restart.is_empty());
+        let team = &grace.teams[&TeamName::default_team()];
+        assert_eq!(team.missing_source_grace, Duration::from_secs(seconds));
+    }
     let rest = reload("", "plugins = 'docs'\nwatch.scan_interval = '9s'\nserver.guests = 3");
     assert_eq!(rest.needs_restart, ["plugins", "watch", "server"]);
     let credentials = reload("", TOKEN);
@@ -308,12 +314,12 @@ env = ["NO_SUCH"]
 settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`, `client`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or a Unix socket, such as "unix:/run/larder.sock"
             larder.toml:7: server.page_size: invalid type: string, expected a whole number, or a table with `resources` and `templates`
             larder.toml:8: server.shutdown_grace: `soon` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"
             larder.toml:9: server.body_limit: must be more than 0: there is no "unlimited"
-            larder.toml:10: server.sessions: invalid value: integer, expected a nonzero u32
+            larder.toml:10: server.sessions: invalid value: integer, expected a whole number from 1 to 4294967295
             larder.toml:11: server.title: the environment variable NO_SUCH is not set; set it, or write `${NO_SUCH:-default}`
             larder.toml:12: server.log.format: unknown variant `xml`, expected `text` or `json`
             larder.toml:12: server.log.filter: not a filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
@@ -584,6 +590,6 @@ priority = "hush-hush`, `"
         expect![[r#"
             larder.toml:2: server: invalid type: string, expected struct Server
             larder.toml:4: limits.memory: invalid type: sequence, expected a string, a number or a boolean
-            larder.toml:6: provider.x.priority: invalid type: string, expected i32"#]],
+            larder.toml:6: provider.x.priority: invalid type: string, expected a whole number from -2147483648 to 2147483647"#]],
     );
 }

@@ -12,14 +12,16 @@ use std::time::{Duration, SystemTime};
 use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 
-pub(crate) use address::parse_listen_address;
-pub(super) use address::{Listen, ListenOrOff, SocketMode};
+pub use address::AdminAddress;
+pub(crate) use address::{parse_admin_address, parse_listen_address};
+pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub(super) use host::Host;
 
 use larder_mcp as endpoint;
 use larder_model::name::Digest;
 use larder_model::policy::ApprovalMode;
 use larder_model::size;
+use larder_runtime::trusted_proxies::TrustedProxy;
 
 /// A number of bytes: `64MiB`, `512 KiB`, `1GB`, `100B`, or a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +104,16 @@ fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
     let local = humantime::parse_rfc3339(&format!("{date}T{time}Z")).ok()?;
     let offset = Duration::from_secs(minutes.unsigned_abs() * 60);
     if minutes < 0 { local.checked_add(offset) } else { local.checked_sub(offset) }
+}
+
+/// A reverse proxy, or a network of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Proxy(pub(super) TrustedProxy);
+
+impl<'de> Deserialize<'de> for Proxy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
+    }
 }
 
 /// The digest of a token. The token itself must not be in the file.

@@ -1,7 +1,10 @@
-//! Writes to stdout, stderr and the log before it answers: a number of lines, lines without end, or one long
-//! line. It can also send a number of signals and progress notifications.
+//! Writes to stdout, stderr and the log before it answers: a number of lines, lines of control characters, lines
+//! without end, or one long line. It can also send a number of signals and progress notifications.
 
 use guests::*;
+
+/// Characters that are several times as long when they are escaped.
+const CONTROLS: &str = "\u{1}\u{200b}\"\\";
 
 struct Flood;
 
@@ -11,7 +14,13 @@ impl Behaviour for Flood {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["flood://lines/{count}", "flood://line/{bytes}", "flood://reports/{count}"]
+        vec![
+            "flood://lines/{count}",
+            "flood://controls/{count}",
+            "flood://line/{bytes}",
+            "flood://reports/{count}",
+            "flood://foreign/{count}",
+        ]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -19,6 +28,12 @@ impl Behaviour for Flood {
         match request.uri.split('/').nth(2) {
             Some("forever") => (0..u64::MAX).for_each(|n| write(&format!("line {n}"))),
             Some("lines") => (0..number("count")).for_each(|n| write(&format!("line {n}"))),
+            Some("controls") => {
+                (0..number("count")).for_each(|n| write(&format!("{n} {}", CONTROLS.repeat(20))))
+            }
+            Some("foreign") => {
+                (0..number("count")).for_each(|n| host::resource_updated(&format!("nobody://{n}")));
+            }
             Some("reports") => (0..number("count")).for_each(report),
             _ => write(&"x".repeat(number("bytes"))),
         }

@@ -1,5 +1,6 @@
 //! Two templates: the last variable of one matches across slashes (`greedy` of the SDK), that of the other
-//! does not. It returns the template and the value. Under `clock/` the text is different in each read.
+//! does not. It returns the template and the value. Under `clock/` the text is different in each read. A third
+//! template has a list and a map.
 
 use larder_provider::{
     Completion, CompletionRequest, Content, Provider, Reading, Request, Result, Template, TemplatePage,
@@ -9,6 +10,7 @@ struct Greedy;
 
 const FILE: &str = "greedy:///{path}";
 const PAGE: &str = "greedy://wiki/{page}";
+const SEARCH: &str = "greedy:search{/tags}{?page,filter*}";
 
 impl Provider for Greedy {
     fn new() -> Result<Self> {
@@ -16,7 +18,8 @@ impl Provider for Greedy {
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
-        Ok(vec![Template::new(FILE, "a file"), Template::new(PAGE, "a page")].into())
+        let templates = [(FILE, "a file"), (PAGE, "a page"), (SEARCH, "a search")];
+        Ok(templates.map(|(uri_template, name)| Template::new(uri_template, name)).to_vec().into())
     }
 
     fn greedy(&self) -> Vec<&str> {
@@ -24,6 +27,9 @@ impl Provider for Greedy {
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
+        if request.template() == Some(SEARCH) {
+            return search(request);
+        }
         let path = request.var("path").or_else(|_| request.var("page"))?;
         let mut text = format!("{}: {path}", request.template().unwrap_or("none"));
         if path.starts_with("clock/") {
@@ -35,6 +41,12 @@ impl Provider for Greedy {
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         Ok(Completion::matching(["docs/a.md", "docs/b.md", "src/lib.rs"], &request.prefix))
     }
+}
+
+fn search(request: &Request) -> Result<Reading> {
+    let tags: Vec<_> = request.vars("tags").collect();
+    let filter: Vec<_> = request.map("filter").collect();
+    Ok(Content::text(format!("{tags:?} {filter:?} {:?}", request.var("page"))).into())
 }
 
 larder_provider::export!(Greedy: completions);

@@ -1,4 +1,4 @@
-//! Returns a text or a blob with the size in the URI, or that number of contents.
+//! Returns a text or a blob with the size in the URI, or that number of contents. It can report progress first.
 
 use guests::*;
 
@@ -6,7 +6,7 @@ struct Huge;
 
 impl Behaviour for Huge {
     fn templates() -> Vec<&'static str> {
-        vec!["huge://{bytes}", "huge://blob/{bytes}", "huge://contents/{count}"]
+        vec!["huge://{bytes}", "huge://blob/{bytes}", "huge://contents/{count}", "huge://progress/{bytes}"]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -18,6 +18,9 @@ impl Behaviour for Huge {
         let bytes = vec![b'x'; number("bytes")];
         if request.uri.starts_with("huge://blob/") {
             return reading(vec![content(Body::Blob(bytes), "application/octet-stream")]);
+        }
+        if request.uri.starts_with("huge://progress/") {
+            host::progress(1.0, None, None);
         }
         text(String::from_utf8(bytes).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! Matches URIs itself and returns variables with keys. It reads the variables that the host passes.
+//! Matches URIs itself and returns variables with keys. It returns the variables that the host passes.
 
 use guests::*;
 
@@ -10,7 +10,7 @@ impl Behaviour for Keys {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["keys:listed/{path}", "keys:other/{path}"]
+        vec!["keys:listed/{path}", "keys:other/{path}", "keys:found{/tags}{?page,filter*}"]
     }
 
     fn match_uri(uri: String) -> Option<TemplateMatch> {

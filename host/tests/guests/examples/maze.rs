@@ -1,6 +1,6 @@
 //! Lists entries and templates that are expensive to match. The setting `ways` is the number of templates
 //! that match a URI in more ways than can be tried; without it, there is one simple template. The setting
-//! `titles` is the number of entries with long titles.
+//! `long` is the number of entries with long descriptions.
 
 use guests::*;
 
@@ -8,8 +8,9 @@ struct Maze;
 
 impl Behaviour for Maze {
     fn entries() -> Vec<Entry> {
-        let titled = |n| Entry { title: Some("long ".repeat(3_000)), ..entry(&format!("maze://title/{n}")) };
-        (0..number("titles")).map(titled).collect()
+        let text = || Some("long ".repeat(3_000));
+        let long = |n| Entry { description: text(), ..entry(&format!("maze://long/{n}")) };
+        (0..number("long")).map(long).collect()
     }
 
     fn templates() -> Vec<&'static str> {

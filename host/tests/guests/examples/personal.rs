@@ -1,4 +1,7 @@
-//! Lists and serves only resources of the caller. For calls by the host itself, the list is empty.
+//! Lists and serves only resources of the caller. For calls by the host itself, the list is empty. With the setting
+//! `delay_ms`, callers wait this long for the list.
+
+use std::time::Duration;
 
 use guests::*;
 
@@ -8,6 +11,9 @@ impl Behaviour for Personal {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
         if host::setting("broken").is_some() && host::get_caller().is_some() {
             return Err(Error::Unavailable("not today".to_owned()));
+        }
+        if let (Some(delay), Some(_)) = (host::setting("delay_ms"), host::get_caller()) {
+            std::thread::sleep(Duration::from_millis(delay.parse().unwrap()));
         }
         let uris = subject().map(|subject| ["b", "a"].map(|name| format!("personal://{subject}/{name}")));
         let mut uris = uris.map(Vec::from).unwrap_or_default();

@@ -13,7 +13,7 @@ async fn omits_invalid_tools() {
         good 0 1 next None
         omitted: a second tool `good` (2 times)
         omitted: a tool of more than 196608 bytes
-        omitted: an icon whose `src` is neither http(s) nor data
+        omitted: an icon whose `src` is neither `https://` nor `data:image/`
         omitted: metadata that is not JSON
         omitted: metadata with a reserved or invalid key (2 times)
         omitted: the tool "": a tool name has 1 to 64 letters, digits, `_` or `-`
@@ -76,7 +76,7 @@ async fn rejects_invalid_results_of_tools() {
     ];
     check_errors(&tools, expect![[r#"
         blocks: it returned 1001 blocks of content; the limit is 1000
-        large: its response is larger than the limit of 16777216 bytes
+        large: its response is larger than the limit of 16 MiB
         image: block 1 of its result: "text/html" is not a media type that begins with `image/`
         audio: block 1 of its result: "audio/x\r\nX: 1" is not a media type that begins with `audio/`
         link: block 1 of its result: `not a uri` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)

@@ -122,7 +122,7 @@ fn a_server_starts_without_a_provider_that_hangs() {
 #[test]
 fn commands_wait_for_a_slow_provider() {
     let work_dir = WorkDir::with_guests("echo sleep").file("larder.toml", &SLOW.replace("1h", "2s"));
-    for command in ["check", "list --config larder.toml"] {
+    for command in ["check", "list --in-process"] {
         let output = work_dir.larder(command);
         let reason = "sleep.wasm is rejected: cannot get its description: it did not respond within 2s";
         assert!(output.stderr.contains(reason), "{}", output.stderr);

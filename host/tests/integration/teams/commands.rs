@@ -37,7 +37,7 @@ fn two_teams() -> WorkDir {
 #[test]
 fn a_command_runs_for_one_team() {
     let work_dir = two_teams();
-    let read = |args: &str| work_dir.larder(&format!("read --config two.toml {args}"));
+    let read = |args: &str| work_dir.larder(&format!("read --in-process --config two.toml {args}"));
     assert_eq!(read("--team alpha echo://setting/colour").expect_success(), "blue");
     assert_eq!(read("--team beta echo://setting/colour").expect_success(), "red");
     assert!(read("echo://hello").expect_success().contains("caller: me of alpha"));
@@ -106,7 +106,7 @@ fn a_slow_provider_delays_no_other_team() {
 #[test]
 fn a_secret_reaches_only_the_provider_that_was_granted_it() {
     let work_dir = two_teams();
-    let read = |args: &str| work_dir.larder(&format!("read --config two.toml {args}"));
+    let read = |args: &str| work_dir.larder(&format!("read --in-process --config two.toml {args}"));
     assert_eq!(read("--team alpha echo://setting/token").expect_success(), "hush-hush-hush");
     assert_eq!(read("--team beta echo://setting/token").expect_success(), "unset");
     let check = work_dir.larder("check --config two.toml --json");

@@ -36,7 +36,7 @@ impl Provider for Greetings {
 
     fn read(&self, request: &Request) -> Result<Reading> {
         let who = match (request.uri.as_str(), request.template()) {
-            (HELLO, _) => "world",
+            (HELLO, _) => "world".into(),
             // The decoded value of the variable.
             (_, Some(HELLO_WHO)) => request.var("who")?,
             _ => return Err(Error::NotFound),

@@ -10,6 +10,7 @@ use crate::catalog::{Writer, catalog};
 use larder_model::name::TeamName;
 use larder_model::resource::{Body, Content};
 
+const HOUR: Duration = Duration::from_secs(3_600);
 const CAPACITY: Config = Config { bytes: 1 << 20, entries: 100 };
 
 fn uri(text: &str) -> Uri {
@@ -47,7 +48,7 @@ fn cache(config: Config) -> (Writer, Cache) {
 
 /// Reads with a call that returns `own`. Returns the text of the result, or `None` if the read has to wait.
 fn get(cache: &Cache, caller: &Caller, uri: &Uri, own: ReadResult) -> Option<String> {
-    let request = CacheRequest { revision: 1, caller, uri };
+    let request = CacheRequest { revision: 1, caller, uri, time: &ReadTime::new(HOUR) };
     let result = cache.get_or_call(&request, CacheMode::JoinOrLead, async { Ok::<_, ()>(own) });
     result.now_or_never().map(|result| text(&result.unwrap()).to_owned())
 }
@@ -105,7 +106,8 @@ proptest! {
             };
             let (own, team) = (calls.len(), usize::from(caller == 3));
             let cache = &teams[team].1;
-            let request = CacheRequest { revision, caller: &callers[caller], uri: &uris[which] };
+            let request =
+                CacheRequest { revision, caller: &callers[caller], uri: &uris[which], time: &ReadTime::new(HOUR) };
             let returned = result(&own.to_string(), &uris[which], if fresh { 60 } else { 0 }, scope);
             let answer = cache.get_or_call(&request, CacheMode::JoinOrLead, async { Ok::<_, ()>(returned) });
             let answer = answer.now_or_never().unwrap().unwrap();
@@ -155,7 +157,7 @@ fn evicts_the_least_recently_used_and_rejects_large_responses() {
 /// A read whose call returns what `returns` receives.
 async fn read(cache: &Cache, caller: &Caller, returns: oneshot::Receiver<ReadResult>) -> String {
     let one = uri("x:1");
-    let request = CacheRequest { revision: 1, caller, uri: &one };
+    let request = CacheRequest { revision: 1, caller, uri: &one, time: &ReadTime::new(HOUR) };
     let call = async { returns.await.map_err(|_| "its call failed") };
     cache
         .get_or_call(&request, CacheMode::JoinOrLead, call)

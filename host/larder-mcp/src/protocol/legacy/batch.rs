@@ -1,17 +1,19 @@
 //! Batches of messages. All requests of a batch are accepted at once, so that they can be cancelled; they run
 //! one after another, and their responses are sent together.
 
+use crate::Endpoint;
 use crate::dispatch::{Peer, error};
 use crate::era::declares_version;
-use crate::json_writer::array;
-use crate::message::{Id, Message, Request};
+use crate::message::{Message, Request};
 use crate::protocol::{AcceptedRequest, ConcurrencyLimit, RequestContext};
 use crate::rpc_error::{INVALID_REQUEST, RpcError};
+use crate::waiting_bytes::{ChargedArray, ChargedResponse};
 use larder_model::resource::Caller;
 
 /// A batch that was accepted.
 pub(crate) struct Batch {
     items: Vec<Item>,
+    endpoint: Endpoint,
     limit: ConcurrencyLimit,
     caller: Caller,
 }
@@ -56,24 +58,45 @@ impl Batch {
                 Message::Response => {}
             }
         }
-        Self { items, limit: context.limit.clone(), caller: context.caller.clone() }
+        Self {
+            items,
+            endpoint: context.endpoint.clone(),
+            limit: context.limit.clone(),
+            caller: context.caller.clone(),
+        }
     }
 
-    /// Runs the requests, and returns the array of their responses. `None` if there are no responses.
-    pub(crate) async fn respond(self) -> Option<Vec<u8>> {
-        let mut responses = Vec::new();
-        for item in self.items {
-            let response = match item {
-                Item::Response(response) => Some(response),
-                Item::Request(request) => match request.with_permit(&self.limit, &self.caller) {
-                    // A batch response has no place for progress notifications.
-                    Ok(mut request) => request.respond().await,
-                    Err((id, rpc_error)) => Some(error(Some::<&Id>(&id), &rpc_error)),
-                },
+    /// Runs the requests, and returns the array of their responses in parts. `None` if there are no responses.
+    /// When one response finds no room, the remaining requests do not run.
+    pub(crate) async fn respond(self) -> Option<Vec<ChargedResponse>> {
+        let Self { items, endpoint, limit, caller } = self;
+        let mut responses = ChargedArray::default();
+        let mut refused: Option<Box<RpcError>> = None;
+        for item in items {
+            let mut response: ChargedResponse = match (item, &refused) {
+                (Item::Response(response), _) => response.into(),
+                (Item::Request(request), Some(refused)) => error(Some(request.id()), refused).into(),
+                (Item::Request(request), None) => {
+                    let id = request.id().clone();
+                    let Some(bytes) = run(*request, &limit, &caller).await else { continue };
+                    match responses.has_cost(bytes.len()) {
+                        true => endpoint.charged_always(&caller, &id, bytes),
+                        false => bytes.into(),
+                    }
+                }
             };
-            responses.extend(response);
+            refused = response.refused.take().or(refused);
+            responses.push(response);
         }
-        (!responses.is_empty()).then(|| array(&responses))
+        responses.finish()
+    }
+}
+
+/// Runs one request. A batch response has no place for progress notifications.
+async fn run(request: AcceptedRequest, limit: &ConcurrencyLimit, caller: &Caller) -> Option<Vec<u8>> {
+    match request.with_permit(limit, caller) {
+        Ok(mut request) => request.respond().await,
+        Err((id, rpc_error)) => Some(error(Some(&id), &rpc_error)),
     }
 }
 

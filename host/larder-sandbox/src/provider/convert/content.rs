@@ -1,29 +1,46 @@
 //! Converts the content of tool results and prompt messages.
 
-use super::metadata::metadata;
+use super::metadata::{metadata, metadata_size};
 use super::names::quoted;
-use super::parts::{clamp_priority, role};
+use super::pace::Pace;
+use super::parts::{audience, clamp_priority};
 use super::resources::{body, entry, entry_size};
+use super::texts::{self, last_modified};
 use super::{MAX_ITEM_BYTES, check_result_count};
 use crate::bindings::larder::provider::interaction_types as wit;
 use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
+use larder_model::format::is_media_type;
 use larder_model::message::{Annotations, Block, BlockValue, EmbeddedResource, Media};
 
 /// Maximum number of blocks in one result.
 pub(super) const MAX_BLOCKS: usize = 1_000;
-/// Maximum length of a media type in bytes.
-const MAX_MIME_TYPE: usize = 255;
 
 /// Converts the blocks of a result. An invalid block makes the result unusable: a model would not notice that
 /// something is missing.
-pub(super) fn blocks(items: Vec<wit::Block>, omissions: &mut Omissions<'_>) -> Result<Vec<Block>, CallError> {
+pub(super) async fn blocks(
+    items: Vec<wit::Block>,
+    omissions: &mut Omissions<'_>,
+) -> Result<Vec<Block>, CallError> {
     check_result_count(items.len(), MAX_BLOCKS, "blocks of content")?;
-    let blocks = items.into_iter().enumerate().map(|(at, item)| {
-        block(item, omissions)
-            .map_err(|why| CallError::Failed(format!("block {} of its result: {why}", at + 1)))
-    });
-    blocks.collect()
+    let (mut blocks, mut pace) = (Vec::with_capacity(items.len()), Pace::default());
+    for (at, item) in items.into_iter().enumerate() {
+        pace.item(converted_bytes(&item)).await;
+        let block = block(item, omissions)
+            .map_err(|why| CallError::Failed(format!("block {} of its result: {why}", at + 1)))?;
+        blocks.push(block);
+    }
+    Ok(blocks)
+}
+
+/// Bytes of a block that its conversion checks: everything except for its text or data.
+pub(super) fn converted_bytes(block: &wit::Block) -> usize {
+    let value = match &block.value {
+        wit::BlockValue::Link(link) => entry_size(link),
+        wit::BlockValue::Embedded(resource) => resource.uri.len() + metadata_size(&resource.metadata),
+        _ => 0,
+    };
+    value + metadata_size(&block.metadata)
 }
 
 /// Converts a block, or returns why it cannot be used.
@@ -48,7 +65,7 @@ pub(super) fn block(item: wit::Block, omissions: &mut Omissions<'_>) -> Result<B
 
 fn media(media: wit::Media, kind: &str, omissions: &Omissions<'_>) -> Result<Media, String> {
     let wit::Media { mime_type, data } = media;
-    match is_mime_type(&mime_type) && mime_type.starts_with(kind) {
+    match is_media_type(&mime_type) && mime_type.starts_with(kind) {
         true => Ok(Media { mime_type, data }),
         false => {
             Err(format!("{} is not a media type that begins with `{kind}`", quoted(&mime_type, omissions)))
@@ -60,8 +77,8 @@ fn embedded(
     resource: wit::EmbeddedResource,
     omissions: &mut Omissions<'_>,
 ) -> Result<EmbeddedResource, String> {
-    let uri = omissions.uri(&resource.uri).map_err(|error| error.to_string())?;
-    if let Some(mime_type) = resource.mime_type.as_ref().filter(|mime_type| !is_mime_type(mime_type)) {
+    let uri = texts::uri(&resource.uri, omissions)?;
+    if let Some(mime_type) = resource.mime_type.as_ref().filter(|mime_type| !is_media_type(mime_type)) {
         return Err(format!("{} is not a media type", quoted(mime_type, omissions)));
     }
     let metadata = metadata(resource.metadata, omissions);
@@ -69,45 +86,17 @@ fn embedded(
 }
 
 fn annotations(item: wit::Annotations, omissions: &mut Omissions<'_>) -> Annotations {
-    let mut audience = Vec::new();
-    for role in item.audience.into_iter().map(role) {
-        // Without duplicates, because JSON needs many times the space of the list.
-        if !audience.contains(&role) {
-            audience.push(role);
-        }
+    Annotations {
+        audience: audience(item.audience),
+        priority: item.priority.and_then(|priority| clamp_priority(priority, omissions)),
+        last_modified: last_modified(item.last_modified, omissions),
     }
-    let priority = item.priority.and_then(|priority| clamp_priority(priority, omissions));
-    Annotations { audience, priority, last_modified: item.last_modified }
-}
-
-/// Whether a text is a media type, such as `text/plain; charset=utf-8`. Only the characters of parameters are
-/// checked.
-fn is_mime_type(text: &str) -> bool {
-    let is_token = |text: &str| {
-        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
-    };
-    let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
-    text.len() <= MAX_MIME_TYPE
-        && name.trim_end().split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
-        && parameters.chars().all(|c| c == ' ' || c.is_ascii_graphic())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bindings::larder::provider::provider_types::Role;
-
-    #[test]
-    fn checks_media_types() {
-        for good in ["image/png", "image/svg+xml", "text/plain; charset=utf-8", "application/vnd.x-y.z"] {
-            assert!(is_mime_type(good), "{good}");
-        }
-        for bad in ["", "png", "/png", "image/", "image/png\r\nX: 1", "a b/c", "image/ü", "a/b/c", "a/b;\n"]
-        {
-            assert!(!is_mime_type(bad), "{bad:?}");
-        }
-        assert!(!is_mime_type(&format!("image/{}", "x".repeat(MAX_MIME_TYPE))));
-    }
 
     #[test]
     fn an_image_has_the_type_of_an_image() {
@@ -123,10 +112,14 @@ mod tests {
     #[test]
     fn annotations_are_bounded() {
         let mut omissions = Omissions::default();
-        let item =
-            wit::Annotations { audience: vec![Role::User; 1_000], priority: Some(7.0), last_modified: None };
+        let item = wit::Annotations {
+            audience: vec![Role::User; 1_000],
+            priority: Some(7.0),
+            last_modified: Some("today".into()),
+        };
         let annotations = annotations(item, &mut omissions);
         assert_eq!((annotations.audience.len(), annotations.priority), (1, Some(1.0)));
-        assert_eq!(omissions.summary().len(), 1);
+        assert_eq!(annotations.last_modified, None);
+        assert_eq!(omissions.summary().len(), 2);
     }
 }

@@ -3,6 +3,7 @@
 use super::check_result_count;
 use super::json;
 use super::names::{WORD_RULE, is_word, quoted};
+use super::pace::Pace;
 use crate::bindings::larder::provider::interaction_types as wit;
 use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
@@ -17,7 +18,7 @@ const MAX_PARAMS: usize = 256 << 10;
 
 /// Converts requests to the client. An invalid request makes the whole answer unusable, because the provider
 /// needs all answers.
-pub(super) fn input_required(
+pub(super) async fn input_required(
     required: wit::InputRequired,
     omissions: &Omissions<'_>,
 ) -> Result<InputRequired, CallError> {
@@ -31,8 +32,9 @@ pub(super) fn input_required(
             "its state for the repeated call has {size} bytes; the limit is {MAX_STATE}"
         )));
     }
-    let mut requests = Vec::<InputRequest>::new();
+    let (mut requests, mut pace) = (Vec::<InputRequest>::new(), Pace::default());
     for request in required.requests {
+        pace.item(request.params.len()).await;
         let request = input_request(request, omissions)?;
         if requests.iter().any(|other| other.key == request.key) {
             return Err(failed(format!("two requests to the client have the key `{}`", request.key)));
@@ -82,43 +84,49 @@ mod tests {
         wit::InputRequest { key: key.into(), method: method.into(), params: params.into() }
     }
 
-    fn check(requests: Vec<wit::InputRequest>, state: usize, expected: Expect) {
+    async fn check(requests: Vec<wit::InputRequest>, state: usize, expected: Expect) {
         let required = wit::InputRequired { requests, state: Some(vec![0; state]) };
-        let text = match input_required(required, &Omissions::default()) {
+        let text = match input_required(required, &Omissions::default()).await {
             Ok(required) => required.requests.iter().map(|it| format!("{} {}", it.key, it.params)).collect(),
             Err(error) => error.to_string(),
         };
         expected.assert_eq(&text);
     }
 
-    #[test]
-    fn checks_requests_to_the_client() {
+    #[tokio::test]
+    async fn checks_requests_to_the_client() {
         let roots = |key: &str| request(key, "roots/list", "{ }");
-        check(vec![request("a", "elicitation/create", "{ \"b\": 1 }")], MAX_STATE, expect![[r#"a {"b":1}"#]]);
-        check(vec![], 0, expect!["it requires input from the client, but has no request"]);
-        check(vec![roots("a"); 17], 0, expect!["it returned 17 requests to the client; the limit is 16"]);
-        check(vec![roots("a"), roots("a")], 0, expect!["two requests to the client have the key `a`"]);
+        check(vec![request("a", "elicitation/create", "{ \"b\": 1 }")], MAX_STATE, expect![[r#"a {"b":1}"#]])
+            .await;
+        check(vec![], 0, expect!["it requires input from the client, but has no request"]).await;
+        check(vec![roots("a"); 17], 0, expect!["it returned 17 requests to the client; the limit is 16"])
+            .await;
+        check(vec![roots("a"), roots("a")], 0, expect!["two requests to the client have the key `a`"]).await;
         check(
             vec![roots("a")],
             MAX_STATE + 1,
             expect!["its state for the repeated call has 65537 bytes; the limit is 65536"],
-        );
+        )
+        .await;
         check(
             vec![roots("a\nb")],
             0,
             expect![[
                 r#"the key "a\nb" of a request to the client is not 1 to 64 letters, digits, `.`, `_` or `-`"#
             ]],
-        );
+        )
+        .await;
         check(
             vec![request("a", "tools/call", "{}")],
             0,
             expect![[r#"the request `a` to the client has the unknown method "tools/call""#]],
-        );
+        )
+        .await;
         check(
             vec![request("a", "roots/list", "[]")],
             0,
             expect!["the parameters of the request `a` are not a JSON object"],
-        );
+        )
+        .await;
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Returns the JSON value of a text, on one line. None if the text is not JSON or nested too deeply.
@@ -90,7 +90,8 @@ impl<'de> Visitor<'de> for JsonKindVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonKind, A::Error> {
-        while members.next_entry::<IgnoredAny, JsonKind>()?.is_some() {}
+        // Keys are checked as values are: half of a surrogate pair is not text.
+        while members.next_entry::<JsonKind, JsonKind>()?.is_some() {}
         Ok(JsonKind::Object)
     }
 }
@@ -114,8 +115,20 @@ mod tests {
     fn rejects_what_is_not_json() {
         let (deep, flat) = ("[".repeat(200) + &"]".repeat(200), "[".repeat(100) + &"]".repeat(100));
         assert!(value(&flat).is_some());
-        let bad =
-            ["", "{", "{} {}", "{\"a\":}", "[1,]", "nope", "\"\n\"", "\"\\ud800\"", "1e999", "{1:2}", &deep];
+        let bad = [
+            "",
+            "{",
+            "{} {}",
+            "{\"a\":}",
+            "[1,]",
+            "nope",
+            "\"\n\"",
+            "\"\\ud800\"",
+            "{\"\\ud800\":1}",
+            "1e999",
+            "{1:2}",
+            &deep,
+        ];
         for bad in bad {
             assert!(value(bad).is_none(), "{bad}");
         }

@@ -4,73 +4,59 @@ use serde_json::value::RawValue;
 
 use super::json;
 use crate::provider::omissions::Omissions;
+use larder_model::format::is_metadata_key;
 use larder_model::resource::Metadata;
+
+/// Maximum number of metadata pairs of one item.
+const MAX_PAIRS: usize = 64;
+const TOO_MANY: &str = "metadata beyond the first 64 pairs of an item";
+/// Maximum size of the metadata of one item in bytes.
+const MAX_METADATA_BYTES: usize = super::MAX_ITEM_BYTES;
+const TOO_LARGE: &str = "metadata beyond the first 64 KiB of an item";
 
 /// The size of metadata in bytes.
 pub(super) fn metadata_size(pairs: &[(String, String)]) -> usize {
-    pairs.iter().map(|(key, json)| key.len() + json.len() + 32).sum()
+    pairs.iter().map(|(key, json)| pair_size(key, json)).sum()
+}
+
+fn pair_size(key: &str, json: &str) -> usize {
+    key.len() + json.len() + 32
 }
 
 /// Checks the keys and the JSON texts of metadata, so that only valid JSON is passed on.
 pub(super) fn metadata(pairs: Vec<(String, String)>, omissions: &mut Omissions<'_>) -> Metadata {
-    let mut metadata = Metadata::new();
-    for (key, json) in pairs {
-        match json::value(&json) {
-            _ if !is_key(&key) => omissions.add("metadata with a reserved or invalid key"),
-            None => omissions.add("metadata that is not JSON"),
-            Some(_) if metadata.iter().any(|(known, _): &(String, Box<RawValue>)| *known == key) => {
-                omissions.add("metadata with a duplicate key");
-            }
-            Some(value) => metadata.push((key, value)),
+    if pairs.len() > MAX_PAIRS {
+        omissions.add(TOO_MANY);
+    }
+    let (mut metadata, mut bytes) = (Metadata::new(), 0);
+    for (key, json) in pairs.into_iter().take(MAX_PAIRS) {
+        bytes += pair_size(&key, &json);
+        match value(&key, &json, bytes, &metadata) {
+            Ok(value) => metadata.push((key, value)),
+            Err(why) => omissions.add(why),
         }
     }
     metadata
 }
 
-/// Whether a metadata key is valid: `name` or `reverse.dns/name`. Prefixes that are reserved by the protocol
-/// or by Larder are rejected: otherwise a provider could forge metadata of the host.
-fn is_key(key: &str) -> bool {
-    let (prefix, name) = key.rsplit_once('/').unwrap_or(("", key));
-    let is_word = |text: &str, marks: &str| {
-        text.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
-    };
-    let labels: Vec<&str> = prefix.split('.').collect();
-    let reserved = labels.get(1).is_some_and(|label| matches!(*label, "modelcontextprotocol" | "mcp"))
-        || prefix == "dev.larder"
-        || (prefix.is_empty() && matches!(key, "progressToken" | "traceparent" | "tracestate" | "baggage"));
-    key.len() <= 200
-        && !reserved
-        && is_word(name, "-_.")
-        && (!key.contains('/') || labels.iter().all(|label| is_word(label, "-")))
+/// Returns the value of a pair, or why it cannot be used. `bytes` is the size of all pairs up to this one.
+fn value(key: &str, json: &str, bytes: usize, accepted: &Metadata) -> Result<Box<RawValue>, &'static str> {
+    if bytes > MAX_METADATA_BYTES {
+        return Err(TOO_LARGE);
+    }
+    if !is_metadata_key(key) {
+        return Err("metadata with a reserved or invalid key");
+    }
+    // At most `MAX_PAIRS` comparisons.
+    if accepted.iter().any(|(known, _)| known == key) {
+        return Err("metadata with a duplicate key");
+    }
+    json::value(json).ok_or("metadata that is not JSON")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rejects_reserved_and_invalid_keys() {
-        for good in ["name", "a.b", "com.example/x-y", "example/name"] {
-            assert!(is_key(good), "{good}");
-        }
-        for bad in [
-            "",
-            "-x",
-            "a b",
-            "io.modelcontextprotocol/x",
-            "dev.mcp/x",
-            "dev.larder/version",
-            "progressToken",
-            "/x",
-            "com..example/x",
-            "x/",
-            "a\nb",
-        ] {
-            assert!(!is_key(bad), "{bad:?}");
-        }
-    }
 
     #[test]
     fn metadata_is_parsed_and_reserialized() {
@@ -86,5 +72,16 @@ mod tests {
         let accepted: Vec<_> = accepted.iter().map(|(key, json)| (key.as_str(), json.get())).collect();
         assert_eq!(accepted, [("a", r#"{"x":1}"#)]);
         assert_eq!(omissions.summary().len(), 3);
+    }
+    #[test]
+    fn metadata_is_bounded() {
+        let accepted = |pairs: Vec<(String, String)>| {
+            let mut omissions = Omissions::default();
+            (metadata(pairs, &mut omissions).len(), omissions.summary())
+        };
+        let many = (0..200_000).map(|n| (format!("k{n}"), "1".to_owned())).collect();
+        assert_eq!(accepted(many), (MAX_PAIRS, vec![TOO_MANY.to_owned()]));
+        let large = ["a", "b"].map(|key| (key.to_owned(), format!("\"{}\"", "x".repeat(40 << 10))));
+        assert_eq!(accepted(large.to_vec()), (1, vec![TOO_LARGE.to_owned()]));
     }
 }

@@ -3,9 +3,14 @@
 use std::time::Duration;
 
 use super::metadata::metadata_size;
+use super::texts::media_type;
 use crate::bindings::larder::provider::provider_types as types;
 use crate::provider::omissions::Omissions;
+use larder_model::format::{is_icon_size, is_icon_source};
 use larder_model::resource::{Freshness, Icon, Role, Scope, Theme};
+
+/// Maximum number of icons of one item, and of sizes of one icon.
+const MAX_ICONS: usize = 16;
 
 pub(super) fn text_size(fields: [&Option<String>; 4]) -> usize {
     fields.into_iter().flatten().map(String::len).sum()
@@ -27,6 +32,18 @@ pub(super) fn role(role: types::Role) -> Role {
     }
 }
 
+/// Converts an audience, without duplicates.
+pub(super) fn audience(roles: Vec<types::Role>) -> Vec<Role> {
+    let mut audience = Vec::new();
+    for role in roles.into_iter().map(role) {
+        // There are two roles, so this list stays short.
+        if !audience.contains(&role) {
+            audience.push(role);
+        }
+    }
+    audience
+}
+
 pub(super) fn clamp_priority(priority: f64, omissions: &mut Omissions<'_>) -> Option<f64> {
     if priority.is_nan() {
         omissions.add("a priority that is not a number");
@@ -40,20 +57,34 @@ pub(super) fn clamp_priority(priority: f64, omissions: &mut Omissions<'_>) -> Op
 }
 
 pub(super) fn icons(icons: Vec<types::Icon>, omissions: &mut Omissions<'_>) -> Vec<Icon> {
-    icons.into_iter().filter_map(|icon| self::icon(icon, omissions)).collect()
+    if icons.len() > MAX_ICONS {
+        omissions.add("icons beyond the first 16 of an item");
+    }
+    icons.into_iter().take(MAX_ICONS).filter_map(|icon| self::icon(icon, omissions)).collect()
 }
 
 fn icon(icon: types::Icon, omissions: &mut Omissions<'_>) -> Option<Icon> {
     // Clients fetch or decode icons by themselves, so only these schemes are safe.
-    if !["https:", "http:", "data:"].iter().any(|scheme| icon.src.starts_with(scheme)) {
-        omissions.add("an icon whose `src` is neither http(s) nor data");
+    if !is_icon_source(&icon.src) {
+        omissions.add("an icon whose `src` is neither `https://` nor `data:image/`");
         return None;
     }
     let theme = icon.theme.map(|theme| match theme {
         types::Theme::Light => Theme::Light,
         types::Theme::Dark => Theme::Dark,
     });
-    Some(Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme })
+    let sizes = icon_sizes(icon.sizes, omissions);
+    Some(Icon { src: icon.src, mime_type: media_type(icon.mime_type, omissions), sizes, theme })
+}
+
+fn icon_sizes(mut sizes: Vec<String>, omissions: &mut Omissions<'_>) -> Vec<String> {
+    let count = sizes.len();
+    sizes.truncate(MAX_ICONS);
+    sizes.retain(|size| is_icon_size(size));
+    if sizes.len() < count {
+        omissions.add("invalid sizes of an icon, or more than 16");
+    }
+    sizes
 }
 
 pub(super) fn freshness(freshness: types::Freshness) -> Freshness {
@@ -79,5 +110,31 @@ mod tests {
         );
         assert_eq!(clamp_priority(f64::NAN, &mut omissions), None);
         assert_eq!(omissions.summary().len(), 3);
+    }
+
+    #[test]
+    fn bounds_audiences_and_icons() {
+        use types::Role::{Assistant, User};
+        assert_eq!(audience([Assistant, User].repeat(100_000)), [Role::Assistant, Role::User]);
+        let icon = |src: &str| types::Icon {
+            src: src.into(),
+            mime_type: Some("image".into()),
+            sizes: vec!["48x48".into(), "huge".into()],
+            theme: None,
+        };
+        let many = (0..20).flat_map(|_| ["http://example.com/", "https://example.com/"].map(icon)).collect();
+        let mut omissions = Omissions::default();
+        let icons = icons(many, &mut omissions);
+        assert_eq!(
+            (icons.len(), &icons[0].sizes[..], &icons[0].mime_type),
+            (8, &["48x48".to_owned()][..], &None)
+        );
+        let expected = [
+            "an icon whose `src` is neither `https://` nor `data:image/` (8 times)",
+            "an invalid media type (8 times)",
+            "icons beyond the first 16 of an item",
+            "invalid sizes of an icon, or more than 16 (8 times)",
+        ];
+        assert_eq!(omissions.summary(), expected);
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use super::check_result_count;
-use super::content::{MAX_BLOCKS, block};
+use super::content::{MAX_BLOCKS, block, converted_bytes};
 use super::input::{input_required, wit_provided_input};
 use super::metadata::metadata;
 use super::names::{WORD_RULE, is_word, quoted};
+use super::pace::Pace;
 use super::parts::{extras_size, icons, role, text_size};
+use super::texts::{description, title};
 use super::{ListLimits, MAX_ITEM_BYTES, WitPage, list_page};
 use crate::bindings::exports::larder::provider::prompt_provider as wit;
 use crate::provider::omissions::Omissions;
@@ -21,7 +23,7 @@ const MAX_NAME: usize = 128;
 /// Maximum number of arguments of a prompt.
 const MAX_ARGUMENTS: usize = 64;
 
-pub(in crate::provider) fn prompt_page(
+pub(in crate::provider) async fn prompt_page(
     page: wit::PromptPage,
     max: u32,
     secrets: &Secrets,
@@ -38,6 +40,7 @@ pub(in crate::provider) fn prompt_page(
         }
         prompt(item, omissions).map_err(|why| omissions.add(format!("the prompt {name}: {why}"))).ok()
     })
+    .await
 }
 
 fn prompt_size(prompt: &wit::Prompt) -> usize {
@@ -56,26 +59,27 @@ fn prompt(item: wit::Prompt, omissions: &mut Omissions<'_>) -> Result<Prompt, St
     }
     Ok(Prompt {
         name: item.name,
-        title: item.title,
-        description: item.description,
+        title: title(item.title, omissions),
+        description: description(item.description, omissions),
         arguments: arguments(item.arguments, omissions)?,
         icons: icons(item.icons, omissions),
         metadata: metadata(item.metadata, omissions),
     })
 }
 
-fn arguments(items: Vec<wit::Argument>, omissions: &Omissions<'_>) -> Result<Vec<Argument>, String> {
+fn arguments(items: Vec<wit::Argument>, omissions: &mut Omissions<'_>) -> Result<Vec<Argument>, String> {
     if items.len() > MAX_ARGUMENTS {
         return Err(format!("it has {} arguments; the limit is {MAX_ARGUMENTS}", items.len()));
     }
     let mut arguments = Vec::<Argument>::with_capacity(items.len());
-    for wit::Argument { name, title, description, required } in items {
+    for wit::Argument { name, title: long_name, description: text, required } in items {
         if !is_word(&name) {
             return Err(format!("the name of its argument {} is not {WORD_RULE}", quoted(&name, omissions)));
         }
         if arguments.iter().any(|other| other.name == name) {
             return Err(format!("it has two arguments `{name}`"));
         }
+        let (title, description) = (title(long_name, omissions), description(text, omissions));
         arguments.push(Argument { name, title, description, required });
     }
     Ok(arguments)
@@ -91,25 +95,27 @@ pub(in crate::provider) fn wit_argument_query(query: ArgumentQuery) -> wit::Argu
     wit::ArgumentQuery { prompt, argument, prefix, filled }
 }
 
-pub(in crate::provider) fn prompt_result(
+pub(in crate::provider) async fn prompt_result(
     answer: wit::PromptAnswer,
     omissions: &mut Omissions<'_>,
 ) -> Result<Answer<PromptResult>, CallError> {
     let result = match answer {
         wit::PromptAnswer::InputRequired(required) => {
-            return input_required(required, omissions).map(Answer::InputRequired);
+            return input_required(required, omissions).await.map(Answer::InputRequired);
         }
         wit::PromptAnswer::Complete(result) => result,
     };
     check_result_count(result.messages.len(), MAX_BLOCKS, "messages")?;
-    let messages = result.messages.into_iter().enumerate().map(|(at, message)| {
+    let (mut messages, mut pace) = (Vec::with_capacity(result.messages.len()), Pace::default());
+    for (at, message) in result.messages.into_iter().enumerate() {
+        pace.item(converted_bytes(&message.content)).await;
         let content = block(message.content, omissions)
             .map_err(|why| CallError::Failed(format!("message {} of its result: {why}", at + 1)))?;
-        Ok(Message { role: role(message.role), content })
-    });
+        messages.push(Message { role: role(message.role), content });
+    }
     Ok(Answer::Complete(PromptResult {
-        messages: messages.collect::<Result<_, CallError>>()?,
-        description: result.description,
+        messages,
+        description: description(result.description, omissions),
         metadata: metadata(result.metadata, omissions),
     }))
 }

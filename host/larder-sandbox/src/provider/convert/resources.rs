@@ -1,22 +1,35 @@
 //! Converts entries, templates, matches, versions and the results of reads.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::metadata::metadata;
-use super::parts::{clamp_priority, extras_size, freshness, icons, role, text_size};
-use super::{ListLimits, MAX_ITEM_BYTES, WitPage, list_page};
+use super::metadata::{metadata, metadata_size};
+use super::pace::Pace;
+use super::parts::{audience, clamp_priority, extras_size, freshness, icons, text_size};
+use super::texts::{self, description, label, last_modified, media_type, title, valid, version};
+use super::{ListLimits, MAX_ITEM_BYTES, WitPage, check_result_count, list_page};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::bindings::larder::provider::provider_types as types;
 use crate::provider::omissions::Omissions;
 use crate::provider::{CallError, ListPage};
-use larder_model::name::Digest;
 use larder_model::policy::Secrets;
 use larder_model::resource::{
     Body, Content, Details, Entry, Freshness, Match, ReadResult, Rendered, Template, Variable,
 };
 use larder_model::uri::Uri;
 
-pub(in crate::provider) fn entry_page(
+/// Maximum number of contents of one reading.
+const MAX_CONTENTS: usize = 1_000;
+/// The cost of checking whether a provider may use a URI, in bytes of text: its templates are matched.
+const FOREIGN_URI_BYTES: usize = 4 << 10;
+/// Maximum number of variables of a match.
+const MAX_VARIABLES: usize = 1_000;
+/// The largest size that all clients can represent. JavaScript has no larger whole numbers.
+const MAX_SIZE: u64 = (1 << 53) - 1;
+/// Maximum size of a kind in bytes.
+const MAX_KIND: usize = 256;
+
+pub(in crate::provider) async fn entry_page(
     page: wit::EntryPage,
     max: u32,
     secrets: &Secrets,
@@ -27,9 +40,10 @@ pub(in crate::provider) fn entry_page(
     list_page(WitPage { items, next_cursor, freshness }, &limits, entry_size, |item, omissions| {
         entry(item, omissions).map_err(|why| omissions.add(format!("an entry: {why}"))).ok()
     })
+    .await
 }
 
-pub(in crate::provider) fn template_page(
+pub(in crate::provider) async fn template_page(
     page: wit::TemplatePage,
     max: u32,
     secrets: &Secrets,
@@ -37,7 +51,7 @@ pub(in crate::provider) fn template_page(
     let wit::TemplatePage { templates: items, next_cursor, freshness } = page;
     let limits =
         ListLimits { count: max, item_bytes: MAX_ITEM_BYTES, one: "a template", many: "templates", secrets };
-    list_page(WitPage { items, next_cursor, freshness }, &limits, template_size, template)
+    list_page(WitPage { items, next_cursor, freshness }, &limits, template_size, template).await
 }
 
 pub(super) fn entry_size(item: &types::Entry) -> usize {
@@ -58,15 +72,19 @@ fn details_size(details: &types::Details) -> usize {
 
 /// Converts an entry, or returns why it cannot be used.
 pub(super) fn entry(item: types::Entry, omissions: &mut Omissions<'_>) -> Result<Entry, String> {
-    let uri = omissions.uri(&item.uri).map_err(|error| error.to_string())?;
+    let uri = texts::entry_uri(&item.uri, omissions)?;
+    let size = item.size.filter(|size| *size <= MAX_SIZE);
+    if size != item.size {
+        omissions.add("a size of more than 2^53 bytes");
+    }
     Ok(Entry {
         uri,
-        name: item.name,
-        title: item.title,
-        description: item.description,
-        mime_type: item.mime_type,
-        size: item.size,
-        version: item.version,
+        name: label(item.name, "a name", omissions),
+        title: title(item.title, omissions),
+        description: description(item.description, omissions),
+        mime_type: media_type(item.mime_type, omissions),
+        size,
+        version: version(item.version, omissions),
         details: details(item.details, omissions),
         rendered: Rendered::default(),
     })
@@ -77,10 +95,10 @@ fn template(item: types::Template, omissions: &mut Omissions<'_>) -> Option<Temp
     let uri_template = uri_template.map_err(|error| omissions.add(format!("a template: {error}"))).ok()?;
     Some(Template {
         uri_template,
-        name: item.name,
-        title: item.title,
-        description: item.description,
-        mime_type: item.mime_type,
+        name: label(item.name, "a name", omissions),
+        title: title(item.title, omissions),
+        description: description(item.description, omissions),
+        mime_type: media_type(item.mime_type, omissions),
         details: details(item.details, omissions),
         rendered: Rendered::default(),
     })
@@ -91,18 +109,19 @@ fn details(details: Option<types::Details>, omissions: &mut Omissions<'_>) -> De
         return Details::default();
     };
     Details {
-        kind: details.kind,
-        audience: details.audience.into_iter().map(role).collect(),
+        kind: valid(details.kind, |kind| kind.len() <= MAX_KIND, "a kind of more than 256 bytes", omissions),
+        audience: audience(details.audience),
         priority: details.priority.and_then(|priority| clamp_priority(priority, omissions)),
-        last_modified: details.last_modified,
+        last_modified: last_modified(details.last_modified, omissions),
         icons: icons(details.icons, omissions),
         metadata: metadata(details.metadata, omissions),
     }
 }
 
-pub(in crate::provider) fn template_match(found: wit::TemplateMatch) -> Match {
+pub(in crate::provider) fn template_match(found: wit::TemplateMatch) -> Result<Match, CallError> {
+    check_result_count(found.variables.len(), MAX_VARIABLES, "variables of a match")?;
     let variable = |wit::Variable { name, key, value }| Variable { name, key, value };
-    Match { template: found.uri_template, variables: found.variables.into_iter().map(variable).collect() }
+    Ok(Match { template: found.uri_template, variables: found.variables.into_iter().map(variable).collect() })
 }
 
 /// Converts a match for a guest. The variables are as the host or the guest itself found them.
@@ -114,37 +133,70 @@ pub(in crate::provider) fn wit_match(found: Match) -> wit::TemplateMatch {
     }
 }
 
-/// Checks the number of versions. A very long version is replaced by its digest.
-pub(in crate::provider) fn versions(
+/// Checks the number of versions, and omits those that are too long: the host then compares the content.
+pub(in crate::provider) async fn versions(
     response: Vec<Option<String>>,
     expected: usize,
+    omissions: &mut Omissions<'_>,
 ) -> Result<Vec<Option<String>>, CallError> {
     if response.len() != expected {
         let given = response.len();
         return Err(CallError::Failed(format!("it returned {given} versions for {expected} URIs")));
     }
-    let bounded = |version: String| match version.len() {
-        0..=1_024 => version,
-        _ => Digest::of(version.as_bytes()).to_string(),
-    };
-    Ok(response.into_iter().map(|version| version.map(bounded)).collect())
+    let (mut versions, mut pace) = (Vec::with_capacity(expected), Pace::default());
+    for item in response {
+        pace.item(0).await;
+        versions.push(version(item, omissions));
+    }
+    Ok(versions)
 }
 
-pub(in crate::provider) fn read_result(
+/// Converts the result of a read. `may_return` decides whether the provider may return content under a URI that is not
+/// the requested one.
+pub(in crate::provider) async fn read_result(
     response: wit::Reading,
     requested_uri: &Uri,
+    may_return: impl Fn(&Uri) -> bool,
     omissions: &mut Omissions<'_>,
 ) -> Result<ReadResult, CallError> {
     if response.contents.is_empty() {
         return Err(CallError::Failed("it returned no content and no error".into()));
     }
-    let contents = response.contents.into_iter().map(|item| content(item, requested_uri, omissions));
+    check_result_count(response.contents.len(), MAX_CONTENTS, "contents")?;
+    let mut contents = Vec::with_capacity(response.contents.len());
+    let (mut allowed, mut pace) = (HashSet::new(), Pace::default());
+    for item in response.contents {
+        pace.item(item.uri.as_ref().map_or(0, |_| FOREIGN_URI_BYTES) + metadata_size(&item.metadata)).await;
+        let content = content(item, requested_uri, omissions)?;
+        if content.uri != *requested_uri && !allowed.contains(&content.uri) {
+            check_uri(&content.uri, &may_return, omissions)?;
+            allowed.insert(content.uri.clone());
+        }
+        contents.push(content);
+    }
     Ok(ReadResult {
-        contents: Arc::new(contents.collect::<Result<_, _>>()?),
-        version: response.version,
+        contents: Arc::new(contents.into_iter().collect()),
+        version: version(response.version, omissions),
         freshness: response.freshness.map_or(Freshness::UNKNOWN, freshness),
         shared: false,
     })
+}
+
+/// Checks the URI of a content. Models trust these URIs, so a provider may not return content under a URI of another
+/// provider.
+fn check_uri(
+    uri: &Uri,
+    may_return: impl Fn(&Uri) -> bool,
+    omissions: &Omissions<'_>,
+) -> Result<(), CallError> {
+    match may_return(uri) {
+        true => Ok(()),
+        false => Err(CallError::Failed(format!(
+            "it returned content for {}, which is neither below the requested URI nor a URI that it lists, \
+             matches or claims",
+            omissions.clean(uri.as_str())
+        ))),
+    }
 }
 
 fn content(
@@ -153,13 +205,17 @@ fn content(
     omissions: &mut Omissions<'_>,
 ) -> Result<Content, CallError> {
     let uri = match item.uri {
-        None => requested_uri.clone(),
-        Some(uri) => omissions.uri(&uri).map_err(|error| {
-            CallError::Failed(format!("it returned content with an invalid URI: {error}"))
-        })?,
+        Some(uri) if uri != requested_uri.as_str() => texts::uri(&uri, omissions)
+            .map_err(|why| CallError::Failed(format!("it returned content with an invalid URI: {why}")))?,
+        // The client's own URI is returned as it is, even if not all clients accept it.
+        _ => requested_uri.clone(),
     };
-    let body = body(item.body);
-    Ok(Content { uri, mime_type: item.mime_type, body, metadata: metadata(item.metadata, omissions) })
+    Ok(Content {
+        uri,
+        mime_type: media_type(item.mime_type, omissions),
+        body: body(item.body),
+        metadata: metadata(item.metadata, omissions),
+    })
 }
 
 pub(super) fn body(body: types::Body) -> Body {
@@ -171,14 +227,81 @@ pub(super) fn body(body: types::Body) -> Body {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
     use super::*;
 
-    #[test]
-    fn checks_the_number_of_versions() {
+    #[tokio::test]
+    async fn checks_the_number_of_versions() {
+        let mut omissions = Omissions::default();
         let long = Some("x".repeat(2_000));
-        let taken = versions(vec![Some("1".into()), None, long], 3).unwrap();
-        assert_eq!((taken[0].as_deref(), taken[1].as_deref()), (Some("1"), None));
-        assert_eq!(taken[2].as_ref().map(String::len), Some(64));
-        assert!(matches!(versions(vec![None], 2), Err(CallError::Failed(_))));
+        let taken = versions(vec![Some("1".into()), None, long], 3, &mut omissions).await.unwrap();
+        assert_eq!(taken, [Some("1".to_owned()), None, None]);
+        assert_eq!(omissions.summary(), ["a version of more than 1 KiB"]);
+        assert!(matches!(versions(vec![None], 2, &mut omissions).await, Err(CallError::Failed(_))));
+    }
+
+    fn reading(contents: Vec<Option<String>>) -> wit::Reading {
+        let content = |uri| types::Content {
+            uri,
+            mime_type: Some("text".into()),
+            body: types::Body::Text(String::new()),
+            metadata: vec![],
+        };
+        wit::Reading {
+            contents: contents.into_iter().map(content).collect(),
+            version: Some("x".repeat(2_000)),
+            freshness: None,
+        }
+    }
+
+    async fn read(contents: Vec<Option<String>>) -> Result<Vec<String>, String> {
+        let requested = Uri::parse("x://h:99999/").unwrap();
+        let (may_return, mut omissions) = (|uri: &Uri| uri.as_str() != "x:no", Omissions::default());
+        let result = read_result(reading(contents), &requested, may_return, &mut omissions).await;
+        let result = result.map_err(|error| error.to_string())?;
+        assert!(
+            result.contents.iter().all(|content| content.mime_type.is_none()) && result.version.is_none()
+        );
+        Ok(result.contents.iter().map(|content| content.uri.to_string()).collect())
+    }
+
+    #[tokio::test]
+    async fn checks_the_uris_of_contents() {
+        let uri = |uri: &str| Some(uri.to_owned());
+        // A client may read a URI that other clients would not accept.
+        let own = ["x://h:99999/", "x://h:99999/", "x:yes"];
+        assert_eq!(read(vec![None, uri("x://h:99999/"), uri("x:yes")]).await.unwrap(), own);
+        for (bad, why) in [
+            ("x:no", "it returned content for x:no, which is neither"),
+            ("x://other:99999/", "it returned content with an invalid URI: some clients reject the URI"),
+            ("no", "it returned content with an invalid URI: `no` is not"),
+        ] {
+            assert!(read(vec![uri(bad)]).await.unwrap_err().starts_with(why), "{bad}");
+        }
+        assert_eq!(
+            read(vec![None; 20_000]).await.unwrap_err(),
+            "it returned 20000 contents; the limit is 1000"
+        );
+        assert!(read(vec![None; MAX_CONTENTS]).await.is_ok());
+    }
+    #[test]
+    fn a_small_reading_is_converted_in_one_step_and_a_large_one_in_many() {
+        let json = format!("[{}1]", "1,".repeat(15_000));
+        for (contents, expected) in [(1, 0), (4, 1), (400, 133)] {
+            let mut reading = reading(vec![None; contents]);
+            for content in &mut reading.contents {
+                content.metadata.push(("key".into(), json.clone()));
+            }
+            let (requested, mut omissions) = (Uri::parse("x:y").unwrap(), Omissions::default());
+            let mut conversion = pin!(read_result(reading, &requested, |_| true, &mut omissions));
+            let mut context = Context::from_waker(Waker::noop());
+            let mut steps = 0;
+            while conversion.as_mut().poll(&mut context).is_pending() {
+                steps += 1;
+            }
+            assert_eq!(steps, expected, "{contents} contents");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::MAX_ITEM_BYTES;
+use super::pace::Pace;
 use super::parts::freshness;
 use super::resources::{entry, entry_size};
 use crate::bindings::exports::larder::provider::search_provider as wit;
@@ -20,7 +21,7 @@ pub(in crate::provider) fn wit_search_query(query: &SearchQuery) -> wit::SearchQ
 
 /// Converts the hits. Those that the query excludes are omitted without a note, because a provider may ignore
 /// its hints.
-pub(in crate::provider) fn hits(
+pub(in crate::provider) async fn hits(
     response: wit::Hits,
     query: &SearchQuery,
     omissions: &mut Omissions<'_>,
@@ -29,9 +30,11 @@ pub(in crate::provider) fn hits(
     if response.hits.len() > limit {
         omissions.add(format!("hits of a search beyond its limit of {limit}"));
     }
-    let (mut hits, mut uris) = (Vec::new(), HashSet::new());
+    let (mut hits, mut uris, mut pace) = (Vec::new(), HashSet::new(), Pace::default());
     for wit::Hit { entry: item, excerpt } in response.hits.into_iter().take(limit) {
-        if entry_size(&item) > MAX_ITEM_BYTES {
+        let size = entry_size(&item);
+        pace.item(size).await;
+        if size > MAX_ITEM_BYTES {
             omissions.add(format!("a hit of a search of more than {MAX_ITEM_BYTES} bytes"));
             continue;
         }
@@ -79,23 +82,23 @@ mod tests {
         wit::Hit { entry, excerpt: Some(excerpt.into()) }
     }
 
-    fn uris(hits: Vec<wit::Hit>, query: &SearchQuery) -> (Vec<String>, usize) {
+    async fn uris(hits: Vec<wit::Hit>, query: &SearchQuery) -> (Vec<String>, usize) {
         let mut omissions = Omissions::default();
-        let hits = super::hits(wit::Hits { hits, freshness: None }, query, &mut omissions);
+        let hits = super::hits(wit::Hits { hits, freshness: None }, query, &mut omissions).await;
         let uris = hits.hits.iter().map(|hit| hit.entry.uri.to_string()).collect();
         (uris, omissions.summary().len())
     }
 
-    #[test]
-    fn bounds_and_filters_hits() {
+    #[tokio::test]
+    async fn bounds_and_filters_hits() {
         let query = SearchQuery { limit: 3, ..SearchQuery::default() };
         let found = || ["x:1", "x:1", "not a uri", "x:2"].map(|uri| hit(uri, "")).to_vec();
-        assert_eq!(uris(found(), &query), (vec!["x:1".to_owned()], 3));
+        assert_eq!(uris(found(), &query).await, (vec!["x:1".to_owned()], 3));
         let wide = SearchQuery { limit: 10, ..query.clone() };
-        assert_eq!(uris(found(), &wide), (vec!["x:1".to_owned(), "x:2".to_owned()], 2));
+        assert_eq!(uris(found(), &wide).await, (vec!["x:1".to_owned(), "x:2".to_owned()], 2));
         let prefix = SearchQuery { uri_prefix: Some("x:2".into()), ..wide.clone() };
-        assert_eq!(uris(found(), &prefix).0, ["x:2"]);
-        assert_eq!(uris(found(), &SearchQuery { kind: Some("file".into()), ..wide }).0.len(), 0);
+        assert_eq!(uris(found(), &prefix).await.0, ["x:2"]);
+        assert_eq!(uris(found(), &SearchQuery { kind: Some("file".into()), ..wide }).await.0.len(), 0);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::input::{input_required, wit_provided_input};
 use super::metadata::metadata;
 use super::names::quoted;
 use super::parts::{extras_size, icons, text_size};
+use super::texts::{description, title};
 use super::{ListLimits, MAX_ITEM_BYTES, WitPage, json, list_page};
 use crate::bindings::exports::larder::provider::tool_provider as wit;
 use crate::provider::omissions::Omissions;
@@ -20,10 +21,12 @@ use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 
 /// Maximum size of a JSON Schema in bytes.
 const MAX_SCHEMA: usize = 64 << 10;
+/// Maximum size of a structured result in bytes.
+const MAX_STRUCTURED: usize = 1 << 20;
 /// Maximum size of a tool in bytes.
 const MAX_TOOL: usize = MAX_ITEM_BYTES + 2 * MAX_SCHEMA;
 
-pub(in crate::provider) fn tool_page(
+pub(in crate::provider) async fn tool_page(
     page: wit::ToolPage,
     max: u32,
     secrets: &Secrets,
@@ -43,6 +46,7 @@ pub(in crate::provider) fn tool_page(
             .map_err(|why| omissions.add(format!("the tool `{name}`: {why}")))
             .ok()
     })
+    .await
 }
 
 fn tool_size(tool: &wit::Tool) -> usize {
@@ -55,14 +59,16 @@ fn tool_size(tool: &wit::Tool) -> usize {
 /// Converts a tool, or returns why it cannot be used.
 fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Result<Tool, String> {
     let input_schema = schema(&item.input_schema, "input")?;
-    if !is_for_objects(&input_schema) {
-        return Err("the `type` of its input schema is not `object`".into());
-    }
+    check_schema(&input_schema, "input")?;
     let output_schema = item.output_schema.map(|text| schema(&text, "output")).transpose()?;
+    let output_schema = output_schema.filter(|schema| {
+        let checked = check_schema(schema, "output");
+        checked.map_err(|why| omissions.add(format!("the output schema of the tool `{name}`: {why}"))).is_ok()
+    });
     Ok(Tool {
         name,
-        title: item.title,
-        description: item.description,
+        title: title(item.title, omissions),
+        description: description(item.description, omissions),
         input_schema,
         output_schema,
         hints: hints(item.hints),
@@ -78,9 +84,23 @@ fn schema(text: &str, what: &str) -> Result<Box<RawValue>, String> {
     json::object(text).ok_or_else(|| format!("its {what} schema is not a JSON object"))
 }
 
-/// Whether a schema describes objects, as arguments have to be.
-fn is_for_objects(schema: &RawValue) -> bool {
-    serde_json::from_str::<Value>(schema.get()).is_ok_and(|schema| schema["type"] == "object")
+/// Checks the parts of a schema that clients read. It has to describe objects.
+fn check_schema(schema: &RawValue, what: &str) -> Result<(), String> {
+    let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+    if schema["type"] != "object" {
+        return Err(format!("the `type` of its {what} schema is not `object`"));
+    }
+    let properties = schema.get("properties");
+    let are_objects = |it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_object));
+    if !properties.is_none_or(are_objects) {
+        return Err(format!("the `properties` of its {what} schema are not objects"));
+    }
+    let required = schema.get("required");
+    let are_names = |it: &Value| it.as_array().is_some_and(|it| it.iter().all(Value::is_string));
+    if !required.is_none_or(are_names) {
+        return Err(format!("`required` of its {what} schema is not a list of names"));
+    }
+    Ok(())
 }
 
 fn hints(hints: wit::Hints) -> Hints {
@@ -96,28 +116,33 @@ pub(in crate::provider) fn wit_tool_call(call: ToolCall) -> wit::ToolCall {
     }
 }
 
-pub(in crate::provider) fn tool_result(
+pub(in crate::provider) async fn tool_result(
     answer: wit::ToolAnswer,
     omissions: &mut Omissions<'_>,
 ) -> Result<Answer<ToolResult>, CallError> {
     let result = match answer {
         wit::ToolAnswer::InputRequired(required) => {
-            return input_required(required, omissions).map(Answer::InputRequired);
+            return input_required(required, omissions).await.map(Answer::InputRequired);
         }
         wit::ToolAnswer::Complete(result) => result,
     };
-    let structured = match result.structured {
-        None => None,
-        Some(text) => Some(json::value(&text).ok_or_else(|| {
-            CallError::Failed("its structured result is not JSON, or nested too deeply".into())
-        })?),
-    };
     Ok(Answer::Complete(ToolResult {
-        content: blocks(result.content, omissions)?,
-        structured,
+        content: blocks(result.content, omissions).await?,
+        structured: result.structured.as_deref().map(structured).transpose()?,
         is_error: result.is_error,
         metadata: metadata(result.metadata, omissions),
     }))
+}
+
+fn structured(text: &str) -> Result<Box<RawValue>, CallError> {
+    if text.len() > MAX_STRUCTURED {
+        let size = text.len();
+        return Err(CallError::Failed(format!(
+            "its structured result has {size} bytes; the limit is {MAX_STRUCTURED}"
+        )));
+    }
+    json::value(text)
+        .ok_or_else(|| CallError::Failed("its structured result is not JSON, or nested too deeply".into()))
 }
 
 #[cfg(test)]
@@ -126,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    fn check(name: &str, input_schema: &str, output_schema: Option<&str>, expected: Expect) {
+    async fn check(name: &str, input_schema: &str, output_schema: Option<&str>, expected: Expect) {
         let hints = wit::Hints {
             read_only: None,
             destructive: None,
@@ -145,15 +170,42 @@ mod tests {
             metadata: vec![],
         };
         let page = wit::ToolPage { tools: vec![tool.clone(), tool], next_cursor: None, freshness: None };
-        let page = tool_page(page, 10, &Secrets::default()).unwrap();
+        let page = tool_page(page, 10, &Secrets::default()).await.unwrap();
         let names: Vec<_> = page.items.iter().map(|tool| tool.name.as_str()).collect();
         expected.assert_eq(&format!("{} | {}", names.join(" "), page.omitted.join(", ")));
     }
 
-    #[test]
-    fn omits_invalid_tools() {
+    #[tokio::test]
+    async fn omits_invalid_tools() {
         let object = r#"{"type":"object"}"#;
-        check("a", object, Some("{}"), expect!["a | a second tool `a`"]);
+        check("a", object, Some(object), expect!["a | a second tool `a`"]).await;
+        check(
+            "a",
+            object,
+            Some("{}"),
+            expect![
+                "a | a second tool `a`, the output schema of the tool `a`: the `type` of its output schema is not `object`"
+            ],
+        )
+        .await;
+        check(
+            "a",
+            r#"{"type":"object","properties":{"b":true}}"#,
+            None,
+            expect![
+                " | a second tool `a`, the tool `a`: the `properties` of its input schema are not objects"
+            ],
+        )
+        .await;
+        check(
+            "a",
+            r#"{"type":"object","required":null}"#,
+            None,
+            expect![
+                " | a second tool `a`, the tool `a`: `required` of its input schema is not a list of names"
+            ],
+        )
+        .await;
         check(
             "a b\n",
             object,
@@ -161,29 +213,43 @@ mod tests {
             expect![[
                 r#" | the tool "a b\n": a tool name has 1 to 64 letters, digits, `_` or `-` (2 times)"#
             ]],
-        );
+        )
+        .await;
         check(
             "a",
             "{",
             None,
             expect![" | a second tool `a`, the tool `a`: its input schema is not a JSON object"],
-        );
+        )
+        .await;
         check(
             "a",
             r#"{"type":"string"}"#,
             None,
             expect![" | a second tool `a`, the tool `a`: the `type` of its input schema is not `object`"],
-        );
+        )
+        .await;
         check(
             "a",
             object,
             Some("true"),
             expect![" | a second tool `a`, the tool `a`: its output schema is not a JSON object"],
-        );
+        )
+        .await;
         let long = format!("{{\"type\":\"object\",\"x\":\"{}\"}}", "x".repeat(MAX_SCHEMA));
         let expected = expect![
             " | a second tool `a`, the tool `a`: its input schema has 65560 bytes; the limit is 65536"
         ];
-        check("a", &long, None, expected);
+        check("a", &long, None, expected).await;
+    }
+
+    #[test]
+    fn bounds_structured_results() {
+        let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+        assert!(structured(&text(MAX_STRUCTURED)).is_ok());
+        assert_eq!(
+            structured(&text(MAX_STRUCTURED + 1)).unwrap_err().to_string(),
+            "its structured result has 1048577 bytes; the limit is 1048576"
+        );
     }
 }

@@ -54,7 +54,7 @@ pub(super) async fn check(
         std::fs::read(file).map_err(|error| CommandError::Input { path: file.to_owned(), error })?;
     let folder = temp_plugins::create(file, &component)?;
     let plugins = Some(folder.path().to_owned());
-    let overrides = Overrides { config, plugins, team: team.team, listen: None };
+    let overrides = Overrides { config, plugins, team: team.team, ..Overrides::default() };
     let is_configured = overrides.config.is_some();
     let config = match overrides.config {
         Some(_) => {

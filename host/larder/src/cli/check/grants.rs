@@ -11,6 +11,7 @@ use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
 use larder_core::source::{Blob, Fetched, Folder, Source as _};
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, grant_lines};
+use larder_model::size;
 
 #[derive(Debug, Default, Serialize)]
 pub(in crate::cli) struct GrantReport {
@@ -87,7 +88,7 @@ fn of_provider(
     let text = match grant_request.fetch(MAX_GRANT_REQUEST_SIZE) {
         Ok(Fetched::Bytes(bytes)) => String::from_utf8(bytes.into()).map_err(|error| error.to_string()),
         Ok(Fetched::TooLarge(size)) => {
-            Err(format!("it has {size} bytes; the limit is {MAX_GRANT_REQUEST_SIZE}"))
+            Err(format!("it has {}; the limit is {}", size::show(size), size::show(MAX_GRANT_REQUEST_SIZE)))
         }
         Err(error) => Err(format!("cannot read it: {error}")),
     };

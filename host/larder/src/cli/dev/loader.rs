@@ -11,7 +11,7 @@ use super::LoadError;
 use super::build_output::{BuildOutput, PluginsFolder};
 use crate::app::{self, App, Provider, Rejected, View};
 use crate::cli::error::CommandError;
-use crate::cli::log;
+use crate::cli::log::{self, LineLimit};
 use crate::config::{self, Config, Log, Overrides, Project};
 use larder_core::reconcile::Approvals;
 use larder_mcp::Listener;
@@ -28,6 +28,7 @@ pub(super) struct Loader {
     /// The plugins folder of the temporary server.
     trial: PluginsFolder,
     config: Config,
+    log_limit: LineLimit,
     /// The plugins folder of the server in this process.
     own_server: Option<(PluginsFolder, View)>,
     /// The plugins folder of another server.
@@ -39,10 +40,10 @@ impl Loader {
     pub(super) fn new(project: &Project, overrides: Overrides) -> Result<Self, CommandError> {
         let temp = tempfile::tempdir()?;
         let trial = plugins_folder(&temp, "trial")?;
-        let mut config = configuration(project, overrides, &trial, temp.path())?;
+        let (mut config, log_limit) = configuration(project, overrides, &trial, temp.path())?;
         // Relative paths in NAME.toml begin at the project.
         config.teams.values_mut().for_each(|team| team.reconcile.relative_to.clone_from(&project.folder));
-        Ok(Self { temp, trial, config, own_server: None, external: None })
+        Ok(Self { temp, trial, config, log_limit, own_server: None, external: None })
     }
 
     /// A loader that writes into the plugins folder of another server.
@@ -71,6 +72,7 @@ impl Loader {
         config.teams.values_mut().for_each(|team| team.plugins = served.folder().to_owned());
         let listener = app::bind(&config.endpoint.listen).await?;
         let app = App::build(config).await?;
+        loader.log_limit.clone().start_reports(app.log_drain());
         let own_server = Some((served, app.view()));
         Ok((Self { own_server, ..loader }, app.for_terminal(), listener))
     }
@@ -122,7 +124,7 @@ fn configuration(
     overrides: Overrides,
     trial: &PluginsFolder,
     temp: &Path,
-) -> Result<Config, CommandError> {
+) -> Result<(Config, LineLimit), CommandError> {
     let plugins = trial.folder();
     let project_config = || Some(project.folder.join(config::DEFAULT_FILE)).filter(|path| path.exists());
     let overrides = Overrides {
@@ -149,12 +151,12 @@ fn configuration(
     config.file = None;
     // Shows the log of the component, and only warnings of the host. `report` prints the result of a load.
     let filter = "warn,larder::provider=debug,larder_core::reconcile::pass=error".to_owned();
-    log::start(&if config.log.filter == "info" {
+    let log_limit = log::start(&if config.log.filter == "info" {
         Log { filter, ..config.log.clone() }
     } else {
         config.log.clone()
     });
-    Ok(config)
+    Ok((config, log_limit))
 }
 
 /// Waits until the server has loaded or rejected this component. Ignores components that it rejected

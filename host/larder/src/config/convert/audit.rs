@@ -12,9 +12,12 @@ impl Conversion<'_> {
             None | Some(file::OnFull::Wait) => OnFull::Wait,
             Some(file::OnFull::Drop) => OnFull::Drop,
         };
-        let Some(file) = &raw.file else { return Config { to: None, on_full } };
+        let sync = raw.sync.as_ref().is_some_and(|sync| *sync.get_ref());
+        let Some(file) = &raw.file else { return Config { to: None, on_full, sync } };
         if file.get_ref() == Path::new("-") {
-            return Config { to: Some(Target::Stderr), on_full };
+            let requested = raw.sync.as_ref().filter(|_| sync);
+            requested.into_iter().for_each(|at| self.error(&at.span(), "requires a file, not stderr"));
+            return Config { to: Some(Target::Stderr), on_full, sync };
         }
         let path = self.context.folder.join(file.get_ref());
         let parent = path.parent().filter(|parent| !parent.is_dir());
@@ -23,6 +26,6 @@ impl Conversion<'_> {
         } else if path.is_dir() {
             self.error(&file.span(), format!("{} is a folder: name a file in it", path.display()));
         }
-        Config { to: Some(Target::File(path)), on_full }
+        Config { to: Some(Target::File(path)), on_full, sync }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use toml::Spanned;
 
@@ -65,8 +65,14 @@ impl Conversion<'_> {
             Some(teams) => self.known_teams(&teams.span(), teams.get_ref()),
         };
         let scopes = self.scopes(&raw.scopes);
+        if let Some(expires) = raw.expires.as_ref().filter(|time| time.get_ref().0 <= SystemTime::now()) {
+            let message =
+                "the token has expired: remove it, or replace it with a new one (`larder token new`)";
+            self.warn(&expires.span(), message);
+        }
+        let expires = raw.expires.map(|expires| expires.get_ref().0);
         let caller = Caller { subject: Some(name.clone()), issuer: None, teams: teams?, scopes };
-        Some(Token { digest, caller, expires: raw.expires.map(|expires| expires.0) })
+        Some(Token { digest, caller, expires })
     }
 
     fn oauth(&mut self, raw: file::Oauth) -> Option<Oauth> {

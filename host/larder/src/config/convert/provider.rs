@@ -18,7 +18,7 @@ pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
     let size = |raw: Option<ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
     let time = |raw: Option<value::HumanDuration>, default| raw.map_or(default, |time| time.0);
     Limits {
-        memory: size(raw.memory, default.memory),
+        memory: size(raw.memory.as_ref().map(|size| *size.get_ref()), default.memory),
         table_elements: raw.table_elements.map_or(default.table_elements, |n| NonZeroU32::get(n).into()),
         instances: count(raw.instances, default.instances),
         cpu_time: time(raw.cpu_time, default.cpu_time),
@@ -44,6 +44,7 @@ impl Conversion<'_> {
         (defaults, approval_mode): (&Limits, ApprovalMode),
         secrets: &Secrets,
     ) -> Option<(ProviderName, ProviderConfig)> {
+        self.check_memory(raw.limits.memory.as_ref());
         let approval_mode = raw.approve.map_or(approval_mode, ApprovalMode::from);
         let grant = Grant {
             limits: limits(defaults, &raw.limits),

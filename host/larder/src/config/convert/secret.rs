@@ -9,6 +9,7 @@ use toml::Spanned;
 use super::Conversion;
 use crate::config::file;
 use larder_model::policy::{Secret, Secrets};
+use larder_model::size;
 
 /// The maximum size of a secret file.
 const MAX_BYTES: u64 = 64 << 10;
@@ -72,7 +73,7 @@ fn read_secret_file(path: &Path) -> Result<String, String> {
     match result {
         Err(error) => Err(format!("cannot read {}: {error}", path.display())),
         Ok(size) if size as u64 > MAX_BYTES => {
-            Err(format!("{} is larger than {MAX_BYTES} bytes", path.display()))
+            Err(format!("{} is larger than {}", path.display(), size::show(MAX_BYTES)))
         }
         Ok(_) if text.trim().is_empty() => Err(format!("{} is empty", path.display())),
         Ok(_) => Ok(text

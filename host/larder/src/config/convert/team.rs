@@ -150,6 +150,8 @@ impl Conversion<'_> {
         let option = global.overrides.plugins.as_deref();
         let option = option.filter(|_| global.overrides.team.as_ref() == Some(&name));
         let quota = quota(&raw.quota);
+        self.check_memory(raw.quota.memory.as_ref());
+        self.check_memory(raw.limits.memory.as_ref());
         let mut limits = limits(&global.limits, &raw.limits);
         limits.component_size = limits.component_size.min(quota.component);
         TeamSettings {
@@ -271,7 +273,7 @@ fn quota(raw: &file::Quota) -> Quota {
     let default = Quota::default();
     let size = |raw: Option<crate::config::value::ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
     Quota {
-        memory: size(raw.memory, default.memory),
+        memory: size(raw.memory.as_ref().map(|size| *size.get_ref()), default.memory),
         cpu: raw.cpu.map_or(default.cpu, |time| time.0),
         calls: count(raw.calls, default.calls),
         requests: count(raw.requests, default.requests),

@@ -23,6 +23,9 @@ fn a_public_admin_address_needs_a_token_or_unauthenticated() {
         "admin.listen = '127.0.0.1:1'",
         "audit.on_full = 'drop'",
         "audit.file = '-'",
+        "audit.sync = true",
+        "server.log.requests = 'all'",
+        "server.trusted_proxies = ['unix']",
         "telemetry.otlp = 'http://x'",
     ] {
         let folder = Folder::new();
@@ -41,6 +44,16 @@ fn rejects_an_audit_log_without_a_folder() {
         expect!["larder.toml:1: audit.file: FOLDER/docs is a folder: name a file in it"],
     );
     check("audit.file = 'docs/audit.log'", expect!["no error"]);
+    check("[audit]\nfile = '-'\nsync = true", expect!["larder.toml:3: audit.sync: requires a file, not stderr"]);
+}
+
+#[test]
+fn trusted_proxies_are_addresses_and_networks() {
+    check("server.trusted_proxies = ['10.0.0.0/8', '::1', 'unix']", expect!["no error"]);
+    check(
+        "server.trusted_proxies = ['10.0.0.0/33']",
+        expect![[r#"larder.toml:1: server.trusted_proxies: must be an IP address, a network such as "10.0.0.0/8", or "unix""#]],
+    );
 }
 
 #[test]

@@ -184,7 +184,7 @@ both = { file = "keys/wiki", env = "UNSET" }
             larder.toml:12: team.a.ceiling.dirs[0]: there is no folder FOLDER/gone: create it
             larder.toml:12: team.a.ceiling.dirs[1]: `guest` has no effect in a ceiling: remove it
             larder.toml:12: team.a.ceiling.secrets[0]: there is no secret `none`: add [secret.none]
-            larder.toml:13: team.a.quota.calls: invalid value: integer, expected a nonzero u32
+            larder.toml:13: team.a.quota.calls: invalid value: integer, expected a whole number from 1 to 4294967295
             larder.toml:15: team.a.provider.p.secrets[1]: there is no secret `none`: add [secret.none]
             larder.toml:15: team.a.provider.p.secrets[0]: `key` is also a setting: remove one of the two
             larder.toml:19: secret.lost.file: cannot read FOLDER/gone: No such file or directory (os error 2)

@@ -1,6 +1,6 @@
 //! Addresses to listen on.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -34,19 +34,83 @@ impl<'de> Deserialize<'de> for SocketMode {
     }
 }
 
-/// An address and a port to listen on, or `off`.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::config) struct ListenOrOff(pub(in crate::config) Option<SocketAddr>);
+/// An admin address, or `None` for `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdminAddress(pub Option<SocketAddr>);
 
-impl<'de> Deserialize<'de> for ListenOrOff {
+impl<'de> Deserialize<'de> for AdminAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parse_admin_address(&Scalar::deserialize(deserializer)?.0).map_err(D::Error::custom)
+    }
+}
+
+/// The URL of a server.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct ServerUrl(pub(in crate::config) String);
+
+impl<'de> Deserialize<'de> for ServerUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Scalar::deserialize(deserializer)?.0;
-        if text == "off" {
-            return Ok(Self(None));
+        let after = |scheme| text.strip_prefix(scheme).filter(|rest: &&str| !rest.is_empty());
+        let authority = after("http://").or_else(|| after("https://"));
+        match authority.is_some_and(|rest| !rest.starts_with('/')) || after("unix:").is_some() {
+            true => Ok(Self(text)),
+            false => Err(D::Error::custom(format!(
+                "`{text}` is not the URL of a server: write one such as \"http://127.0.0.1:7878/mcp\""
+            ))),
         }
-        parse_socket_address(&text)
-            .map(|address| Self(Some(address)))
-            .map_err(|why| D::Error::custom(format!("{why}, or \"off\"")))
+    }
+}
+
+/// A name under which clients reach the server, with or without a port: `docs.example.com`.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct ServerName(pub(in crate::config) String);
+
+impl<'de> Deserialize<'de> for ServerName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        if is_server_name(&text) {
+            return Ok(Self(text));
+        }
+        let authority = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
+        let name = authority.split(['/', '?', '#']).next().filter(|name| is_server_name(name));
+        Err(D::Error::custom(format!(
+            "`{text}` never equals a Host header: write a name without a scheme, a path or `*`, such as \"{}\"",
+            name.unwrap_or("docs.example.com")
+        )))
+    }
+}
+
+fn is_server_name(text: &str) -> bool {
+    let is_port = |text: &str| text.parse::<u16>().is_ok();
+    if let Some((ip, port)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        return ip.parse::<Ipv6Addr>().is_ok()
+            && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
+    }
+    let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && port.is_none_or(is_port)
+}
+
+/// The origin of a web page: `https://app.example.com`.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct Origin(pub(in crate::config) String);
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        let authority = text.split_once("://").map(|(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
+        let is_origin = authority.is_some_and(|authority| {
+            !authority.is_empty() && authority.chars().all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c))
+        });
+        match is_origin || text == "null" {
+            true => Ok(Self(text)),
+            false => Err(D::Error::custom(format!(
+                "`{text}` never equals an Origin header: list each origin with its scheme, and without a path or \
+                 `*`, such as \"https://app.example.com\""
+            ))),
+        }
     }
 }
 
@@ -61,6 +125,16 @@ pub(crate) fn parse_listen_address(text: &str) -> Result<ListenAddress, String> 
         None => parse_socket_address(text)
             .map(ListenAddress::Tcp)
             .map_err(|error| format!("{error}, or a Unix socket, such as \"unix:/run/larder.sock\"")),
+    }
+}
+
+/// Parses the admin address: an IP address and a port, or `off`.
+pub(crate) fn parse_admin_address(text: &str) -> Result<AdminAddress, String> {
+    match text {
+        "off" => Ok(AdminAddress(None)),
+        _ => parse_socket_address(text)
+            .map(|address| AdminAddress(Some(address)))
+            .map_err(|error| format!("{error}, or \"off\"")),
     }
 }
 
@@ -88,6 +162,26 @@ mod tests {
         for bad in ["", "7878", "localhost", "example.com:80", "127.0.0.1:70000", "unix:", "/run/larder.sock"]
         {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn accepts_only_names_that_a_host_header_can_have() {
+        for good in ["docs.example.com", "docs:8080", "10.0.0.1", "[::1]", "[::1]:80", "my_host"] {
+            assert!(is_server_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            "*",
+            "*.example.com",
+            "https://docs.example.com",
+            "docs/mcp",
+            "docs:",
+            "docs:x",
+            "::1",
+            "a b",
+        ] {
+            assert!(!is_server_name(bad), "{bad}");
         }
     }
 }

@@ -1,0 +1,127 @@
+//! The lines of the audit log.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::SystemTime;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use larder_model::name::Digest;
+
+/// The record of an operation of a caller.
+#[derive(Debug, Serialize)]
+pub struct AuditLine<'a> {
+    /// The time at which the operation ended.
+    #[serde(serialize_with = "time")]
+    pub time: SystemTime,
+    /// What the caller did.
+    pub operation: &'static str,
+    /// The id of the request, as the client sent it.
+    pub request: Option<&'a RawValue>,
+    /// The subject of the credential.
+    pub subject: Option<&'a str>,
+    /// The issuer of the credential; none if it is a token of this server.
+    pub issuer: Option<&'a str>,
+    /// The name of the token, or the id (`jti`) of the JWT.
+    pub token: Option<&'a str>,
+    /// The address of the client; none if it is not connected over TCP.
+    pub peer: Option<IpAddr>,
+    /// The team of the provider; if none was called, all teams of the caller, separated by commas.
+    pub team: Cow<'a, str>,
+    /// The requested URI or template; none for a list.
+    pub uri: Option<&'a str>,
+    /// Whether the URI was truncated.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub uri_cut: bool,
+    /// The provider that was called last.
+    pub provider: Option<&'a str>,
+    /// The digest of its component.
+    #[serde(serialize_with = "digest")]
+    pub digest: Option<Digest>,
+    /// The outcome of the operation.
+    pub outcome: &'static str,
+    /// Whether the response came from the cache.
+    pub cached: bool,
+    /// The number of items on the page of a list, or of proposed values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<usize>,
+    /// Bytes of content.
+    pub bytes: u64,
+    /// Duration in milliseconds.
+    pub ms: f64,
+}
+
+/// The record of an event of the server: a refused request, a reload, a component with new rights.
+#[derive(Debug, Serialize)]
+pub struct AuditEvent<'a> {
+    /// The time of the event.
+    #[serde(serialize_with = "time")]
+    pub time: SystemTime,
+    /// What happened.
+    pub operation: &'static str,
+    /// How it ended.
+    pub outcome: &'a str,
+    /// The subject of the credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<&'a str>,
+    /// The issuer of the credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<&'a str>,
+    /// The name of the token, or the id (`jti`) of the JWT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<&'a str>,
+    /// The address of the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<IpAddr>,
+    /// The HTTP status of the response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The number of further events of this kind, which have no lines of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<u64>,
+    /// The team.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<&'a str>,
+    /// The provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<&'a str>,
+    /// The digest of its component.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<&'a str>,
+    /// The components, or what was approved, or what is wrong.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub details: &'a [String],
+}
+
+impl AuditEvent<'_> {
+    /// Creates an event that happens now, without any attributes.
+    pub fn new<'a>(operation: &'static str, outcome: &'a str) -> AuditEvent<'a> {
+        AuditEvent {
+            time: SystemTime::now(),
+            operation,
+            outcome,
+            subject: None,
+            issuer: None,
+            token: None,
+            peer: None,
+            status: None,
+            more: None,
+            team: None,
+            provider: None,
+            digest: None,
+            details: &[],
+        }
+    }
+}
+
+fn time<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&humantime::format_rfc3339_millis(*time))
+}
+
+fn digest<S: Serializer>(digest: &Option<Digest>, to: S) -> Result<S::Ok, S::Error> {
+    match digest {
+        Some(digest) => to.collect_str(digest),
+        None => to.serialize_none(),
+    }
+}

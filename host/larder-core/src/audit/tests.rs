@@ -1,0 +1,60 @@
+use futures_util::FutureExt as _;
+use tokio::task::unconstrained;
+
+use super::*;
+
+async fn check(on_full: OnFull) {
+    let names = ["a", "b", "c"].map(|name| TeamName::parse(name).unwrap());
+    let [a, b, c] = names.clone().map(Teams::from);
+    let both = Teams::of(names[..2].iter().cloned()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let to = Some(Target::File(folder.path().join("log")));
+    let drain = Drain::new();
+    let observers = (Metrics::default(), Health::default());
+    let config = Config { to, on_full, sync: false };
+    let audit = AuditLog::open(&config, &names, observers, &drain).unwrap();
+    // Reserves a slot and keeps it. Returns whether one was free.
+    let mut slots = Vec::new();
+    let mut reserves = |teams: &Teams| {
+        let slot = unconstrained(audit.reserve(Some(teams))).now_or_never();
+        let slot = slot.and_then(Result::ok).flatten();
+        let has_permit = slot.as_ref().is_some_and(|slot| slot.permit.is_some());
+        slots.extend(slot);
+        has_permit
+    };
+    let own_share = (0..QUEUE_CAPACITY).take_while(|_| reserves(&a)).count();
+    assert_eq!(own_share, QUEUE_CAPACITY / 3);
+    assert!(reserves(&b) && reserves(&c), "a team cannot use the shares of others");
+    // A member of both teams can use the share of either.
+    assert_eq!((0..QUEUE_CAPACITY).take_while(|_| reserves(&both)).count(), QUEUE_CAPACITY / 3 - 1);
+    assert!(!reserves(&b) && reserves(&c));
+    slots.clear();
+    let slot = unconstrained(audit.reserve(Some(&a))).now_or_never();
+    let slot = slot.and_then(Result::ok).flatten();
+    assert!(slot.is_some_and(|slot| slot.permit.is_some()));
+}
+
+#[tokio::test]
+async fn each_team_has_a_share_of_the_queue() {
+    check(OnFull::Wait).await;
+    check(OnFull::Drop).await;
+}
+
+#[tokio::test]
+async fn callers_cannot_use_up_the_queue_for_events() {
+    let team = TeamName::default_team();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let config = Config { to: Some(Target::File(path.clone())), on_full: OnFull::Wait, sync: true };
+    let (drain, metrics) = (Drain::new(), Metrics::default());
+    let audit = AuditLog::open(&config, [&team], (metrics, Health::default()), &drain).unwrap();
+    let teams = Teams::from(team);
+    let reserve = || unconstrained(audit.reserve(Some(&teams))).now_or_never();
+    let slots: Vec<_> = std::iter::from_fn(reserve).collect();
+    assert_eq!(slots.len(), QUEUE_CAPACITY);
+    audit.record(&AuditEvent::new("reload", "ok"));
+    drop(slots);
+    assert!(drain.finish(std::time::Duration::from_secs(60)).await);
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.ends_with("\"operation\":\"reload\",\"outcome\":\"ok\"}\n"), "{text}");
+}

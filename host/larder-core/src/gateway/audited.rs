@@ -1,0 +1,73 @@
+//! The operations other than reads, with their lines in the audit log. Reads record more, and do it
+//! themselves.
+
+use std::sync::Arc;
+
+use super::audit_record::written;
+use super::{Error, Filter, Gateway};
+use larder_model::policy::Permit;
+use larder_model::resource::{Call, Completion, CompletionRequest, Entry, Page, Template};
+use larder_model::uri::Uri;
+
+impl Gateway {
+    /// Returns a page of the entries that pass the filter.
+    pub async fn list(
+        &self,
+        call: &Arc<Call>,
+        cursor: Option<&str>,
+        filter: &Filter,
+    ) -> Result<Page<Arc<Entry>>, Error> {
+        let record = self.begin_record("list", call, None).await?;
+        let result = self.entry_page(call, cursor, filter).await;
+        written(record.end_with_items(&result, |page| page.items.len())).await?;
+        result
+    }
+
+    /// Returns a page of the templates that pass the filter.
+    pub async fn templates(
+        &self,
+        call: &Arc<Call>,
+        cursor: Option<&str>,
+        filter: &Filter,
+    ) -> Result<Page<Arc<Template>>, Error> {
+        let record = self.begin_record("list-templates", call, None).await?;
+        let result = self.template_page(call, cursor, filter).await;
+        written(record.end_with_items(&result, |page| page.items.len())).await?;
+        result
+    }
+
+    /// Completes a variable of a template.
+    pub async fn complete(&self, call: &Arc<Call>, request: CompletionRequest) -> Result<Completion, Error> {
+        let template = self.audit.is_on().then(|| request.template.clone());
+        let record = self.begin_record("complete", call, template.as_deref()).await?;
+        let result = self.completion(call, request).await;
+        written(record.end_with_items(&result, |completion| completion.values.len())).await?;
+        result
+    }
+
+    /// Whether this caller can read this URI, and thus watch it. The line in the audit log records a
+    /// subscription, because nothing else asks.
+    pub async fn is_readable(&self, call: &Arc<Call>, uri: &Uri) -> bool {
+        let Ok(mut record) = self.begin_record("subscribe", call, Some(uri.as_str())).await else {
+            return false;
+        };
+        // Boxed: the futures of all requests would have room for it, and few of them subscribe.
+        let is_readable = Box::pin(self.find_readable(call, uri, &mut record)).await;
+        written(record.end(if is_readable { "ok" } else { "not-found" })).await.is_ok() && is_readable
+    }
+
+    async fn completion(&self, call: &Arc<Call>, request: CompletionRequest) -> Result<Completion, Error> {
+        let view = self.view(call.caller.as_ref());
+        let unknown = || Error::UnknownTemplate { template: request.template.clone() };
+        let (offer, index) = view.template(&request.template).ok_or_else(unknown)?;
+        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
+        if !offer.templates[index].uri_template.variables().any(|variable| variable == request.variable) {
+            return Err(Error::UnknownVariable { template: request.template, variable: request.variable });
+        }
+        let template = request.template.clone();
+        let answer = offer.provider.complete(permit, request).await;
+        let answer = answer.map_err(|error| Error::from_call(offer, &template, None, error))?;
+        offer.provider.charge_bytes(answer.values.iter().map(String::len).sum());
+        Ok(answer)
+    }
+}

@@ -1,0 +1,153 @@
+//! The calls of providers for one page of a list. They have one deadline together, so that a client does not wait long
+//! for a page, however many providers are slow. While the first of them waits, the next ones are called as well.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream};
+
+use super::super::filter::CompiledFilter;
+use super::page::Continuation;
+use crate::catalog::Offer;
+use larder_model::policy::{Permit, TimeLimit};
+use larder_model::resource::{Call, Entry, Freshness};
+use larder_sandbox::provider::{CallError, ListQuery};
+
+/// How long one page waits for providers.
+const PAGE_TIME: Duration = Duration::from_secs(1);
+/// With less time left, a provider is not called: the page ends before it, and the next page begins with it.
+const MIN_CALL_TIME: Duration = Duration::from_millis(500);
+/// Maximum number of providers that are called at the same time.
+const MAX_CONCURRENT: usize = 16;
+
+/// The time and the space that the calls of one page share.
+pub(super) struct PageCalls<'a> {
+    call: &'a Arc<Call>,
+    filter: &'a CompiledFilter,
+    /// Set by the first call.
+    deadline: OnceLock<Instant>,
+    /// How many entries fit into the page.
+    room: AtomicUsize,
+}
+
+/// The result of a call.
+pub(super) struct Fetched {
+    pub(super) result: Result<FetchedPage, CallError>,
+    /// How many entries fitted into the page when the call began.
+    pub(super) room: usize,
+}
+
+/// A page of one provider.
+pub(super) struct FetchedPage {
+    pub(super) entries: Vec<Arc<Entry>>,
+    pub(super) next: Option<String>,
+    pub(super) freshness: Freshness,
+}
+
+impl<'a> PageCalls<'a> {
+    pub(super) fn new(call: &'a Arc<Call>, filter: &'a CompiledFilter) -> Self {
+        Self { call, filter, deadline: OnceLock::new(), room: AtomicUsize::new(0) }
+    }
+
+    /// Sets how many entries fit into the page now.
+    pub(super) fn set_room(&self, room: usize) {
+        self.room.store(room, Ordering::Relaxed);
+    }
+
+    /// Fetches a part of a list that the catalog does not hold, as this caller may see it. Returns `None` without a
+    /// call if there is too little time left.
+    pub(super) async fn fetch(&self, offer: &Offer, from: &Continuation) -> Option<Fetched> {
+        let limit = self.time_limit()?;
+        let room = self.room.load(Ordering::Relaxed);
+        let result = self.fetch_within(limit, offer, from, room).await;
+        Some(Fetched { result, room })
+    }
+
+    fn time_limit(&self) -> Option<TimeLimit> {
+        let now = Instant::now();
+        let until = *self.deadline.get_or_init(|| now + PAGE_TIME);
+        (until >= now + MIN_CALL_TIME).then_some(TimeLimit { until, total: PAGE_TIME })
+    }
+
+    async fn fetch_within(
+        &self,
+        limit: TimeLimit,
+        offer: &Offer,
+        from: &Continuation,
+        room: usize,
+    ) -> Result<FetchedPage, CallError> {
+        let Ok(permit) = Permit::for_team(self.call, offer.provider.team()) else {
+            return Err(CallError::NotFound);
+        };
+        let max = offer.provider.grant().limits.page_entries;
+        let limit_entries = u32::try_from(room).unwrap_or(max).min(max);
+        let query = ListQuery { cursor: from.cursor.clone(), limit: limit_entries, ..ListQuery::default() };
+        let query = if from.with_hints { self.filter.add_hints(query) } else { query };
+        let listed = offer.provider.list_for_caller(permit.within(Some(limit)), query).await?;
+        offer.provider.log_omitted(&listed.omitted);
+        let entries = listed.items.into_iter().map(Arc::new).collect();
+        let freshness = listed.freshness.unwrap_or(Freshness::UNKNOWN);
+        Ok(FetchedPage { entries, next: listed.next, freshness })
+    }
+}
+
+/// The first calls of several providers, in the order of the list. Each of them begins when those before it wait.
+pub(super) struct FirstCalls<'a> {
+    calls: BoxStream<'a, (&'a Arc<Offer>, Option<Fetched>)>,
+    ended: VecDeque<(&'a Arc<Offer>, Option<Fetched>)>,
+}
+
+impl<'a> FirstCalls<'a> {
+    /// The calls of a provider and of those that follow, as far as they may be needed to fill the page.
+    pub(super) fn new(
+        page: &'a PageCalls<'a>,
+        first: (&'a Arc<Offer>, Continuation),
+        following: impl Iterator<Item = &'a Arc<Offer>> + Send + 'a,
+    ) -> Self {
+        let mut room = page.room.load(Ordering::Relaxed);
+        let following = following.map_while(move |offer| {
+            let from = Continuation::first_of(offer, page.filter);
+            // Filtered entries of the catalog may all be skipped.
+            if page.filter.is_empty() && from.as_ref().is_none_or(|from| from.cursor.is_some()) {
+                room = room.saturating_sub(offer.entries.len());
+            }
+            (room > 0).then_some(from.map(|from| (offer, from)))
+        });
+        let calls = std::iter::once(first).chain(following.flatten()).take(MAX_CONCURRENT);
+        let calls = calls.map(move |(offer, from)| -> BoxFuture<'a, _> {
+            Box::pin(async move { (offer, page.fetch(offer, &from).await) })
+        });
+        Self { calls: stream::iter(calls).buffered(MAX_CONCURRENT).boxed(), ended: VecDeque::new() }
+    }
+
+    /// Returns the result of the call of this provider. `None` if it is not the next one of these calls.
+    pub(super) async fn next_of(&mut self, offer: &Arc<Offer>) -> Option<Option<Fetched>> {
+        let (of, fetched) = match self.ended.pop_front() {
+            Some(ended) => ended,
+            None => self.calls.next().await?,
+        };
+        Arc::ptr_eq(of, offer).then_some(fetched)
+    }
+
+    /// Awaits another call while these go on.
+    pub(super) async fn along_with<T>(&mut self, call: impl Future<Output = T>) -> T {
+        let mut call = pin!(call);
+        poll_fn(|context| {
+            if let Poll::Ready(output) = call.as_mut().poll(context) {
+                return Poll::Ready(output);
+            }
+            while let Poll::Ready(Some(ended)) = self.calls.poll_next_unpin(context) {
+                self.ended.push_back(ended);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

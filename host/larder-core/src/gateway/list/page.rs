@@ -1,0 +1,237 @@
+//! A page of a list while it is filled: from the catalog, and with what providers return.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::cursor::{Cursor, ListKind, Position};
+use super::super::filter::CompiledFilter;
+use super::super::view::View;
+use crate::catalog::Offer;
+use larder_model::resource::{Entry, Freshness, Page, Template};
+
+/// A page under construction.
+pub(super) struct PageBuilder<'s, T> {
+    pub(super) items: Vec<T>,
+    size: usize,
+    pub(super) filter: &'s CompiledFilter,
+    pub(super) freshness: Freshness,
+    /// Bytes of the items that were checked and did not pass the filter.
+    pub(super) skipped_bytes: usize,
+    /// Number of calls to providers for this page.
+    pub(super) calls: u32,
+    /// The providers whose part of the list is missing.
+    pub(super) incomplete: Vec<String>,
+    pub(super) next: Option<Cursor>,
+}
+
+/// Where to continue a list by calling its provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Continuation {
+    /// The provider's own cursor; none for the first page.
+    pub(super) cursor: Option<String>,
+    /// Whether the provider receives the filter as a hint.
+    pub(super) with_hints: bool,
+}
+
+/// Maximum number of provider calls for one page of a filtered list.
+const MAX_PROVIDER_CALLS: u32 = 16;
+/// Bytes of items that one page may check without a match before it ends, possibly empty.
+const MAX_SKIPPED_BYTES: usize = 4 << 20;
+
+impl<T> PageBuilder<'_, T> {
+    pub(super) fn is_full(&self) -> bool {
+        self.room() == 0
+    }
+
+    /// How many items still fit.
+    pub(super) fn room(&self) -> usize {
+        self.size.saturating_sub(self.items.len())
+    }
+
+    pub(super) fn has_scanned_enough(&self) -> bool {
+        self.skipped_bytes > MAX_SKIPPED_BYTES
+    }
+
+    pub(super) fn may_call_provider(&self) -> bool {
+        let too_many = !self.filter.is_empty() && self.calls >= MAX_PROVIDER_CALLS;
+        !self.is_full() && !self.has_scanned_enough() && !too_many
+    }
+}
+
+/// Creates an empty page with this maximum size.
+pub(super) fn new_page<T>(size: u32, filter: &CompiledFilter, freshness: Freshness) -> PageBuilder<'_, T> {
+    let size = match size {
+        0 => usize::MAX,
+        size => size as usize,
+    };
+    let (items, incomplete) = (Vec::new(), Vec::new());
+    PageBuilder { items, size, filter, freshness, skipped_bytes: 0, calls: 0, incomplete, next: None }
+}
+
+impl PageBuilder<'_, Arc<Entry>> {
+    /// Adds the entries of an offer that the catalog holds, from this position on. Returns `None` if the page
+    /// is full before their end; otherwise where to continue by calling the provider, if the list continues
+    /// there. A personal list is never taken from the catalog, whose entries are those that the provider
+    /// returned to the server itself. If a list is longer than what the catalog holds and the provider
+    /// understands the filter, the provider is called from the beginning of its list.
+    pub(super) fn add_from_catalog(
+        &mut self,
+        view: &View,
+        offer: &Arc<Offer>,
+        position: Option<&Position>,
+    ) -> Option<Option<Continuation>> {
+        let at = |cursor: &String, with_hints| {
+            Some(Some(Continuation { cursor: Some(cursor.clone()), with_hints }))
+        };
+        let with_hints = self.filter.has_hints();
+        match position {
+            Some(Position::At(own)) => at(own, false),
+            Some(Position::AtHinted(own)) => at(own, true),
+            Some(Position::After(after)) if !after.is_empty() && !offer.is_personal() => {
+                self.add_entries_after(view, offer, after)
+            }
+            _ if offer.is_personal() || (with_hints && offer.next_cursor.is_some()) => {
+                Some(Some(Continuation { cursor: None, with_hints }))
+            }
+            _ => self.add_entries_after(view, offer, ""),
+        }
+    }
+
+    pub(super) fn add_entries_after<'a>(
+        &mut self,
+        view: &'a View,
+        offer: &'a Arc<Offer>,
+        mut after: &'a str,
+    ) -> Option<Option<Continuation>> {
+        let mut cost = CostGuard { offer, bytes: 0 };
+        // The search is skipped for the first page, which can concern a thousand lists.
+        let begin = match after {
+            "" => 0,
+            after => offer.entries.partition_point(|entry| entry.uri.as_str() <= after),
+        };
+        let (has_no_collisions, entries) = (view.has_no_collisions(), &offer.entries[begin..]);
+        for entry in owned_entries(view, offer, entries, has_no_collisions) {
+            let is_match = self.filter.matches(entry);
+            if is_match && self.is_full() || self.has_scanned_enough() {
+                self.end_after(ListKind::Entries, offer, after);
+                return None;
+            }
+            after = entry.uri.as_str();
+            match is_match {
+                true => {
+                    cost.bytes += entry_size(entry);
+                    self.items.push(entry.clone());
+                }
+                false => self.skipped_bytes += entry_size(entry),
+            }
+        }
+        Some(offer.next_cursor.clone().map(|cursor| Continuation { cursor: Some(cursor), with_hints: false }))
+    }
+
+    /// Whether the entries that pass the filter fit.
+    pub(super) fn fits(&self, entries: &[Arc<Entry>]) -> bool {
+        entries.len() <= self.room()
+            || entries.iter().filter(|entry| self.filter.matches(entry)).count() <= self.room()
+    }
+
+    /// Notes that the rest of the provider's list is missing. The client may ask again soon.
+    pub(super) fn omit(&mut self, offer: &Offer) {
+        let team = offer.provider.team().non_default();
+        let name = offer.name();
+        self.incomplete.push(team.map_or_else(|| name.to_string(), |team| format!("{team}/{name}")));
+        self.freshness.ttl = Duration::ZERO;
+    }
+
+    pub(super) fn add_fetched(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
+        let mut cost = CostGuard { offer, bytes: 0 };
+        for entry in owned_entries(view, offer, entries, false) {
+            match self.filter.matches(entry) {
+                true => {
+                    cost.bytes += entry_size(entry);
+                    self.items.push(entry.clone());
+                }
+                false => self.skipped_bytes += entry_size(entry),
+            }
+        }
+    }
+}
+
+/// Counts the bytes of one provider on a page, and charges them when it is dropped.
+pub(super) struct CostGuard<'a> {
+    pub(super) offer: &'a Offer,
+    pub(super) bytes: usize,
+}
+
+impl Drop for CostGuard<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.offer.provider.charge_bytes(self.bytes);
+        }
+    }
+}
+
+fn entry_size(entry: &Entry) -> usize {
+    checked_size(entry.uri.as_str(), [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()])
+}
+
+pub(super) fn template_size(template: &Template) -> usize {
+    let Template { uri_template, name, title, description, .. } = template;
+    checked_size(uri_template.as_str(), [Some(name), title.as_ref(), description.as_ref()])
+}
+
+/// Approximate number of bytes that the filter has to check for an item.
+fn checked_size(uri: &str, texts: [Option<&String>; 3]) -> usize {
+    64 + uri.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+}
+
+impl Continuation {
+    /// Returns where a list from its beginning first calls the provider. `None` if the catalog has the whole list.
+    pub(super) fn first_of(offer: &Offer, filter: &CompiledFilter) -> Option<Self> {
+        let with_hints = filter.has_hints();
+        match &offer.next_cursor {
+            _ if offer.is_personal() => Some(Self { cursor: None, with_hints }),
+            Some(_) if with_hints => Some(Self { cursor: None, with_hints }),
+            next => next.clone().map(|cursor| Self { cursor: Some(cursor), with_hints: false }),
+        }
+    }
+
+    pub(super) fn cursor(self, offer: &Offer) -> Cursor {
+        let position = match (self.cursor, self.with_hints) {
+            (None, _) => Position::After(String::new()),
+            (Some(own), false) => Position::At(own),
+            (Some(own), true) => Position::AtHinted(own),
+        };
+        Cursor::new(ListKind::Entries, offer, position)
+    }
+}
+
+impl<T> PageBuilder<'_, T> {
+    /// Ends the page after this URI or template.
+    pub(super) fn end_after(&mut self, list: ListKind, offer: &Offer, after: &str) {
+        self.next = Some(Cursor::new(list, offer, Position::After(after.to_owned())));
+    }
+
+    pub(super) fn finish(self) -> Page<T> {
+        let filter = || self.filter.filter().clone();
+        let next = self.next.map(|next| Cursor { filter: filter(), ..next }.encode());
+        Page { items: self.items, next, freshness: self.freshness, incomplete: self.incomplete }
+    }
+}
+
+/// Returns the entries that this offer owns, without duplicate URIs. Without collisions in the catalogs, that
+/// is all of them.
+fn owned_entries<'a>(
+    view: &'a View,
+    offer: &'a Arc<Offer>,
+    entries: &'a [Arc<Entry>],
+    has_no_collisions: bool,
+) -> impl Iterator<Item = &'a Arc<Entry>> {
+    entries.iter().enumerate().filter_map(move |(at, entry)| {
+        if has_no_collisions {
+            return Some(entry);
+        }
+        let is_owned = view.by_uri(entry.uri.as_str()).is_none_or(|owner| Arc::ptr_eq(owner, offer));
+        let is_first = at == 0 || entries[at - 1].uri != entry.uri;
+        (is_owned && is_first).then_some(entry)
+    })
+}

@@ -1,0 +1,77 @@
+//! Responses of the endpoint: results in JSON, errors, and those without content.
+
+use http::StatusCode;
+use http::header::{self, HeaderValue};
+
+use super::{PATH, sse};
+use crate::body::{Body, Response};
+use crate::cors;
+use crate::dispatch::error;
+use crate::json_writer::object;
+use crate::message::Id;
+use crate::rpc_error::{INVALID_REQUEST, RpcError};
+use crate::waiting_bytes::ChargedResponse;
+
+/// The response to the request with this id.
+pub(super) fn charged_json(id: &Id, response: ChargedResponse) -> Response {
+    match response {
+        ChargedResponse { refused: Some(rpc_error), .. } => error_response(Some(id), &rpc_error),
+        ChargedResponse { charge: None, bytes, .. } => json(StatusCode::OK, bytes),
+        large => json(StatusCode::OK, Body::of_parts([large.into()])),
+    }
+}
+
+pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+pub(super) fn error_response(id: Option<&Id>, rpc_error: &RpcError) -> Response {
+    let mut response = json(rpc_error.status, error(id, rpc_error));
+    if let Some(seconds) = rpc_error.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if rpc_error.status == StatusCode::NOT_IMPLEMENTED {
+        // Another recipient may see another end of this request.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(refusal) = rpc_error.refusal {
+        response.extensions_mut().insert(refusal);
+    }
+    response
+}
+
+pub(super) fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+pub(super) fn preflight() -> Response {
+    let mut response = empty(StatusCode::NO_CONTENT);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    cors::allow_request(response.headers_mut());
+    response
+}
+
+pub(super) fn not_allowed(allowed: &'static str) -> Response {
+    let rpc_error = RpcError::new(INVALID_REQUEST, format!("the method is not allowed here: use {allowed}"));
+    let mut response = error_response(None, &rpc_error.with_status(StatusCode::METHOD_NOT_ALLOWED));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+pub(super) fn not_found() -> Response {
+    let body = object(|o| {
+        o.text("error", "nothing is served at this path");
+        o.text("endpoint", PATH);
+    });
+    json(StatusCode::NOT_FOUND, body)
+}
+
+/// The response to a cancelled request: its client expects none, and an event stream can end without one.
+pub(super) fn cancelled() -> Response {
+    sse::events(futures_util::stream::empty())
+}

@@ -1,0 +1,216 @@
+//! The request log: which requests were refused, or all requests, as the operator configures it. Refused
+//! requests that repeat are counted, and reported together.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::StatusCode;
+use http::request::Parts;
+
+use super::Endpoint;
+use super::auth::Identity;
+use super::body::Response;
+use super::listener::ClientAddress;
+use larder_core::audit::AuditEvent;
+use larder_core::gateway::Gateway;
+use larder_model::resource::RequestDetails;
+use larder_runtime::drain::Drain;
+use larder_runtime::log_limit::{Repeats, Suppressor};
+use larder_runtime::metrics::Refusal;
+
+/// Maximum length of a method in bytes. A client may send any text.
+const MAX_METHOD: usize = 100;
+
+/// Which requests are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestLogMode {
+    /// None.
+    Off,
+    /// Those that are refused.
+    Errors,
+    /// All.
+    All,
+}
+
+/// Decides which requests have lines of their own.
+pub(super) struct RequestLog {
+    mode: RequestLogMode,
+    refusals: Suppressor<Refusal>,
+}
+
+/// A request and its sender, as far as they are known.
+pub(super) struct RequestSource {
+    pub(super) client: Option<ClientAddress>,
+    /// The address of the client, behind proxies that are trusted.
+    pub(super) peer: Option<IpAddr>,
+    pub(super) identity: Option<Arc<Identity>>,
+    /// What is collected for the log, and when the request began; none if only errors are logged.
+    pub(super) details: Option<(Arc<RequestDetails>, Instant)>,
+}
+
+impl RequestLog {
+    pub(super) fn new(mode: RequestLogMode, gateway: Gateway, drain: &Drain) -> Self {
+        let refusals =
+            Suppressor::new(drain, move |refusal, repeats| report_repeats(mode, &gateway, refusal, repeats));
+        Self { mode, refusals }
+    }
+}
+
+/// Reports refused requests that have no lines of their own.
+fn report_repeats(mode: RequestLogMode, gateway: &Gateway, refusal: Refusal, repeats: &Repeats) {
+    let (reason, more, last) = (refusal.label(), repeats.times, &repeats.last);
+    if mode != RequestLogMode::Off {
+        tracing::info!(target: "larder::request", reason, more, last_peer = last, "more requests were refused");
+    }
+    if refusal.is_denial() {
+        gateway.record_event(&AuditEvent { more: Some(more), ..AuditEvent::new("request", reason) });
+    }
+}
+
+impl RequestSource {
+    fn subject(&self) -> Option<&str> {
+        self.identity.as_ref()?.caller.subject.as_deref()
+    }
+
+    fn issuer(&self) -> Option<&str> {
+        self.identity.as_ref()?.caller.issuer.as_deref()
+    }
+}
+
+impl fmt::Display for RequestSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.peer, self.client) {
+            (Some(peer), _) => peer.fmt(f),
+            (None, Some(client)) => client.fmt(f),
+            (None, None) => f.write_str("this process"),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Begins the log of a request. Costs nothing unless all requests are logged.
+    pub(super) fn begin_request(&self, client: Option<ClientAddress>, head: &Parts) -> RequestSource {
+        let peer = match client {
+            Some(client) => self.0.config.trusted_proxies.client(client.ip(), &head.headers),
+            None => None,
+        };
+        let is_logged = self.0.request_log.mode == RequestLogMode::All;
+        let details = is_logged.then(|| (Arc::default(), Instant::now()));
+        RequestSource { client, peer, identity: None, details }
+    }
+
+    /// Ends the log of a request.
+    pub(super) fn end_request(&self, source: &RequestSource, head: &Parts, response: &Response) {
+        let status = response.status();
+        if status.is_client_error() || status.is_server_error() {
+            let refusal = response.extensions().get().copied().unwrap_or_else(|| refusal_of(status));
+            self.report_refusal(refusal, status, source, Some((head, response)));
+        } else if let Some((details, began)) = &source.details {
+            let provider = details.provider.get().map(tracing::field::display);
+            tracing::info!(
+                target: "larder::request",
+                peer = %source,
+                method = method(source, head),
+                provider,
+                status = status.as_u16(),
+                subject = source.subject(),
+                issuer = source.issuer(),
+                bytes = bytes(response),
+                ms = milliseconds(*began),
+                "request"
+            );
+        }
+    }
+
+    /// Reports a connection that was refused before it sent a request.
+    pub(super) fn report_refused_connection(&self, client: ClientAddress) {
+        let source = RequestSource {
+            client: Some(client),
+            peer: client.ip().map(|peer| peer.to_canonical()),
+            identity: None,
+            details: None,
+        };
+        self.report_refusal(Refusal::Connections, StatusCode::SERVICE_UNAVAILABLE, &source, None);
+    }
+
+    fn report_refusal(
+        &self,
+        refusal: Refusal,
+        status: StatusCode,
+        source: &RequestSource,
+        exchange: Option<(&Parts, &Response)>,
+    ) {
+        self.0.metrics.server().refused.inc(refusal);
+        if self.0.request_log.refusals.is_first(refusal, &source.to_string()) {
+            self.log_refusal(refusal, status, source, exchange);
+            self.audit_refusal(refusal, status, source);
+        }
+    }
+
+    fn log_refusal(
+        &self,
+        refusal: Refusal,
+        status: StatusCode,
+        source: &RequestSource,
+        exchange: Option<(&Parts, &Response)>,
+    ) {
+        if self.0.request_log.mode == RequestLogMode::Off {
+            return;
+        }
+        let details = source.details.as_ref();
+        tracing::info!(
+            target: "larder::request",
+            reason = refusal.label(),
+            peer = %source,
+            method = exchange.map(|(head, _)| method(source, head)),
+            provider = details.and_then(|(details, _)| details.provider.get()).map(tracing::field::display),
+            status = status.as_u16(),
+            subject = source.subject(),
+            issuer = source.issuer(),
+            bytes = exchange.and_then(|(_, response)| bytes(response)),
+            ms = details.map(|(_, began)| milliseconds(*began)),
+            "request refused"
+        );
+    }
+
+    fn audit_refusal(&self, refusal: Refusal, status: StatusCode, source: &RequestSource) {
+        if refusal.is_denial() {
+            self.0.gateway.record_event(&AuditEvent {
+                subject: source.subject(),
+                issuer: source.issuer(),
+                token: source.identity.as_ref().and_then(|identity| identity.token.as_deref()),
+                peer: source.peer,
+                status: Some(status.as_u16()),
+                ..AuditEvent::new("request", refusal.label())
+            });
+        }
+    }
+}
+
+/// The method in the protocol if it is known, or else that of HTTP.
+fn method<'a>(source: &'a RequestSource, head: &'a Parts) -> &'a str {
+    let known = source.details.as_ref().and_then(|(details, _)| details.method.get());
+    let method = known.map_or(head.method.as_str(), String::as_str);
+    &method[..method.floor_char_boundary(MAX_METHOD)]
+}
+
+/// The reason of a response that does not name one.
+fn refusal_of(status: StatusCode) -> Refusal {
+    match status {
+        StatusCode::UNAUTHORIZED => Refusal::CredentialInvalid,
+        StatusCode::TOO_MANY_REQUESTS => Refusal::Quota,
+        StatusCode::SERVICE_UNAVAILABLE => Refusal::Overloaded,
+        _ => Refusal::Invalid,
+    }
+}
+
+/// The size of a response; none for a stream.
+fn bytes(response: &Response) -> Option<u64> {
+    http_body::Body::size_hint(response.body()).exact()
+}
+
+fn milliseconds(began: Instant) -> f64 {
+    began.elapsed().as_micros() as f64 / 1e3
+}

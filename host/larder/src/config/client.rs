@@ -1,0 +1,225 @@
+//! Where client commands connect to, and with which token: `[client]`, or else the addresses on which the server
+//! listens. Nothing else of the file is checked, because a client may not be allowed to read the server's secrets and
+//! folders.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+
+use super::file::File;
+use super::{ConfigError, DEFAULT_FILE, Diagnostic, Env, environment, parser};
+use larder_mcp::ListenAddress;
+
+/// What the configuration file says about connections to the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientConfig {
+    /// The file. `None` if there is none.
+    pub file: Option<PathBuf>,
+    /// The URL of the endpoint.
+    pub url: Option<ConfiguredAddress>,
+    /// The URL of the admin address.
+    pub admin: Option<ConfiguredAddress>,
+    /// The file with the bearer token for the endpoint.
+    pub token_file: Option<PathBuf>,
+    /// The file with the token for the admin address.
+    pub admin_token_file: Option<PathBuf>,
+    /// The file with the certificates that are trusted in addition.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// An address, and the key that it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredAddress {
+    /// The URL.
+    pub url: String,
+    /// The key, such as `server.listen`.
+    pub key: &'static str,
+}
+
+/// Loads the file that `--config` names, or else `larder.toml` in the working directory, if it exists.
+///
+/// That file may come with a folder from somebody else. Therefore it may name only addresses on this machine:
+/// otherwise a command in that folder would send its token to any server.
+pub fn load_client(config: Option<&Path>) -> Result<ClientConfig, ConfigError> {
+    let path = config.unwrap_or(Path::new(DEFAULT_FILE));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound && config.is_none() => {
+            return Ok(ClientConfig::default());
+        }
+        Err(error) => return Err(ConfigError::Unreadable { path: path.to_owned(), error }),
+    };
+    let invalid = |diagnostics| ConfigError::Invalid { file: Some(path.to_owned()), diagnostics };
+    let client = parse(&text, path, &environment()).map_err(invalid)?;
+    match config {
+        Some(_) => Ok(client),
+        None => client.on_this_machine().map_err(|diagnostic| invalid(vec![diagnostic])),
+    }
+}
+
+/// The value of `LARDER_URL` or `LARDER_ADMIN_URL`. An empty value counts as unset.
+pub fn env_url(name: &str) -> Option<String> {
+    environment().remove(name).filter(|url| !url.trim().is_empty())
+}
+
+fn parse(text: &str, path: &Path, env: &Env) -> Result<ClientConfig, Vec<Diagnostic>> {
+    let (File { client, server, admin, .. }, _, mut diagnostics) = parser::parse(text, Some(env))?;
+    diagnostics.retain(is_about_clients);
+    if !diagnostics.is_empty() {
+        diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+        return Err(diagnostics);
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let at = |key| move |url| ConfiguredAddress { url, key };
+    let listen = server.listen.and_then(|listen| endpoint_url(listen.into_inner().0, folder));
+    let admin_listen = admin.listen.and_then(|listen| listen.into_inner().0).and_then(reachable);
+    let admin_url = admin_listen.map(|address| format!("http://{address}"));
+    let url = client.url.map(|url| absolute_socket(url.0, folder));
+    Ok(ClientConfig {
+        file: Some(path.to_owned()),
+        url: url.map(at("client.url")).or(listen.map(at("server.listen"))),
+        admin: client.admin.map(|url| url.0).map(at("client.admin")).or(admin_url.map(at("admin.listen"))),
+        token_file: client.token_file.map(|file| folder.join(file)),
+        admin_token_file: client.admin_token_file.map(|file| folder.join(file)),
+        ca_file: client.ca_file.map(|file| folder.join(file)),
+    })
+}
+
+/// A diagnostic without a key concerns the whole file.
+fn is_about_clients(diagnostic: &Diagnostic) -> bool {
+    let key = diagnostic.key.as_str();
+    ["", "client", "server", "server.listen", "admin", "admin.listen"].contains(&key)
+        || key.starts_with("client.")
+}
+
+fn endpoint_url(listen: ListenAddress, folder: &Path) -> Option<String> {
+    match listen {
+        ListenAddress::Tcp(address) => reachable(address).map(|address| ListenAddress::Tcp(address).url()),
+        ListenAddress::Unix { path, .. } => Some(socket_url(&folder.join(path))),
+    }
+}
+
+/// Returns the address under which a client on this machine reaches a listener. `None` with port 0, because only the
+/// running server knows its port.
+fn reachable(listen: SocketAddr) -> Option<SocketAddr> {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    (listen.port() != 0).then(|| SocketAddr::new(ip, listen.port()))
+}
+
+fn absolute_socket(url: String, folder: &Path) -> String {
+    match url.strip_prefix("unix:") {
+        Some(path) => socket_url(&folder.join(path)),
+        None => url,
+    }
+}
+
+/// The path must be absolute in a URL.
+fn socket_url(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    format!("unix:{}", path.display())
+}
+
+impl ClientConfig {
+    fn on_this_machine(self) -> Result<Self, Diagnostic> {
+        let remote = [&self.url, &self.admin].into_iter().flatten().find(|address| !is_local(&address.url));
+        let Some(ConfiguredAddress { url, key }) = remote else { return Ok(self) };
+        let message = format!(
+            "{url} is not on this machine: to use an address from a file in the working directory, confirm it with `--config {DEFAULT_FILE}`, or use `--url` or LARDER_URL"
+        );
+        Err(Diagnostic { line: None, key: (*key).into(), message })
+    }
+}
+
+fn is_local(url: &str) -> bool {
+    if url.starts_with("unix:") {
+        return true;
+    }
+    let uri = url.parse::<http::Uri>().ok();
+    let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        // Only an address of this machine can be bound.
+        Ok(ip) => ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok(),
+        Err(_) => host == "localhost",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: Expect) {
+        let shown = match parse(text, Path::new("/etc/larder/larder.toml"), &Env::new()) {
+            Ok(client) => {
+                let show = |address: Option<ConfiguredAddress>| {
+                    address
+                        .map_or_else(|| "none".into(), |address| format!("{} ({})", address.url, address.key))
+                };
+                format!("{}, {}", show(client.url), show(client.admin))
+            }
+            Err(diagnostics) => diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        };
+        expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn derives_addresses_from_those_of_the_server() {
+        check("", expect!["none, none"]);
+        check(
+            "server.listen = '127.0.0.1:80'\nadmin.listen = '127.0.0.1:81'",
+            expect!["http://127.0.0.1:80/mcp (server.listen), http://127.0.0.1:81 (admin.listen)"],
+        );
+        check(
+            "server.listen = '0.0.0.0:80'\nadmin.listen = '[::]:81'",
+            expect!["http://127.0.0.1:80/mcp (server.listen), http://[::1]:81 (admin.listen)"],
+        );
+        check("server.listen = '127.0.0.1:0'\nadmin.listen = 'off'", expect!["none, none"]);
+        check(
+            "server.listen = 'unix:run/larder.sock'",
+            expect!["unix:/etc/larder/run/larder.sock (server.listen), none"],
+        );
+        check(
+            "server.listen = '0.0.0.0:80'\nclient = { url = 'https://x.example/mcp', admin = 'http://x.example:1' }",
+            expect!["https://x.example/mcp (client.url), http://x.example:1 (client.admin)"],
+        );
+    }
+
+    #[test]
+    fn reports_only_errors_that_concern_clients() {
+        check(
+            "plugins = 'nowhere'\nsecret.a = { env = '${UNSET}' }\ncolour = 1\nserver.page_size = 'x'",
+            expect!["none, none"],
+        );
+        check(
+            "client.url = 'x.example'\nclient.colour = 1",
+            expect![
+                "client.url: `x.example` is not the URL of a server: write one such as \"http://127.0.0.1:7878/mcp\"; client.colour: unknown field `colour`, expected one of `url`, `admin`, `token_file`, `admin_token_file`, `ca_file`"
+            ],
+        );
+        check(
+            "server.listen = 7",
+            expect![
+                "server.listen: `7` is not an address: write an IP address and a port, such as \"127.0.0.1:7878\", or a Unix socket, such as \"unix:/run/larder.sock\""
+            ],
+        );
+    }
+
+    #[test]
+    fn recognizes_addresses_of_this_machine() {
+        for local in
+            ["http://127.0.0.1:1/mcp", "http://localhost/mcp", "http://[::1]:1/mcp", "unix:/run/larder.sock"]
+        {
+            assert!(is_local(local), "{local}");
+        }
+        for remote in
+            ["https://docs.example.com/mcp", "http://192.0.2.1:1/mcp", "http://localhost.example.com/", "x"]
+        {
+            assert!(!is_local(remote), "{remote}");
+        }
+    }
+}
