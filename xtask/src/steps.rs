@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::run::{self, Output, cargo, target};
 use crate::step::{Outcome, Step, Weight};
 use crate::{
-    book, clients, conformance, demo, deny, examples, languages, new, plugins, random_answers, sdks, teams, tools, trials,
-    wit,
+    book, clients, conformance, demo, deny, examples, languages, new, plugins, random_answers, sdks, teams,
+    tools, trials, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.

@@ -47,7 +47,9 @@ pub enum Rejection {
     #[error("it is not a valid component (truncated, damaged, or in a newer format): {0}")]
     Invalid(String),
     /// It requires features of WebAssembly that the engine does not support.
-    #[error("it requires features of WebAssembly that this host does not support: {0}; build it without them")]
+    #[error(
+        "it requires features of WebAssembly that this host does not support: {0}; build it without them"
+    )]
     UnsupportedFeatures(String),
     /// It imports something that the host does not offer.
     #[error("it imports `{0}`, which this host does not offer")]

@@ -94,7 +94,9 @@ impl fmt::Display for FaultKind {
                  probably because its address space is limited (`ulimit -v`)",
             ),
             Self::Stack => f.write_str("it recursed too deep"),
-            Self::Result(limit) => write!(f, "its response is larger than the limit of {}", size::show(*limit)),
+            Self::Result(limit) => {
+                write!(f, "its response is larger than the limit of {}", size::show(*limit))
+            }
             Self::Exit(status) => write!(f, "it exited with status {status}"),
             Self::Contract(why) => write!(f, "its types do not match the contract: {why}"),
             Self::Trap(trap) => write!(f, "it trapped: {trap}"),

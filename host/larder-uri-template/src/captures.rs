@@ -3,6 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 use super::Variable;
+use super::capture_span::CaptureSpan;
 use super::parse::Modifier;
 use super::program::CaptureGroup;
 use super::safety::{UnsafeValue, check_values};
@@ -14,29 +15,6 @@ pub struct Captures {
     /// omitted.
     pub variables: Vec<Variable>,
     safety: Result<(), UnsafeValue>,
-}
-
-/// The position in the URI of one value or key of a capture group.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CaptureSpan {
-    pub(super) group: usize,
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Whether it is the key of the next value.
-    pub(super) is_key: bool,
-}
-
-impl CaptureSpan {
-    /// Returns the positions of the items: several in a list that is separated by commas.
-    pub(super) fn items(self, group: &CaptureGroup, uri: &str) -> impl Iterator<Item = (usize, usize)> {
-        let (splits, mut next) = (group.splits_at_commas && !self.is_key, Some(self.start));
-        std::iter::from_fn(move || {
-            let start = next?;
-            let comma = if splits { uri[start..self.end].find(',') } else { None };
-            next = comma.map(|comma| start + comma + 1);
-            Some((start, comma.map_or(self.end, |comma| start + comma)))
-        })
-    }
 }
 
 impl Captures {

@@ -31,6 +31,7 @@
 
 mod across_slashes;
 mod budget;
+mod capture_span;
 mod captures;
 mod class;
 mod compile;

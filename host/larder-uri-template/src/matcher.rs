@@ -2,7 +2,8 @@
 //! visited at most once, unless a variable repeats. The number of steps is limited in any case.
 
 use super::MatchBudget;
-use super::captures::{CaptureSpan, Captures};
+use super::capture_span::CaptureSpan;
+use super::captures::Captures;
 use super::class::CharClass;
 use super::program::{Instruction, Program};
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 
-use super::captures::CaptureSpan;
+use super::capture_span::CaptureSpan;
 use super::program::CaptureGroup;
 
 /// A value that must not be passed to a guest, unless the guest accepts raw values.

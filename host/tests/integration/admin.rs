@@ -42,7 +42,11 @@ impl AdminClient {
     pub(crate) fn open_with(work_dir: &WorkDir, change: impl FnOnce(&Command) -> Command) -> (Self, String) {
         let own = work_dir.command(&[], ARGS);
         let mut changed = change(&own);
-        changed.current_dir(work_dir.path("")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        changed
+            .current_dir(work_dir.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         changed.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
         Self::of(WorkDir::spawn(changed)).serving()
     }

@@ -105,7 +105,10 @@ fn pack_reports_invalid_modules() {
     let shared = b"\0asm\x01\0\0\0\x05\x04\x01\x03\x01\x01";
     std::fs::write(work_dir.path("shared.wasm"), shared).unwrap();
     let output = work_dir.larder("pack shared.wasm -o out.wasm").expect_exit(1);
-    assert!(output.contains("does not support: threads (shared memory, atomics); build it without"), "{output}");
+    assert!(
+        output.contains("does not support: threads (shared memory, atomics); build it without"),
+        "{output}"
+    );
     let output = work_dir.larder("pack text.wasm -o out.wasm").expect_exit(1);
     assert!(output.contains("text.wasm: it is not WebAssembly"), "{output}");
     work_dir.larder("pack gone.wasm -o out.wasm").expect_exit(64);

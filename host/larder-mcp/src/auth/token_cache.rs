@@ -47,7 +47,12 @@ mod tests {
 
     fn identity(expires: SystemTime) -> Arc<Identity> {
         let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
-        Arc::new(Identity { caller, token: None, expires: Some(expires), source: CredentialSource::Anonymous })
+        Arc::new(Identity {
+            caller,
+            token: None,
+            expires: Some(expires),
+            source: CredentialSource::Anonymous,
+        })
     }
 
     #[test]

@@ -81,7 +81,8 @@ impl CommandError {
             | Self::Disk(_)
             | Self::Content(_)
             | Self::Random(_)
-            | Self::Approvals(_) | Self::Audit(_) => false,
+            | Self::Approvals(_)
+            | Self::Audit(_) => false,
         }
     }
 }

@@ -145,9 +145,13 @@ fn every_key_has_an_effect() {
     ] {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
-    for key in
-        ["origins = ['https://x']", "log.format = 'json'", "log.filter = 'warn'", "listen = '[::1]:1'", "title = 'x'"]
-    {
+    for key in [
+        "origins = ['https://x']",
+        "log.format = 'json'",
+        "log.filter = 'warn'",
+        "listen = '[::1]:1'",
+        "title = 'x'",
+    ] {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
     for key in

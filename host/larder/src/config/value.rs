@@ -13,8 +13,8 @@ use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeseriali
 use serde::{Deserialize, Deserializer};
 
 pub use address::AdminAddress;
-pub(crate) use address::{parse_admin_address, parse_listen_address};
 pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
+pub(crate) use address::{parse_admin_address, parse_listen_address};
 pub(super) use host::Host;
 
 use larder_mcp as endpoint;

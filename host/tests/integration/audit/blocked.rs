@@ -101,13 +101,14 @@ async fn on_a_full_disk_reads_wait_or_lines_are_lost_as_configured() {
 
     let (server, last) = audited("echo", full(), OnFull::Wait).await;
     let gateway = server.gateway.clone();
-    let read =
-        tokio::spawn(async move { gateway.read(&anonymous_call(), &parse_uri("echo://hello"), None).await });
+    let read = server
+        .drain
+        .spawn(async move { gateway.read(&anonymous_call(), &parse_uri("echo://hello"), None).await });
     let is_reported = async || !server.health.problems().is_empty();
     eventually("the failure is reported", is_reported).await;
     assert!(!read.is_finished(), "a read was answered, and its line cannot be written");
     assert!(last.finish(Duration::from_secs(60)).await);
-    assert!(matches!(read.await.unwrap(), Err(Error::AuditClosed(_))));
+    assert!(matches!(read.await.unwrap(), Some(Err(Error::AuditClosed(_)))));
     assert_eq!((line_count(&server.metrics, "written"), line_count(&server.metrics, "failed")), (0, 1));
 }
 

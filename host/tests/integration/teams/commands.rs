@@ -66,7 +66,10 @@ fn links_into_the_folder_of_another_team_are_not_followed() {
     assert_eq!(read("echo://setting/word").expect_success(), "unset");
     let check = work_dir.larder("check --config two.toml");
     let output = check.stdout + &check.stderr;
-    assert!(output.contains("own.toml") && output.contains("leads out of the folder of its team"), "{output}");
+    assert!(
+        output.contains("own.toml") && output.contains("leads out of the folder of its team"),
+        "{output}"
+    );
     assert!(!output.contains("beta/stolen"), "{output}");
 
     // Links below the folder are followed: Kubernetes mounts a ConfigMap like this.

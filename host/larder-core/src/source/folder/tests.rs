@@ -159,7 +159,8 @@ fn a_file_that_was_replaced_after_the_scan_is_not_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.wasm");
     std::fs::write(dir.path().join("other"), "other").unwrap();
-    let replacements: [(&str, fn(&std::path::Path)); 4] = [
+    type Replace = fn(&std::path::Path);
+    let replacements: [(&str, Replace); 4] = [
         ("a pipe", |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap()),
         ("a link", |path| std::os::unix::fs::symlink("other", path).unwrap()),
         ("a folder", |path| std::fs::create_dir(path).unwrap()),

@@ -44,7 +44,10 @@ fn rejects_an_audit_log_without_a_folder() {
         expect!["larder.toml:1: audit.file: FOLDER/docs is a folder: name a file in it"],
     );
     check("audit.file = 'docs/audit.log'", expect!["no error"]);
-    check("[audit]\nfile = '-'\nsync = true", expect!["larder.toml:3: audit.sync: requires a file, not stderr"]);
+    check(
+        "[audit]\nfile = '-'\nsync = true",
+        expect!["larder.toml:3: audit.sync: requires a file, not stderr"],
+    );
 }
 
 #[test]
@@ -52,7 +55,9 @@ fn trusted_proxies_are_addresses_and_networks() {
     check("server.trusted_proxies = ['10.0.0.0/8', '::1', 'unix']", expect!["no error"]);
     check(
         "server.trusted_proxies = ['10.0.0.0/33']",
-        expect![[r#"larder.toml:1: server.trusted_proxies: must be an IP address, a network such as "10.0.0.0/8", or "unix""#]],
+        expect![[
+            r#"larder.toml:1: server.trusted_proxies: must be an IP address, a network such as "10.0.0.0/8", or "unix""#
+        ]],
     );
 }
 

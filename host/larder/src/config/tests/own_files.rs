@@ -19,7 +19,9 @@ fn with_dirs(dirs: &str) -> String {
 #[test]
 fn refuses_write_access_to_files_of_the_host() {
     check(
-        &with_dirs("[{ host = 'plugins', access = 'write' }, { host = '.', guest = '/all', access = 'write' }]"),
+        &with_dirs(
+            "[{ host = 'plugins', access = 'write' }, { host = '.', guest = '/all', access = 'write' }]",
+        ),
         expect![[r#"
             larder.toml:10: provider.wiki.dirs[0]: gives access to the plugins folder (FOLDER/plugins), which the provider could change: grant another folder
             larder.toml:10: provider.wiki.dirs[1]: gives access to the configuration file (FOLDER/larder.toml), which the provider could change: grant another folder"#]],
@@ -28,10 +30,13 @@ fn refuses_write_access_to_files_of_the_host() {
 
 #[test]
 fn refuses_read_access_to_secrets_state_and_cache() {
-    check(&with_dirs("['keys', 'cache', '/']"), expect![[r#"
+    check(
+        &with_dirs("['keys', 'cache', '/']"),
+        expect![[r#"
         larder.toml:10: provider.wiki.dirs[0]: gives access to the file of a secret (FOLDER/keys/wiki), which the provider could read: grant another folder
         larder.toml:10: provider.wiki.dirs[1]: gives access to the cache of compiled components (FOLDER/cache), which the provider could read: grant another folder
-        larder.toml:10: provider.wiki.dirs[2]: gives access to the cache of compiled components (FOLDER/cache), which the provider could read: grant another folder"#]]);
+        larder.toml:10: provider.wiki.dirs[2]: gives access to the cache of compiled components (FOLDER/cache), which the provider could read: grant another folder"#]],
+    );
 }
 
 #[test]
@@ -41,6 +46,8 @@ fn warns_of_read_access_to_the_configuration() {
     let warnings = folder.read(text).warnings;
     let shown: Vec<_> = warnings.iter().map(|warning| warning.in_file(None)).collect();
     let shown = shown.join("\n").replace(&folder.0.path().display().to_string(), "FOLDER");
-    let expected = expect!["configuration:4: provider.wiki.dirs[1]: gives access to the configuration file (FOLDER/larder.toml), which the provider could read: grant another folder"];
+    let expected = expect![
+        "configuration:4: provider.wiki.dirs[1]: gives access to the configuration file (FOLDER/larder.toml), which the provider could read: grant another folder"
+    ];
     expected.assert_eq(&shown);
 }
