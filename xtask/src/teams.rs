@@ -16,6 +16,10 @@ pub(crate) fn check(output: &Output) -> Result<()> {
     let run = |args: &[&str]| {
         let mut run = command(larder());
         run.args(args).arg("--config").arg(&config);
+        // `check` is no client command.
+        if args != ["check"] {
+            run.arg("--in-process");
+        }
         run
     };
     let read = |team: &str, name: &str| run(&["read", "--team", team, &format!("file:///shared/{name}")]);

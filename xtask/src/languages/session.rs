@@ -62,7 +62,8 @@ fn run_command(dir: &Path, session_command: &SessionCommand<'_>) -> Result<Strin
     let config = session_command.config.replace("FOLDER", &dir.join("folder").display().to_string());
     fs::write(&file, format!("plugins = \"plugins\"\n[compiler]\ncache_dir = {cache:?}\n{config}"))?;
     let mut larder: Command = command(larder());
-    let output = larder.args(session_command.args.split_whitespace()).arg("--config").arg(&file).output()?;
+    larder.args(session_command.args.split_whitespace()).args(["--in-process", "--config"]).arg(&file);
+    let output = larder.output()?;
     let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
     let newline = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
     Ok(format!("{stdout}{newline}{stderr}"))
@@ -115,7 +116,8 @@ fn parse_console<'a>(config: &'a str, body: &'a str) -> Vec<SessionCommand<'a>> 
     found
 }
 
-/// Compares JSON by value and other text line by line, where `[..]` matches any text.
+/// Compares JSON by value and other text line by line, where `[..]` matches any text. The columns of a table are
+/// separated by tabs, because the output is not a terminal.
 fn matches(expected: &str, actual: &str) -> bool {
     if let (Ok(expected), Ok(actual)) = (parse_json(expected), parse_json(actual)) {
         return expected == actual;
@@ -123,8 +125,14 @@ fn matches(expected: &str, actual: &str) -> bool {
     expected.lines().count() == actual.lines().count()
         && expected.lines().zip(actual.lines()).all(|(expected, actual)| match expected.split_once("[..]") {
             Some((before, after)) => actual.starts_with(before) && actual[before.len()..].ends_with(after),
+            None if actual.contains('\t') => columns(expected) == columns(actual),
             None => expected == actual,
         })
+}
+
+/// Returns the columns of a line of a table, without what separates them.
+fn columns(line: &str) -> Vec<&str> {
+    line.split(['\t', ' ']).filter(|column| !column.is_empty()).collect()
 }
 
 fn parse_json(text: &str) -> serde_json::Result<Value> {
@@ -152,6 +160,8 @@ mod tests {
         assert!(matches("{\"a\":1,\"b\":[]}\n", "{ \"b\": [], \"a\": 1 }\n"));
         assert!(!matches("{\"a\":1}\n", "{\"a\":2}\n"));
         assert!(matches("a\ncannot [..] x\n", "a\ncannot read x\n"));
+        assert!(matches("a  b c\n", "a\tb c\n"));
+        assert!(!matches("a  b\n", "a\tc\n") && !matches("a  b\n", "a b\n"));
         assert!(!matches("a\n", "a\nb\n"));
         assert!(!matches("a\n", "b\n"));
     }
