@@ -25,7 +25,7 @@ impl Provider for Trial {
         if request.template() == Some(PATH) {
             return Ok(Content::text(request.var("path")?).into());
         }
-        let text = match request.var("what")? {
+        let text = match &*request.var("what")? {
             "revision" => "first".to_owned(),
             "http" => get("granted")?,
             "elsewhere" => get("elsewhere")?,
