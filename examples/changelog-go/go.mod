@@ -4,4 +4,4 @@ go 1.27
 
 require larder.dev/provider v0.1.0
 
-replace larder.dev/provider => ../../sdk/go
+replace larder.dev/provider => ./larder-provider

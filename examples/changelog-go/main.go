@@ -1,4 +1,4 @@
-// Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in five languages.
+// Provides the releases of a changelog (keepachangelog.com) as resources. The same provider exists in seven languages.
 package main
 
 import (

@@ -1,5 +1,5 @@
 """Provides the releases of a changelog (keepachangelog.com) as resources, with tools, a prompt and a search. The same
-provider exists in five languages."""
+provider exists in seven languages."""
 
 import os
 import string

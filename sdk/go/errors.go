@@ -34,7 +34,8 @@ var (
 	NotModified error = &Error{notModified, "not modified"}
 )
 
-// Invalid is for invalid requests, for example because of a bad value or a bad cursor.
+// Invalid is for invalid requests, for example because of a bad value or a bad cursor, or because the resource is larger
+// than a limit. Clients do not repeat them.
 func Invalid(format string, a ...any) error { return &Error{invalid, fmt.Sprintf(format, a...)} }
 
 // Denied means that the caller is not authorized, or that the provider lacks a grant.

@@ -1,4 +1,4 @@
-/* Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in five languages. */
+/* Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in seven languages. */
 
 #include <stdio.h>
 #include <stdlib.h>

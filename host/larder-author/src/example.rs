@@ -26,8 +26,10 @@ impl Example {
             (Self::Interactive, ProjectLanguage::Rust) => interactive!("src/lib.rs" <- "lib.rs"),
             (Self::Interactive, ProjectLanguage::Python) => interactive!("app.py" <- "app.py"),
             (Self::Interactive, ProjectLanguage::JavaScript) => interactive!("provider.js" <- "provider.js"),
+            (Self::Interactive, ProjectLanguage::TypeScript) => interactive!("provider.ts" <- "provider.ts"),
             (Self::Interactive, ProjectLanguage::Go) => interactive!("main.go" <- "main.go"),
             (Self::Interactive, ProjectLanguage::C) => interactive!("app.c" <- "app.c"),
+            (Self::Interactive, ProjectLanguage::Cpp) => interactive!("app.cpp" <- "app.cpp"),
         }
     }
 

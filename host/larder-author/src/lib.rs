@@ -9,6 +9,7 @@ mod example;
 mod pack;
 mod project_files;
 mod scaffold;
+mod sdk_files;
 
 pub use bindings::{BindingsError, BindingsLanguage, bindings};
 pub use contract::{Ability, wit};
@@ -16,4 +17,4 @@ pub use disk::{DiskError, Files, replace, write_into};
 pub use example::Example;
 pub use pack::{PackError, pack};
 pub use project_files::ProjectLanguage;
-pub use scaffold::{ScaffoldError, scaffold};
+pub use scaffold::{ScaffoldError, scaffold, sdk};

@@ -8,6 +8,7 @@ use super::contract::Ability;
 use super::disk::{self, DiskError, Files};
 use super::example::Example;
 use super::project_files::{self, ProjectLanguage};
+use super::sdk_files;
 
 /// The maximum length of a project name.
 const MAX_NAME_LENGTH: usize = 64;
@@ -60,6 +61,18 @@ pub fn scaffold(
     Ok(())
 }
 
+/// Returns the files of the SDK, as a new project contains them.
+pub fn sdk(language: ProjectLanguage) -> Files {
+    let mut files = Files::new();
+    for (folder, texts) in sdk_files::sdk(language) {
+        let file = |(path, text): &(&str, &str)| {
+            (format!("{folder}/{path}"), text.replace("@VERSION@", env!("CARGO_PKG_VERSION")).into_bytes())
+        };
+        files.extend(texts.iter().map(file));
+    }
+    files
+}
+
 fn check_name(name: &str) -> Result<(), ScaffoldError> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let fits = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -80,18 +93,14 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
         let placeholders = example.placeholders().iter();
         placeholders.fold(text, |text, (placeholder, value)| text.replace(placeholder, value))
     };
-    let mut add = |folder: &str, texts: &[(&str, &str)]| {
-        files.extend(
-            texts.iter().map(|(path, text)| (format!("{folder}{path}"), replaced(text).into_bytes())),
-        );
+    let mut add = |texts: &[(&str, &str)]| {
+        files.extend(texts.iter().map(|(path, text)| ((*path).to_owned(), replaced(text).into_bytes())));
     };
-    add("", project_files::template(language));
+    add(project_files::template(language));
     // Replaces the source file of the template.
-    add("", example.source(language));
-    for (folder, texts) in project_files::sdk(language) {
-        add(&format!("{folder}/"), texts);
-    }
-    if language == ProjectLanguage::C {
+    add(example.source(language));
+    files.extend(sdk(language));
+    if matches!(language, ProjectLanguage::C | ProjectLanguage::Cpp) {
         // For the other languages the compiler reads the contract, or the SDK contains bindings.
         let abilities: &[Ability] = match example {
             Example::Resources => &[],
@@ -133,13 +142,7 @@ mod tests {
     /// The examples are in the same files and of the same names, so that the tests of a project fit both.
     #[test]
     fn an_interactive_example_replaces_the_source_file() {
-        for language in [
-            ProjectLanguage::Rust,
-            ProjectLanguage::Python,
-            ProjectLanguage::JavaScript,
-            ProjectLanguage::Go,
-            ProjectLanguage::C,
-        ] {
+        for language in ProjectLanguage::ALL {
             let plain = files(language, Example::Resources, "notes").unwrap();
             let interactive = files(language, Example::Interactive, "notes").unwrap();
             assert_eq!(plain.keys().collect::<Vec<_>>(), interactive.keys().collect::<Vec<_>>());
@@ -154,13 +157,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let here = || fs::read_dir(root.path()).unwrap().count();
         let folder = root.path().join("notes");
-        for language in [
-            ProjectLanguage::Rust,
-            ProjectLanguage::Python,
-            ProjectLanguage::JavaScript,
-            ProjectLanguage::Go,
-            ProjectLanguage::C,
-        ] {
+        for language in ProjectLanguage::ALL {
             for example in [Example::Resources, Example::Interactive] {
                 let scaffold = || scaffold(language, example, "notes", &folder);
                 scaffold().unwrap();

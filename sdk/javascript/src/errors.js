@@ -1,7 +1,7 @@
 // Errors that a provider can throw. The caller sees the text, so it should say how to solve the problem.
 
 import { show } from './check.js';
-import { thrownAt } from './location.js';
+import { located, thrownAt } from './location.js';
 
 export class LarderError extends Error {
   // The name of the error in the contract.
@@ -22,7 +22,10 @@ export class NotModified extends LarderError {
   tag = 'not-modified';
 }
 
-/** The request is invalid, for example because of a bad value or a bad cursor. */
+/**
+ * The request is invalid, for example because of a bad value or a bad cursor, or because the resource is larger than a
+ * limit. Clients do not repeat it.
+ */
 export class Invalid extends LarderError {
   tag = 'invalid';
 }
@@ -55,7 +58,7 @@ export function toError(thrown, name, log) {
     return { tag: WITH_TEXT.includes(tag) ? tag : 'failed', val: String(message).toWellFormed() };
   }
   const text = describe(thrown).toWellFormed();
-  log(`uncaught exception in ${name}: ${text}\n${(thrown instanceof Error && thrown.stack) || ''}`);
+  log(`uncaught exception in ${name}: ${text}\n${thrown instanceof Error ? located(thrown.stack ?? '') : ''}`);
   return { tag: 'failed', val: text + thrownAt(thrown) };
 }
 

@@ -21,7 +21,7 @@ export interface Provider {
    */
   matchUri?(uri: string): Match | null | undefined;
   /** Reads a resource. After `NotFound`, the host tries other providers. */
-  read(request: Request): Reading | Content | Content[];
+  read(request: Request): Reading | Content[] | SingleContent;
   /** Suggests values for a variable of a template. Called only in the world `full-provider`. */
   complete?(request: CompletionRequest): Completion;
   /**
@@ -120,6 +120,9 @@ export interface Content {
   uri?: string;
   metadata?: Metadata;
 }
+
+/** A content as the whole result of a read. Only a `Reading` has a version or a freshness. */
+export type SingleContent = Content & { contents?: never; version?: never; freshness?: never };
 
 export interface Reading {
   contents: Content | Content[];

@@ -1,24 +1,49 @@
 // Finds the author's code that a message refers to. Each engine has its own format of stacks.
 
-const FRAME = /^(?:\s*at .*?|[^\s@]*@)([^\s()]+):(\d+):\d+\)?$/gm;
+const FRAME = /^(?:\s*at .*?|[^\s@]*@)([^\s()]+):(\d+):(\d+)\)?$/gm;
 
-const frames = (stack) => Array.from(String(stack).matchAll(FRAME), ([, file, line]) => ({ file, line }));
+const toFrame = ([, file, line, column]) => ({ file, line, column });
+const frames = (stack) => Array.from(String(stack).matchAll(FRAME), toFrame);
 
-// The folder of this SDK. Unknown if a bundler moved its files.
-const SDK = /^(.+\/)location\.js$/.exec(frames(new Error().stack)[0]?.file)?.[1];
+// This file. A bundler joins it with the others, and bundle.js adds `larderOrigins`.
+const HERE = frames(new Error().stack)[0]?.file;
+const ORIGINS = globalThis.larderOrigins;
+
+// The folder of this SDK. Unknown in a bundle.
+const SDK = /^(.+\/)location\.js$/.exec(HERE)?.[1];
 
 // Not this SDK, and not the engine, whose frames are in files such as `<input>` or `node:url`.
-const isAuthors = ({ file }) => !/^(<|node:)/.test(file) && !(SDK && file.startsWith(SDK));
+const isAuthors = ({ file }) => file !== null && !/^(<|node:)/.test(file) && !(SDK && file.startsWith(SDK));
 
 const format = ({ file, line }) => ` (${file.replace(/^(file:\/\/)?\//, '')}:${line})`;
 
+/** The place in the source of a place in the bundle. The file is null for a file of this SDK. */
+function origin({ file, line, column }) {
+  if (!ORIGINS || file !== HERE) return { file, line };
+  const isBefore = ([l, c]) => l < line || (l == line && c <= column);
+  const [, , source, sourceLine] = ORIGINS.places.findLast(isBefore) ?? [];
+  return source === undefined ? { file, line } : { file: ORIGINS.names[source], line: sourceLine };
+}
+
 /** Where an error was thrown: ` (provider.js:12)`, or an empty text if it is not known. */
 export function thrownAt(error) {
-  const frame = frames(error?.stack).find(isAuthors);
+  const frame = frames(error?.stack).map(origin).find(isAuthors);
   return frame ? format(frame) : '';
 }
 
 /** Where a function is defined. QuickJS has these properties; in other engines the place is not known. */
-export function definedAt({ fileName, lineNumber } = {}) {
-  return typeof fileName === 'string' && lineNumber ? format({ file: fileName, line: lineNumber }) : '';
+export function definedAt({ fileName, lineNumber, columnNumber = Infinity } = {}) {
+  if (typeof fileName !== 'string' || !lineNumber) return '';
+  const place = origin({ file: fileName, line: lineNumber, column: columnNumber });
+  return place.file === null ? '' : format(place);
+}
+
+/** A stack with places in the source instead of the bundle. */
+export function located(stack) {
+  const replace = (frame, file, line, column) => {
+    const place = origin({ file, line, column });
+    const shown = place.file === null ? 'larder-provider' : `${place.file}:${place.line}`;
+    return place.file === file ? frame : frame.replace(`${file}:${line}:${column}`, () => shown);
+  };
+  return String(stack).replace(FRAME, replace);
 }

@@ -19,7 +19,8 @@ class NotModified(Error):
 
 
 class Invalid(Error):
-    """The request is invalid, for example because of a bad value or a bad cursor."""
+    """The request is invalid, for example because of a bad value or a bad cursor, or because the resource is larger than
+    a limit. Clients do not repeat it."""
 
 
 class Denied(Error):

@@ -14,14 +14,14 @@ class Configured(Provider):
     count = Setting(int, "How many.", default=3)
     ratio = Setting(float, "A ratio.", default=1)
     deep = Setting(bool, "Whether.", default=False)
-    limit = Setting(Size, "How large.", default="64MiB", name="max-bytes")
+    limit = Setting(Size, "How large.", default="64MiB", name="max_bytes")
     wait = Setting(timedelta, "How long.", default=timedelta(seconds=90))
     token = Setting(int, "A secret.", required=True, secret=True)
 
 
 def value(name, text):
     with patch.dict(os.environ, {f"LARDER_SETTING_{name.upper().replace('-', '_')}": text}):
-        return getattr(Configured(), "limit" if name == "max-bytes" else name)
+        return getattr(Configured(), "limit" if name == "max_bytes" else name)
 
 
 class Settings(unittest.TestCase):
@@ -32,7 +32,7 @@ class Settings(unittest.TestCase):
             ("count", "number", "3"),
             ("ratio", "number", "1.0"),
             ("deep", "boolean", "false"),
-            ("max-bytes", "size", "64MiB"),
+            ("max_bytes", "size", "64MiB"),
             ("wait", "duration", "90s"),
             ("token", "number", None),
         ]
@@ -44,9 +44,9 @@ class Settings(unittest.TestCase):
             ("count", "-5", -5),
             ("ratio", "1e3", 1000.0),
             ("deep", "true", True),
-            ("max-bytes", "512 KiB", 512 << 10),
-            ("max-bytes", "1GB", 10**9),
-            ("max-bytes", "7", 7),
+            ("max_bytes", "512 KiB", 512 << 10),
+            ("max_bytes", "1GB", 10**9),
+            ("max_bytes", "7", 7),
             ("wait", "250ms", timedelta(milliseconds=250)),
             ("wait", "1m 30s", timedelta(seconds=90)),
             ("wait", "2hours", timedelta(hours=2)),
@@ -73,7 +73,7 @@ class Settings(unittest.TestCase):
             ("count", "1_0", "a whole number, but is '1_0'"),
             ("ratio", "inf", "a number, but is 'inf'"),
             ("deep", "yes", "true or false, but is 'yes'"),
-            ("max-bytes", "1mb", "a size such as 64MiB, but is '1mb'"),
+            ("max_bytes", "1mb", "a size such as 64MiB, but is '1mb'"),
             ("wait", "5", "a duration such as 10s or 1m 30s, but is '5'"),
             ("wait", "5 parsecs", "a duration such as 10s or 1m 30s, but is '5 parsecs'"),
             # The value of a secret is not shown.

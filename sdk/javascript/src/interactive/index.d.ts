@@ -89,8 +89,11 @@ export type ArgumentsOf<I> = I extends { type: string }
  * Without `tool`, they have the type `any`.
  */
 export function tool<const I extends Properties | ObjectSchema>(tool: Tool<I>): Tool;
-/** Returns its argument. In TypeScript, `get` gets the names of the arguments. */
-export function prompt<A extends string>(prompt: Prompt<A>): Prompt<any>;
+/**
+ * Returns its argument. In TypeScript, the function `get` of `prompt({ … })` gets the names of the arguments: a required
+ * one is a string, another one may be undefined. Without `prompt`, they have the type `any`.
+ */
+export function prompt<const A extends Arguments>(prompt: Prompt<A>): Prompt;
 
 /** A function that a model may call. Every property that says what a client may assume is optional. */
 export interface Tool<I = any> {
@@ -171,18 +174,28 @@ export interface StructuredResult {
   metadata?: Metadata;
 }
 
+/** The declared arguments of a prompt by name. */
+export type Arguments = { readonly [name: string]: Argument };
+
+type RequiredNames<A> = { [N in keyof A]: A[N] extends { required: true } ? N : never }[keyof A];
+
+/** The arguments that `get` receives: typed if `arguments` declares them. */
+export type PromptArgumentsOf<A> = 0 extends 1 & A
+  ? any
+  : { [N in RequiredNames<A>]: string } & { [N in Exclude<keyof A, RequiredNames<A>>]?: string };
+
 /** A prompt that a user selects. */
-export interface Prompt<A extends string = any> {
+export interface Prompt<A = any> {
   title?: string;
   description?: string;
-  arguments?: { [N in A]: Argument };
+  arguments?: A;
   icons?: Icon[];
   metadata?: Metadata;
   /**
    * Returns the messages. Required arguments are present. If it returns `input(…)`, it is called again with the answers
    * in `context.input`.
    */
-  get(args: { [N in A]?: string }, context: Context): PromptResult;
+  get(args: PromptArgumentsOf<A>, context: Context): PromptResult;
 }
 
 export interface Argument {
@@ -241,9 +254,11 @@ export interface InputRequest {
   params: object;
 }
 
+declare const requested: unique symbol;
+
 /** The result of `input`, for tools and prompts to return. */
-export class InputRequired {
-  private constructor();
+export interface InputRequired {
+  readonly [requested]: true;
 }
 
 /**
