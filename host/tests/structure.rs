@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the source has failed")]
 
+#[path = "structure/hostile_tests.rs"]
+mod hostile_tests;
 #[path = "structure/imports.rs"]
 mod imports;
 #[path = "structure/vocabulary.rs"]
@@ -159,4 +161,10 @@ fn the_architecture_document_is_short_and_names_every_crate() {
 fn old_names_are_not_used() {
     let found = vocabulary::old_names(&root());
     assert!(found.is_empty(), "use the usual term (docs/src/glossary.md):\n{}", found.join("\n"));
+}
+
+#[test]
+fn the_page_about_hostile_tests_names_what_exists() {
+    let missing = hostile_tests::missing_names(&root());
+    assert!(missing.is_empty(), "docs/src/hostile-tests.md names what does not exist: {missing:#?}");
 }

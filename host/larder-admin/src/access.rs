@@ -7,6 +7,7 @@ use http::header::{ALLOW, AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
 
 use super::Admin;
+use super::reload;
 use super::response::text;
 use larder_model::name::Digest;
 use larder_runtime::host_policy::Forbidden;
@@ -23,12 +24,17 @@ pub(super) async fn require_own_host(State(admin): State<Admin>, request: Reques
     text(StatusCode::FORBIDDEN, message.to_owned())
 }
 
-/// Rejects requests that are no reads, whatever their path.
-pub(super) async fn require_read(request: Request, next: Next) -> Response {
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
+/// Rejects requests that are no reads, except for a reload.
+pub(super) async fn require_method(request: Request, next: Next) -> Response {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let (is_allowed, allow, advice) = match request.uri().path() {
+        reload::PATH => (request.method() == Method::POST, "POST", "use POST"),
+        _ => (is_read, "GET, HEAD", "use GET or HEAD"),
+    };
+    if is_allowed {
         return next.run(request).await;
     }
-    ([(ALLOW, "GET, HEAD")], text(StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD".into())).into_response()
+    ([(ALLOW, allow)], text(StatusCode::METHOD_NOT_ALLOWED, advice.into())).into_response()
 }
 
 /// Rejects requests without the token, if one is configured.

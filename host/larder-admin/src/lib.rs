@@ -1,8 +1,10 @@
 //! The admin listener for operators and monitoring: liveness, readiness, metrics and status. It is separate
-//! from the MCP listener and read-only.
+//! from the MCP listener. It changes nothing, but it can make the server read its configuration again.
 
 mod access;
+mod issuer;
 mod metrics;
+mod reload;
 mod response;
 mod routes;
 mod status;
@@ -22,15 +24,18 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
-pub use self::status::{Grants, LastError, PendingApproval, Provider, Rejected, Status, Team};
+pub use self::issuer::{FetchError, Issuer};
+pub use self::reload::{ReloadTrigger, Reloaded};
+pub use self::status::{Grants, LastError, Memory, PendingApproval, Provider, Rejected, Status, Team};
 use larder_core::catalog::Reader;
 use larder_model::name::Digest;
 use larder_runtime::connection_slots::{ConnectionSlot, ConnectionSlots};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::host_policy::HostPolicy;
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{Metrics, Registry};
 
 /// Maximum number of concurrent connections. The admin address has few clients.
@@ -68,6 +73,26 @@ pub struct TeamView {
     pub catalog: Reader,
 }
 
+/// What the admin listener reports, and the reload that it triggers.
+pub struct Sources {
+    /// The teams that are served.
+    pub teams: watch::Receiver<Vec<TeamView>>,
+    /// The metrics.
+    pub metrics: Metrics,
+    /// The memory budget.
+    pub memory: MemoryBudget,
+    /// The problems of the server.
+    pub health: Health,
+    /// Returns the state of the OAuth issuer; none if tokens of an issuer are not accepted.
+    pub issuer: Box<dyn Fn() -> Option<Issuer> + Send + Sync>,
+    /// The keys whose values in the file take effect only after a restart.
+    pub needs_restart: watch::Receiver<Vec<String>>,
+    /// Reloads the configuration.
+    pub reload: ReloadTrigger,
+    /// The drain of the rest of the server, whose state `/readyz` reports.
+    pub server_drain: Drain,
+}
+
 /// The admin service. Clones share their state.
 #[derive(Clone)]
 pub struct Admin(Arc<Inner>);
@@ -75,38 +100,21 @@ pub struct Admin(Arc<Inner>);
 struct Inner {
     host_policy: HostPolicy,
     token: Option<Digest>,
-    teams: Vec<TeamView>,
-    metrics: Metrics,
+    may_reload: bool,
+    sources: Sources,
     catalog_metrics: Registry,
-    health: Health,
-    /// The drain of the rest of the server, whose state `/readyz` reports.
-    server_drain: Drain,
     drain: Drain,
 }
 
 impl Admin {
     /// Creates the service without a listener. Its tasks run in a drain of their own, so that it can still
-    /// report while `server_drain` stops.
-    pub fn new(
-        config: &Config,
-        teams: Vec<TeamView>,
-        metrics: Metrics,
-        health: Health,
-        server_drain: Drain,
-        drain: Drain,
-    ) -> Self {
+    /// report while the rest of the server stops.
+    pub fn new(config: &Config, sources: Sources, drain: Drain) -> Self {
         let host_policy = HostPolicy::new(&config.hosts, &[]).with_addresses();
-        let (token, catalog_metrics) = (config.token, metrics::of_catalogs(&teams));
-        Self(Arc::new(Inner {
-            host_policy,
-            token,
-            teams,
-            metrics,
-            catalog_metrics,
-            health,
-            server_drain,
-            drain,
-        }))
+        let is_local = config.listen.is_none_or(|listen| listen.ip().is_loopback());
+        let (token, may_reload) = (config.token, is_local || config.token.is_some());
+        let catalog_metrics = metrics::of_catalogs(&sources.teams);
+        Self(Arc::new(Inner { host_policy, token, may_reload, sources, catalog_metrics, drain }))
     }
 
     /// Serves requests until its own drain stops.

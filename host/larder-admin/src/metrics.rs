@@ -1,11 +1,10 @@
 //! The path `/metrics`, and the metrics of the catalogs.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use tokio::sync::watch;
 
 use super::response::text;
 use super::{Admin, TeamView};
@@ -15,7 +14,7 @@ use larder_runtime::metrics::{ComputedFamily, Registry, TextFormat};
 pub(super) async fn get(State(admin): State<Admin>, headers: HeaderMap) -> Response {
     let format =
         if accepts_open_metrics(&headers) { TextFormat::OpenMetrics } else { TextFormat::Prometheus };
-    match admin.0.metrics.encode(format, Some(&admin.0.catalog_metrics)) {
+    match admin.0.sources.metrics.encode(format, Some(&admin.0.catalog_metrics)) {
         Ok(text) => ([(CONTENT_TYPE, format.content_type())], text).into_response(),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }
@@ -35,14 +34,14 @@ fn accepts_open_metrics(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the metrics of these catalogs.
-pub(super) fn of_catalogs(teams: &[TeamView]) -> Registry {
+pub(super) fn of_catalogs(teams: &watch::Receiver<Vec<TeamView>>) -> Registry {
     let mut registry = Registry::default();
-    let catalogs: Arc<[Reader]> = teams.iter().map(|team| team.catalog.clone()).collect();
     let mut gauge = |name: &str, help: &str, value: fn(&Reader) -> usize| {
-        let catalogs = catalogs.clone();
+        let teams = teams.clone();
         let gauges = ComputedFamily::gauges(move |samples| {
+            let teams = teams.borrow();
+            let mut catalogs = teams.iter().map(|team| &team.catalog);
             catalogs
-                .iter()
                 .try_for_each(|catalog| samples.gauge(&[("team", catalog.team().as_str())], value(catalog)))
         });
         registry.register(name, help, gauges);
@@ -53,8 +52,10 @@ pub(super) fn of_catalogs(teams: &[TeamView]) -> Registry {
     gauge("larder_pending_approvals", help, |catalog| catalog.snapshot().pending_approvals().len());
     gauge("larder_watchers", "Clients with subscriptions", |catalog| catalog.watchers().0);
     gauge("larder_watched_uris", "Subscribed URIs", |catalog| catalog.watchers().1);
+    let teams = teams.clone();
     let circuits = ComputedFamily::gauges(move |samples| {
-        catalogs.iter().try_for_each(|catalog| {
+        let teams = teams.borrow();
+        teams.iter().map(|team| &team.catalog).try_for_each(|catalog| {
             catalog.snapshot().offers().iter().try_for_each(|offer| {
                 let labels = [("team", catalog.team().as_str()), ("provider", offer.name().as_str())];
                 samples.gauge(&labels, u32::from(offer.provider.circuit_open_for().is_some()))

@@ -1,28 +1,29 @@
-//! The four paths of the admin listener and their responses.
+//! The paths of the admin listener and their responses.
 
 use axum::Router;
 use axum::extract::State;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use serde::Serialize;
 
-use super::Admin;
-use super::access::{is_authorized, require_own_host, require_read, require_token};
-use super::metrics;
+use super::access::{is_authorized, require_method, require_own_host, require_token};
 use super::response::{json, text};
 use super::status::Status;
+use super::{Admin, Sources};
+use super::{metrics, reload};
 use larder_runtime::health::{HealthProblem, Impact};
 
-const PATHS: &str = "/livez, /readyz, /metrics and /status";
+const PATHS: &str = "/livez, /readyz, /metrics and /status, or POST /reload";
 
 /// Returns the service of all connections.
 pub(super) fn router(admin: Admin) -> Router {
     let routes = Router::new()
         .route("/metrics", get(metrics::get))
         .route("/status", get(status))
+        .route(reload::PATH, post(reload::post))
         // Applies to the routes above only.
         .route_layer(from_fn_with_state(admin.clone(), require_token))
         .route("/livez", get(live))
@@ -32,7 +33,7 @@ pub(super) fn router(admin: Admin) -> Router {
     // The checks are around the routes, because a route adds `Allow` to every response to another method.
     Router::new()
         .fallback_service(routes)
-        .layer(from_fn(require_read))
+        .layer(from_fn(require_method))
         .layer(map_response(forbid_caching))
         .layer(from_fn_with_state(admin, require_own_host))
 }
@@ -67,7 +68,7 @@ async fn ready(State(admin): State<Admin>, headers: HeaderMap) -> Response {
 
 async fn status(State(admin): State<Admin>) -> Response {
     let inner = &admin.0;
-    json(StatusCode::OK, &Status::of(&inner.teams, &inner.metrics, admin.problems()))
+    json(StatusCode::OK, &Status::of(&inner.sources, admin.problems()))
 }
 
 async fn not_found() -> Response {
@@ -77,15 +78,23 @@ async fn not_found() -> Response {
 impl Admin {
     /// Returns the reasons why the server is not ready, and all other problems.
     fn problems(&self) -> (Vec<String>, Vec<String>) {
-        let serves_nothing = || self.0.teams.iter().all(|team| team.catalog.snapshot().offers().is_empty());
+        let Sources { teams, health, server_drain, issuer, .. } = &self.0.sources;
+        let serves_nothing = || teams.borrow().iter().all(|team| team.catalog.snapshot().offers().is_empty());
         let (reasons, others): (Vec<_>, Vec<_>) =
-            self.0.health.problems().into_iter().partition(|problem| match problem.impact {
+            health.problems().into_iter().partition(|problem| match problem.impact {
                 Impact::AllTeams => true,
                 Impact::OneTeam => serves_nothing(),
                 Impact::OperatorOnly => false,
             });
-        let stopping = self.0.server_drain.is_stopping().then(|| "the server is stopping".to_owned());
+        let stopping = server_drain.is_stopping().then(|| "the server is stopping".to_owned());
         let messages = |problems: Vec<HealthProblem>| problems.into_iter().map(|problem| problem.message);
-        (stopping.into_iter().chain(messages(reasons)).collect(), messages(others).collect())
+        let (mut reasons, mut others): (Vec<_>, Vec<_>) =
+            (stopping.into_iter().chain(messages(reasons)).collect(), messages(others).collect());
+        match issuer().and_then(|issuer| issuer.problem()) {
+            Some((problem, true)) => reasons.push(problem),
+            Some((problem, false)) => others.push(problem),
+            None => {}
+        }
+        (reasons, others)
     }
 }

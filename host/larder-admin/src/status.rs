@@ -6,10 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::TeamView;
+use super::{Issuer, Sources, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
 use larder_model::policy::{Access, Dir, Grant, HostRule};
-use larder_runtime::metrics::{self, Metrics, Outcome};
+use larder_runtime::memory_budget::MemoryReport;
+use larder_runtime::metrics::{self, Outcome};
 
 /// Maximum number of rejected components of a team that are described.
 const MAX_REJECTED: usize = 100;
@@ -27,8 +28,28 @@ pub struct Status {
     pub reasons: Vec<String>,
     /// Other problems.
     pub problems: Vec<String>,
+    /// The keys whose values in the configuration file take effect only after a restart.
+    #[serde(default)]
+    pub needs_restart: Vec<String>,
+    /// The OAuth issuer; none if its tokens are not accepted.
+    #[serde(default)]
+    pub issuer: Option<Issuer>,
+    /// The memory budget.
+    #[serde(default)]
+    pub memory: Option<Memory>,
     /// The teams, by name.
     pub teams: Vec<Team>,
+}
+
+/// The memory budget and its use.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Memory {
+    /// Its size in bytes.
+    pub limit: u64,
+    /// The used bytes, by use.
+    pub used: BTreeMap<String, u64>,
+    /// How often memory was refused.
+    pub refused: u64,
 }
 
 /// The status of a team.
@@ -150,18 +171,27 @@ pub struct PendingApproval {
 }
 
 impl Status {
-    pub(super) fn of(
-        teams: &[TeamView],
-        metrics: &Metrics,
-        (reasons, problems): (Vec<String>, Vec<String>),
-    ) -> Self {
+    pub(super) fn of(sources: &Sources, (reasons, problems): (Vec<String>, Vec<String>)) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
-            started: time(metrics.started()),
+            started: time(sources.metrics.started()),
             ready: reasons.is_empty(),
             reasons,
             problems,
-            teams: teams.iter().map(Team::of).collect(),
+            needs_restart: sources.needs_restart.borrow().clone(),
+            issuer: (sources.issuer)(),
+            memory: Some(Memory::of(&sources.memory.report())),
+            teams: sources.teams.borrow().iter().map(Team::of).collect(),
+        }
+    }
+}
+
+impl Memory {
+    fn of(report: &MemoryReport) -> Self {
+        Self {
+            limit: report.limit,
+            used: report.uses.iter().map(|(what, used, _)| ((*what).to_owned(), *used)).collect(),
+            refused: report.uses.iter().map(|(.., refused)| refused).sum(),
         }
     }
 }

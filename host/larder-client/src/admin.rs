@@ -1,4 +1,4 @@
-//! Reads the status of a server from its admin address. This is plain HTTP, not MCP, with the same limits.
+//! Reads the status of a server from its admin address, and makes it reload. This is plain HTTP, not MCP, with the same limits.
 
 use serde::de::DeserializeOwned;
 
@@ -11,9 +11,23 @@ pub(super) async fn status<T: DeserializeOwned>(
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
     let url = format!("{}/status", admin.trim_end_matches('/'));
-    let body = HttpTransport::new(&url, options)?.get_body().await.map_err(|error| match error {
+    let body = HttpTransport::new(&url, options)?.get_body().await.map_err(admin_error)?;
+    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+}
+
+/// Makes the server with this admin address reload, and returns the result.
+pub(super) async fn reload<T: DeserializeOwned>(
+    admin: &str,
+    options: &HttpOptions,
+) -> Result<T, ClientError> {
+    let url = format!("{}/reload", admin.trim_end_matches('/'));
+    let body = HttpTransport::new(&url, options)?.post_empty().await.map_err(admin_error)?;
+    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+}
+
+fn admin_error(error: ClientError) -> ClientError {
+    match error {
         ClientError::Unauthorized { url, .. } => ClientError::AdminUnauthorized { url },
         error => error,
-    })?;
-    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+    }
 }

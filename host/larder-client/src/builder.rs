@@ -97,6 +97,11 @@ impl ClientBuilder {
         super::admin::status(admin, &self.http).await
     }
 
+    /// Makes the server with this admin address read its configuration again, and returns the result.
+    pub async fn reload<T: DeserializeOwned>(self, admin: &str) -> Result<T, ClientError> {
+        super::admin::reload(admin, &self.http).await
+    }
+
     /// Connects to a server that reads and writes one message per line. Tokens and headers are not used.
     pub async fn lines<R, W>(self, input: R, output: W) -> Result<Client, ClientError>
     where

@@ -141,6 +141,27 @@ impl HttpTransport {
         }
     }
 
+    /// Returns the body of the response to a POST without a body. Status 422 means that the request had no effect, and the
+    /// body says why.
+    pub(super) async fn post_empty(&self) -> Result<Vec<u8>, ClientError> {
+        let response = self.client.post(self.target.clone()).send().await;
+        let response = response.map_err(|error| request_error(&self.url, &error))?;
+        match response.status() {
+            StatusCode::UNAUTHORIZED => Err(self.access_error(StatusCode::UNAUTHORIZED, None)),
+            status if status.is_success() || status == StatusCode::UNPROCESSABLE_ENTITY => {
+                self.body(response).await
+            }
+            status => {
+                let hint = match status {
+                    StatusCode::FORBIDDEN => "configure `admin.token` to allow this from other machines",
+                    _ => "this server cannot be told to reload; send SIGHUP to its process",
+                };
+                let (url, hint) = (self.url.to_string(), hint.into());
+                Err(ClientError::Status { url, status: status.as_u16(), hint })
+            }
+        }
+    }
+
     /// Ends the session. Ignores errors: a server that does not know the session has ended it already.
     pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {

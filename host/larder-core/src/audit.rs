@@ -13,7 +13,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use serde::Serialize;
 use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
@@ -22,6 +24,7 @@ pub use self::line::{AuditEvent, AuditLine};
 use self::log_file::LogFile;
 use self::writer::LogWriter;
 use larder_model::name::{TeamName, Teams};
+use larder_runtime::deadline::with_deadline;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
@@ -60,10 +63,25 @@ pub enum OnFull {
     Drop,
 }
 
-/// The line of an operation cannot be written, and what is not recorded is not answered.
+/// Why the line of an operation cannot be written. What is not recorded is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the audit log is closed: the server is shutting down")]
-pub struct LogClosed;
+pub enum NotRecorded {
+    /// The log does not exist any more.
+    #[error("the audit log is closed: the server is shutting down")]
+    Closed,
+    /// The log was not written for some time.
+    #[error("the audit log cannot be written: try again later")]
+    Blocked,
+}
+
+/// How long an operation waits for the log: first for a place in the queue, then for its line. A client that waits for
+/// longer would not know that it is the log.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// Waits for the log. A log that does not make the operation wait costs no reading of the clock.
+async fn wait<T>(work: impl Future<Output = Result<T, NotRecorded>>) -> Result<T, NotRecorded> {
+    with_deadline(|| Instant::now() + MAX_WAIT, work).await.unwrap_or(Err(NotRecorded::Blocked))
+}
 
 /// Handle to the audit log. Clones share one log.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +91,7 @@ pub struct AuditLog(Option<Arc<Inner>>);
 struct Inner {
     lines: mpsc::Sender<QueuedLine>,
     /// The share of the queue for each team.
-    shares: BTreeMap<TeamName, Arc<Semaphore>>,
+    shares: ArcSwap<BTreeMap<TeamName, Arc<Semaphore>>>,
     on_full: OnFull,
     metrics: Metrics,
     /// Whether the message that lines are dropped was logged.
@@ -105,9 +123,9 @@ pub struct AuditSlot {
 pub struct PendingLine(oneshot::Receiver<()>);
 
 impl PendingLine {
-    /// Waits until the line is written.
-    pub async fn written(self) -> Result<(), LogClosed> {
-        self.0.await.map_err(|_| LogClosed)
+    /// Waits until the line is written. It may still be written after this gave up.
+    pub async fn written(self) -> Result<(), NotRecorded> {
+        wait(async { self.0.await.map_err(|_| NotRecorded::Closed) }).await
     }
 }
 
@@ -137,8 +155,15 @@ impl AuditLog {
             drain: drain.clone(),
         };
         drain.spawn(writer.run());
-        let (shares, on_full) = (shares(teams), config.on_full);
+        let (shares, on_full) = (ArcSwap::from_pointee(shares(teams)), config.on_full);
         Ok(Self(Some(Arc::new(Inner { lines, shares, on_full, metrics, is_dropping, reopen }))))
+    }
+
+    /// Divides the queue among these teams from now on.
+    pub fn set_teams<'a>(&self, teams: impl IntoIterator<Item = &'a TeamName>) {
+        if let Some(audit) = &self.0 {
+            audit.shares.store(Arc::new(shares(teams)));
+        }
     }
 
     /// Returns a signal that makes the task reopen the file at once, for log rotation.
@@ -154,10 +179,10 @@ impl AuditLog {
     /// Reserves a slot for a line about a caller of these teams, and may wait for one. Returns `None` without
     /// an audit log. With [`OnFull::Wait`] there is never an operation without a slot, not even during
     /// shutdown.
-    pub async fn reserve(&self, teams: Option<&Teams>) -> Result<Option<AuditSlot>, LogClosed> {
+    pub async fn reserve(&self, teams: Option<&Teams>) -> Result<Option<AuditSlot>, NotRecorded> {
         let Some(audit) = self.0.clone() else { return Ok(None) };
         let reservation = match audit.on_full {
-            OnFull::Wait => Some(audit.reserve(teams).await?),
+            OnFull::Wait => Some(wait(audit.reserve(teams)).await?),
             OnFull::Drop => audit.try_reserve(teams),
         };
         let (permit, share) = reservation.map_or((None, None), |(permit, share)| (Some(permit), share));
@@ -182,27 +207,43 @@ impl AuditLog {
     }
 }
 
+/// A part of the share of a team.
+enum Share {
+    /// The caller has no team with a share.
+    Unlimited,
+    Taken(OwnedSemaphorePermit),
+    /// All shares of the caller's teams are used up. This is that of the first.
+    UsedUp(Arc<Semaphore>),
+}
+
 type Reservation = (OwnedPermit<QueuedLine>, Option<OwnedSemaphorePermit>);
 
 impl Inner {
-    /// Returns the shares of these teams.
-    fn shares<'a>(&'a self, teams: Option<&'a Teams>) -> impl Iterator<Item = &'a Arc<Semaphore>> {
-        teams.into_iter().flat_map(Teams::iter).filter_map(|team| self.shares.get(team))
+    /// Takes a part of the share of the first of these teams that has some left.
+    fn share(&self, teams: Option<&Teams>) -> Share {
+        let shares = self.shares.load();
+        let own = || teams.into_iter().flat_map(Teams::iter).filter_map(|team| shares.get(team));
+        match (own().find_map(|share| share.clone().try_acquire_owned().ok()), own().next()) {
+            (Some(permit), _) => Share::Taken(permit),
+            (None, Some(first)) => Share::UsedUp(first.clone()),
+            (None, None) => Share::Unlimited,
+        }
     }
 
-    async fn reserve(&self, teams: Option<&Teams>) -> Result<Reservation, LogClosed> {
-        let free = self.shares(teams).find_map(|share| share.clone().try_acquire_owned().ok());
-        let share = match (free, self.shares(teams).next()) {
-            (None, Some(first)) => Some(first.clone().acquire_owned().await.map_err(|_| LogClosed)?),
-            (free, _) => free,
+    async fn reserve(&self, teams: Option<&Teams>) -> Result<Reservation, NotRecorded> {
+        let share = match self.share(teams) {
+            Share::Unlimited => None,
+            Share::Taken(permit) => Some(permit),
+            Share::UsedUp(first) => Some(first.acquire_owned().await.map_err(|_| NotRecorded::Closed)?),
         };
-        Ok((self.lines.clone().reserve_owned().await.map_err(|_| LogClosed)?, share))
+        Ok((self.lines.clone().reserve_owned().await.map_err(|_| NotRecorded::Closed)?, share))
     }
 
     fn try_reserve(&self, teams: Option<&Teams>) -> Option<Reservation> {
-        let share = match self.shares(teams).next() {
-            Some(_) => Some(self.shares(teams).find_map(|share| share.clone().try_acquire_owned().ok())?),
-            None => None,
+        let share = match self.share(teams) {
+            Share::Unlimited => None,
+            Share::Taken(permit) => Some(permit),
+            Share::UsedUp(_) => return None,
         };
         Some((self.lines.clone().try_reserve_owned().ok()?, share))
     }

@@ -1,6 +1,10 @@
 //! The catalog: what the providers of one team offer now. It is an immutable value with one writer and many
 //! readers. A request takes one snapshot and uses it to the end.
 
+mod cell;
+mod content_state;
+mod definitions;
+mod header_parameters;
 mod index;
 mod list_digest;
 mod list_expiry;
@@ -13,19 +17,19 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use tokio::sync::watch as watch_channel;
-
+pub use self::cell::{Notifier, Reader, Writer, catalog, watch};
+pub use self::content_state::{ContentFingerprint, ContentState};
+pub(crate) use self::definitions::tool_digest;
+pub use self::definitions::{Definitions, OfferedPrompt, OfferedTool};
+pub use self::header_parameters::HeaderParameter;
 use self::index::Index;
 use self::list_expiry::ListExpiry;
 pub use self::notice::{Collision, PendingApproval, RejectedComponent};
 pub use self::offer::Offer;
 pub use self::route::{Route, RouteRank};
 pub use self::updates::LogicalTime;
-use self::updates::UpdateTimes;
-use self::watch::WatchHub;
-pub use self::watch::{Change, Watch, WatchEvents};
-use larder_model::name::{Digest, ProviderName, TeamName};
+pub use self::watch::{Change, Lists, Watch, WatchEvents};
+use larder_model::name::{Digest, ProviderName};
 use larder_model::resource::Freshness;
 use larder_model::uri::Uri;
 use larder_uri_template::{Captures, MatchBudget};
@@ -140,6 +144,40 @@ impl Catalog {
         self.index.template(text).map(|(offer, template)| (&self.offers[offer], template))
     }
 
+    /// Returns the offer that owns the tool with this name, and the tool.
+    pub(crate) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
+        let (offer, tool) = self.index.tool(name)?;
+        Some((&self.offers[offer], &self.offers[offer].definitions.tools[tool]))
+    }
+
+    /// Returns the offer that owns the prompt with this name, and the prompt.
+    pub(crate) fn prompt(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedPrompt>)> {
+        let (offer, prompt) = self.index.prompt(name)?;
+        Some((&self.offers[offer], &self.offers[offer].definitions.prompts[prompt]))
+    }
+
+    /// Returns all tools that clients see, sorted by provider and name.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedTool>)> {
+        let all = self
+            .offers
+            .iter()
+            .flat_map(|offer| offer.definitions.tools.iter().map(move |tool| (offer, tool)));
+        all.filter(|(_, tool)| {
+            self.tool(tool.name.as_str()).is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
+        })
+    }
+
+    /// Returns all prompts that clients see, sorted by provider and name.
+    pub(crate) fn prompts(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedPrompt>)> {
+        let all = self
+            .offers
+            .iter()
+            .flat_map(|offer| offer.definitions.prompts.iter().map(move |prompt| (offer, prompt)));
+        all.filter(|(_, prompt)| {
+            self.prompt(&prompt.name).is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
+        })
+    }
+
     /// Returns whether this provider may report updates of this URI.
     pub fn owns(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let is_own = |offer: &Arc<Offer>| offer.name() == provider;
@@ -171,9 +209,20 @@ impl Catalog {
         uri == requested || (is_free() && (is_below() || self.owns(provider, uri)))
     }
 
-    /// Returns whether two catalogs show the same lists to clients.
-    fn has_same_lists(&self, other: &Self) -> bool {
-        self.visible_lists() == other.visible_lists()
+    /// Returns the lists that differ for clients.
+    fn changed_lists(&self, other: &Self) -> Lists {
+        let tools =
+            |catalog: &Self| catalog.tools().map(|(_, tool)| (tool.name.clone(), tool.digest)).collect();
+        let prompts = |catalog: &Self| {
+            catalog.prompts().map(|(_, prompt)| (prompt.name.clone(), prompt.digest)).collect()
+        };
+        let (own_tools, other_tools): (Vec<_>, Vec<_>) = (tools(self), tools(other));
+        let (own_prompts, other_prompts): (Vec<_>, Vec<_>) = (prompts(self), prompts(other));
+        Lists {
+            resources: self.visible_lists() != other.visible_lists(),
+            tools: own_tools != other_tools,
+            prompts: own_prompts != other_prompts,
+        }
     }
 
     /// Returns what clients see: for each visible offer, the digest of its lists and what it lost to other
@@ -196,178 +245,5 @@ impl Catalog {
             || offer.templates.iter().any(|template| {
                 is_offer(self.template(template.uri_template.as_str()).map(|(owner, _)| owner))
             })
-    }
-}
-
-/// Creates the empty catalog of a team. Returns its writer and its reader.
-pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
-    let cell = Arc::new(CatalogCell {
-        team,
-        now: ArcSwap::default(),
-        updates: UpdateTimes::default(),
-        hub: WatchHub::new(watched_uris),
-        published: watch_channel::Sender::default(),
-    });
-    (Writer { cell: cell.clone() }, Reader { cell })
-}
-
-/// Creates a watch over several catalogs. It watches nothing yet.
-pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
-    Watch::new(readers.into_iter().map(|reader| &reader.cell.hub))
-}
-
-#[derive(Debug)]
-struct CatalogCell {
-    team: TeamName,
-    now: ArcSwap<Catalog>,
-    updates: UpdateTimes,
-    hub: WatchHub,
-    /// Increases with each catalog.
-    published: watch_channel::Sender<u64>,
-}
-
-/// The only writer. It cannot be cloned.
-#[derive(Debug)]
-pub struct Writer {
-    cell: Arc<CatalogCell>,
-}
-
-impl Writer {
-    /// Returns the current catalog.
-    pub fn current(&self) -> Arc<Catalog> {
-        self.cell.now.load_full()
-    }
-
-    /// Replaces the catalog in one step, and notifies the watchers of the list if it differs.
-    pub fn publish(&mut self, catalog: Catalog) {
-        let old = self.cell.now.swap(Arc::new(catalog));
-        self.cell.published.send_modify(|count| *count += 1);
-        if !self.current().has_same_lists(&old) {
-            self.cell.hub.list_changed();
-        }
-    }
-
-    /// Notifies the watchers of the list of a change that the catalog does not show.
-    pub fn list_changed(&self) {
-        self.cell.hub.list_changed();
-    }
-
-    /// Notifies the watchers of this URI of an update that its provider reported.
-    pub fn updated(&self, uri: &Uri) {
-        self.cell.updates.record(uri);
-        self.cell.hub.provider_updated(uri);
-    }
-
-    /// Returns the notifier for the change detector.
-    pub fn notifier(&self) -> Notifier {
-        Notifier { cell: self.cell.clone() }
-    }
-}
-
-/// Knows the watched URIs and notifies their watchers. It cannot publish.
-#[derive(Debug, Clone)]
-pub struct Notifier {
-    cell: Arc<CatalogCell>,
-}
-
-impl Notifier {
-    /// Notifies the watchers of this URI that its content changed.
-    pub fn updated(&self, uri: &Uri) {
-        // Recorded before the notification: a notified client reads again, and must not get a cached
-        // response.
-        self.cell.updates.record(uri);
-        self.cell.hub.updated(uri);
-    }
-
-    /// Returns each watched URI once.
-    pub fn watched(&self) -> Vec<Uri> {
-        self.cell.hub.watched()
-    }
-
-    /// Waits until a URI is newly watched or a provider reports an update, and returns all such URIs that are
-    /// still watched. For a single consumer. Cancel safe.
-    pub(crate) async fn next_events(&self) -> WatchEvents {
-        self.cell.hub.next_events().await
-    }
-}
-
-/// A reader. It can be cloned.
-#[derive(Debug, Clone)]
-pub struct Reader {
-    cell: Arc<CatalogCell>,
-}
-
-impl Reader {
-    /// Returns the team of the catalog.
-    pub fn team(&self) -> &TeamName {
-        &self.cell.team
-    }
-
-    /// Returns the current catalog.
-    pub fn snapshot(&self) -> Arc<Catalog> {
-        self.cell.now.load_full()
-    }
-
-    /// Returns the current logical time, to compare with later updates.
-    pub(crate) fn logical_time(&self) -> LogicalTime {
-        self.cell.updates.now()
-    }
-
-    /// Returns whether there was no update of this URI since then. May return false without an update, but
-    /// never true after one.
-    pub(crate) fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {
-        self.cell.updates.unchanged_since(time, uri)
-    }
-
-    /// Returns a receiver that changes with each new catalog.
-    pub fn published(&self) -> watch_channel::Receiver<u64> {
-        self.cell.published.subscribe()
-    }
-
-    /// Returns the number of watches and the number of watched URIs.
-    pub fn watchers(&self) -> (usize, usize) {
-        self.cell.hub.count()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::SystemTime;
-
-    use super::*;
-
-    #[test]
-    fn a_snapshot_is_not_changed_by_publish() {
-        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
-        let rejected = |file: &str| RejectedComponent {
-            origin: file.into(),
-            digest: None,
-            reason: "empty".into(),
-            stderr: String::new(),
-            since: SystemTime::now(),
-        };
-        let before = reader.snapshot();
-        writer.publish(Catalog::new(vec![], vec![rejected("a.wasm")], vec![]));
-        assert_eq!((before.rejected().len(), reader.snapshot().rejected().len()), (0, 1));
-    }
-
-    #[tokio::test]
-    async fn publishing_the_same_lists_notifies_nobody() {
-        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
-        let watch = watch([&reader]);
-        watch.watch_list(true);
-        let since = SystemTime::now();
-        let rejected = RejectedComponent {
-            origin: "a.wasm".into(),
-            digest: None,
-            reason: "empty".into(),
-            stderr: String::new(),
-            since,
-        };
-        writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
-        let uri = Uri::parse("x:y").unwrap();
-        watch.add(uri.clone());
-        writer.updated(&uri);
-        assert_eq!(watch.next().await, [Change::Updated(uri)]);
     }
 }

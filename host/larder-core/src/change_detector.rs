@@ -20,7 +20,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use self::checks::{CheckResult, check_batch};
-use self::folders::GrantedFolderMonitor;
+use self::folders::{FolderHint, GrantedFolderMonitor};
 use self::watch_table::{Batch, CheckMethod, WatchTable};
 use crate::catalog::{Notifier, Reader, WatchEvents};
 use larder_model::name::ProviderName;
@@ -103,7 +103,7 @@ impl ChangeDetector {
                 }
                 Err(error) = &mut folder_monitor => propagate_panic(error),
                 events = self.notifier.next_events() => self.handle_events(events),
-                Some(provider) = hints.recv() => self.table.hint(&provider),
+                Some(hint) = hints.recv() => self.table.hint(&hint.provider, hint.since),
                 Ok(()) = published.changed() => self.table.update_owners(&self.reader.snapshot()),
                 () = until(self.table.next_retry()) => self.table.retry(Instant::now()),
                 _ = version_timer.tick() => self.mark_due(CheckMethod::Version),
@@ -113,7 +113,7 @@ impl ChangeDetector {
         }
     }
 
-    fn spawn_folder_monitor(&self) -> (mpsc::Receiver<ProviderName>, JoinHandle<Option<()>>) {
+    fn spawn_folder_monitor(&self) -> (mpsc::Receiver<FolderHint>, JoinHandle<Option<()>>) {
         let (hints, hinted) = mpsc::channel(CHANNEL_CAPACITY);
         let monitor = GrantedFolderMonitor {
             reader: self.reader.clone(),
@@ -128,7 +128,15 @@ impl ChangeDetector {
 
     fn handle_events(&mut self, events: WatchEvents) {
         let catalog = self.reader.snapshot();
-        events.added.into_iter().for_each(|watched| self.table.add(watched, &catalog));
+        events.added.iter().for_each(|watched| self.table.add(watched.clone(), &catalog));
+        for (watched, last) in events.resumed {
+            if self.table.resume(&watched, last) {
+                self.notifier.updated(&watched);
+            }
+        }
+        for known in events.added.iter().filter(|watched| self.table.is_known(watched)) {
+            self.notifier.settle(known);
+        }
         events.provider_updates.iter().for_each(|watched| self.table.provider_updated(watched));
     }
 
@@ -139,9 +147,12 @@ impl ChangeDetector {
     }
 
     fn handle_result(&mut self, CheckResult { check, answer }: CheckResult) {
-        if self.table.record_answer(&check, answer) {
-            self.notifier.updated(&check.uri);
+        if answer.is_first_knowledge() && !self.table.is_known(&check.uri) {
+            let announced = self.notifier.settle(&check.uri);
+            self.table.settle(&check.uri, announced);
         }
+        let notify = self.table.record_answer(&check, answer);
+        self.notifier.checked(&check.uri, self.table.state(&check.uri), notify);
         let known = self.table.known_count();
         self.known_count.send_if_modified(|count| std::mem::replace(count, known) != known);
     }

@@ -6,25 +6,35 @@ mod audit_record;
 mod audited;
 mod cache;
 mod cursor;
+mod definitions;
 mod error;
 mod filter;
 mod list;
+mod prompts;
 mod read;
+mod tools;
 mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+
 use self::cache::Cache;
 pub use self::cache::Config as CacheConfig;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use self::cursor::fuzzing;
 pub use self::error::Error;
 pub use self::filter::Filter;
+pub use self::prompts::PromptCall;
+pub use self::tools::{Answered, ToolRequest};
 use self::view::View;
 use crate::audit::AuditLog;
 use crate::catalog::{self, Reader, Watch};
 use larder_model::name::TeamName;
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::resource::{Caller, Freshness};
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_sandbox::{Signal, SignalSender};
 
@@ -54,12 +64,19 @@ pub struct PageSize {
 /// Answers requests from the catalogs and by calling the providers in them. Clones share one gateway.
 #[derive(Debug, Clone)]
 pub struct Gateway {
-    config: Arc<Config>,
-    teams: Arc<BTreeMap<TeamName, Arc<TeamState>>>,
+    state: Arc<ArcSwap<State>>,
     audit: AuditLog,
-    quotas: Arc<BTreeMap<TeamName, Arc<QuotaUsage>>>,
     /// Shared by all callers without a team that has a quota.
     default_quota: Arc<QuotaUsage>,
+    memory: MemoryBudget,
+}
+
+/// What a reload of the configuration replaces.
+#[derive(Debug)]
+struct State {
+    config: Config,
+    teams: BTreeMap<TeamName, Arc<TeamState>>,
+    quotas: BTreeMap<TeamName, Arc<QuotaUsage>>,
 }
 
 /// The state of one team. Teams share none of it.
@@ -83,16 +100,37 @@ impl Gateway {
     /// Creates a gateway over these catalogs, one for each team. Requests to refresh stale lists go to the
     /// signal senders.
     pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, SignalSender)>) -> Self {
-        let teams: Vec<_> = teams.into_iter().collect();
-        let share = config.cache.share(teams.len());
-        let team = |(reader, signals): (Reader, _)| {
-            let cache = Cache::new(share, reader.clone());
-            (reader.team().clone(), Arc::new(TeamState { reader, cache, signals }))
-        };
-        let teams = Arc::new(teams.into_iter().map(team).collect());
         let default_quota = Arc::new(QuotaUsage::new(Quota::default()));
-        let (config, audit) = (Arc::new(config), AuditLog::default());
-        Self { config, teams, audit, quotas: Arc::default(), default_quota }
+        let memory = MemoryBudget::unlimited();
+        let state = State::new(config, teams, BTreeMap::new(), (None, &memory));
+        let state = Arc::new(ArcSwap::from_pointee(state));
+        Self { state, audit: AuditLog::default(), default_quota, memory }
+    }
+
+    /// Charges cached responses to this budget.
+    pub fn with_memory(mut self, memory: MemoryBudget) -> Self {
+        for (name, team) in &self.state.load().teams {
+            team.cache.charge_to(&memory.team(name));
+        }
+        self.memory = memory;
+        self
+    }
+
+    /// The memory budget of the server.
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.memory
+    }
+
+    /// Replaces the configuration, the teams and their quotas. Teams that stay keep their cached responses.
+    pub fn reload(
+        &self,
+        config: Config,
+        teams: impl IntoIterator<Item = (Reader, SignalSender)>,
+        quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>,
+    ) {
+        let before = self.state.load();
+        let state = State::new(config, teams, quotas.into_iter().collect(), (Some(&before), &self.memory));
+        self.state.store(Arc::new(state));
     }
 
     /// Records each read in this audit log.
@@ -102,22 +140,29 @@ impl Gateway {
     }
 
     /// Enforces these quotas.
-    pub fn with_quotas(mut self, quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>) -> Self {
-        self.quotas = Arc::new(quotas.into_iter().collect());
+    pub fn with_quotas(self, quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>) -> Self {
+        let State { config, teams, .. } = &**self.state.load();
+        let (config, teams, quotas) = (config.clone(), teams.clone(), quotas.into_iter().collect());
+        self.state.store(Arc::new(State { config, teams, quotas }));
         self
+    }
+
+    /// Returns the maximum number of items on one page of each list.
+    fn page_size(&self) -> PageSize {
+        self.state.load().config.page_size
     }
 
     /// Returns the number of teams.
     pub fn team_count(&self) -> usize {
-        self.teams.len()
+        self.state.load().teams.len()
     }
 
     /// Registers the sizes of the response caches, by team.
     pub fn register_cache_metrics(&self, metrics: &Metrics) {
         let gauges = |part: fn((u64, u64)) -> u64| {
-            let teams = self.teams.clone();
+            let state = self.state.clone();
             ComputedFamily::gauges(move |samples| {
-                teams.iter().try_for_each(|(name, team)| {
+                state.load().teams.iter().try_for_each(|(name, team)| {
                     samples.gauge(&[("team", name.as_str())], part(team.cache.size()))
                 })
             })
@@ -145,7 +190,8 @@ impl Gateway {
             let title = offer.title.as_deref().unwrap_or(offer.name().as_str());
             Some(format!("{title}: {text}"))
         });
-        let all: Vec<String> = self.config.instructions.clone().into_iter().chain(of_providers).collect();
+        let own = self.state.load().config.instructions.clone();
+        let all: Vec<String> = own.into_iter().chain(of_providers).collect();
         ServerInstructions {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
             // The next reconcile pass may change them, and clients are not notified of that.
@@ -155,7 +201,37 @@ impl Gateway {
 
     /// Creates a watch for this caller, without any URIs yet.
     pub fn watch(&self, caller: &Caller) -> Watch {
-        let teams = caller.teams.iter().filter_map(|name| self.teams.get(name));
+        let state = self.state.load();
+        let teams = caller.teams.iter().filter_map(|name| state.teams.get(name));
         catalog::watch(teams.map(|team| &team.reader))
+    }
+}
+
+impl State {
+    /// Creates the state of these teams. Those that were there before keep theirs.
+    fn new(
+        config: Config,
+        teams: impl IntoIterator<Item = (Reader, SignalSender)>,
+        quotas: BTreeMap<TeamName, Arc<QuotaUsage>>,
+        (before, memory): (Option<&Self>, &MemoryBudget),
+    ) -> Self {
+        let teams: Vec<_> = teams.into_iter().collect();
+        let share = config.cache.share(teams.len());
+        let team = |(reader, signals): (Reader, _)| {
+            let kept = before.and_then(|before| before.teams.get(reader.team()));
+            let state = match kept.filter(|kept| kept.reader.is_same(&reader)) {
+                Some(kept) => {
+                    kept.cache.resize(share);
+                    kept.clone()
+                }
+                None => {
+                    let cache = Cache::new(share, reader.clone());
+                    cache.charge_to(&memory.team(reader.team()));
+                    Arc::new(TeamState { reader: reader.clone(), cache, signals })
+                }
+            };
+            (reader.team().clone(), state)
+        };
+        Self { teams: teams.into_iter().map(team).collect(), config, quotas }
     }
 }

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod catalog;
 pub mod change_detector;
 pub mod gateway;
+mod json_schema;
 pub mod reconcile;
 pub mod source;
 pub mod telemetry;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 
-pub use self::approvals::{Approvals, ApprovalsError, Imports, PendingApprovalRecord};
+pub use self::approvals::{ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
 use self::desired_state::{DesiredComponents, DesiredState};
 use self::list_refresh::ListRefreshLimiter;
@@ -108,7 +108,6 @@ impl Reconciler {
             drain: drain.clone(),
             threads: Arc::new(BlockingThreads::new(MAX_FILE_THREADS)),
             base_folder: config.relative_to.clone(),
-            own_files: config.own_files.clone(),
             parse_grant_request: config.parse_grant_request,
             approvals: config.approvals.clone(),
             load_permits: Semaphore::new(MAX_CONCURRENT_LOADS),
@@ -274,6 +273,13 @@ impl Reconciler {
                 Some(error) => self.health.report(&part, format!("team {}: {error}", self.team), impact),
                 None => self.health.resolve(&part),
             }
+        }
+    }
+
+    /// Withdraws what was reported, because nothing is loaded any more.
+    fn withdraw_reports(&self) {
+        for part in ["start", "sources", "artifacts"] {
+            self.health.resolve(&format!("{part} of {}", self.team));
         }
     }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::ArcSwap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use self::export::Exporter;
@@ -24,6 +25,11 @@ const QUEUE_LENGTH: usize = 4_096;
 /// Minimum share of the queue for each team. The queue is divided between the teams, because any client can
 /// cause its requests to be recorded.
 const MIN_TEAM_SHARE: usize = 256;
+
+/// Sends a request without spans to a collector, as the server would. Returns what is wrong, if it is not accepted.
+pub async fn probe(collector: &Collector) -> Result<(), String> {
+    export::probe(collector).await
+}
 
 /// Configuration of tracing. `None` turns it off.
 pub type Config = Option<Collector>;
@@ -52,8 +58,11 @@ pub struct Telemetry(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    recorders: BTreeMap<TeamName, SpanRecorder>,
+    recorders: ArcSwap<BTreeMap<TeamName, SpanRecorder>>,
     sample: f64,
+    spans: mpsc::Sender<QueuedSpan>,
+    metrics: Metrics,
+    dropping: Arc<AtomicBool>,
 }
 
 /// A span in the queue, with a permit of its team's share.
@@ -76,20 +85,19 @@ impl Telemetry {
         let dropping = Arc::<AtomicBool>::default();
         let exporter = Exporter::new(collector, queue, metrics.clone(), dropping.clone(), drain.clone())?;
         drain.spawn(exporter.run());
+        let (recorders, sample, metrics) = (ArcSwap::default(), collector.sample, metrics.clone());
+        let telemetry = Self(Some(Arc::new(Inner { recorders, sample, spans, metrics, dropping })));
+        telemetry.set_teams(teams);
+        Ok(telemetry)
+    }
+
+    /// Records the requests of these teams from now on, and divides the queue among them.
+    pub fn set_teams(&self, teams: impl IntoIterator<Item = TeamName>) {
+        let Some(inner) = &self.0 else { return };
         let teams: Vec<_> = teams.into_iter().collect();
         let share = (QUEUE_LENGTH / teams.len().max(1)).max(MIN_TEAM_SHARE);
-        let recorder = || {
-            let permits = Arc::new(Semaphore::new(share));
-            let (spans, metrics, dropping) = (spans.clone(), metrics.clone(), dropping.clone());
-            SpanRecorder::new(move |span| {
-                let permit = permits.clone().try_acquire_owned().ok();
-                if permit.and_then(|_permit| spans.try_send(QueuedSpan { span, _permit }).ok()).is_none() {
-                    count_dropped(&metrics, &dropping);
-                }
-            })
-        };
-        let recorders = teams.into_iter().map(|team| (team, recorder())).collect();
-        Ok(Self(Some(Arc::new(Inner { recorders, sample: collector.sample }))))
+        let recorders = teams.into_iter().map(|team| (team, inner.recorder(share))).collect();
+        inner.recorders.store(Arc::new(recorders));
     }
 
     /// Whether tracing is turned on.
@@ -101,12 +109,16 @@ impl Telemetry {
     /// one. Spans of this call are children of it from now on.
     pub fn start_request(&self, call: &mut Call, method: &str) -> Option<ActiveSpan> {
         let inner = self.0.as_ref()?;
-        let teams = call.caller.iter().flat_map(|caller| caller.teams.iter());
-        let recorder = teams.filter_map(|team| inner.recorders.get(team)).next()?;
         let parent = call.trace.as_ref();
-        let is_sampled = parent.map_or_else(|| random_share() < inner.sample, TraceContext::is_sampled);
-        let mut span =
-            is_sampled.then(|| ActiveSpan::of_request(recorder.clone(), parent, method.to_owned()))?;
+        if !parent.map_or_else(|| random_share() < inner.sample, TraceContext::is_sampled) {
+            return None;
+        }
+        let recorder = {
+            let recorders = inner.recorders.load();
+            let mut teams = call.caller.iter().flat_map(|caller| caller.teams.iter());
+            teams.find_map(|team| recorders.get(team).cloned())?
+        };
+        let mut span = ActiveSpan::of_request(recorder, parent, method.to_owned());
         span.set_attribute("mcp.method.name", method);
         if let Some(id) = &call.request_id {
             let text = serde_json::from_str::<String>(id);
@@ -116,6 +128,20 @@ impl Telemetry {
             call.set_trace(context.clone());
         }
         Some(span)
+    }
+}
+
+impl Inner {
+    /// Creates the recorder of a team, which may use so many slots of the queue.
+    fn recorder(&self, share: usize) -> SpanRecorder {
+        let permits = Arc::new(Semaphore::new(share));
+        let (spans, metrics, dropping) = (self.spans.clone(), self.metrics.clone(), self.dropping.clone());
+        SpanRecorder::new(move |span| {
+            let permit = permits.clone().try_acquire_owned().ok();
+            if permit.and_then(|_permit| spans.try_send(QueuedSpan { span, _permit }).ok()).is_none() {
+                count_dropped(&metrics, &dropping);
+            }
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod algorithm;
 mod challenge;
+mod issuer_state;
 mod jwt;
 mod keys;
 mod metadata;
@@ -12,7 +13,7 @@ mod url;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
@@ -24,6 +25,7 @@ use tokio::sync::watch;
 
 pub use self::algorithm::{Algorithm, BadAlgorithm};
 pub(super) use self::challenge::AuthError;
+pub use self::issuer_state::{IssuerState, probe_issuer};
 use self::jwt::Issuer;
 pub use self::jwt::{Membership, Oauth};
 use self::keys::Key;
@@ -60,6 +62,8 @@ pub struct Authenticator(Arc<Inner>);
 struct Inner {
     state: ArcSwap<State>,
     changed: watch::Sender<()>,
+    /// Held while the state is replaced.
+    replacing: Mutex<()>,
     drain: Drain,
 }
 
@@ -92,6 +96,10 @@ enum CredentialSource {
 }
 
 impl Identity {
+    fn anonymous(caller: Caller) -> Self {
+        Self { caller, token: None, expires: None, source: CredentialSource::Anonymous }
+    }
+
     /// Whether it belongs to all requests, because no credential is required.
     pub(super) fn is_anonymous(&self) -> bool {
         matches!(self.source, CredentialSource::Anonymous)
@@ -112,12 +120,15 @@ impl Authenticator {
     /// Creates an authenticator for this configuration. Without credentials, all requests are made by the
     /// caller `anonymous`.
     pub fn new(config: Config, anonymous: Caller, drain: Drain) -> Self {
-        let anonymous =
-            Identity { caller: anonymous, token: None, expires: None, source: CredentialSource::Anonymous };
-        let anonymous = Arc::new(anonymous);
+        let anonymous = Arc::new(Identity::anonymous(anonymous));
         let changed = watch::Sender::new(());
         let state = State::new(config, Some(anonymous), None, &changed);
-        Self(Arc::new(Inner { state: ArcSwap::from_pointee(state), changed, drain }))
+        Self(Arc::new(Inner {
+            state: ArcSwap::from_pointee(state),
+            changed,
+            replacing: Mutex::default(),
+            drain,
+        }))
     }
 
     /// Returns the current configuration.
@@ -128,6 +139,7 @@ impl Authenticator {
     /// Replaces the configuration. Streams and sessions whose credential is gone end. If the last credential
     /// is removed, the server rejects all requests instead of accepting all of them.
     pub fn reload(&self, config: Config) {
+        let _replacing = self.0.replacing.lock();
         let before = self.0.state.load();
         if before.config == config {
             return;
@@ -146,6 +158,20 @@ impl Authenticator {
         }
         let reused = before.issuer.clone().filter(|issuer| Some(&issuer.config) == config.oauth.as_ref());
         self.0.state.store(Arc::new(State::new(config, anonymous, reused, &self.0.changed)));
+        self.0.changed.send_replace(());
+    }
+
+    /// Replaces the caller of requests without a credential, if they are accepted. Streams and sessions of the former
+    /// caller end.
+    pub fn set_anonymous_caller(&self, caller: Caller) {
+        let _replacing = self.0.replacing.lock();
+        let before = self.0.state.load();
+        if before.anonymous.as_ref().is_none_or(|anonymous| anonymous.caller == caller) {
+            return;
+        }
+        let anonymous = Some(Arc::new(Identity::anonymous(caller)));
+        let state = State::new(before.config.clone(), anonymous, before.issuer.clone(), &self.0.changed);
+        self.0.state.store(Arc::new(state));
         self.0.changed.send_replace(());
     }
 
@@ -186,7 +212,9 @@ impl Authenticator {
     fn is_valid(&self, identity: &Identity) -> bool {
         let state = self.0.state.load();
         let is_accepted = match &identity.source {
-            CredentialSource::Anonymous => state.anonymous.is_some(),
+            CredentialSource::Anonymous => {
+                state.anonymous.as_ref().is_some_and(|anonymous| anonymous.caller == identity.caller)
+            }
             CredentialSource::ConfiguredToken(digest) => {
                 let is_same = |token: &Arc<Identity>| {
                     token.caller == identity.caller && token.expires == identity.expires
@@ -202,7 +230,7 @@ impl Authenticator {
     }
 
     /// Whether some accepted credential leads to this caller. Sessions of other callers end.
-    fn accepts_caller(&self, caller: &Caller) -> bool {
+    pub(super) fn accepts_caller(&self, caller: &Caller) -> bool {
         let state = self.0.state.load();
         match &caller.issuer {
             Some(own) => state.config.oauth.as_ref().is_some_and(|oauth| oauth.issuer.as_str() == &**own),
@@ -224,7 +252,7 @@ impl Authenticator {
             let refresh = async {
                 let Some(issuer) = issuer else { return std::future::pending().await };
                 issuer.refresh(&self.0.drain).await;
-                tokio::time::sleep(issuer.config.refresh).await;
+                tokio::time::sleep(issuer.next_refresh()).await;
             };
             tokio::select! {
                 () = self.0.drain.stopping() => return,

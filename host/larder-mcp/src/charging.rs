@@ -1,24 +1,66 @@
 //! Charges responses to their callers. A response without room is replaced by an error.
 
 use super::Endpoint;
-use super::dispatch::error;
+use super::dispatch::{ENVELOPE, error};
 use super::message::Id;
+use super::output::Output;
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
-use super::waiting_bytes::{ChargedResponse, FREE_BYTES, Refused};
-use larder_model::resource::Caller;
+use super::waiting_bytes::{ChargedResponse, FREE_BYTES};
+use larder_model::resource::{Call, Caller};
+use larder_model::size;
+use larder_runtime::memory_budget::Refused;
 
 impl Endpoint {
-    /// Charges a response to its caller. If there is no room for it, it is replaced by an error.
-    pub(super) fn charged(&self, caller: &Caller, id: &Id, bytes: Vec<u8>) -> ChargedResponse {
-        if bytes.len() <= FREE_BYTES { bytes.into() } else { self.charged_always(caller, id, bytes) }
+    /// Creates a buffer for a response whose content has about this size. A large one is charged to the caller.
+    pub(super) fn output(&self, call: &Call, size: usize) -> Result<Output, RpcError> {
+        let size = ENVELOPE + size;
+        if size <= FREE_BYTES {
+            return Ok(Output::with_capacity(size));
+        }
+        let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
+        let charge = self.0.waiting_bytes.charge(caller, size).map_err(rpc_error)?;
+        Ok(Output::charged(Box::new(charge)))
+    }
+
+    /// Like [`Self::output`], for what is kept for other responses.
+    pub(super) fn kept_output(&self, call: &Call, size: usize) -> Result<Output, RpcError> {
+        if size <= FREE_BYTES {
+            return Ok(Output::with_capacity(size));
+        }
+        let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
+        let charge = self.0.waiting_bytes.charge_kept(caller, size).map_err(rpc_error)?;
+        Ok(Output::charged(Box::new(charge)))
+    }
+
+    /// Returns what was written, or an error if there was no room for it.
+    pub(super) fn finished(&self, out: Output) -> Result<ChargedResponse, RpcError> {
+        let (bytes, charge) = out.finish().map_err(rpc_error)?;
+        Ok(ChargedResponse { charge, ..bytes.into() })
+    }
+
+    /// Charges a large response to its caller, unless it was charged while it was written. If there is no room for
+    /// it, it is replaced by an error.
+    pub(super) fn charged(&self, caller: &Caller, id: &Id, response: ChargedResponse) -> ChargedResponse {
+        if response.charge.is_some() || response.bytes.len() <= FREE_BYTES {
+            return response;
+        }
+        self.charged_always(caller, id, response)
     }
 
     /// Charges a response of any size.
-    pub(super) fn charged_always(&self, caller: &Caller, id: &Id, bytes: Vec<u8>) -> ChargedResponse {
-        match self.0.waiting_bytes.charge(caller, bytes.len()) {
-            Ok(charge) => ChargedResponse { charge: Some(charge), ..bytes.into() },
+    pub(super) fn charged_always(
+        &self,
+        caller: &Caller,
+        id: &Id,
+        response: ChargedResponse,
+    ) -> ChargedResponse {
+        if response.charge.is_some() {
+            return response;
+        }
+        match self.0.waiting_bytes.charge(caller, response.bytes.capacity()) {
+            Ok(charge) => ChargedResponse { charge: Some(Box::new(charge)), ..response },
             Err(refused) => {
-                let rpc_error = rpc_error(refused, bytes.len());
+                let rpc_error = rpc_error(refused);
                 let bytes = error(Some(id), &rpc_error);
                 ChargedResponse { refused: Some(Box::new(rpc_error)), ..bytes.into() }
             }
@@ -26,7 +68,7 @@ impl Endpoint {
     }
 }
 
-fn rpc_error(refused: Refused, bytes: usize) -> RpcError {
+fn rpc_error(refused: Refused) -> RpcError {
     match refused {
         Refused::Full => {
             RpcError::overloaded("too many large responses wait for slow clients, or the batch is too large")
@@ -34,8 +76,9 @@ fn rpc_error(refused: Refused, bytes: usize) -> RpcError {
         Refused::AboveLimit(limit) => RpcError::new(
             INTERNAL_ERROR,
             format!(
-                "the response has {bytes} bytes, and at most {limit} may wait for a client: the operator can \
-                 raise `server.waiting_bytes`"
+                "the response needs more than {}, which one client can use: the operator can raise \
+                 `server.waiting_bytes` or `server.memory`",
+                size::show(limit)
             ),
         ),
     }

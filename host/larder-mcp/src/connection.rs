@@ -105,7 +105,7 @@ struct Acceptor {
 impl Acceptor {
     fn new(endpoint: Endpoint) -> Self {
         let replaced = endpoint.0.metrics.server().connections_replaced.clone();
-        let slots = ConnectionSlots::new(endpoint.0.config.connections, replaced);
+        let slots = ConnectionSlots::new(endpoint.0.fixed.connections, replaced);
         Self { endpoint, slots, rejection_permits: Arc::new(Semaphore::new(MAX_REJECTIONS)) }
     }
 
@@ -149,10 +149,10 @@ async fn reject(mut stream: impl ClientStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn serve(stream: impl ClientStream, connection: ConnectionState, endpoint: Endpoint) {
+pub(super) async fn serve(stream: impl ClientStream, connection: ConnectionState, endpoint: Endpoint) {
     let drain = endpoint.0.drain.clone();
     stream.tune();
-    let timeouts = Timeouts { stall: endpoint.0.config.stall_timeout, head: HEAD_TIMEOUTS };
+    let timeouts = Timeouts { stall: endpoint.0.settings.load().stall_timeout, head: HEAD_TIMEOUTS };
     let timeout_stream = TimeoutStream::new(stream, timeouts, connection.clone());
     let service = service_fn(|request| {
         let (endpoint, guard) = (endpoint.clone(), connection.begin());
@@ -176,7 +176,7 @@ async fn serve(stream: impl ClientStream, connection: ConnectionState, endpoint:
     let ended = match drain.run_until_stopping(serving.as_mut()).await {
         Some(ended) => ended,
         None => {
-            let time = MAX_CLOSING_TIME.min(endpoint.0.config.shutdown_grace / 2);
+            let time = MAX_CLOSING_TIME.min(endpoint.0.settings.load().shutdown_grace / 2);
             match serve_until_unused(serving.as_mut(), &connection, time).await {
                 Some(ended) => ended,
                 None => {

@@ -1,45 +1,44 @@
 //! Runs one operation: calls the gateway and writes its result as a JSON-RPC response in the form of the
 //! client's protocol era.
 
+mod contents;
+mod definitions;
+mod input;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use serde_json::value::RawValue;
 
+use self::contents::estimated_size;
 use super::Endpoint;
+use super::call_stream::CancelOnDrop;
 use super::era::{LEGACY, MODERN, declares_version};
-use super::escape;
 use super::extension;
-use super::json_writer::{Object, object, write_objects};
+use super::json_writer::{Object, object};
 use super::message::{Id, Request};
 use super::method::Operation;
-use super::progress::CancelOnDrop;
+use super::output::Output;
+use super::peer::Peer;
 use super::render;
-use super::rpc_error::{DispatchError, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use super::request_slot::RequestSlot;
+use super::rpc_error::{
+    DispatchError, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, RpcError,
+};
 use super::subscriptions::Subscriptions;
-use larder_model::resource::{Body, Call, Caller, Completion, Content, Freshness, Page, ReadResult, Scope};
+use super::waiting_bytes::ChargedResponse;
+use larder_model::prompt::ArgumentQuery;
+use larder_model::resource::{Call, Caller, Completion, Freshness, Page, ReadResult, Scope};
 use larder_model::trace::ActiveSpan;
-use larder_runtime::metrics::ProtocolEra;
+use larder_runtime::metrics::{ProtocolEra, Refusal};
 
 /// JavaScript's largest safe integer: clients that parse numbers as doubles cannot read a larger one exactly.
 const MAX_TTL_MS: u64 = (1 << 53) - 1;
 
-/// The client of a request.
-#[derive(Clone)]
-pub(super) enum Peer {
-    Modern,
-    /// With its subscriptions.
-    Legacy(Arc<Subscriptions>),
-    /// A legacy client before `initialize`, which may only ping.
-    Uninitialized,
-}
-
-impl Peer {
-    fn is_modern(&self) -> bool {
-        matches!(self, Self::Modern)
-    }
-}
+/// Bytes of a response without its content.
+pub(super) const ENVELOPE: usize = 512;
 
 /// Returns a JSON-RPC error response.
 pub(super) fn error(id: Option<&Id>, rpc_error: &RpcError) -> Vec<u8> {
@@ -62,8 +61,8 @@ impl Endpoint {
         id: &Id,
         operation: &mut Operation,
         call: &mut Arc<Call>,
-        peer: &Peer,
-    ) -> Vec<u8> {
+        (peer, slot): (&Peer, &mut RequestSlot),
+    ) -> ChargedResponse {
         let modern = peer.is_modern();
         let span = self.span(operation, call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
@@ -72,11 +71,11 @@ impl Endpoint {
             if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy },
         );
         // A panic fails this request only.
-        let outcome = AssertUnwindSafe(self.run(id, operation, call, peer)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(id, operation, call, (peer, slot))).catch_unwind().await;
         let (rpc_error, is_server_failure) = match outcome {
-            Ok(Ok(bytes)) => {
+            Ok(Ok(response)) => {
                 span.into_iter().for_each(|span| span.end(None));
-                return bytes;
+                return self.charged(self.caller(call), id, response);
             }
             Ok(Err(DispatchError::Rpc(rpc_error))) => (rpc_error, false),
             Ok(Err(DispatchError::Gateway(error))) => {
@@ -90,7 +89,16 @@ impl Endpoint {
             // Only internal failures mark the span as failed; "not found", for example, is a normal response.
             span.end(is_server_failure.then_some(code));
         }
-        error(Some(id), &rpc_error)
+        let bytes = error(Some(id), &rpc_error);
+        // A modern client must learn from the status that it lacks a capability.
+        let is_refused =
+            rpc_error.refusal == Some(Refusal::Overloaded) || rpc_error.code == MISSING_CLIENT_CAPABILITY;
+        ChargedResponse { refused: is_refused.then(|| Box::new(rpc_error)), ..bytes.into() }
+    }
+
+    /// The caller of a request.
+    fn caller<'a>(&'a self, call: &'a Call) -> &'a Caller {
+        call.caller.as_ref().unwrap_or(&self.0.fixed.caller)
     }
 
     /// Starts the span of a request, if tracing is on, with the attributes of OpenTelemetry's conventions for
@@ -119,53 +127,69 @@ impl Endpoint {
         id: &Id,
         operation: &mut Operation,
         call: &Arc<Call>,
-        peer: &Peer,
-    ) -> Result<Vec<u8>, DispatchError> {
+        (peer, slot): (&Peer, &mut RequestSlot),
+    ) -> Result<ChargedResponse, DispatchError> {
         let modern = peer.is_modern();
         let gateway = &self.0.gateway;
         Ok(match operation {
-            Operation::Discover => self.discover(id, call.caller.as_ref().unwrap_or(&self.0.config.caller)),
+            Operation::Discover => self.discover(id, self.caller(call)),
             Operation::Ping => self.result(id, modern, ResultMetadata::default(), |_| {}),
             Operation::List { cursor, filter } => {
                 let page = gateway.list(call, cursor.as_deref(), filter).await?;
                 let items: Vec<_> = page.items.iter().map(|entry| render::entry_json(entry)).collect();
-                self.page(id, modern, &page, "resources", &items)
+                self.page((id, modern), call, &page, "resources", &items)?
             }
             Operation::Templates { cursor, filter } => {
                 let page = gateway.templates(call, cursor.as_deref(), filter).await?;
                 let items: Vec<_> = page.items.iter().map(|item| render::template_json(item)).collect();
-                self.page(id, modern, &page, "resourceTemplates", &items)
+                self.page((id, modern), call, &page, "resourceTemplates", &items)?
             }
             Operation::Read { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
-                self.read_result(id, modern, &reading)
+                self.read_result(id, modern, call, &reading)?
             }
-            Operation::Complete(request) => match request.take() {
-                None => self.completion(id, modern, &Completion::default()),
-                Some(request) => self.completion(id, modern, &gateway.complete(call, request).await?),
-            },
+            Operation::Complete(request) => {
+                self.completion(id, modern, &gateway.complete(call, taken(request)?).await?)
+            }
+            Operation::CompleteArgument(query) => {
+                let completion = gateway.complete_argument(call, ArgumentQuery::clone(query));
+                self.completion(id, modern, &completion.boxed().await?)
+            }
+            // Boxed: the futures of all requests would have room for them, and most requests are reads.
+            Operation::Tools { cursor } => self.tools(id, modern, call, cursor.as_deref()).boxed().await?,
+            Operation::CallTool(request) => self.call_tool(id, call, request, (peer, slot)).boxed().await?,
+            Operation::Prompts { cursor } => {
+                self.prompts(id, modern, call, cursor.as_deref()).boxed().await?
+            }
+            Operation::GetPrompt(request) => self.get_prompt(id, call, request, (peer, slot)).boxed().await?,
             Operation::Subscribe { uri } => {
                 self.subscribe(subscriptions(peer)?, call, uri.clone()).await?;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
+            Operation::SetLogLevel(level) => {
+                if let Peer::Legacy(client) = peer {
+                    client.side.set_log_level(*level);
+                }
+                self.result(id, modern, ResultMetadata::default(), |_| {})
+            }
             Operation::Unsubscribe { uri } => {
-                subscriptions(peer)?.remove(uri);
+                subscriptions(peer)?.unsubscribe([&*uri]).await;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::Get { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
                 let entry = gateway.listed_entry(call, uri);
-                self.result(id, modern, ResultMetadata::of(&reading), |o| {
+                let out = self.output(call, estimated_size(&reading.contents))?;
+                self.result_in(out, id, modern, ResultMetadata::of(&reading), |o| {
                     extension::write_get_result(o, uri, entry.as_deref(), &reading);
-                })
+                })?
             }
             Operation::SubscribeAll { uris } => {
                 self.subscribe_all(subscriptions(peer)?, call, uris).await?;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::UnsubscribeAll { uris } => {
-                let subscriptions = subscriptions(peer)?;
-                uris.iter().for_each(|uri| subscriptions.remove(uri));
+                subscriptions(peer)?.unsubscribe(&*uris).await;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::InvalidUri { method, invalid } => {
@@ -177,7 +201,7 @@ impl Endpoint {
         })
     }
 
-    fn discover(&self, id: &Id, caller: &Caller) -> Vec<u8> {
+    fn discover(&self, id: &Id, caller: &Caller) -> ChargedResponse {
         let server = self.0.gateway.instructions(caller);
         self.result(
             id,
@@ -191,29 +215,25 @@ impl Endpoint {
         )
     }
 
-    fn page<T>(&self, id: &Id, modern: bool, page: &Page<T>, key: &'static str, items: &[&[u8]]) -> Vec<u8> {
-        let capacity = 512 + items.iter().map(|item| item.len() + 1).sum::<usize>();
+    fn page<T>(
+        &self,
+        (id, modern): (&Id, bool),
+        call: &Call,
+        page: &Page<T>,
+        key: &'static str,
+        items: &[&[u8]],
+    ) -> Result<ChargedResponse, RpcError> {
+        let size = items.iter().map(|item| item.len() + 1).sum::<usize>();
         let incomplete = &page.incomplete[..];
-        let metadata = ResultMetadata { freshness: Some(page.freshness), incomplete, version: None };
-        self.sized_result(capacity, id, modern, metadata, |o| {
+        let metadata =
+            ResultMetadata { freshness: Some(page.freshness), incomplete, ..ResultMetadata::default() };
+        self.result_in(self.output(call, size)?, id, modern, metadata, |o| {
             o.json_array(key, items.iter().copied());
             o.optional_text("nextCursor", page.next.as_deref());
         })
     }
 
-    fn read_result(&self, id: &Id, modern: bool, reading: &ReadResult) -> Vec<u8> {
-        let metadata = ResultMetadata::of(reading);
-        if reading.shared {
-            let json = reading.contents.rendered.get_or_render(|| contents_json(&reading.contents));
-            return self
-                .sized_result(512 + json.len(), id, modern, metadata, |o| o.json_bytes("contents", json));
-        }
-        self.sized_result(512 + estimated_size(&reading.contents), id, modern, metadata, |o| {
-            o.objects("contents", reading.contents.iter(), render::content)
-        })
-    }
-
-    fn completion(&self, id: &Id, modern: bool, completion: &Completion) -> Vec<u8> {
+    fn completion(&self, id: &Id, modern: bool, completion: &Completion) -> ChargedResponse {
         self.result(id, modern, ResultMetadata::default(), |o| {
             o.object("completion", |o| {
                 o.texts("values", completion.values.iter().take(100).map(String::as_str));
@@ -229,22 +249,36 @@ impl Endpoint {
         modern: bool,
         metadata: ResultMetadata<'_>,
         fill: impl FnOnce(&mut Object<'_>),
-    ) -> Vec<u8> {
-        self.sized_result(512, id, modern, metadata, fill)
+    ) -> ChargedResponse {
+        let mut out = Output::with_capacity(ENVELOPE);
+        self.write_result(&mut out, id, modern, metadata, fill);
+        std::mem::take(&mut *out).into()
     }
 
-    fn sized_result(
+    /// Writes a result that can be large into this buffer.
+    fn result_in(
         &self,
-        capacity: usize,
+        mut out: Output,
         id: &Id,
         modern: bool,
         metadata: ResultMetadata<'_>,
         fill: impl FnOnce(&mut Object<'_>),
-    ) -> Vec<u8> {
+    ) -> Result<ChargedResponse, RpcError> {
+        self.write_result(&mut out, id, modern, metadata, fill);
+        self.finished(out)
+    }
+
+    fn write_result(
+        &self,
+        out: &mut Output,
+        id: &Id,
+        modern: bool,
+        metadata: ResultMetadata<'_>,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) {
         // Responses that require a credential must not be stored in a shared cache.
         let metadata = if self.0.authenticator.allows_anonymous() { metadata } else { metadata.private() };
-        let mut out = Vec::with_capacity(capacity);
-        super::json_writer::write_object(&mut out, |o| {
+        super::json_writer::write_object(out, |o| {
             o.text("jsonrpc", "2.0");
             o.json("id", id.json());
             o.object("result", |o| {
@@ -252,23 +286,29 @@ impl Endpoint {
                     o.text("resultType", "complete");
                 }
                 fill(o);
-                metadata.write(o, modern, &self.0.server_info);
+                metadata.write(o, modern, &self.0.settings.load().server_info);
             });
         });
-        out
     }
 }
 
 fn subscriptions(peer: &Peer) -> Result<&Subscriptions, RpcError> {
     match peer {
-        Peer::Legacy(subscriptions) => Ok(subscriptions),
+        Peer::Legacy(client) => Ok(&client.subscriptions),
         Peer::Modern | Peer::Uninitialized => Err(RpcError::unknown_method("resources/subscribe")),
     }
 }
 
-/// Writes the capabilities of the server.
+/// Takes the parameters of an operation, which runs once.
+fn taken<T>(parameters: &mut Option<T>) -> Result<T, RpcError> {
+    parameters.take().ok_or_else(|| RpcError::new(INTERNAL_ERROR, "the request has run already"))
+}
+
+/// Writes the capabilities of the server. Tools and prompts are among them although there may be none: agent
+/// frameworks list both in any case, and fail on an error.
 pub(super) fn write_capabilities(o: &mut Object<'_>) {
-    o.json("capabilities", r#"{"resources":{"subscribe":true,"listChanged":true},"completions":{}}"#);
+    let lists = r#""resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true}"#;
+    o.json("capabilities", &format!(r#"{{{lists},"completions":{{}},"logging":{{}}}}"#));
 }
 
 /// Metadata of a result: how long it may be cached, and the version of the resource.
@@ -278,6 +318,8 @@ struct ResultMetadata<'a> {
     version: Option<&'a str>,
     /// The providers whose entries are missing in a list.
     incomplete: &'a [String],
+    /// Metadata from the provider.
+    of_provider: &'a [(String, Box<RawValue>)],
 }
 
 impl<'a> ResultMetadata<'a> {
@@ -306,7 +348,7 @@ impl ResultMetadata<'_> {
                 },
             );
         }
-        if !modern && self.version.is_none() && self.incomplete.is_empty() {
+        if !modern && self.version.is_none() && self.incomplete.is_empty() && self.of_provider.is_empty() {
             return;
         }
         o.object("_meta", |o| {
@@ -314,27 +356,12 @@ impl ResultMetadata<'_> {
                 o.json("io.modelcontextprotocol/serverInfo", server);
             }
             o.optional_text(render::VERSION_KEY, self.version);
+            render::write_provider_metadata(o, self.of_provider);
             if !self.incomplete.is_empty() {
                 o.texts(render::INCOMPLETE_KEY, self.incomplete.iter().map(String::as_str));
             }
         });
     }
-}
-
-/// Returns the contents as a JSON array.
-fn contents_json(contents: &[Content]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(estimated_size(contents));
-    write_objects(&mut out, contents, render::content);
-    out
-}
-
-/// Estimates how many bytes the contents take as JSON.
-fn estimated_size(contents: &[Content]) -> usize {
-    let sizes = contents.iter().map(|content| match &content.body {
-        Body::Text(text) => text.len() + text.len() / 8,
-        Body::Blob(bytes) => bytes.len().div_ceil(3) * 4,
-    });
-    escape::WINDOW_CAPACITY + sizes.map(|size| size + 256).sum::<usize>()
 }
 
 fn milliseconds(ttl: Duration) -> u64 {

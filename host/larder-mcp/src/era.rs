@@ -150,14 +150,18 @@ impl<'h> RoutingHeaders<'h> {
         if method != Some(&*request.method) {
             return Err(mismatch("Mcp-Method", method, &request.method));
         }
-        if Method::modern(&request.method) != Some(Method::Read) {
-            return Ok(());
-        }
+        let (key, missing) = match Method::modern(&request.method) {
+            Some(Method::Read) => ("uri", "params.uri"),
+            Some(Method::CallTool | Method::GetPrompt) => ("name", "params.name"),
+            _ => return Ok(()),
+        };
         let name = self.name.text(&NAME_HEADER)?;
-        let decoded = name.map(decode_name).ok_or_else(|| mismatch("Mcp-Name", None, "params.uri"))??;
-        // A `uri` that is not a string is rejected when the parameters are read.
-        match request.params.fields.text("uri") {
-            Ok(Some(uri)) if uri != decoded => Err(mismatch("Mcp-Name", name, &uri)),
+        let decoded = name
+            .map(|name| decode(name, "Mcp-Name"))
+            .ok_or_else(|| mismatch("Mcp-Name", None, missing))??;
+        // A value that is not a string is rejected when the parameters are read.
+        match request.params.fields.text(key) {
+            Ok(Some(value)) if value != decoded => Err(mismatch("Mcp-Name", name, &value)),
             _ => Ok(()),
         }
     }
@@ -166,17 +170,17 @@ impl<'h> RoutingHeaders<'h> {
 /// A header that must not be repeated. A repeated header is rejected even if one value is right, because a
 /// proxy might use the other one.
 #[derive(Default)]
-struct SingleHeader<'h> {
+pub(super) struct SingleHeader<'h> {
     value: Option<&'h HeaderValue>,
     is_repeated: bool,
 }
 
 impl<'h> SingleHeader<'h> {
-    fn add(&mut self, value: &'h HeaderValue) {
+    pub(super) fn add(&mut self, value: &'h HeaderValue) {
         self.is_repeated = self.value.replace(value).is_some();
     }
 
-    fn text(&self, name: &HeaderName) -> Result<Option<&'h str>, RpcError> {
+    pub(super) fn text(&self, name: &HeaderName) -> Result<Option<&'h str>, RpcError> {
         let Some(value) = self.value else { return Ok(None) };
         let text = value.to_str().ok().filter(|_| !self.is_repeated).ok_or_else(|| {
             RpcError::bad_request(
@@ -189,13 +193,13 @@ impl<'h> SingleHeader<'h> {
 }
 
 /// Decodes `=?base64?…?=`, the form for values that a header cannot carry as they are.
-fn decode_name(value: &str) -> Result<Cow<'_, str>, RpcError> {
+pub(super) fn decode<'a>(value: &'a str, header: &str) -> Result<Cow<'a, str>, RpcError> {
     let Some(encoded) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Ok(value.into());
     };
     let bytes = base64_simd::STANDARD.decode_to_vec(encoded.as_bytes()).ok();
     bytes.and_then(|bytes| String::from_utf8(bytes).ok()).map(Cow::Owned).ok_or_else(|| {
-        RpcError::bad_request(HEADER_MISMATCH, "header mismatch: Mcp-Name is not base64 of UTF-8")
+        RpcError::bad_request(HEADER_MISMATCH, format!("header mismatch: {header} is not base64 of UTF-8"))
     })
 }
 
@@ -264,7 +268,7 @@ fn unsupported_version(version: &str) -> RpcError {
     })
 }
 
-fn mismatch(header: &str, value: Option<&str>, body: &str) -> RpcError {
+pub(super) fn mismatch(header: &str, value: Option<&str>, body: &str) -> RpcError {
     let body = clip(body, 200);
     RpcError::bad_request(
         HEADER_MISMATCH,

@@ -4,6 +4,8 @@
 
 use wide::u8x16;
 
+use super::output::Output;
+
 /// Bytes that are compared at once.
 const LANES: usize = 16;
 /// Bytes that are copied at once if none of them needs an escape.
@@ -14,7 +16,7 @@ const MAX_ESCAPE: usize = 6;
 pub(super) const WINDOW_CAPACITY: usize = WINDOW * MAX_ESCAPE + LANES;
 
 /// Appends a quoted and escaped string to a buffer.
-pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn write_text(out: &mut Output, text: &str) {
     out.push(b'"');
     for piece in windows(out, text.as_bytes()).chunks(LANES) {
         let mut block = [b' '; LANES];
@@ -35,12 +37,16 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
 
 /// Writes all complete windows and returns the rest of the text. The last window is not written, because a
 /// block after it must be readable.
-fn windows<'t>(out: &mut Vec<u8>, text: &'t [u8]) -> &'t [u8] {
+fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
     let (mut rest, mut end) = (text, out.len());
     while let Some(ahead) = rest.first_chunk::<{ WINDOW + LANES }>() {
         if out.len() < end + WINDOW_CAPACITY {
             // Reserves for a few escapes; if there are more, this branch runs again.
-            out.resize(end + rest.len() + rest.len() / 8 + WINDOW_CAPACITY, 0);
+            let expected = end + rest.len() + rest.len() / 8 + WINDOW_CAPACITY;
+            if !out.extend_to(expected, || end + escaped_len(rest) + WINDOW_CAPACITY) {
+                rest = &[];
+                break;
+            }
         }
         let Some(target) = out.get_mut(end..).and_then(|free| free.first_chunk_mut::<WINDOW_CAPACITY>())
         else {
@@ -51,6 +57,11 @@ fn windows<'t>(out: &mut Vec<u8>, text: &'t [u8]) -> &'t [u8] {
     }
     out.truncate(end);
     rest
+}
+
+/// Returns the length of a text with escapes.
+fn escaped_len(text: &[u8]) -> usize {
+    text.iter().map(|byte| usize::from(ESCAPES[usize::from(*byte)].0.max(1))).sum()
 }
 
 /// Writes the first window of `ahead` and returns how many bytes were written.
@@ -115,10 +126,11 @@ mod tests {
     use super::*;
 
     fn check(text: &str) {
-        let mut out = b"before".to_vec();
+        let mut out = Output::default();
+        out.extend_from_slice(b"before");
         write_text(&mut out, text);
         let expected = format!("before{}", serde_json::to_string(text).unwrap());
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        assert_eq!(std::str::from_utf8(&out).unwrap(), expected);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use larder_model::uri::Uri;
 
 impl Endpoint {
     fn has_resources_get(&self) -> bool {
-        self.0.config.extensions.contains(&Extension::ResourcesGet)
+        self.0.settings.load().extensions.contains(&Extension::ResourcesGet)
     }
 
     /// Checks that the method of a modern request is not one of an extension that is off.

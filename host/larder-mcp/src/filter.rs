@@ -5,6 +5,7 @@ use super::fields::Fields;
 use super::render::KIND_KEY;
 use super::rpc_error::{INVALID_PARAMS, RpcError, clip};
 use larder_core::gateway::Filter;
+use larder_model::size;
 
 /// The prefix of this server's keys in `_meta` of requests and results.
 const PREFIX: &str = "dev.larder/";
@@ -39,7 +40,10 @@ pub(super) fn read(meta: &Fields<'_>) -> Result<Filter, RpcError> {
     for (key, field) in KEYS {
         let value = meta.text(key)?;
         if value.as_ref().is_some_and(|value| value.len() > MAX_VALUE) {
-            return Err(RpcError::new(INVALID_PARAMS, format!("`{key}` has more than {MAX_VALUE} bytes")));
+            return Err(RpcError::new(
+                INVALID_PARAMS,
+                format!("`{key}` has more than {}", size::show(MAX_VALUE as u64)),
+            ));
         }
         *field(&mut filter) = value.map(Into::into);
     }
@@ -76,6 +80,6 @@ mod tests {
         );
         check(r#"{"dev.larder/kind":["file"]}"#, expect!["-32602 `dev.larder/kind` must be a string"]);
         let long = format!(r#"{{"dev.larder/text":"{}"}}"#, "x".repeat(MAX_VALUE + 1));
-        check(&long, expect!["-32602 `dev.larder/text` has more than 1024 bytes"]);
+        check(&long, expect!["-32602 `dev.larder/text` has more than 1 KiB"]);
     }
 }

@@ -27,11 +27,13 @@ use http::request::Parts;
 use http::{HeaderMap, Method as HttpMethod, Request, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use super::progress::{CallStream, StreamItem};
-use super::protocol::{ConcurrencyLimit, RequestContext, modern};
+use super::call_stream::{CallStream, StreamItem};
+use super::protocol::{RequestContext, modern};
 use super::request_log::RequestSource;
+use super::request_slot::ConcurrencyLimit;
 use super::rpc_error::{INVALID_REQUEST, RpcError};
 use larder_model::resource::RequestDetails;
+use larder_model::size;
 use larder_runtime::deadline::with_deadline;
 use larder_runtime::host_policy::HostPolicy;
 
@@ -73,7 +75,7 @@ impl RequestHead<'_> {
         let method = match message {
             Message::Request(request) => &request.method,
             Message::Notification(notification) => &notification.method,
-            Message::Response | Message::Malformed { .. } => return,
+            Message::Response(_) | Message::Malformed { .. } => return,
         };
         self.details.into_iter().for_each(|details| _ = details.method.set(method.to_string()));
     }
@@ -99,17 +101,16 @@ impl Endpoint {
     ) -> http::Response<Body> {
         let client = connection.map(ConnectionState::client);
         let is_unix = client.is_some_and(ClientAddress::is_unix);
-        let policy = if is_unix { &self.0.unix_host_policy } else { &self.0.host_policy };
         let (head, body) = request.into_parts();
         let mut source = self.begin_request(client, &head);
         let response = match head.uri.path() {
             // Pinned here, so that the futures inside contain only a reference to the body.
-            PATH => self.respond_to_mcp(&head, pin!(body), policy, (connection, &mut source)).await,
+            PATH => self.respond_to_mcp(&head, pin!(body), is_unix, (connection, &mut source)).await,
             path => match path.strip_prefix(WELL_KNOWN).and_then(|rest| rest.strip_prefix(METADATA)) {
                 Some(suffix) if suffix.is_empty() || suffix.starts_with('/') => {
-                    self.resource_metadata(&head, suffix, policy)
+                    self.resource_metadata(&head, suffix, is_unix)
                 }
-                _ => respond_not_found(&head, policy),
+                _ => respond_not_found(&head, self.0.settings.load().host_policy(is_unix)),
             },
         };
         self.end_request(&source, &head, &response);
@@ -120,10 +121,11 @@ impl Endpoint {
         &self,
         head: &Parts,
         body: impl RequestBody,
-        policy: &HostPolicy,
+        is_unix: bool,
         (connection, source): (Option<&ConnectionState>, &mut RequestSource),
     ) -> Response {
-        let origin = match policy.check(&head.uri, &head.headers) {
+        let checked = self.0.settings.load().host_policy(is_unix).check(&head.uri, &head.headers);
+        let origin = match checked {
             Ok(origin) => origin,
             Err(forbidden) => return error_response(None, &forbidden.into()),
         };
@@ -157,11 +159,12 @@ impl Endpoint {
 
     /// Serves the protected resource metadata, which names the issuer of tokens for this endpoint. Clients
     /// fetch it before they have a token, and from web pages of any origin.
-    fn resource_metadata(&self, head: &Parts, suffix: &str, policy: &HostPolicy) -> Response {
-        if let Err(forbidden) = policy.check_host(&head.uri, &head.headers) {
+    fn resource_metadata(&self, head: &Parts, suffix: &str, is_unix: bool) -> Response {
+        let settings = self.0.settings.load();
+        if let Err(forbidden) = settings.host_policy(is_unix).check_host(&head.uri, &head.headers) {
             return error_response(None, &forbidden.into());
         }
-        let metadata = self.0.authenticator.metadata(self.0.config.title.as_deref());
+        let metadata = self.0.authenticator.metadata(settings.title.as_deref());
         let mut response = match (&head.method, metadata) {
             (&HttpMethod::OPTIONS, _) => preflight(),
             (&HttpMethod::GET | &HttpMethod::HEAD, Some((document, path)))
@@ -191,8 +194,8 @@ impl Endpoint {
             return error_response(None, &RpcError::quota_exceeded(quota));
         }
         let response = match *method {
-            HttpMethod::GET => self.open_stream(head),
-            HttpMethod::DELETE => self.end_session(head),
+            HttpMethod::GET => self.open_stream(head).await,
+            HttpMethod::DELETE => self.end_session(head).await,
             _ => Ok(self.post(head, body).await),
         };
         response.unwrap_or_else(|rpc_error| error_response(None, &rpc_error))
@@ -226,9 +229,9 @@ impl Endpoint {
         let headers = head.headers;
         check_accept(headers)?;
         check_content_type(headers)?;
-        let limit = self.0.config.body_limit;
+        let limit = self.0.settings.load().body_limit;
         let too_large = || {
-            let why = format!("the body has more than {limit} bytes");
+            let why = format!("the body has more than {} (`server.body_limit`)", size::show(limit as u64));
             RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
         };
         if content_length(headers)?.is_some_and(|length| length > limit as u64) {
@@ -250,8 +253,13 @@ impl Endpoint {
         head.note_method(message);
         match message {
             Message::Malformed { id, rpc_error } => error_response(id.as_ref(), rpc_error),
-            Message::Response => self.accept_notification(head, None),
-            Message::Notification(notification) => self.accept_notification(head, Some(notification)),
+            Message::Response(response) => {
+                self.accept(head, None, |session, _| session.client.side.resolve(response)).await
+            }
+            Message::Notification(notification) => {
+                let params = Some(&notification.params);
+                self.accept(head, params, |_, context| context.handle_notification(notification)).await
+            }
             Message::Request(request) => match self.respond_to_request(head, request).await {
                 Ok(response) => response,
                 Err(rpc_error) => {
@@ -274,15 +282,13 @@ impl Endpoint {
                 // The request runs in the connection's own future, so that the guest is dropped when the
                 // client disconnects.
                 let mut accepted = modern::accept(request, method, context)?;
-                if accepted.wants_progress() {
-                    let stream = accepted.into_charged_stream();
-                    return Ok(self.respond_with_progress(&request.id, stream, head.identity).await);
+                if accepted.wants_messages() {
+                    let stream = accepted.into_stream();
+                    return Ok(self.respond_with_messages(&request.id, stream, head.identity).await);
                 }
                 Ok(match accepted.respond().await {
                     None => cancelled(),
-                    Some(bytes) => {
-                        charged_json(&request.id, self.charged(&head.identity.caller, &request.id, bytes))
-                    }
+                    Some(response) => charged_json(&request.id, response),
                 })
             }
             RequestKind::Listen => {
@@ -292,7 +298,7 @@ impl Endpoint {
                 }
                 Ok(sse::listen(self.clone(), accepted.begin().await, head.identity.clone()))
             }
-            RequestKind::Initialize => self.initialize(head, request),
+            RequestKind::Initialize => self.initialize(head, request).await,
             RequestKind::Legacy => self.respond_in_session(head, request).await,
         }
     }
@@ -308,8 +314,8 @@ impl Endpoint {
         RequestContext { endpoint: self, caller, peer, token, details, headers, limit, in_flight }
     }
 
-    /// Responds with JSON, or with an event stream if a progress notification precedes the response.
-    async fn respond_with_progress(
+    /// Responds with JSON, or with an event stream if a message precedes the response.
+    async fn respond_with_messages(
         &self,
         id: &Id,
         mut stream: CallStream,
@@ -317,7 +323,7 @@ impl Endpoint {
     ) -> Response {
         match stream.next().await {
             Some(StreamItem::Response(response)) => charged_json(id, response),
-            Some(StreamItem::Progress(bytes)) => sse::call(self.clone(), bytes, stream, identity.clone()),
+            Some(StreamItem::Message(bytes)) => sse::call(self.clone(), bytes, stream, identity.clone()),
             None => cancelled(),
         }
     }

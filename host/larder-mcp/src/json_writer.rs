@@ -3,22 +3,23 @@
 use serde_json::value::RawValue;
 
 use super::escape::write_text;
+use super::output::Output;
 
 /// A JSON object that is being written.
 pub(super) struct Object<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut Output,
     first: bool,
 }
 
 /// Returns a JSON object in a new buffer.
 pub(super) fn object(fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
-    let mut out = Vec::with_capacity(128);
+    let mut out = Output::with_capacity(128);
     write_object(&mut out, fill);
-    out
+    std::mem::take(&mut *out)
 }
 
 /// Appends a JSON object to a buffer.
-pub(super) fn write_object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+pub(super) fn write_object(out: &mut Output, fill: impl FnOnce(&mut Object<'_>)) {
     out.push(b'{');
     fill(&mut Object { out, first: true });
     out.push(b'}');
@@ -26,14 +27,14 @@ pub(super) fn write_object(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)
 
 /// Appends a JSON array of objects to a buffer.
 pub(super) fn write_objects<T>(
-    out: &mut Vec<u8>,
+    out: &mut Output,
     items: impl IntoIterator<Item = T>,
     fill: impl Fn(&mut Object<'_>, T),
 ) {
     write_array(out, items, |out, item| write_object(out, |object| fill(object, item)));
 }
 
-fn write_array<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Vec<u8>, T)) {
+fn write_array<T>(out: &mut Output, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Output, T)) {
     out.push(b'[');
     for (n, item) in items.into_iter().enumerate() {
         if n > 0 {
@@ -56,7 +57,7 @@ impl Object<'_> {
     }
 
     pub(super) fn integer(&mut self, key: &'static str, value: u64) {
-        let _ = serde_json::to_writer(self.key(key), &value);
+        let _ = serde_json::to_writer(&mut **self.key(key), &value);
     }
 
     pub(super) fn signed(&mut self, key: &'static str, value: i32) {
@@ -95,7 +96,7 @@ impl Object<'_> {
     pub(super) fn base64(&mut self, key: &'static str, value: &[u8]) {
         let out = self.key(key);
         out.push(b'"');
-        base64_simd::STANDARD.encode_append(value, out);
+        base64_simd::STANDARD.encode_append(value, &mut **out);
         out.push(b'"');
     }
 
@@ -125,13 +126,13 @@ impl Object<'_> {
         &mut self,
         key: &'static str,
         items: impl IntoIterator<Item = T>,
-        write: impl Fn(&mut Vec<u8>, T),
+        write: impl Fn(&mut Output, T),
     ) {
         write_array(self.key(key), items, write);
     }
 
     /// Writes a key. The keys in this code need no escapes, so they are not searched for any.
-    fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
+    fn key(&mut self, key: &'static str) -> &mut Output {
         debug_assert!(is_plain(key), "`{key}` would have to be escaped");
         self.out.reserve(key.len() + 4);
         self.comma();
@@ -154,7 +155,7 @@ fn is_plain(key: &str) -> bool {
 
 /// Appends JSON on a single line. A line break between tokens would end a message on stdio or a `data:` line
 /// of an SSE event; strings in JSON contain none.
-fn write_single_line(out: &mut Vec<u8>, json: &str) {
+fn write_single_line(out: &mut Output, json: &str) {
     out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
 }
 

@@ -2,10 +2,16 @@
 //! module knows MCP. The endpoint does not decide what is served: it calls the gateway and serializes the
 //! results.
 
+// The future of a connection contains those of its requests, down to the engine: whether it is `Send` takes more steps
+// than the compiler's default limit.
+#![recursion_limit = "256"]
+
 pub mod auth;
 mod body;
+mod call_stream;
 mod cancellation;
 mod charging;
+mod client_side;
 mod connection;
 mod cors;
 mod dispatch;
@@ -14,20 +20,27 @@ mod escape;
 mod extension;
 mod fields;
 mod filter;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod http;
+mod input_state;
 mod json_writer;
 mod listen;
 mod listener;
 mod message;
 mod method;
-mod progress;
+mod output;
+mod parameter_headers;
+mod peer;
 mod protocol;
 mod raw_json;
 mod render;
 mod replay;
 mod request_log;
+mod request_slot;
 mod rpc_error;
 mod session;
+mod settings;
 mod stdio;
 mod stream_permit;
 mod subscriptions;
@@ -37,20 +50,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 
 use self::auth::Authenticator;
 pub use self::body::Body;
+use self::input_state::InputStates;
 pub use self::listener::{ListenAddress, Listener, UnixSocket};
 use self::request_log::RequestLog;
 pub use self::request_log::RequestLogMode;
 use self::session::Sessions;
+pub use self::session::{
+    FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession,
+};
+use self::settings::{FixedSettings, Settings};
 use self::waiting_bytes::WaitingBytes;
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
-use larder_runtime::host_policy::HostPolicy;
 use larder_runtime::metrics::Metrics;
 use larder_runtime::trusted_proxies::TrustedProxies;
 
@@ -113,9 +131,6 @@ pub struct Endpoint(Arc<Inner>);
 struct Inner {
     gateway: Gateway,
     drain: Drain,
-    host_policy: HostPolicy,
-    /// The policy for requests through a Unix socket.
-    unix_host_policy: HostPolicy,
     authenticator: Authenticator,
     sessions: Arc<Sessions>,
     stream_permits: Arc<Semaphore>,
@@ -123,9 +138,9 @@ struct Inner {
     metrics: Metrics,
     telemetry: Telemetry,
     request_log: RequestLog,
-    /// The `serverInfo` object, as JSON.
-    server_info: String,
-    config: Config,
+    input_states: InputStates,
+    settings: Arc<ArcSwap<Settings>>,
+    fixed: FixedSettings,
 }
 
 impl Endpoint {
@@ -138,33 +153,30 @@ impl Endpoint {
         drain: Drain,
         (metrics, telemetry): (Metrics, Telemetry),
     ) -> Self {
-        let server_info = json_writer::object(|o| {
-            o.text("name", SERVER_NAME);
-            o.text("version", env!("CARGO_PKG_VERSION"));
-            o.optional_text("title", config.title.as_deref());
-        });
-        let sessions = Arc::new(Sessions::new(config.sessions, config.session_idle_timeout));
-        let stream_permits = Arc::new(Semaphore::new(config.streams));
-        let (session_table, max_streams, free) = (sessions.clone(), config.streams, stream_permits.clone());
+        let (fixed, settings) = Settings::split(config);
+        let settings = Arc::new(ArcSwap::from_pointee(settings));
+        let sessions = Arc::new(Sessions::new(fixed.sessions, fixed.session_idle_timeout));
+        sessions.charge_to(gateway.memory());
+        let stream_permits = Arc::new(Semaphore::new(fixed.streams));
+        let (session_table, max_streams, free) = (sessions.clone(), fixed.streams, stream_permits.clone());
         metrics.register_gauge("larder_sessions", "Open sessions of legacy clients", move || {
             session_table.len()
         });
         metrics.register_gauge("larder_streams", "Open notification streams", move || {
             max_streams.saturating_sub(free.available_permits()) as u64
         });
-        let waiting_bytes = Arc::new(WaitingBytes::new(config.waiting_bytes, gateway.team_count()));
+        let waiting_bytes = Arc::new(WaitingBytes::new(gateway.memory(), fixed.waiting_bytes));
+        waiting_bytes.set_team_count(gateway.team_count());
         let waiting = waiting_bytes.clone();
         metrics.register_gauge(
             "larder_waiting_bytes",
             "Bytes of large responses that wait for their clients",
-            move || waiting.total() as u64,
+            move || waiting.total(),
         );
-        let request_log = RequestLog::new(config.request_log, gateway.clone(), &drain);
+        let request_log = RequestLog::new(settings.clone(), gateway.clone(), &drain);
         Self(Arc::new(Inner {
             gateway,
             drain,
-            host_policy: HostPolicy::new(&config.hosts, &config.origins),
-            unix_host_policy: HostPolicy::new(&config.hosts, &config.origins).with_optional_host(),
             authenticator,
             sessions,
             stream_permits,
@@ -172,8 +184,17 @@ impl Endpoint {
             metrics,
             telemetry,
             request_log,
-            server_info: String::from_utf8(server_info).unwrap_or_default(),
-            config,
+            input_states: InputStates::new(),
+            settings,
+            fixed,
         }))
+    }
+
+    /// Replaces the settings, after those of the gateway. The address, the credentials, the numbers of sessions, streams
+    /// and connections, and the caller of messages on stdio stay the same.
+    pub fn reload(&self, config: Config) {
+        let (_, settings) = Settings::split(config);
+        self.0.settings.store(Arc::new(settings));
+        self.0.waiting_bytes.set_team_count(self.0.gateway.team_count());
     }
 }

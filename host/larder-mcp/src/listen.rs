@@ -10,7 +10,7 @@ use super::Endpoint;
 use super::json_writer::object;
 use super::message::{Id, Params};
 use super::rpc_error::{INVALID_PARAMS, RpcError};
-use larder_core::catalog::{Change, Watch};
+use larder_core::catalog::{Change, Lists, Watch};
 use larder_model::resource::Call;
 use larder_model::uri::Uri;
 use larder_runtime::metrics::ProtocolEra;
@@ -24,7 +24,7 @@ const MAX_CONCURRENT_CHECKS: usize = 8;
 /// The notifications that a client requests, as far as this server supports them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ListenFilter {
-    list_changes: bool,
+    lists: Lists,
     uris: Vec<String>,
 }
 
@@ -43,7 +43,12 @@ impl ListenFilter {
         }
         let mut seen = HashSet::new();
         uris.retain(|uri| seen.insert(uri.clone()));
-        Ok(Self { list_changes: notifications.flag("resourcesListChanged")?, uris })
+        let lists = Lists {
+            resources: notifications.flag("resourcesListChanged")?,
+            tools: notifications.flag("toolsListChanged")?,
+            prompts: notifications.flag("promptsListChanged")?,
+        };
+        Ok(Self { lists, uris })
     }
 }
 
@@ -51,7 +56,7 @@ impl ListenFilter {
 pub(super) struct ListenSubscription {
     id: Id,
     watch: Watch,
-    list_changes: bool,
+    lists: Lists,
     uris: Vec<Uri>,
 }
 
@@ -63,8 +68,8 @@ impl ListenSubscription {
         let span = endpoint.0.telemetry.start_request(&mut call, LISTEN_METHOD);
         let call = Arc::new(call);
         let gateway = &endpoint.0.gateway;
-        let watch = gateway.watch(call.caller.as_ref().unwrap_or(&endpoint.0.config.caller));
-        watch.watch_list(filter.list_changes);
+        let watch = gateway.watch(call.caller.as_ref().unwrap_or(&endpoint.0.fixed.caller));
+        watch.watch_lists(filter.lists);
         let uris: Vec<Uri> = filter.uris.iter().filter_map(|uri| Uri::parse(uri).ok()).collect();
         let readable = stream::iter(uris)
             .map(|uri| {
@@ -73,10 +78,11 @@ impl ListenSubscription {
             })
             .buffered(MAX_CONCURRENT_CHECKS);
         let uris: Vec<Uri> = readable.filter_map(std::future::ready).collect().await;
-        let uris = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
+        let uris: Vec<Uri> = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
+        watch.settled(&uris).await;
         endpoint.0.metrics.server().request("listen", ProtocolEra::Modern);
         span.into_iter().for_each(|span| span.end(None));
-        Self { id, watch, list_changes: filter.list_changes, uris }
+        Self { id, watch, lists: filter.lists, uris }
     }
 
     /// The first message, which lists the accepted notifications.
@@ -87,9 +93,13 @@ impl ListenSubscription {
             o.object("params", |o| {
                 o.object("_meta", |o| o.json("io.modelcontextprotocol/subscriptionId", self.id.json()));
                 o.object("notifications", |o| {
-                    if self.list_changes {
-                        o.flag("resourcesListChanged", true);
-                    }
+                    let Lists { resources, tools, prompts } = self.lists;
+                    let lists = [
+                        ("resourcesListChanged", resources),
+                        ("toolsListChanged", tools),
+                        ("promptsListChanged", prompts),
+                    ];
+                    lists.into_iter().filter(|(_, on)| *on).for_each(|(key, on)| o.flag(key, on));
                     if !self.uris.is_empty() {
                         o.texts("resourceSubscriptions", self.uris.iter().map(Uri::as_str));
                     }
@@ -117,11 +127,13 @@ pub(super) fn notification(change: &Change, subscription_id: Option<&Id>) -> Vec
             "method",
             match change {
                 Change::List => "notifications/resources/list_changed",
+                Change::Tools => "notifications/tools/list_changed",
+                Change::Prompts => "notifications/prompts/list_changed",
                 Change::Updated(_) => "notifications/resources/updated",
             },
         );
         let uri = match change {
-            Change::List => None,
+            Change::List | Change::Tools | Change::Prompts => None,
             Change::Updated(uri) => Some(uri.as_str()),
         };
         if uri.is_none() && subscription_id.is_none() {
@@ -158,9 +170,15 @@ mod tests {
             r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:1","x:2","x:1"]}}"#;
         assert_eq!(
             filter(text),
-            Ok(ListenFilter { list_changes: false, uris: vec!["x:1".into(), "x:2".into()] })
+            Ok(ListenFilter {
+                lists: Lists { tools: true, ..Lists::default() },
+                uris: vec!["x:1".into(), "x:2".into()]
+            })
         );
-        assert_eq!(filter(r#"{"notifications":{}}"#), Ok(ListenFilter { list_changes: false, uris: vec![] }));
+        assert_eq!(
+            filter(r#"{"notifications":{}}"#),
+            Ok(ListenFilter { lists: Lists::default(), uris: vec![] })
+        );
         for bad in [
             "{}",
             "[]",

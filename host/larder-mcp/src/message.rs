@@ -48,8 +48,8 @@ impl fmt::Display for Id {
 pub(super) enum Message<'a> {
     Request(Request<'a>),
     Notification(Notification<'a>),
-    /// A response, although the server sent no request.
-    Response,
+    /// A response to a request of the server.
+    Response(Response<'a>),
     Malformed {
         id: Option<Id>,
         rpc_error: RpcError,
@@ -67,6 +67,14 @@ pub(super) struct Request<'a> {
 pub(super) struct Notification<'a> {
     pub(super) method: Cow<'a, str>,
     pub(super) params: Params<'a>,
+}
+
+/// A response of a legacy client.
+#[derive(Debug)]
+pub(super) struct Response<'a> {
+    pub(super) id: Option<Id>,
+    /// The result or the error, as JSON.
+    pub(super) outcome: Result<RawJson<'a>, RawJson<'a>>,
 }
 
 /// The parameters of a request or notification.
@@ -146,8 +154,11 @@ fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a>
         return malformed(id, "`jsonrpc` must be \"2.0\"");
     }
     let Some(method) = envelope.raw("method") else {
-        let response = envelope.raw("result").is_some() || envelope.raw("error").is_some();
-        return if response { Message::Response } else { malformed(id, "`method` is missing") };
+        let outcome = envelope.raw("result").map(Ok).or_else(|| envelope.raw("error").map(Err));
+        return match outcome {
+            Some(outcome) => Message::Response(Response { id, outcome }),
+            None => malformed(id, "`method` is missing"),
+        };
     };
     let Some(method) = method.string() else {
         return malformed(id, "`method` must be a string");

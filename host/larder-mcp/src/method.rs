@@ -1,19 +1,27 @@
 //! The methods and their parameters. Parameters become owned values here, because an operation can outlive
 //! the bytes of its request.
 
+mod parameters;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 
+use super::call_stream::CallMessages;
+use super::client_side::{modern_interaction, parse_level};
 use super::fields::Fields;
 use super::filter;
 use super::message::{Id, Params, Request};
-use super::progress::ProgressNotifications;
+use super::peer::Peer;
 use super::render::VERSION_KEY;
-use super::rpc_error::{INVALID_PARAMS, RpcError, clip};
-use larder_core::gateway::Filter;
+use super::rpc_error::{INVALID_PARAMS, RpcError};
+use larder_core::gateway::{Filter, PromptCall, ToolRequest};
+use larder_model::input::InputResponse;
+use larder_model::interaction::Severity;
+use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::{Call, Caller, CompletionRequest, PackedPairs};
+use larder_model::size;
 use larder_model::trace::TraceContext;
 use larder_model::uri::{BadUri, Uri};
 
@@ -49,6 +57,11 @@ pub(super) enum Method {
     Templates,
     Read,
     Complete,
+    Tools,
+    CallTool,
+    Prompts,
+    GetPrompt,
+    SetLogLevel,
     Subscribe,
     Unsubscribe,
     /// From the `resources-get` extension, like the next two.
@@ -70,13 +83,19 @@ impl Method {
             "ping" => Some(Self::Ping),
             "resources/subscribe" => Some(Self::Subscribe),
             "resources/unsubscribe" => Some(Self::Unsubscribe),
+            "logging/setLevel" => Some(Self::SetLogLevel),
             _ => Self::shared(name),
         }
     }
 
     /// Whether the response takes no time, because it needs no provider.
     pub(super) fn is_immediate(self) -> bool {
-        matches!(self, Self::Ping | Self::Discover)
+        matches!(self, Self::Ping | Self::Discover | Self::SetLogLevel)
+    }
+
+    /// Whether the client can take part in the call: it receives log messages and answers questions.
+    pub(super) fn is_interactive(self) -> bool {
+        matches!(self, Self::CallTool | Self::GetPrompt)
     }
 
     fn shared(name: &str) -> Option<Self> {
@@ -85,6 +104,10 @@ impl Method {
             "resources/templates/list" => Some(Self::Templates),
             "resources/read" => Some(Self::Read),
             "completion/complete" => Some(Self::Complete),
+            "tools/list" => Some(Self::Tools),
+            "tools/call" => Some(Self::CallTool),
+            "prompts/list" => Some(Self::Prompts),
+            "prompts/get" => Some(Self::GetPrompt),
             "resources/get" => Some(Self::Get),
             _ => None,
         }
@@ -104,6 +127,11 @@ impl Method {
             Self::Templates => "templates",
             Self::Read | Self::Get => "read",
             Self::Complete => "complete",
+            Self::Tools => "tools",
+            Self::CallTool => "tool",
+            Self::Prompts => "prompts",
+            Self::GetPrompt => "prompt",
+            Self::SetLogLevel => "log-level",
             Self::Subscribe | Self::SubscribeAll => "subscribe",
             Self::Unsubscribe | Self::UnsubscribeAll => "unsubscribe",
         }
@@ -118,6 +146,11 @@ impl Method {
             Self::Templates => "resources/templates/list",
             Self::Read => "resources/read",
             Self::Complete => "completion/complete",
+            Self::Tools => "tools/list",
+            Self::CallTool => "tools/call",
+            Self::Prompts => "prompts/list",
+            Self::GetPrompt => "prompts/get",
+            Self::SetLogLevel => "logging/setLevel",
             Self::Get => "resources/get",
             Self::Subscribe | Self::SubscribeAll => "resources/subscribe",
             Self::Unsubscribe | Self::UnsubscribeAll => "resources/unsubscribe",
@@ -143,8 +176,19 @@ pub(super) enum Operation {
         /// The version that the client already has.
         known_version: Option<String>,
     },
-    /// `None` for prompts, which this server does not have.
+    /// `None` once it runs.
     Complete(Option<CompletionRequest>),
+    CompleteArgument(Box<ArgumentQuery>),
+    Tools {
+        cursor: Option<String>,
+    },
+    CallTool(Box<Retried<ToolRequest>>),
+    Prompts {
+        cursor: Option<String>,
+    },
+    GetPrompt(Box<Retried<PromptCall>>),
+    /// From the legacy era.
+    SetLogLevel(Severity),
     Subscribe {
         uri: Uri,
     },
@@ -170,6 +214,21 @@ pub(super) enum Operation {
     },
 }
 
+/// A call that a modern client may make again with the answers that an earlier call asked for.
+#[derive(Debug)]
+pub(super) struct Retried<T> {
+    pub(super) request: T,
+    pub(super) answers: Option<Answers>,
+}
+
+/// The answers of a modern client.
+#[derive(Debug)]
+pub(super) struct Answers {
+    pub(super) responses: Vec<InputResponse>,
+    /// The state that the earlier call returned.
+    pub(super) state: String,
+}
+
 /// A text that is not a URI.
 #[derive(Debug)]
 pub(super) struct InvalidUri {
@@ -183,20 +242,44 @@ pub(super) struct ParsedRequest {
     pub(super) id: Id,
     pub(super) operation: Operation,
     pub(super) call: Arc<Call>,
-    pub(super) progress: ProgressNotifications,
+    pub(super) messages: CallMessages,
 }
 
 impl ParsedRequest {
     pub(super) fn read(request: &Request<'_>, method: Method, mut call: Call) -> Result<Self, RpcError> {
         let operation = Operation::read(method, &request.params)?;
-        let (progress, sender) = ProgressNotifications::new(&request.params.meta)?;
+        let (messages, sender) = CallMessages::new(&request.params.meta)?;
         call.progress = sender;
         call.request_id = Some(request.id.shared());
-        Ok(Self { id: request.id.clone(), operation, call: Arc::new(call), progress })
+        Ok(Self { id: request.id.clone(), operation, call: Arc::new(call), messages })
     }
 }
 
 impl ParsedRequest {
+    /// Adds the client's side of a call of a tool or a prompt.
+    pub(super) fn with_client(mut self, peer: &mut Peer, meta: &Fields<'_>) -> Result<Self, RpcError> {
+        let interaction = match peer {
+            _ if !self.operation.method().is_interactive() => return Ok(self),
+            Peer::Modern => {
+                let (interaction, log) = modern_interaction(meta)?;
+                self.messages.set_log(log);
+                interaction
+            }
+            Peer::Legacy(client) => {
+                let (interaction, log) = client.side.interaction();
+                self.messages.set_log(Some(log));
+                client.stream = Some(self.messages.add_requests());
+                interaction
+            }
+            Peer::Uninitialized => return Ok(self),
+        };
+        // The `Arc` has not been cloned yet, so this succeeds.
+        Arc::get_mut(&mut self.call)
+            .into_iter()
+            .for_each(|call| call.interaction = Some(interaction.clone()));
+        Ok(self)
+    }
+
     /// Takes the trace context from the headers if the request's metadata has none.
     pub(super) fn with_trace_headers(mut self, headers: &HeaderMap) -> Self {
         // The `Arc` has not been cloned yet, so this succeeds.
@@ -218,7 +301,10 @@ pub(super) fn add_trace_headers(call: &mut Call, headers: &HeaderMap) {
 pub(super) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcError> {
     let size: usize = params.meta.iter().map(|(key, json)| key.len() + json.get().len()).sum();
     if size > MAX_METADATA {
-        return Err(RpcError::new(INVALID_PARAMS, format!("`_meta` has more than {MAX_METADATA} bytes")));
+        return Err(RpcError::new(
+            INVALID_PARAMS,
+            format!("`_meta` has more than {}", size::show(MAX_METADATA as u64)),
+        ));
     }
     let mut call = Call::from_caller(caller);
     // An invalid trace context is ignored and does not fail the request.
@@ -239,7 +325,12 @@ impl Operation {
             Self::List { .. } => Method::List,
             Self::Templates { .. } => Method::Templates,
             Self::Read { .. } => Method::Read,
-            Self::Complete(_) => Method::Complete,
+            Self::Complete(_) | Self::CompleteArgument(_) => Method::Complete,
+            Self::Tools { .. } => Method::Tools,
+            Self::CallTool(_) => Method::CallTool,
+            Self::Prompts { .. } => Method::Prompts,
+            Self::GetPrompt(_) => Method::GetPrompt,
+            Self::SetLogLevel(_) => Method::SetLogLevel,
             Self::Subscribe { .. } => Method::Subscribe,
             Self::Unsubscribe { .. } => Method::Unsubscribe,
             Self::Get { .. } => Method::Get,
@@ -281,7 +372,12 @@ impl Operation {
                 let (uri, known_version) = (uri()?, params.meta.text(VERSION_KEY)?.map(Into::into));
                 Self::with_uri(method, uri, |uri| Self::Read { uri, known_version })
             }
-            Method::Complete => Self::Complete(read_completion(fields)?),
+            Method::Complete => parameters::completion(fields)?,
+            Method::Tools => Self::Tools { cursor: cursor()? },
+            Method::CallTool => Self::CallTool(Box::new(parameters::tool_call(fields)?)),
+            Method::Prompts => Self::Prompts { cursor: cursor()? },
+            Method::GetPrompt => Self::GetPrompt(Box::new(parameters::prompt_call(fields)?)),
+            Method::SetLogLevel => Self::SetLogLevel(parse_level(&fields.required_text("level")?)?),
             Method::Subscribe => Self::with_uri(method, uri()?, |uri| Self::Subscribe { uri }),
             Method::Unsubscribe => Self::Unsubscribe { uri: uri_text()?.into_owned() },
             Method::Get => {
@@ -306,39 +402,6 @@ impl InvalidUri {
     fn parse(text: Cow<'_, str>) -> Result<Uri, Self> {
         Uri::parse(&text).map_err(|error| Self { text: text.into_owned(), error })
     }
-}
-
-fn read_completion(fields: &Fields<'_>) -> Result<Option<CompletionRequest>, RpcError> {
-    let reference = fields.required_object("ref")?;
-    let argument = fields.required_object("argument")?;
-    let (variable, prefix) = (argument.required_text("name")?, argument.required_text("value")?);
-    let filled = read_arguments(fields)?;
-    match &*reference.required_text("type")? {
-        "ref/prompt" => reference.required_text("name").map(|_| None).map_err(Into::into),
-        "ref/resource" => Ok(Some(CompletionRequest {
-            template: reference.required_text("uri")?.into_owned(),
-            variable: variable.into_owned(),
-            prefix: prefix.into_owned(),
-            filled,
-        })),
-        other => {
-            let other = clip(other, 80);
-            Err(RpcError::new(
-                INVALID_PARAMS,
-                format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\""),
-            ))
-        }
-    }
-}
-
-fn read_arguments(fields: &Fields<'_>) -> Result<Vec<(String, String)>, RpcError> {
-    let context = fields.object("context")?.unwrap_or_default();
-    let arguments = context.object("arguments")?.unwrap_or_default();
-    let pairs = arguments
-        .iter()
-        .map(|(name, value)| value.string().map(|value| (name.to_owned(), value.into_owned())));
-    let pairs: Option<Vec<_>> = pairs.collect();
-    pairs.ok_or_else(|| RpcError::new(INVALID_PARAMS, "every value of `context.arguments` must be a string"))
 }
 
 #[cfg(test)]

@@ -14,14 +14,13 @@ mod notifications;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::HeaderMap;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
 use super::Endpoint;
 use super::cancellation::CancellableRequests;
 use super::message::{Notification, Params};
-use super::method::{self, Method};
+use super::method;
+use super::request_slot::ConcurrencyLimit;
 use super::rpc_error::RpcError;
+use http::HeaderMap;
 use larder_model::resource::{Call, Caller, Origin, RequestDetails};
 
 pub(super) use accepted_request::AcceptedRequest;
@@ -59,58 +58,6 @@ impl RequestContext<'_> {
     pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
         if notification.method == "notifications/cancelled" {
             self.in_flight.into_iter().for_each(|requests| requests.cancel(&notification.params));
-        }
-    }
-}
-
-/// Limits how many requests of a client run at the same time.
-#[derive(Debug, Clone)]
-pub(super) enum ConcurrencyLimit {
-    /// The quota of the caller's team. Surplus requests are rejected.
-    Quota,
-    /// The permits of a connection. Surplus requests wait.
-    Connection(Arc<Semaphore>),
-}
-
-/// The permit of one request.
-enum RequestPermit {
-    Held { _permit: Option<OwnedSemaphorePermit> },
-    Waiting(Arc<Semaphore>),
-}
-
-impl ConcurrencyLimit {
-    /// Acquires a permit of the quota, or returns a permit of the connection to wait for.
-    fn permit(
-        &self,
-        endpoint: &Endpoint,
-        caller: &Caller,
-        method: Method,
-    ) -> Result<RequestPermit, RpcError> {
-        let permit = match self {
-            // A ping needs no permit: it tells the client whether the server is alive.
-            Self::Quota if method == Method::Ping => None,
-            Self::Quota => endpoint.0.gateway.request_permit(caller).map_err(RpcError::quota_exceeded)?,
-            // These need no provider, so they do not wait for running requests.
-            Self::Connection(_) if method.is_immediate() => None,
-            Self::Connection(permits) => return Ok(RequestPermit::Waiting(permits.clone())),
-        };
-        Ok(RequestPermit::Held { _permit: permit })
-    }
-
-    /// Counts a further request of a batch. The transport has counted the first one.
-    fn admit(&self, endpoint: &Endpoint, caller: &Caller) -> Result<(), RpcError> {
-        match self {
-            Self::Quota => endpoint.0.gateway.admit(caller).map_err(RpcError::quota_exceeded),
-            Self::Connection(_) => Ok(()),
-        }
-    }
-}
-
-impl RequestPermit {
-    /// Waits until the request may run.
-    async fn acquire(&mut self) {
-        if let Self::Waiting(permits) = self {
-            *self = Self::Held { _permit: permits.clone().acquire_owned().await.ok() };
         }
     }
 }

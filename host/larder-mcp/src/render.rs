@@ -1,5 +1,9 @@
 //! Writes entries, templates and contents as JSON in the form of the protocol.
 
+pub(super) mod definitions;
+
+use serde_json::value::RawValue;
+
 use super::json_writer::{Object, object};
 use larder_model::resource::{Body, Content, Details, Entry, Icon, Metadata, Role, Template, Theme};
 
@@ -35,11 +39,15 @@ fn template(o: &mut Object<'_>, template: &Template) {
 pub(super) fn content(o: &mut Object<'_>, content: &Content) {
     o.text("uri", content.uri.as_str());
     o.optional_text("mimeType", content.mime_type.as_deref());
-    match &content.body {
+    text_or_blob(o, &content.body);
+    meta(o, &content.metadata, &[]);
+}
+
+fn text_or_blob(o: &mut Object<'_>, body: &Body) {
+    match body {
         Body::Text(text) => o.text("text", text),
         Body::Blob(bytes) => o.base64("blob", bytes),
     }
-    meta(o, &content.metadata, &[]);
 }
 
 fn names(
@@ -83,23 +91,33 @@ fn annotations(o: &mut Object<'_>, details: &Details) {
     }
     o.object("annotations", |o| {
         if !details.audience.is_empty() {
-            o.texts(
-                "audience",
-                details.audience.iter().map(|role| match role {
-                    Role::User => "user",
-                    Role::Assistant => "assistant",
-                }),
-            );
+            o.texts("audience", details.audience.iter().map(|role| role_name(*role)));
         }
         priority.into_iter().for_each(|priority| o.number("priority", priority));
         o.optional_text("lastModified", details.last_modified.as_deref());
     });
 }
 
+/// Writes the metadata of a provider into `_meta` of a result.
+pub(super) fn write_provider_metadata(o: &mut Object<'_>, metadata: &[(String, Box<RawValue>)]) {
+    metadata.iter().filter(|(key, _)| !is_reserved(key)).for_each(|(key, json)| o.raw(key, json));
+}
+
+fn is_reserved(key: &str) -> bool {
+    key.starts_with("dev.larder/")
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
 /// Writes `_meta`. Keys of the provider with the server's prefix are dropped, so that a provider cannot
 /// imitate the server.
 fn meta(o: &mut Object<'_>, metadata: &Metadata, server_keys: &[(&'static str, Option<&str>)]) {
-    let provider_keys = || metadata.iter().filter(|(key, _)| !key.starts_with("dev.larder/"));
+    let provider_keys = || metadata.iter().filter(|(key, _)| !is_reserved(key));
     if server_keys.iter().all(|(_, value)| value.is_none()) && provider_keys().next().is_none() {
         return;
     }

@@ -3,17 +3,21 @@
 //! notifications are sent again, or the client is told to repeat its request.
 
 mod budget;
+mod event_ids;
 mod notification_log;
 mod request_stream;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::message::Id;
 use super::rpc_error::{INVALID_REQUEST, RpcError};
 pub(super) use budget::ReplayBudget;
+use event_ids::EventId;
+pub(super) use event_ids::EventIds;
 use larder_model::resource::Caller;
-pub(super) use notification_log::{LogPosition, NotificationLog};
+use larder_model::uri::Uri;
+pub(super) use notification_log::{LogPosition, LoggedEvents, NotificationLog};
 pub(super) use request_stream::{RequestStream, StreamReader};
 
 /// Number of the notification stream. The streams of requests are numbered from one.
@@ -24,7 +28,9 @@ const MAX_ENDED: usize = 8;
 /// The streams of one session.
 pub(super) struct Replay {
     /// Distinguishes the events of this session from those of other sessions.
-    event_prefix: String,
+    ids: EventIds,
+    /// The events of the last run of the server, if the session is older than this run.
+    earlier: Option<EarlierEvents>,
     notifications: Arc<NotificationLog>,
     streams: Mutex<RequestStreams>,
     budget: Arc<ReplayBudget>,
@@ -38,21 +44,45 @@ struct RequestStreams {
 
 /// Where a client resumes.
 pub(super) enum ResumePoint {
-    Notifications(LogPosition),
+    Notifications { position: LogPosition, missed: Missed },
     Request(StreamReader),
+}
+
+/// Earlier notifications that may not have arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Missed {
+    Nothing,
+    /// Updates of these URIs.
+    Updates(Vec<Uri>),
+    /// Everything counts as changed.
+    Anything,
+}
+
+/// The notifications of an earlier run of the server.
+pub(super) struct EarlierEvents {
+    pub(super) ids: EventIds,
+    /// For each URI the number of its last update.
+    pub(super) updated: HashMap<Uri, u64>,
 }
 
 impl Replay {
     /// Creates the streams of a session. All sessions share the budget for ended streams.
-    pub(super) fn new(
-        event_prefix: String,
-        notifications: Arc<NotificationLog>,
-        budget: Arc<ReplayBudget>,
-    ) -> Self {
-        Self { event_prefix, notifications, streams: Mutex::default(), budget }
+    pub(super) fn new(ids: EventIds, notifications: Arc<NotificationLog>, budget: Arc<ReplayBudget>) -> Self {
+        Self { ids, earlier: None, notifications, streams: Mutex::default(), budget }
+    }
+
+    /// Continues a session of an earlier run of the server.
+    pub(super) fn after(self, earlier: EarlierEvents) -> Self {
+        Self { earlier: Some(earlier), ..self }
+    }
+
+    /// The ids of the events, without the number of the last one.
+    pub(super) fn ids(&self) -> &EventIds {
+        &self.ids
     }
 
     /// The log of the session's notifications.
+    #[cfg(test)]
     pub(super) fn notifications(&self) -> &NotificationLog {
         &self.notifications
     }
@@ -68,7 +98,7 @@ impl Replay {
     }
 
     fn event_id(&self, stream: u64, number: u64) -> String {
-        format!("{}-{stream}-{number}", self.event_prefix)
+        self.ids.format(stream, number)
     }
 
     /// Opens the stream of a request.
@@ -87,6 +117,15 @@ impl Replay {
         stream
     }
 
+    /// Where a client begins that names no event.
+    pub(super) fn now(&self) -> ResumePoint {
+        let position = self.notifications.now();
+        let were_sent = position != LogPosition::default()
+            || self.earlier.as_ref().is_some_and(|earlier| earlier.ids.last > 0);
+        let missed = if were_sent { Missed::Anything } else { Missed::Nothing };
+        ResumePoint::Notifications { position, missed }
+    }
+
     /// Finds the event that a client received last. A request's stream is only for the caller that made the
     /// request, with the same scopes.
     pub(super) fn find(&self, last: &str, caller: &Caller) -> Result<ResumePoint, RpcError> {
@@ -96,13 +135,15 @@ impl Replay {
                 "`Last-Event-ID` names no event of this session: omit it, and read the subscribed resources again",
             )
         };
-        let (stream_number, event_number) = self.parse(last).ok_or_else(unknown)?;
+        let event = self.ids.parse(last).ok_or_else(unknown)?;
+        if event.run != self.ids.run {
+            let earlier = self.earlier.as_ref().ok_or_else(unknown)?;
+            return resume_earlier(earlier, &event);
+        }
+        let EventId { stream: stream_number, number: event_number, .. } = event;
         if stream_number == NOTIFICATIONS {
-            return self
-                .notifications
-                .position(event_number)
-                .map(ResumePoint::Notifications)
-                .ok_or_else(unknown);
+            let position = self.notifications.position(event_number).ok_or_else(unknown)?;
+            return Ok(ResumePoint::Notifications { position, missed: Missed::Nothing });
         }
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if stream_number > streams.opened {
@@ -110,22 +151,35 @@ impl Replay {
         }
         let matches =
             |stream: &&Arc<RequestStream>| stream.number() == stream_number && !stream.is_discarded();
-        let stream = streams.recent.iter().find(matches).ok_or_else(|| {
-            RpcError::bad_request(
-                INVALID_REQUEST,
-                "the stream of `Last-Event-ID` has ended and is not kept: send the request again",
-            )
-        })?;
+        let stream = streams.recent.iter().find(matches).ok_or_else(not_kept)?;
         if !stream.belongs_to(caller) {
             return Err(unknown());
         }
         RequestStream::subscribe(stream, event_number).map(ResumePoint::Request).ok_or_else(unknown)
     }
+}
 
-    fn parse(&self, last: &str) -> Option<(u64, u64)> {
-        let (stream, number) = last.strip_prefix(&self.event_prefix)?.strip_prefix('-')?.split_once('-')?;
-        Some((stream.parse().ok()?, number.parse().ok()?))
+/// Resumes after an event of an earlier run of the server. Notifications of this run follow from the beginning; the
+/// subscriptions were compared with what the client knew after the last stored event.
+fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> Result<ResumePoint, RpcError> {
+    if event.stream != NOTIFICATIONS {
+        return Err(not_kept());
     }
+    let missed = match event.run == earlier.ids.run && event.number.saturating_add(1) >= earlier.ids.oldest {
+        true => {
+            let later = earlier.updated.iter().filter(|(_, number)| **number > event.number);
+            Missed::Updates(later.map(|(uri, _)| uri.clone()).collect())
+        }
+        false => Missed::Anything,
+    };
+    Ok(ResumePoint::Notifications { position: LogPosition::default(), missed })
+}
+
+fn not_kept() -> RpcError {
+    RpcError::bad_request(
+        INVALID_REQUEST,
+        "the stream of `Last-Event-ID` has ended and is not kept: send the request again",
+    )
 }
 
 #[cfg(test)]
@@ -143,9 +197,42 @@ mod tests {
         Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![scope.into()] }
     }
 
+    fn ids(session: &str) -> EventIds {
+        EventIds::new(session, "run-one0")
+    }
+
+    #[test]
+    fn resumes_after_events_of_an_earlier_run() {
+        let earlier = EventIds { last: 5, oldest: 3, ..ids("a1") };
+        let updated = HashMap::from([(Uri::parse("x:1").unwrap(), 4)]);
+        let replay = Replay::new(earlier.in_run("run-two0"), Arc::default(), Arc::default());
+        let replay = replay.after(EarlierEvents { ids: earlier, updated });
+        for (last, expected) in [
+            ("a1run-one0-0-6", "notifications"),
+            ("a1run-one0-0-4", "notifications"),
+            ("a1run-one0-0-3", "updates"),
+            ("a1run-one0-0-2", "updates"),
+            ("a1run-one0-0-1", "anything"),
+            ("a1run-zero-0-5", "anything"),
+            ("a1run-two0-0-0", "notifications"),
+        ] {
+            assert_eq!(find_event(&replay, last), Ok(expected), "{last}");
+        }
+        assert!(matches!(replay.now(), ResumePoint::Notifications { missed: Missed::Anything, .. }));
+        let error = find_event(&replay, "a1run-one0-1-1").unwrap_err();
+        assert!(error.contains("send the request again"), "{error}");
+        assert!(
+            find_event(&replay, "a1run-two0-0-1").is_err() && find_event(&replay, "b2run-one0-0-3").is_err()
+        );
+    }
+
     fn find_event(replay: &Replay, last: &str) -> Result<&'static str, String> {
         match replay.find(last, &caller("read")) {
-            Ok(ResumePoint::Notifications(_)) => Ok("notifications"),
+            Ok(ResumePoint::Notifications { missed: Missed::Anything, .. }) => Ok("anything"),
+            Ok(ResumePoint::Notifications { missed: Missed::Updates(uris), .. }) if !uris.is_empty() => {
+                Ok("updates")
+            }
+            Ok(ResumePoint::Notifications { .. }) => Ok("notifications"),
             Ok(ResumePoint::Request(_)) => Ok("stream"),
             Err(rpc_error) => Err(rpc_error.message.to_string()),
         }
@@ -154,14 +241,14 @@ mod tests {
     #[test]
     fn finds_only_events_of_this_session() {
         let (replay, other) = (
-            Replay::new("a1".into(), Arc::default(), Arc::default()),
-            Replay::new("b2".into(), Arc::default(), Arc::default()),
+            Replay::new(ids("a1"), Arc::default(), Arc::default()),
+            Replay::new(ids("b2"), Arc::default(), Arc::default()),
         );
         for replay in [&replay, &other] {
             replay.notifications().append(&mut LogPosition::default(), vec![Change::List]);
         }
         let stream = replay.open(request(), caller("read"));
-        stream.push_progress(b"progress".to_vec());
+        stream.push_message(b"progress".to_vec());
         assert_eq!(find_event(&replay, &replay.notification_event_id(1)), Ok("notifications"));
         assert_eq!(find_event(&replay, &replay.request_event_id(&stream, 1)), Ok("stream"));
         let other_scopes = replay.find(&replay.request_event_id(&stream, 1), &caller("less"));
@@ -170,10 +257,12 @@ mod tests {
             &other.notification_event_id(1),
             &replay.notification_event_id(2),
             &replay.request_event_id(&stream, 2),
-            "a1-2-1",
-            "a1-0-",
-            "a1-0-1-1",
-            "a1-0--1",
+            "a1run-one0-2-1",
+            "a1run-one0-0-",
+            "a1run-one0-0-1-1",
+            "a1run-one0-0--1",
+            "a1run-two0-0-1",
+            "a1run-one0",
             "a1",
             "1",
             "a10-1",
@@ -184,12 +273,12 @@ mod tests {
 
     #[test]
     fn forgets_the_oldest_ended_streams() {
-        let replay = Replay::new("a".into(), Arc::default(), Arc::default());
+        let replay = Replay::new(ids("a"), Arc::default(), Arc::default());
         let running = replay.open(request(), caller("read"));
         let ended: Vec<_> = (0..2 * MAX_ENDED)
             .map(|_| {
                 let stream = replay.open(request(), caller("read"));
-                stream.push_progress(b"progress".to_vec());
+                stream.push_message(b"progress".to_vec());
                 stream.end();
                 stream
             })

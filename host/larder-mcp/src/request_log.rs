@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use http::StatusCode;
 use http::request::Parts;
 
@@ -13,6 +14,7 @@ use super::Endpoint;
 use super::auth::Identity;
 use super::body::Response;
 use super::listener::ClientAddress;
+use super::settings::Settings;
 use larder_core::audit::AuditEvent;
 use larder_core::gateway::Gateway;
 use larder_model::resource::RequestDetails;
@@ -36,7 +38,6 @@ pub enum RequestLogMode {
 
 /// Decides which requests have lines of their own.
 pub(super) struct RequestLog {
-    mode: RequestLogMode,
     refusals: Suppressor<Refusal>,
 }
 
@@ -51,10 +52,11 @@ pub(super) struct RequestSource {
 }
 
 impl RequestLog {
-    pub(super) fn new(mode: RequestLogMode, gateway: Gateway, drain: &Drain) -> Self {
-        let refusals =
-            Suppressor::new(drain, move |refusal, repeats| report_repeats(mode, &gateway, refusal, repeats));
-        Self { mode, refusals }
+    pub(super) fn new(settings: Arc<ArcSwap<Settings>>, gateway: Gateway, drain: &Drain) -> Self {
+        let refusals = Suppressor::new(drain, move |refusal, repeats| {
+            report_repeats(settings.load().request_log, &gateway, refusal, repeats);
+        });
+        Self { refusals }
     }
 }
 
@@ -92,11 +94,12 @@ impl fmt::Display for RequestSource {
 impl Endpoint {
     /// Begins the log of a request. Costs nothing unless all requests are logged.
     pub(super) fn begin_request(&self, client: Option<ClientAddress>, head: &Parts) -> RequestSource {
+        let settings = self.0.settings.load();
         let peer = match client {
-            Some(client) => self.0.config.trusted_proxies.client(client.ip(), &head.headers),
+            Some(client) => settings.trusted_proxies.client(client.ip(), &head.headers),
             None => None,
         };
-        let is_logged = self.0.request_log.mode == RequestLogMode::All;
+        let is_logged = settings.request_log == RequestLogMode::All;
         let details = is_logged.then(|| (Arc::default(), Instant::now()));
         RequestSource { client, peer, identity: None, details }
     }
@@ -156,7 +159,7 @@ impl Endpoint {
         source: &RequestSource,
         exchange: Option<(&Parts, &Response)>,
     ) {
-        if self.0.request_log.mode == RequestLogMode::Off {
+        if self.0.settings.load().request_log == RequestLogMode::Off {
             return;
         }
         let details = source.details.as_ref();

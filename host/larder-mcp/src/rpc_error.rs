@@ -20,6 +20,7 @@ pub(super) const METHOD_NOT_FOUND: i32 = -32601;
 pub(super) const INVALID_PARAMS: i32 = -32602;
 pub(super) const INTERNAL_ERROR: i32 = -32603;
 pub(super) const HEADER_MISMATCH: i32 = -32020;
+pub(super) const MISSING_CLIENT_CAPABILITY: i32 = -32021;
 pub(super) const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 const LEGACY_RESOURCE_NOT_FOUND: i32 = -32002;
 /// A code outside of the ranges that JSON-RPC and MCP reserve.
@@ -146,6 +147,10 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
             clip(template, 200),
             clip(variable, 100)
         )),
+        Error::UnknownTool { name } => invalid_params(format!("Unknown tool: {}", clip(name, 100))),
+        Error::UnknownPrompt { name } => invalid_params(format!("Unknown prompt: {}", clip(name, 100))),
+        Error::InvalidArguments { message } => invalid_params(clip(message, 1000).into_owned()),
+        Error::Replaced { .. } => invalid_params(error.to_string()),
         Error::Refused { uri, why } => invalid_params(format!("`{}` is refused: {why}", clip(uri, 200))),
         Error::NotModified { uri, version } => {
             RpcError::new(NOT_MODIFIED, "not modified: the client has the current version").with_data(
@@ -165,8 +170,16 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
             provider_failed(provider, "unavailable", "is unavailable at the moment", message)
         }
         Error::Failed { provider, message } => provider_failed(provider, "failed", "failed", message),
+        Error::ResponseTooLarge { provider, fault } => {
+            // Not an internal error, which clients take for a temporary one and repeat.
+            let of_provider = provider_failed(provider, "too-large", "failed", fault);
+            RpcError { code: INVALID_PARAMS, ..of_provider }
+        }
         Error::Fault { provider, fault } => provider_failed(provider, "fault", "failed", fault),
         Error::Busy { provider } => retry_later(provider, "busy", "is busy: try again later", BUSY_RETRY),
+        Error::NoMemory { provider } => RpcError::overloaded(&format!(
+            "the server has no memory for a call of the provider `{provider}` at the moment"
+        )),
         Error::CircuitOpen { provider, retry } => {
             let words = format!("failed repeatedly: try again in {} ms", retry.as_millis());
             retry_later(provider, "circuit-open", &words, *retry)
@@ -276,6 +289,12 @@ mod tests {
             Error::Fault { provider: provider.clone(), fault: "it took too long".into() },
             expect![[
                 r#"-32603 the provider `wiki` failed: it took too long {"provider":"wiki","kind":"fault"}"#
+            ]],
+        );
+        check(
+            Error::ResponseTooLarge { provider: provider.clone(), fault: "its response is too large".into() },
+            expect![[
+                r#"-32602 the provider `wiki` failed: its response is too large {"provider":"wiki","kind":"too-large"}"#
             ]],
         );
         check(

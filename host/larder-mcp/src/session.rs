@@ -1,11 +1,17 @@
 //! Sessions of legacy clients. The table is bounded, because every client that can reach the server can open
-//! sessions.
+//! sessions. With a store, sessions continue after a restart of the server: those that were not used since then are only
+//! known by their owner and size.
 
 mod eviction;
+mod recorder;
+mod restore;
+mod storage;
+mod store;
+mod stored_bytes;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
@@ -13,12 +19,15 @@ use tokio_util::sync::CancellationToken;
 use super::cancellation::CancellableRequests;
 use super::message::MAX_BATCH;
 use super::protocol::legacy::Client;
-use super::replay::{Replay, ReplayBudget};
+use super::replay::{EventIds, Replay, ReplayBudget};
 use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use super::subscriptions::Subscriptions;
-use eviction::SessionCounts;
+use eviction::{SessionCounts, Victim};
 use larder_model::resource::Caller;
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Refusal;
+use storage::Storage;
+pub use store::{FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession};
 
 /// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
 /// bounds them. All requests of a batch count while it runs: the limit leaves room for others beside the largest batch.
@@ -30,9 +39,21 @@ pub(super) struct Sessions<W = Subscriptions> {
     budget: Arc<ReplayBudget>,
     max_sessions: usize,
     idle_timeout: Duration,
+    /// None if sessions are kept in memory only.
+    storage: OnceLock<Arc<Storage>>,
 }
 
-type Table<W> = HashMap<String, Arc<Session<W>>>;
+struct Table<W> {
+    open: HashMap<String, Arc<Session<W>>>,
+    /// Sessions of earlier runs of the server that were not used in this run.
+    stored: HashMap<SessionKey, EarlierSession>,
+}
+
+/// A session of an earlier run of the server.
+struct EarlierSession {
+    caller: Caller,
+    last_used: Instant,
+}
 
 /// One session.
 pub(super) struct Session<W = Subscriptions> {
@@ -47,34 +68,81 @@ pub(super) struct Session<W = Subscriptions> {
 
 struct Usage {
     last_used: Instant,
+    /// The value of `last_used` that was stored last.
+    stored: Instant,
     stream: Option<CancellationToken>,
 }
 
 impl<W> Sessions<W> {
     pub(super) fn new(max_sessions: usize, idle_timeout: Duration) -> Self {
-        Self { table: Mutex::new(HashMap::new()), budget: Arc::default(), max_sessions, idle_timeout }
+        let table = Mutex::new(Table { open: HashMap::new(), stored: HashMap::new() });
+        Self { table, budget: Arc::default(), max_sessions, idle_timeout, storage: OnceLock::new() }
+    }
+
+    /// Charges event streams that are kept to this budget from now on.
+    pub(super) fn charge_to(&self, memory: &MemoryBudget) {
+        self.budget.charge_to(memory);
     }
 
     /// Opens a session. If the table is full, a session of the same caller is evicted, or of one with more
     /// sessions.
     pub(super) fn open(&self, client: Client<W>, caller: Caller) -> Result<Arc<Session<W>>, RpcError> {
-        let id = random_id()?;
-        let replay = Replay::new(random_id()?[..12].to_owned(), client.log.clone(), self.budget.clone());
+        let ids = EventIds::new(&random_id()?[..12], &random_id()?);
+        let replay = Replay::new(ids, client.log.clone(), self.budget.clone());
+        let session = Arc::new(Session::new(random_id()?, client, caller, replay));
         let mut table = self.lock();
-        if table.len() >= self.max_sessions {
-            self.evict_one(&mut table, &caller)?;
+        self.make_room(&mut table, &session.caller)?;
+        table.open.insert(session.id.clone(), session.clone());
+        Ok(session)
+    }
+
+    /// Adds sessions of earlier runs of the server, which were in this store.
+    fn add_stored(&self, listed: Vec<StoredSession>, storage: Arc<Storage>) {
+        let (now, mut table) = (SystemTime::now(), self.lock());
+        for session in listed {
+            let age = now.duration_since(session.last_used).unwrap_or_default();
+            let caller = session.owner.caller();
+            let last_used = Instant::now().checked_sub(age).filter(|_| age < self.idle_timeout);
+            let (Some(last_used), Ok(surplus)) =
+                (last_used, storage.bytes.reserve(session.key, &session.owner, session.bytes))
+            else {
+                storage.remove_later(session.key);
+                continue;
+            };
+            surplus.iter().for_each(|key| storage.remove_later(*key));
+            table.stored.retain(|key, _| !surplus.contains(key));
+            table.stored.insert(session.key, EarlierSession { caller, last_used });
         }
-        let usage = Mutex::new(Usage { last_used: Instant::now(), stream: None });
-        let session = Arc::new(Session {
-            id: id.clone(),
-            client,
-            requests: CancellableRequests::new(MAX_REQUESTS),
-            replay,
-            caller,
-            ended: CancellationToken::new(),
-            usage,
-        });
-        table.insert(id, session.clone());
+        while table.len() > self.max_sessions {
+            let Some((&oldest, _)) = table.stored.iter().min_by_key(|(_, session)| session.last_used) else {
+                break;
+            };
+            table.stored.remove(&oldest);
+            storage.remove_later(oldest);
+        }
+        _ = self.storage.set(storage);
+    }
+
+    /// Returns the store, if it may have a session of this caller with this id.
+    fn storage_of(&self, id: &str, caller: &Caller) -> Option<&Arc<Storage>> {
+        let (table, key) = (self.lock(), SessionKey::of(id));
+        let is_current = |session: &EarlierSession| {
+            session.caller.is_same_principal(caller) && session.last_used.elapsed() < self.idle_timeout
+        };
+        let may_exist = !table.open.contains_key(id) && table.stored.get(&key).is_none_or(is_current);
+        self.storage.get().filter(|storage| may_exist && !storage.has_ended(key))
+    }
+
+    /// Adds a session of an earlier run. Returns the one that is there, if another request was faster.
+    fn insert_restored(&self, session: Arc<Session<W>>) -> Result<Arc<Session<W>>, RpcError> {
+        let mut table = self.lock();
+        if let Some(open) = table.open.get(&session.id) {
+            return Ok(open.clone());
+        }
+        if table.stored.remove(&SessionKey::of(&session.id)).is_none() {
+            self.make_room(&mut table, &session.caller)?;
+        }
+        table.open.insert(session.id.clone(), session.clone());
         Ok(session)
     }
 
@@ -86,7 +154,8 @@ impl<W> Sessions<W> {
                 "the Mcp-Session-Id header is missing: call `initialize` first",
             )
         })?;
-        let session = self.lock().get(id).filter(|session| session.caller.is_same_principal(caller)).cloned();
+        let session =
+            self.lock().open.get(id).filter(|session| session.caller.is_same_principal(caller)).cloned();
         let session = session.filter(|session| !session.is_idle(self.idle_timeout));
         let session = session.ok_or_else(|| {
             RpcError::new(INVALID_REQUEST, "there is no such session: call `initialize` again")
@@ -96,47 +165,71 @@ impl<W> Sessions<W> {
         Ok(session)
     }
 
-    pub(super) fn end(&self, session: &Session<W>) {
-        self.lock().remove(&session.id);
+    /// Ends a session at the request of its client. It does not come back after a restart.
+    pub(super) async fn end(&self, session: &Session<W>) {
+        self.lock().open.remove(&session.id);
         session.close();
+        if let Some(storage) = self.storage.get() {
+            storage.remove(vec![SessionKey::of(&session.id)]).await;
+        }
     }
 
     /// Closes idle sessions and discards expired streams.
     pub(super) fn sweep(&self) {
         self.budget.sweep();
-        self.retain(|session| !session.is_idle(self.idle_timeout));
+        self.retain(
+            |session| !session.is_idle(self.idle_timeout),
+            |session| session.last_used.elapsed() < self.idle_timeout,
+        );
     }
 
     /// Closes the sessions of callers that are no longer allowed.
     pub(super) fn retain_callers(&self, may_call: impl Fn(&Caller) -> bool) {
-        self.retain(|session| may_call(&session.caller));
+        self.retain(|session| may_call(&session.caller), |session| may_call(&session.caller));
     }
 
-    fn retain(&self, is_kept: impl Fn(&Session<W>) -> bool) {
-        self.lock().retain(|_, session| {
-            let is_kept = is_kept(session);
-            if !is_kept {
-                session.close();
-            }
-            is_kept
-        });
+    fn retain(&self, keeps: impl Fn(&Session<W>) -> bool, keeps_stored: impl Fn(&EarlierSession) -> bool) {
+        let mut table = self.lock();
+        let removed = table.open.extract_if(|_, session| !keeps(session));
+        removed.for_each(|(_, session)| self.close(&session));
+        let removed = table.stored.extract_if(|_, session| !keeps_stored(session));
+        removed.for_each(|(key, _)| self.remove_stored(key));
     }
 
-    /// The number of open sessions.
+    /// The number of open sessions, with those of earlier runs that were not used in this run.
     pub(super) fn len(&self) -> u64 {
         self.lock().len() as u64
     }
 
-    fn evict_one(&self, table: &mut Table<W>, caller: &Caller) -> Result<(), RpcError> {
-        let id = SessionCounts::new(table).candidate(table, caller);
-        let session = id.and_then(|id| table.remove(&id)).ok_or_else(|| {
+    fn all(&self) -> Vec<Arc<Session<W>>> {
+        self.lock().open.values().cloned().collect()
+    }
+
+    /// Evicts a session if the table is full.
+    fn make_room(&self, table: &mut Table<W>, caller: &Caller) -> Result<(), RpcError> {
+        if table.len() < self.max_sessions {
+            return Ok(());
+        }
+        let victim = SessionCounts::new(table).candidate(table, caller).ok_or_else(|| {
             RpcError::new(INTERNAL_ERROR, "too many sessions: end some, or try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
                 .with_refusal(Refusal::Sessions)
         })?;
         tracing::debug!("session evicted");
-        session.close();
+        match victim {
+            Victim::Open(id) => _ = table.open.remove(&id).inspect(|session| self.close(session)),
+            Victim::Stored(key) => _ = table.stored.remove(&key).inspect(|_| self.remove_stored(key)),
+        }
         Ok(())
+    }
+
+    fn close(&self, session: &Session<W>) {
+        session.close();
+        self.remove_stored(SessionKey::of(&session.id));
+    }
+
+    fn remove_stored(&self, key: SessionKey) {
+        self.storage.get().into_iter().for_each(|storage| storage.remove_later(key));
     }
 
     fn lock(&self) -> MutexGuard<'_, Table<W>> {
@@ -144,7 +237,33 @@ impl<W> Sessions<W> {
     }
 }
 
+impl<W> Table<W> {
+    fn len(&self) -> usize {
+        self.open.len() + self.stored.len()
+    }
+}
+
 impl<W> Session<W> {
+    fn new(id: String, client: Client<W>, caller: Caller, replay: Replay) -> Self {
+        let now = Instant::now();
+        let usage = Mutex::new(Usage { last_used: now, stored: now, stream: None });
+        let requests = CancellableRequests::new(MAX_REQUESTS);
+        Self { id, client, requests, replay, caller, ended: CancellationToken::new(), usage }
+    }
+
+    /// The time of the last use, if it differs from what is stored.
+    fn time_to_store(&self, was_written: bool) -> Option<SystemTime> {
+        let now = Instant::now();
+        let is_in_use = self.is_in_use();
+        let mut usage = self.usage();
+        if is_in_use {
+            usage.last_used = now;
+        }
+        let last_used = usage.last_used;
+        let is_newer = std::mem::replace(&mut usage.stored, last_used) != last_used;
+        (is_newer || was_written).then(|| SystemTime::now() - now.saturating_duration_since(last_used))
+    }
+
     /// Begins a notification stream. It replaces the previous one.
     pub(super) fn begin_stream(&self) -> CancellationToken {
         let token = self.ended.child_token();
@@ -198,94 +317,4 @@ fn random_id() -> Result<String, RpcError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::era::LegacyVersion;
-    use larder_model::name::Teams;
-
-    pub(super) fn client() -> Client<()> {
-        let version = LegacyVersion::negotiate("2025-11-25");
-        Client { version, subscriptions: Arc::default(), log: Arc::default() }
-    }
-
-    fn caller(subject: &str) -> Caller {
-        Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] }
-    }
-
-    fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, RpcError> {
-        sessions.open(client(), caller("ann"))
-    }
-
-    fn status(found: Result<Arc<Session<()>>, RpcError>) -> u16 {
-        found.map_or_else(|rpc_error| rpc_error.status.as_u16(), |_| 200)
-    }
-
-    #[test]
-    fn a_session_belongs_to_its_caller_until_it_ends() {
-        let sessions = Sessions::new(10, Duration::from_secs(60));
-        let session = open(&sessions).unwrap();
-        assert!(session.id.len() == 48 && session.id.bytes().all(|byte| byte.is_ascii_graphic()));
-        assert_eq!(status(sessions.find(Some(&session.id), &caller("ann"))), 200);
-        assert_eq!(status(sessions.find(Some(&session.id), &caller("bob"))), 404);
-        let other_issuer = Caller { issuer: Some("https://id.example".into()), ..caller("ann") };
-        assert_eq!(status(sessions.find(Some(&session.id), &other_issuer)), 404, "another issuer's ann");
-        let other_token = Caller { scopes: vec!["more".into()], ..caller("ann") };
-        assert_eq!(
-            status(sessions.find(Some(&session.id), &other_token)),
-            200,
-            "the same caller with another token"
-        );
-        assert_eq!(status(sessions.find(Some("guess"), &caller("ann"))), 404);
-        assert_eq!(status(sessions.find(None, &caller("ann"))), 400);
-        let stream = session.begin_stream();
-        sessions.end(&session);
-        assert!(stream.is_cancelled());
-        assert_eq!(status(sessions.find(Some(&session.id), &caller("ann"))), 404);
-    }
-
-    #[test]
-    fn an_idle_session_ends_unless_it_has_a_stream() {
-        let idle = Duration::from_secs(60);
-        let sessions = Sessions::new(10, idle);
-        let (unused, streaming) = (open(&sessions).unwrap(), open(&sessions).unwrap());
-        let stream = streaming.begin_stream();
-        for session in [&unused, &streaming] {
-            session.usage().last_used = Instant::now().checked_sub(idle).unwrap();
-        }
-        sessions.sweep();
-        assert_eq!(status(sessions.find(Some(&unused.id), &caller("ann"))), 404);
-        assert_eq!(status(sessions.find(Some(&streaming.id), &caller("ann"))), 200);
-        streaming.end_stream(&stream);
-        streaming.usage().last_used = Instant::now().checked_sub(idle).unwrap();
-        assert_eq!(
-            status(sessions.find(Some(&streaming.id), &caller("ann"))),
-            404,
-            "an idle session is rejected even before a sweep"
-        );
-    }
-
-    #[test]
-    fn evicts_the_least_recently_used_session() {
-        let sessions = Sessions::new(2, Duration::from_secs(60));
-        let (first, second) = (open(&sessions).unwrap(), open(&sessions).unwrap());
-        first.usage().last_used = Instant::now() + Duration::from_secs(1);
-        let third = open(&sessions).unwrap();
-        let found = |session: &Session<()>| status(sessions.find(Some(&session.id), &caller("ann")));
-        assert_eq!([found(&first), found(&second), found(&third)], [200, 404, 200]);
-        let _streams = (first.begin_stream(), third.begin_stream());
-        assert_eq!(status(open(&sessions)), 503, "sessions with open streams are not evicted");
-    }
-
-    #[test]
-    fn a_new_stream_replaces_the_old_one() {
-        let sessions = Sessions::new(1, Duration::from_secs(60));
-        let session = open(&sessions).unwrap();
-        let (old, new) = (session.begin_stream(), session.begin_stream());
-        assert!(old.is_cancelled() && !new.is_cancelled());
-        session.end_stream(&old);
-        assert!(
-            !new.is_cancelled() && session.is_in_use(),
-            "the end of the old stream does not end the new one"
-        );
-    }
-}
+mod tests;

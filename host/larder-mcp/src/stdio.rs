@@ -10,6 +10,7 @@ use self::lines::{Line, Lines};
 use super::Endpoint;
 use super::protocol::message_stream::{Received, Transport};
 use super::rpc_error::{PARSE_ERROR, RpcError};
+use larder_model::size;
 
 impl Endpoint {
     /// Serves one client until its input ends or the server stops.
@@ -18,7 +19,7 @@ impl Endpoint {
         R: AsyncRead + Unpin + Send,
         W: AsyncWrite + Unpin + Send,
     {
-        let max_len = self.0.config.body_limit;
+        let max_len = self.0.settings.load().body_limit;
         let lines = Lines::new(BufReader::new(input), max_len);
         self.serve_message_stream(LineTransport { lines, max_len, output }).await
     }
@@ -38,7 +39,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Transport for Li
                 Line::Complete(bytes) if bytes.trim_ascii().is_empty() => continue,
                 Line::Complete(bytes) => Received::Message(bytes),
                 Line::TooLong => {
-                    let why = format!("the line has more than {} bytes", self.max_len);
+                    let why = format!("the line has more than {}", size::show(self.max_len as u64));
                     Received::Invalid(RpcError::new(PARSE_ERROR, why))
                 }
                 Line::End => Received::End,

@@ -1,11 +1,15 @@
 //! The resource subscriptions of a legacy client.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 
 use super::Endpoint;
+use super::replay::LoggedEvents;
 use super::rpc_error::{DispatchError, RpcError};
-use larder_core::catalog::Watch;
+use larder_core::catalog::{ContentState, Watch};
 use larder_core::gateway::Error;
 use larder_model::resource::{Call, Caller};
 use larder_model::uri::Uri;
@@ -16,11 +20,72 @@ pub(super) struct Subscriptions {
     caller: Caller,
     /// The subscribed URIs, and whether each was subscribed to through the extension `resources-get`.
     uris: Mutex<HashMap<Uri, bool>>,
+    storage: OnceLock<Arc<dyn SubscriptionStorage>>,
+}
+
+/// Keeps the subscriptions of a client across restarts of the server.
+pub(super) trait SubscriptionStorage: Send + Sync {
+    /// Stores the subscriptions, if they differ from what is stored. Returns whether they did.
+    fn save<'a>(&'a self, subscriptions: &'a Subscriptions) -> BoxFuture<'a, bool>;
+}
+
+/// A subscription, and what its client knew of the resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StoredSubscription {
+    pub(super) uri: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) with_content: bool,
+    /// For each team of the caller. Nothing is known while a change was not sent yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) states: Vec<Option<ContentState>>,
+    /// The number of the last notification of an update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) updated: Option<u64>,
 }
 
 impl Subscriptions {
     pub(super) fn new(watch: Watch, caller: Caller) -> Self {
-        Self { watch, caller, uris: Mutex::default() }
+        Self { watch, caller, uris: Mutex::default(), storage: OnceLock::new() }
+    }
+
+    /// Subscribes again to what was stored. What the client does not know yet is reported.
+    pub(super) fn restore(&self, stored: &[StoredSubscription]) {
+        for subscription in stored {
+            let Ok(uri) = Uri::parse(&subscription.uri) else { continue };
+            if self.watch.resume(uri.clone(), &subscription.states) {
+                self.uris().insert(uri, subscription.with_content);
+            }
+        }
+        self.watch.mark_lists_changed();
+    }
+
+    /// Sets where the subscriptions are stored from now on.
+    pub(super) fn keep_in(&self, storage: Arc<dyn SubscriptionStorage>) {
+        _ = self.storage.set(storage);
+    }
+
+    /// Stores the subscriptions, if they are kept anywhere and differ from what is stored. Returns whether they did.
+    pub(super) async fn save(&self) -> bool {
+        match self.storage.get() {
+            Some(storage) => storage.save(self).await,
+            None => false,
+        }
+    }
+
+    /// Returns the subscriptions in the form in which they are stored, sorted by URI.
+    pub(super) fn stored(&self, events: &LoggedEvents) -> Vec<StoredSubscription> {
+        let uris = self.uris().clone();
+        let mut stored: Vec<_> = uris
+            .into_iter()
+            .map(|(uri, with_content)| StoredSubscription {
+                states: self.watch.states(&uri),
+                updated: events.updated.get(&uri).copied(),
+                uri: uri.to_string(),
+                with_content,
+            })
+            .collect();
+        stored.sort_by(|a, b| a.uri.cmp(&b.uri));
+        stored
     }
 
     /// The caller on whose behalf content is read for update notifications.
@@ -54,7 +119,13 @@ impl Subscriptions {
         false
     }
 
-    pub(super) fn remove(&self, uri: &str) {
+    /// Unsubscribes from these URIs, of which unknown ones are ignored.
+    pub(super) async fn unsubscribe<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
+        uris.into_iter().for_each(|uri| self.remove(uri));
+        self.save().await;
+    }
+
+    fn remove(&self, uri: &str) {
         self.uris().remove(uri);
         self.watch.remove(uri);
     }
@@ -78,10 +149,11 @@ impl Endpoint {
         uri: Uri,
     ) -> Result<(), DispatchError> {
         self.check_readable(call, &uri).await?;
-        match subscriptions.add(uri, false) {
-            true => Ok(()),
-            false => Err(RpcError::subscription_limit_exceeded().into()),
+        if !subscriptions.add(uri.clone(), false) {
+            return Err(RpcError::subscription_limit_exceeded().into());
         }
+        subscriptions.watch.settled(&[uri]).await;
+        Ok(_ = subscriptions.save().await)
     }
 
     /// Subscribes to all of these URIs through the extension, or to none of them.
@@ -94,10 +166,11 @@ impl Endpoint {
         for uri in uris {
             self.check_readable(call, uri).await?;
         }
-        match subscriptions.add_all(uris) {
-            true => Ok(()),
-            false => Err(RpcError::subscription_limit_exceeded().into()),
+        if !subscriptions.add_all(uris) {
+            return Err(RpcError::subscription_limit_exceeded().into());
         }
+        subscriptions.watch.settled(uris).await;
+        Ok(_ = subscriptions.save().await)
     }
 
     async fn check_readable(&self, call: &Arc<Call>, uri: &Uri) -> Result<(), DispatchError> {

@@ -1,125 +1,74 @@
-//! The budget for large responses that wait for their clients. A response is charged from when it is complete
-//! until it was sent, whether in one piece, in a stream or in a batch. One team can use at most half of what the
-//! others leave free, so slow readers of one team cannot starve another.
+//! Large responses: their memory is charged from before they are written until they were sent, whether in one piece,
+//! in a stream or in a batch. They have a limit of their own within the memory budget, because slow clients can hold
+//! them for long.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::rpc_error::RpcError;
 use bytes::Bytes;
-use larder_model::name::TeamName;
 use larder_model::resource::Caller;
+use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse, Refused};
 
 /// Responses up to this size are not charged: there is at most one for each connection.
 pub(super) const FREE_BYTES: usize = 64 << 10;
 
-/// The bytes of large responses that wait.
+/// The memory of large responses.
 #[derive(Debug)]
 pub(super) struct WaitingBytes {
-    limit: usize,
-    has_several_teams: bool,
-    held: Mutex<Held>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    total: usize,
-    by_team: BTreeMap<TeamName, usize>,
-}
-
-/// Why bytes were not charged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// Other responses wait.
-    Full,
-    /// They are more than this limit, so they are refused even if no other response waits.
-    AboveLimit(usize),
+    whole: MemoryBudget,
+    /// The part of it that responses can use.
+    part: MemoryBudget,
 }
 
 impl WaitingBytes {
-    pub(super) fn new(limit: usize, teams: usize) -> Self {
-        Self { limit, has_several_teams: teams > 1, held: Mutex::default() }
+    /// Responses can use `limit` bytes of the budget, and at most half of it.
+    pub(super) fn new(whole: &MemoryBudget, limit: usize) -> Self {
+        Self { part: whole.part((limit as u64).min(whole.limit() / 2)), whole: whole.clone() }
+    }
+
+    /// Divides the budget among so many teams from now on.
+    pub(super) fn set_team_count(&self, teams: usize) {
+        self.whole.set_team_count(teams);
     }
 
     /// The bytes that wait now.
-    pub(super) fn total(&self) -> usize {
-        self.lock().total
+    pub(super) fn total(&self) -> u64 {
+        self.part.used()
     }
 
-    /// Charges bytes to the first team of the caller that has room for them.
-    pub(super) fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> Result<Charge, Refused> {
-        let most = if self.has_several_teams { self.limit / 2 } else { self.limit };
-        if bytes > most {
-            return Err(Refused::AboveLimit(most));
-        }
-        let team = caller.teams.iter().find(|team| self.add(team, bytes)).ok_or(Refused::Full)?;
-        Ok(Charge { account: Account { waiting: self.clone(), team: team.clone() }, bytes })
+    /// Charges a response to the first team of the caller that has room for it.
+    pub(super) fn charge(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+        charge_to_first(&self.part, MemoryUse::Responses, caller, bytes)
     }
 
-    /// Adds bytes to those of a team. Returns false if there is no room for them.
-    fn add(&self, team: &TeamName, bytes: usize) -> bool {
-        let mut held = self.lock();
-        let own = held.by_team.get(team).copied().unwrap_or_default();
-        let left_by_others = self.limit.saturating_sub(held.total - own);
-        let most = if self.has_several_teams { left_by_others / 2 } else { left_by_others };
-        if own + bytes > most {
-            return false;
-        }
-        held.total += bytes;
-        *held.by_team.entry(team.clone()).or_default() += bytes;
-        true
-    }
-
-    fn remove(&self, team: &TeamName, bytes: usize) {
-        let mut held = self.lock();
-        held.total -= bytes;
-        if let Some(own) = held.by_team.get_mut(team) {
-            *own -= bytes;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Like [`Self::charge`], for what is kept for other responses.
+    pub(super) fn charge_kept(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+        charge_to_first(&self.whole, MemoryUse::Caches, caller, bytes)
     }
 }
 
-/// The team that bytes are charged to.
-#[derive(Debug, Clone)]
-struct Account {
-    waiting: Arc<WaitingBytes>,
-    team: TeamName,
-}
-
-/// Bytes that are charged until this is dropped.
-#[derive(Debug)]
-pub(super) struct Charge {
-    account: Account,
+/// Charges the first team of the caller that has room for the bytes.
+pub(super) fn charge_to_first(
+    budget: &MemoryBudget,
+    what: MemoryUse,
+    caller: &Caller,
     bytes: usize,
-}
-
-impl Charge {
-    /// Adds another charge, if both are for the same team.
-    fn merge(&mut self, mut other: Self) -> Result<(), Self> {
-        if self.account.team != other.account.team {
-            return Err(other);
+) -> Result<MemoryCharge, Refused> {
+    let mut refused = Refused::Full;
+    for team in caller.teams.iter() {
+        match budget.team(team).charge(what, Some(caller), bytes as u64) {
+            Ok(charge) => return Ok(charge),
+            Err(why) => refused = why,
         }
-        self.bytes += std::mem::take(&mut other.bytes);
-        Ok(())
     }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.account.waiting.remove(&self.account.team, self.bytes);
-    }
+    Err(refused)
 }
 
 /// A response with the charge for it. It is not charged if it is small.
 #[derive(Debug)]
 pub(super) struct ChargedResponse {
     pub(super) bytes: Vec<u8>,
-    pub(super) charge: Option<Charge>,
+    pub(super) charge: Option<Box<MemoryCharge>>,
     /// The error that replaces the response, if it was refused. `bytes` contains it too.
     pub(super) refused: Option<Box<RpcError>>,
 }
@@ -130,6 +79,16 @@ impl ChargedResponse {
         match self.charge {
             Some(charge) => Bytes::from_owner(ChargedBytes { bytes: self.bytes, _charge: charge }),
             None => self.bytes.into(),
+        }
+    }
+}
+
+impl ChargedResponse {
+    /// Frees memory behind the end of the response.
+    pub(super) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        if let Some(charge) = &mut self.charge {
+            charge.shrink(charge.bytes().saturating_sub(self.bytes.capacity() as u64));
         }
     }
 }
@@ -176,7 +135,7 @@ impl ChargedArray {
         {
             let merged = match (last.charge.as_mut(), item.charge.take()) {
                 (_, None) => Ok(()),
-                (Some(charge), Some(more)) => charge.merge(more),
+                (Some(charge), Some(more)) => charge.merge(*more).map_err(Box::new),
                 (None, Some(more)) => Err(more),
             };
             match merged {
@@ -190,7 +149,7 @@ impl ChargedArray {
 
 struct ChargedBytes {
     bytes: Vec<u8>,
-    _charge: Charge,
+    _charge: Box<MemoryCharge>,
 }
 
 impl AsRef<[u8]> for ChargedBytes {
@@ -210,15 +169,20 @@ const PIECE: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct Unsent {
     rest: Bytes,
-    /// The size of the allocation that `rest` is a part of, and who pays for it. `None` if it is shared, or
-    /// not charged.
-    allocation: Option<(usize, Account)>,
+    /// The size of the allocation that `rest` is a part of, and a charge of no bytes for the same caller. `None` if it
+    /// is shared, or not charged.
+    allocation: Option<(usize, Box<MemoryCharge>)>,
     began: Instant,
 }
 
 impl From<ChargedResponse> for Unsent {
     fn from(response: ChargedResponse) -> Self {
-        let allocation = response.charge.as_ref().map(|charge| (charge.bytes, charge.account.clone()));
+        let allocation = match &response.charge {
+            Some(charge) if response.bytes.len() >= LARGE => {
+                Some((response.bytes.capacity(), Box::new(charge.begin_another())))
+            }
+            _ => None,
+        };
         Self { rest: response.into_bytes(), allocation, began: Instant::now() }
     }
 }
@@ -245,14 +209,14 @@ impl Unsent {
     /// are together no larger than the response. The old allocation is charged until its last piece was sent;
     /// if both do not fit into the budget, the old one stays.
     fn free_sent_half(&mut self) {
-        let Some((size, account)) = &mut self.allocation else { return };
+        let Some((size, empty_charge)) = &mut self.allocation else { return };
         let bytes = self.rest.len();
         let is_worth_it = *size >= LARGE && bytes <= *size / 2 && self.began.elapsed() >= SLOW;
-        if !is_worth_it || !account.waiting.add(&account.team, bytes) {
+        let mut charge = Box::new(empty_charge.begin_another());
+        if !is_worth_it || charge.grow_again(bytes as u64).is_err() {
             return;
         }
         *size = bytes;
-        let charge = Charge { account: account.clone(), bytes };
         self.rest = Bytes::from_owner(ChargedBytes { bytes: self.rest.to_vec(), _charge: charge });
     }
 }
@@ -262,50 +226,35 @@ mod tests {
     use super::*;
     use larder_model::name::Teams;
 
-    fn caller(teams: &str) -> Caller {
-        let teams = Teams::of(teams.split(' ').map(|team| TeamName::parse(team).unwrap())).unwrap();
-        Caller { subject: None, issuer: None, teams, scopes: vec![] }
-    }
-
-    fn waiting(limit: usize, teams: usize) -> Arc<WaitingBytes> {
-        Arc::new(WaitingBytes::new(limit, teams))
-    }
-
     #[test]
-    fn a_team_gets_half_of_what_the_others_leave() {
-        let waiting = waiting(100, 3);
-        let first = waiting.charge(&caller("a"), 50).unwrap();
-        assert_eq!(waiting.charge(&caller("a"), 1).unwrap_err(), Refused::Full);
-        let second = waiting.charge(&caller("b"), 25).unwrap();
-        assert_eq!(waiting.charge(&caller("b"), 1).unwrap_err(), Refused::Full);
-        // A member of two teams is charged to the one with room.
-        let both = waiting.charge(&caller("a c"), 12).unwrap();
-        assert_eq!((waiting.total(), waiting.lock().by_team[&TeamName::parse("c").unwrap()]), (87, 12));
-        assert_eq!(waiting.charge(&caller("a"), 51).unwrap_err(), Refused::AboveLimit(50));
-        drop((first, second, both));
-        assert_eq!(waiting.total(), 0);
-    }
-
-    #[test]
-    fn the_only_team_gets_everything() {
-        let waiting = waiting(100, 1);
-        let all = waiting.charge(&caller("a"), 100).unwrap();
-        assert_eq!(waiting.charge(&caller("a"), 1).unwrap_err(), Refused::Full);
-        drop(all);
-        assert_eq!(waiting.charge(&caller("a"), 101).unwrap_err(), Refused::AboveLimit(100));
+    fn a_member_of_two_teams_is_charged_to_the_one_with_room() {
+        let waiting = WaitingBytes::new(&MemoryBudget::new(1_000), 100);
+        waiting.set_team_count(2);
+        let teams = ["a", "c"].map(|team| larder_model::name::TeamName::parse(team).unwrap());
+        let caller = Caller { subject: None, issuer: None, teams: Teams::of(teams).unwrap(), scopes: vec![] };
+        let first = waiting.charge(&caller, 50).unwrap();
+        let second = waiting.charge(&caller, 25).unwrap();
+        assert_eq!(waiting.charge(&caller, 1).unwrap_err(), Refused::Full);
+        assert_eq!(waiting.charge(&caller, 51).unwrap_err(), Refused::AboveLimit(50));
+        let kept = waiting.charge_kept(&caller, 200).unwrap();
+        assert_eq!((waiting.total(), waiting.whole.used()), (75, 275));
+        drop((first, second, kept));
+        assert_eq!((waiting.total(), waiting.whole.used()), (0, 0));
     }
 
     #[test]
     fn bytes_are_released_as_they_are_sent() {
-        let waiting = waiting(16 << 20, 1);
+        let waiting = WaitingBytes::new(&MemoryBudget::new(32 << 20), 16 << 20);
+        let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
         let whole: Vec<u8> = (0..8 << 20).map(|n: u32| n as u8).collect();
-        let charge = Some(waiting.charge(&caller("a"), whole.len()).unwrap());
+        let charge = Some(Box::new(waiting.charge(&caller, whole.len()).unwrap()));
         let mut unsent = Unsent::from(ChargedResponse { charge, ..whole.clone().into() });
         unsent.began = Instant::now().checked_sub(SLOW).unwrap();
         let mut sent = Vec::new();
         while unsent.len() > 0 {
-            assert!(waiting.total() >= unsent.len(), "{} of {}", waiting.total(), unsent.len());
-            assert!(waiting.total() <= 2 * unsent.len() + LARGE, "{} of {}", waiting.total(), unsent.len());
+            let (total, unsent_bytes) = (waiting.total() as usize, unsent.len());
+            assert!(total >= unsent_bytes, "{total} of {unsent_bytes}");
+            assert!(total <= 2 * unsent_bytes + LARGE, "{total} of {unsent_bytes}");
             sent.extend_from_slice(&unsent.next_piece());
         }
         assert!(sent == whole && unsent.next_piece().is_empty());

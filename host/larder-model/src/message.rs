@@ -14,6 +14,22 @@ pub struct Block {
     pub metadata: Metadata,
 }
 
+impl Block {
+    /// The approximate number of bytes of its content.
+    pub fn size(&self) -> usize {
+        let body = |body: &Body| match body {
+            Body::Text(text) => text.len(),
+            Body::Blob(data) => data.len(),
+        };
+        match &self.value {
+            BlockValue::Text(text) => text.len(),
+            BlockValue::Image(media) | BlockValue::Audio(media) => media.data.len(),
+            BlockValue::Link(entry) => entry.uri.as_str().len() + entry.name.len(),
+            BlockValue::Embedded(resource) => body(&resource.body),
+        }
+    }
+}
+
 /// The kinds of content.
 #[derive(Debug, Clone)]
 pub enum BlockValue {

@@ -8,6 +8,7 @@ mod quota;
 mod quota_usage;
 mod secret;
 mod token_bucket;
+mod tool_grant;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,8 +20,9 @@ pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted
 pub use self::own_files::{OwnFile, OwnFileConflict, OwnFiles, resolve_existing};
 pub use self::quota::Quota;
 pub use self::quota_usage::{MemoryReservation, QuotaExceeded, QuotaUsage};
-pub use self::secret::{Secret, Secrets};
+pub use self::secret::{MIN_SECRET_LEN, Secret, Secrets};
 pub use self::token_bucket::TokenBucket;
+pub use self::tool_grant::ToolGrant;
 use crate::name::TeamName;
 use crate::resource::{Call, Caller};
 use crate::trace::TraceContext;
@@ -101,6 +103,12 @@ pub struct Grant {
     pub raw_values: bool,
     /// Whether its guests may be reused.
     pub guests: GuestLifetime,
+    /// The tools that clients can call.
+    pub tools: ToolGrant,
+    /// Whether clients can get its prompts.
+    pub prompts: bool,
+    /// Precedes the names of its tools and prompts.
+    pub name_prefix: String,
 }
 
 /// How many calls a guest serves.

@@ -1,11 +1,12 @@
 //! Requests and results as plain data: entries, templates, contents, callers. This module knows neither MCP
 //! nor the sandbox engine; both sides convert to and from these types.
 
+mod contents;
 mod packed_pairs;
 mod rendered;
+mod wire_size;
 
 use std::net::IpAddr;
-use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+pub use self::contents::Contents;
 pub use self::packed_pairs::PackedPairs;
 pub use self::rendered::Rendered;
 use crate::interaction::Interaction;
@@ -177,44 +179,6 @@ pub struct ReadResult {
     pub freshness: Freshness,
     /// Whether other responses contain the same contents, so that their JSON is worth keeping.
     pub shared: bool,
-}
-
-/// The contents that a read returned.
-#[derive(Debug, Default)]
-pub struct Contents {
-    items: Box<[Content]>,
-    /// The JSON of the contents, shared by all responses that contain them.
-    pub rendered: Rendered,
-}
-
-impl FromIterator<Content> for Contents {
-    fn from_iter<T: IntoIterator<Item = Content>>(items: T) -> Self {
-        Self { items: items.into_iter().collect(), rendered: Rendered::default() }
-    }
-}
-
-impl Deref for Contents {
-    type Target = [Content];
-
-    fn deref(&self) -> &[Content] {
-        &self.items
-    }
-}
-
-impl ReadResult {
-    /// Approximate size of the response in bytes.
-    pub fn wire_size(&self) -> usize {
-        let contents = self.contents.iter().map(|content| {
-            let body = match &content.body {
-                Body::Text(text) => text.len(),
-                Body::Blob(blob) => blob.len().div_ceil(3) * 4,
-            };
-            let metadata: usize =
-                content.metadata.iter().map(|(key, json)| key.len() + json.get().len()).sum();
-            128 + content.uri.as_str().len() + body + metadata
-        });
-        contents.sum()
-    }
 }
 
 /// A page of a list.

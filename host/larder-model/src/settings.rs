@@ -122,6 +122,9 @@ impl fmt::Display for Problem {
             Fault::Unknown(declared) if declared.is_empty() => {
                 write!(f, "setting `{name}` is unknown: the provider has no settings")
             }
+            Fault::Unknown(declared) if let Some(meant) = same_words(&self.setting, declared) => {
+                write!(f, "setting `{name}` is unknown: write `{meant}`")
+            }
             Fault::Unknown(declared) => {
                 let more = if declared.len() > MAX_NAMES { ", …" } else { "" };
                 let names = declared.iter().take(MAX_NAMES).map(|name| format!("`{name}`"));
@@ -143,6 +146,14 @@ impl fmt::Display for Problem {
             ),
         }
     }
+}
+
+/// Finds the declared name that consists of the same words: `max_bytes` for `max-bytes` or `maxBytes`.
+fn same_words<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
+    let words =
+        |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let wanted: String = words(name);
+    declared.iter().find(|name| wanted == words(name))
 }
 
 /// Compares the configured settings and secrets of a provider with its declarations.
@@ -193,6 +204,7 @@ mod tests {
             Declaration { required: true, default: Some("5s".into()), ..declaration("time", Kind::Duration) },
             Declaration { secret: true, required: true, ..declaration("token", Kind::Text) },
             declaration("limit", Kind::Number),
+            declaration("max_bytes", Kind::Size),
         ];
         let settings =
             settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -217,11 +229,19 @@ mod tests {
             "#]],
         );
         check_values(
+            &[("url", "x"), ("max-bytes", "1MiB"), ("maxBytes", "1MiB")],
+            &[("token", "hush")],
+            expect![[r#"
+                error: setting `max-bytes` is unknown: write `max_bytes`
+                error: setting `maxBytes` is unknown: write `max_bytes`
+            "#]],
+        );
+        check_values(
             &[("url", "x"), ("time", "soon"), ("limit", "inf"), ("token", "hush"), ("urls", "x")],
             &[("tokens", "hush")],
             expect![[r#"
-                error: setting `urls` is unknown; the settings are `url`, `time`, `token`, `limit`
-                error: setting `tokens` is unknown; the settings are `url`, `time`, `token`, `limit`
+                error: setting `urls` is unknown; the settings are `url`, `time`, `token`, `limit`, `max_bytes`
+                error: setting `tokens` is unknown; the settings are `url`, `time`, `token`, `limit`, `max_bytes`
                 error: setting `time` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"
                 warning: setting `token` is a secret, but its value is in `settings`: move it to [secret.token]
                 error: setting `limit` is not a number: write a number, such as 10 or 2.5

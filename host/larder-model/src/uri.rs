@@ -15,7 +15,7 @@ pub struct Uri(Arc<str>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadUri {
     /// Longer than the limit.
-    #[error("the URI is longer than {MAX_URI_BYTES} bytes")]
+    #[error("the URI is longer than {}", crate::size::show(MAX_URI_BYTES as u64))]
     TooLong,
     /// Not a URI by RFC 3986, or without a scheme.
     #[error(

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// How long to wait for aborted tasks. Async tasks end at once; only blocking threads that wait for a disk
 /// take longer.
@@ -21,6 +22,8 @@ const ABORT_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug, Default)]
 pub struct Drain {
     tasks: TaskTracker,
+    /// The tasks of the drain that this is a child of.
+    outer: Option<TaskTracker>,
     stopping: StopSignal,
     abort: StopSignal,
 }
@@ -31,9 +34,22 @@ pub struct Drain {
 struct StopSignal {
     token: CancellationToken,
     is_set: Arc<AtomicBool>,
+    /// The flag of the parent, which also sets this signal.
+    is_parent_set: Option<Arc<AtomicBool>>,
 }
 
 impl StopSignal {
+    /// Returns a signal that is set together with this one, or alone.
+    fn child(&self) -> Self {
+        let (token, is_set) = (self.token.child_token(), Arc::default());
+        Self { token, is_set, is_parent_set: Some(self.is_set.clone()) }
+    }
+
+    fn is_set(&self) -> bool {
+        let is_parent_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Acquire);
+        self.is_set.load(Ordering::Acquire) || self.is_parent_set.as_ref().is_some_and(is_parent_set)
+    }
+
     fn set(&self) {
         self.is_set.store(true, Ordering::Release);
         self.token.cancel();
@@ -45,7 +61,7 @@ impl StopSignal {
         let (mut cancelled, mut work) = (pin!(self.token.cancelled()), pin!(work));
         let mut is_registered = false;
         poll_fn(|context| {
-            let can_skip = is_registered && !self.is_set.load(Ordering::Acquire);
+            let can_skip = is_registered && !self.is_set();
             is_registered = true;
             if !can_skip && cancelled.as_mut().poll(context).is_ready() {
                 return Poll::Ready(None);
@@ -62,6 +78,17 @@ impl Drain {
         Self::default()
     }
 
+    /// Creates a drain for a part of the server, such as a team, that can be stopped alone. Its tasks are tasks of this
+    /// drain too, which must not be a child itself.
+    pub fn child(&self) -> Self {
+        Self {
+            tasks: TaskTracker::new(),
+            outer: Some(self.tasks.clone()),
+            stopping: self.stopping.child(),
+            abort: self.abort.child(),
+        }
+    }
+
     /// Spawns a task. [`Drain::stopping`] tells it to stop; it is dropped when the grace period is over.
     pub fn spawn<F>(&self, task: F) -> JoinHandle<Option<F::Output>>
     where
@@ -72,7 +99,11 @@ impl Drain {
         // Boxed, because the nested futures here would contain the task four times, and move it as often on
         // the stack.
         let task = Box::pin(task);
-        self.tasks.spawn(async move { abort.run_until_set(task).await })
+        let outer = self.outer.as_ref().map(TaskTracker::token);
+        self.tasks.spawn(async move {
+            let _outer = outer;
+            abort.run_until_set(task).await
+        })
     }
 
     /// Runs work that blocks its thread.
@@ -81,7 +112,17 @@ impl Drain {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.tasks.spawn_blocking(work)
+        let outer = self.outer.as_ref().map(TaskTracker::token);
+        self.tasks.spawn_blocking(move || {
+            let _outer = outer;
+            work()
+        })
+    }
+
+    /// Returns a value that counts as a task until it is dropped, for work on threads that are not the runtime's. The
+    /// work has to end soon after the task that waits for it was dropped.
+    pub fn outside_task(&self) -> OutsideTask {
+        OutsideTask { _task: self.tasks.token(), _outer: self.outer.as_ref().map(TaskTracker::token) }
     }
 
     /// Tells every task to stop.
@@ -96,7 +137,7 @@ impl Drain {
 
     /// Whether the server is stopping.
     pub fn is_stopping(&self) -> bool {
-        self.stopping.is_set.load(Ordering::Acquire)
+        self.stopping.is_set()
     }
 
     /// Completes once the server is stopping.
@@ -107,6 +148,29 @@ impl Drain {
     /// Returns the output of `work`, or `None` once the server is stopping. Must be awaited by one task only.
     pub async fn run_until_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.stopping.run_until_set(work).await
+    }
+
+    /// Returns the output of `work`, or `None` if the tasks of this drain are dropped first. Costs nothing if `work` is
+    /// ready at once. Must be awaited by one task only.
+    pub async fn run_unless_dropped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let (mut work, mut dropped) = (pin!(work), pin!(None));
+        poll_fn(|context| {
+            if let Poll::Ready(output) = work.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
+            let is_registered = dropped.is_some();
+            if is_registered && !self.abort.is_set() {
+                return Poll::Pending;
+            }
+            if !is_registered {
+                dropped.set(Some(self.abort.token.cancelled()));
+            }
+            dropped
+                .as_mut()
+                .as_pin_mut()
+                .map_or(Poll::Pending, |dropped| dropped.poll(context).map(|()| None))
+        })
+        .await
     }
 
     /// Tells all tasks to stop and waits for them. After the grace period, drops the remaining tasks and
@@ -122,6 +186,13 @@ impl Drain {
         }
         in_time
     }
+}
+
+/// Counts as a task of a drain until it is dropped.
+#[derive(Debug)]
+pub struct OutsideTask {
+    _task: TaskTrackerToken,
+    _outer: Option<TaskTrackerToken>,
 }
 
 /// Stops and aborts all tasks of the drain when it is dropped, for instance because the future that owns it
@@ -161,12 +232,49 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn work_ends_when_the_tasks_are_dropped() {
+        let drain = Drain::new();
+        assert_eq!(drain.run_unless_dropped(async { 1 }).await, Some(1));
+        let waiting = async { drain.run_unless_dropped(std::future::pending::<()>()).await };
+        let (ended, _) = tokio::join!(waiting, drain.finish(Duration::from_millis(10)));
+        assert_eq!(ended, None);
+    }
+
+    #[tokio::test]
     async fn dropping_the_guard_aborts_tasks() {
         let drain = Drain::new();
         let guard = drain.guard();
         let task = drain.spawn(std::future::pending::<()>());
         drop(guard);
         assert_eq!(task.await.ok(), Some(None));
+    }
+
+    #[tokio::test]
+    async fn a_child_stops_alone_and_with_its_parent() {
+        let parent = Drain::new();
+        let (one, two) = (parent.child(), parent.child());
+        let pending = || std::future::pending::<()>();
+        let tasks = (one.spawn(pending()), two.spawn(pending()), parent.spawn(pending()));
+        assert!(!one.finish(Duration::from_millis(10)).await);
+        assert_eq!(tasks.0.await.ok(), Some(None));
+        assert!(one.is_stopping() && !two.is_stopping() && !parent.is_stopping());
+        let stopped = two.clone();
+        let waiting = two.spawn(async move { stopped.stopping().await });
+        assert!(!parent.finish(Duration::from_millis(10)).await, "a task of the child still runs");
+        assert!(two.is_stopping());
+        assert_eq!((tasks.1.await.ok(), tasks.2.await.ok()), (Some(None), Some(None)));
+        assert_eq!(waiting.await.ok(), Some(Some(())));
+    }
+
+    #[tokio::test]
+    async fn finish_waits_for_work_on_other_threads() {
+        let drain = Drain::new();
+        let work = drain.child().outside_task();
+        let waiting = drain.clone();
+        let mut finish = std::pin::pin!(waiting.finish(Duration::from_secs(60)));
+        assert!(tokio::time::timeout(Duration::from_millis(10), finish.as_mut()).await.is_err());
+        drop(work);
+        assert!(finish.await);
     }
 
     #[tokio::test]

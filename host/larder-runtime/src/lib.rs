@@ -1,5 +1,5 @@
 //! What the running process consists of below any protocol: supervised tasks, threads for blocking work, timeouts, metrics,
-//! health, limits on the log, file fingerprints and trusted files, and the Host and Origin checks of its listeners.
+//! health, limits on the log and on memory, file fingerprints and trusted files, and the Host and Origin checks of its listeners.
 
 pub mod blocking_threads;
 pub mod connection_slots;
@@ -9,6 +9,7 @@ pub mod file_fingerprint;
 pub mod health;
 pub mod host_policy;
 pub mod log_limit;
+pub mod memory_budget;
 pub mod metrics;
 pub mod private_files;
 pub mod trusted_proxies;

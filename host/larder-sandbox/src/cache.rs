@@ -5,6 +5,7 @@
 //! see [`seal`]), and the code is used only if the seal matches the file that is mapped. An entry without a
 //! matching seal is deleted, and the component is compiled again.
 
+mod execution_denied;
 mod file_digests;
 mod folder;
 mod map;
@@ -22,6 +23,7 @@ use tempfile::{NamedTempFile, TempDir};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use self::execution_denied::ExecutionDenied;
 use self::seal::{InvalidEntry, Key, VerifiedCode};
 use larder_model::name::Digest;
 
@@ -102,25 +104,32 @@ impl Cache {
 
     /// Returns the compiled form of a component, if the cache has one with a matching seal.
     pub(super) fn find(&self, digest: Digest) -> Option<CacheEntry> {
+        self.find_executable(digest).ok().flatten()
+    }
+
+    /// Like [`Self::find`]; an error if this process cannot execute compiled code. The entry is kept then.
+    pub(super) fn find_executable(&self, digest: Digest) -> Result<Option<CacheEntry>, ExecutionDenied> {
         let name = self.entry_name(digest);
         let path = self.code_path(&name);
-        let found = self.key.verify(&name, &path, &self.seal_path(&name)).and_then(|mut verified| {
-            let component =
-                self.map(&verified).map_err(|error| InvalidEntry::Rejected(format!("{error:#}")))?;
-            if let Some(new_seal) = verified.new_seal.take() {
-                self.update_seal(&name, &new_seal);
-            }
-            Ok(component)
-        });
-        match found {
-            Ok(component) => Some(CacheEntry { component, pin: self.pin(name) }),
-            Err(InvalidEntry::Missing) => None,
-            Err(invalid) => {
-                tracing::warn!(entry = %path.display(), reason = %invalid, "deleted an invalid entry of the component cache");
-                self.remove(&name);
-                None
-            }
-        }
+        let invalid = match self.key.verify(&name, &path, &self.seal_path(&name)) {
+            Ok(mut verified) => match self.map(&verified) {
+                Ok(component) => {
+                    if let Some(new_seal) = verified.new_seal.take() {
+                        self.update_seal(&name, &new_seal);
+                    }
+                    return Ok(Some(CacheEntry { component, pin: self.pin(name) }));
+                }
+                Err(error) => match ExecutionDenied::of(&error, &self.folder) {
+                    Some(denied) => return Err(denied),
+                    None => InvalidEntry::Rejected(format!("{error:#}")),
+                },
+            },
+            Err(InvalidEntry::Missing) => return Ok(None),
+            Err(invalid) => invalid,
+        };
+        tracing::warn!(entry = %path.display(), reason = %invalid, "deleted an invalid entry of the component cache");
+        self.remove(&name);
+        Ok(None)
     }
 
     /// Creates a temporary file in the folder of the cache.

@@ -2,16 +2,14 @@
 //! call failed.
 
 use std::pin::pin;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::OwnedSemaphorePermit;
-
 use super::Sandbox;
+use super::call_meter::CallMeter;
 use super::compiled::CompiledComponent;
-use super::cpu_time::measure_cpu;
-use super::fault::{ExceededLimits, Fault, FaultKind, classify, fault_without_detail};
-use super::guest::{Guest, GuestCall};
+use super::fault::{ExceededLimits, Fault, FaultKind, classify, fault_without_detail, timeout_fault};
+use super::guest::{GuestCall, OpenGuest};
 use super::guest_config::Lease;
 use super::queue_timer::QueueTimer;
 use super::reuse::ReuseKey;
@@ -25,7 +23,7 @@ const MAX_FAULT_DETAIL: usize = 4_096;
 struct CallAttempt<'a, W> {
     compiled: &'a CompiledComponent,
     guest_call: &'a W,
-    slot: OwnedSemaphorePermit,
+    meter: &'a Arc<CallMeter>,
     /// With a key, the guest is kept for another call.
     reuse_key: Option<ReuseKey>,
     start: Instant,
@@ -40,7 +38,7 @@ impl Sandbox {
     /// guest is kept afterwards.
     pub(super) async fn run<W: GuestCall>(
         &self,
-        compiled: &CompiledComponent,
+        (compiled, meter): (&CompiledComponent, &Arc<CallMeter>),
         lease: Lease,
         queue_timer: QueueTimer,
         reuse_key: Option<ReuseKey>,
@@ -48,12 +46,12 @@ impl Sandbox {
     ) -> Result<W::Output, Fault> {
         let no_capacity = || fault_without_detail(FaultKind::NoCapacity);
         let idle = reuse_key.as_ref().and_then(|reuse_key| self.reusable.take(reuse_key));
-        let (slot, deadline) = if let Some((mut guest, slot)) = idle {
+        let (slot, deadline) = if let Some(mut guest) = idle {
             drop(queue_timer);
             guest.store.data_mut().begin_call(lease.clone());
             let (start, reuse_key) = (Instant::now(), reuse_key.clone());
             let (deadline, timeout) = lease.deadline(start);
-            let attempt = CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout };
+            let attempt = CallAttempt { compiled, guest_call, meter, reuse_key, start, deadline, timeout };
             match self.attempt(async { Ok(guest) }, attempt).await {
                 // State that an earlier call left in the guest may be the cause.
                 Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
@@ -61,10 +59,10 @@ impl Sandbox {
                 }
                 result => return result,
             }
-            // The slot of the failed guest is free again, unless another call took it.
-            let slot = self.slots.clone().try_acquire_owned().map_err(|_| no_capacity())?;
-            // The fresh guest has only the time that is left.
-            (slot, Some((deadline, timeout)))
+            // The slot of the failed guest is free when the guest is cleared, unless another call takes it. The
+            // fresh guest has only the time that is left.
+            let slot = with_deadline(|| deadline, self.slots.clone().acquire_owned()).await;
+            (slot.and_then(Result::ok).ok_or_else(no_capacity)?, Some((deadline, timeout)))
         } else {
             let slot = queue_timer.wait(self.slots.clone().acquire_owned()).await;
             drop(queue_timer);
@@ -72,27 +70,25 @@ impl Sandbox {
         };
         let start = Instant::now();
         let (deadline, timeout) = deadline.unwrap_or_else(|| lease.deadline(start));
-        let attempt = CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout };
-        self.attempt(self.open(lease), attempt).await
+        let attempt = CallAttempt { compiled, guest_call, meter, reuse_key, start, deadline, timeout };
+        self.attempt(self.open(lease, slot), attempt).await
     }
 
     async fn attempt<W: GuestCall>(
         &self,
-        guest: impl Future<Output = Result<Guest, Fault>>,
+        guest: impl Future<Output = Result<OpenGuest, Fault>>,
         attempt: CallAttempt<'_, W>,
     ) -> Result<W::Output, Fault> {
-        let CallAttempt { compiled, guest_call, slot, reuse_key, start, deadline, timeout } = attempt;
+        let CallAttempt { compiled, guest_call, meter, reuse_key, start, deadline, timeout } = attempt;
         let _tick_guard = self.ticker.run();
         let guest = with_deadline(|| deadline, guest).await;
-        let mut guest = guest.unwrap_or_else(|| Err(fault_without_detail(FaultKind::Timeout(timeout))))?;
-        let config = guest.store.data().lease.config.clone();
-        let out_of_cpu = guest.prepare_call(deadline);
+        let mut guest = guest.unwrap_or_else(|| Err(timeout_fault(timeout, &meter.config.grant.limits)))?;
+        let config = &meter.config;
+        guest.prepare_call(deadline, meter.clone());
         let response = {
             // Pinned here because a future that is moved by value takes space twice in the future that awaits
             // it.
             let call = pin!(guest.call(compiled, guest_call));
-            let quota_usage = config.quota_usage.as_deref();
-            let call = pin!(measure_cpu(&config.metrics, quota_usage, &self.ticker, call));
             let call = async {
                 match &config.folder_threads {
                     Some(folder_threads) => folder_threads.run_with(call).await?,
@@ -105,11 +101,11 @@ impl Sandbox {
         match response {
             Some(Ok(output)) => {
                 if let Some(reuse_key) = reuse_key {
-                    self.reusable.keep(reuse_key, guest, slot);
+                    self.reusable.keep(reuse_key, guest);
                 }
                 Ok(output)
             }
-            Some(Err(error)) => Err(failure(guest.store.data(), &error, out_of_cpu.load(Ordering::Relaxed))),
+            Some(Err(error)) => Err(failure(guest.store.data(), &error, meter.is_out_of_cpu())),
             None => Err(timed_out(guest.store.data(), timeout)),
         }
     }
@@ -131,13 +127,16 @@ fn timed_out(state: &GuestState, timeout: Duration) -> Fault {
     if state.limiter.throttled_by_quota {
         return fault_without_detail(FaultKind::NoCapacity);
     }
-    Fault { stderr: state.log.tail_for_fault(), ..fault_without_detail(FaultKind::Timeout(timeout)) }
+    Fault { stderr: state.log.tail_for_fault(), ..timeout_fault(timeout, &state.lease.grant.limits) }
 }
 
 /// Returns the fault of a call that ended with an error of the engine.
 fn failure(state: &GuestState, error: &wasmtime::Error, out_of_cpu: bool) -> Fault {
     if state.limiter.team_memory_exhausted {
         return fault_without_detail(FaultKind::NoCapacity);
+    }
+    if state.limiter.budget_exhausted {
+        return fault_without_detail(FaultKind::NoMemory);
     }
     let grant = &state.lease.grant;
     let exceeded = ExceededLimits { out_of_cpu, growth: state.limiter.exceeded };

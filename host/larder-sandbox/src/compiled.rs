@@ -76,6 +76,9 @@ pub enum Rejection {
     /// another attempt may succeed.
     #[error("it could not be compiled: {0}")]
     Compiler(String),
+    /// The operating system does not let this process execute compiled code.
+    #[error("{0}")]
+    ExecutionDenied(String),
 }
 
 /// A component that was checked, compiled and linked; guests are instantiated from it.

@@ -141,7 +141,8 @@ impl Compiler {
     }
 
     async fn find(&self, digest: Digest) -> Result<Option<CacheEntry>, Rejection> {
-        self.run_blocking(move |cache| cache.find(digest)).await
+        let found = self.run_blocking(move |cache| cache.find_executable(digest)).await?;
+        found.map_err(|denied| Rejection::ExecutionDenied(denied.to_string()))
     }
 
     async fn compile(&self, digest: Digest, bytes: &Bytes) -> Result<(), Rejection> {

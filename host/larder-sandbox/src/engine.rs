@@ -7,10 +7,10 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 use super::bindings;
+use super::limits::GUEST_STACK;
 use super::state::GuestState;
+use super::unreadable_names::count_unreadable_names;
 
-/// Size of a guest's WebAssembly stack, in bytes. A guest that exceeds it traps with a stack overflow.
-const GUEST_STACK: usize = 512 << 10;
 /// Size of the native stack on which a guest and the host functions that it calls run, in bytes.
 const ASYNC_STACK: usize = 2 << 20;
 /// Bytes of a guest's memory that stay resident and are zeroed between two guests, instead of being returned
@@ -52,7 +52,8 @@ fn config() -> Config {
         .wasm_multi_memory(true)
         .max_wasm_stack(GUEST_STACK)
         .async_stack_size(ASYNC_STACK)
-        .wasm_backtrace_max_frames(NonZeroUsize::new(8))
+        // A panic of Rust has eight frames of its own before those of its author.
+        .wasm_backtrace_max_frames(NonZeroUsize::new(24))
         .cranelift_opt_level(OptLevel::Speed);
     config
 }
@@ -83,6 +84,7 @@ fn pool(slots: u32) -> PoolingAllocationConfig {
 pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    count_unreadable_names(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     bindings::InteractiveProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
     Ok(linker)

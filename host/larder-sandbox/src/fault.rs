@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::compiled::TypeMismatch;
 use super::limits::GrowthLimit;
+use larder_model::policy::Limits;
 use larder_model::size;
 
 /// A guest misbehaved. It was dropped, and the next call uses a new one.
@@ -26,6 +27,8 @@ pub(super) enum FaultKind {
     Cpu(Duration),
     /// It did not respond in time.
     Timeout(Duration),
+    /// It did not respond while its caller waited, which is shorter than its own limit.
+    CallerTimeout(Duration),
     /// It needed more memory than its limit.
     Memory(u64),
     /// It needed a table with more elements than its limit.
@@ -44,13 +47,27 @@ pub(super) enum FaultKind {
     Trap(String),
     /// No guest could be opened or continued: all slots are in use, or the team has used up its quota.
     NoCapacity,
+    /// The memory budget of the server has no room for the guest or its answer.
+    NoMemory,
 }
 
 impl Fault {
+    /// Whether the response exceeds the limit for one call. Another call for the same resource fails in the same way.
+    pub fn is_response_too_large(&self) -> bool {
+        matches!(self.kind, FaultKind::Result(_))
+    }
+
     /// The end of what the guest wrote to stderr, without secrets, for its author or operator.
     pub fn stderr(&self) -> &str {
         &self.stderr
     }
+}
+
+/// A call did not end in time.
+pub(super) fn timeout_fault(waited: Duration, limits: &Limits) -> Fault {
+    let is_own_limit = waited == limits.timeout;
+    let kind = if is_own_limit { FaultKind::Timeout } else { FaultKind::CallerTimeout };
+    fault_without_detail(kind(waited))
 }
 
 /// A fault without further details.
@@ -68,7 +85,7 @@ impl FaultKind {
     pub(super) fn as_str(&self) -> &'static str {
         match self {
             Self::Cpu(_) => "cpu",
-            Self::Timeout(_) => "deadline",
+            Self::Timeout(_) | Self::CallerTimeout(_) => "deadline",
             Self::Memory(_) => "memory",
             Self::Table(_) => "table",
             Self::AddressSpace => "address-space",
@@ -78,6 +95,7 @@ impl FaultKind {
             Self::Contract(_) => "contract",
             Self::Trap(_) => "trap",
             Self::NoCapacity => "no-capacity",
+            Self::NoMemory => "no-memory",
         }
     }
 }
@@ -85,22 +103,28 @@ impl FaultKind {
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cpu(limit) => write!(f, "it exceeded its CPU time of {limit:?}"),
-            Self::Timeout(limit) => write!(f, "it did not respond within {limit:?}"),
-            Self::Memory(limit) => write!(f, "it needs more than its {} of memory", size::show(*limit)),
-            Self::Table(limit) => write!(f, "it needs a table with more than its {limit} elements"),
+            Self::Cpu(limit) => write!(f, "it exceeded its CPU time of {limit:?} (`limits.cpu_time`)"),
+            Self::Timeout(limit) => write!(f, "it did not respond within {limit:?} (`limits.timeout`)"),
+            Self::CallerTimeout(limit) => write!(f, "it did not respond within {limit:?}"),
+            Self::Memory(limit) => {
+                write!(f, "it needs more than its {} of memory (`limits.memory`)", size::show(*limit))
+            }
+            Self::Table(limit) => {
+                write!(f, "it needs a table with more than its {limit} elements (`limits.table_elements`)")
+            }
             Self::AddressSpace => f.write_str(
                 "the server cannot reserve the 4 GiB of address space that each memory of a guest needs, \
                  probably because its address space is limited (`ulimit -v`)",
             ),
             Self::Stack => f.write_str("it recursed too deep"),
             Self::Result(limit) => {
-                write!(f, "its response is larger than the limit of {}", size::show(*limit))
+                write!(f, "its response is larger than the limit of {} (`limits.result`)", size::show(*limit))
             }
             Self::Exit(status) => write!(f, "it exited with status {status}"),
             Self::Contract(why) => write!(f, "its types do not match the contract: {why}"),
             Self::Trap(trap) => write!(f, "it trapped: {trap}"),
             Self::NoCapacity => f.write_str("the server has no capacity for another guest"),
+            Self::NoMemory => f.write_str("the server has no memory for another guest"),
         }
     }
 }
@@ -112,11 +136,7 @@ pub(super) struct ExceededLimits {
 }
 
 /// Determines the kind of fault from the error that ended a call.
-pub(super) fn classify(
-    error: &wasmtime::Error,
-    exceeded: &ExceededLimits,
-    limits: &larder_model::policy::Limits,
-) -> FaultKind {
+pub(super) fn classify(error: &wasmtime::Error, exceeded: &ExceededLimits, limits: &Limits) -> FaultKind {
     if exceeded.out_of_cpu {
         return FaultKind::Cpu(limits.cpu_time);
     }

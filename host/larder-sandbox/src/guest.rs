@@ -1,19 +1,24 @@
 //! A guest: one instance of a component, and the calls to it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use scopeguard::ScopeGuard;
+use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::Sandbox;
 use super::bindings::exports::larder::provider::resource_provider;
+use super::call_meter::CallMeter;
 use super::compiled::CompiledComponent;
 use super::cpu_time::set_cpu_deadline;
 use super::fault::{Fault, FaultKind, fault_without_detail};
 use super::guest_config::Lease;
+use super::long_calls::LongCalls;
+use super::place::{MAX_GROWTH, MAX_INITIAL, UnmovedGrowth, is_long_call_thread};
 use super::state::{GuestState, MAX_HANDLES};
+use larder_runtime::memory_budget::MemoryCharge;
 
 /// A call of one of the contract's functions.
 pub(super) trait GuestCall: Send + Sync {
@@ -25,6 +30,14 @@ pub(super) trait GuestCall: Send + Sync {
 
     /// Whether the call may be made again after a guest failed. Reads have no effects, so they may.
     const IS_REPEATABLE: bool = true;
+
+    /// Bytes of an answer, if it can be large.
+    fn answer_size(_answer: &Self::Output) -> usize {
+        0
+    }
+
+    /// Takes the memory that is charged for a large answer, which the converted answer needs as well.
+    fn keep_answer_memory(&self, _memory: MemoryCharge) {}
 
     /// What the call is about: a URI, a template or a cursor.
     fn subject(&self) -> &str;
@@ -46,6 +59,9 @@ pub(super) struct CallableGuest<'a> {
     pub(super) functions: Option<&'a resource_provider::Guest>,
 }
 
+/// A guest that is cleared on another thread if it has much memory.
+pub(super) type OpenGuest = ScopeGuard<Guest, fn(Guest)>;
+
 /// One instance of a component with its store.
 pub(super) struct Guest {
     pub(super) store: Store<GuestState>,
@@ -58,17 +74,20 @@ pub(super) struct Guest {
     pub(super) calls_left: Option<u32>,
     /// Bytes of memory after instantiation.
     initial_memory: u64,
+    long_calls: Arc<LongCalls>,
+    /// Dropped last: the slot is free when the guest is cleared.
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Guest {
-    /// Resets the limits of a call that ends at this deadline. The returned flag is set when the guest exceeds
-    /// its CPU time.
-    pub(super) fn prepare_call(&mut self, deadline: Instant) -> Arc<AtomicBool> {
+    /// Resets the limits of a call that ends at this deadline. The meter records when the guest exceeds its CPU
+    /// time.
+    pub(super) fn prepare_call(&mut self, deadline: Instant, meter: Arc<CallMeter>) {
         self.store.data_mut().deadline = deadline;
         let limits = &self.store.data().lease.grant.limits;
         let (cpu_time, result) = (limits.cpu_time, usize::try_from(limits.result).unwrap_or(usize::MAX));
         self.store.set_hostcall_fuel(result);
-        set_cpu_deadline(&mut self.store, cpu_time)
+        set_cpu_deadline(&mut self.store, cpu_time, meter);
     }
 
     /// Makes a call. The component is instantiated first if it was not.
@@ -81,7 +100,9 @@ impl Guest {
             Some(instance) => instance,
             None => {
                 let instance = compiled.pre.instantiate_async(&mut self.store).await?;
-                self.initial_memory = self.store.data().limiter.memory();
+                let state = self.store.data_mut();
+                self.initial_memory = state.limiter.memory();
+                state.unmoved_growth = UnmovedGrowth::in_call();
                 *self.instance.insert(instance)
             }
         };
@@ -96,11 +117,20 @@ impl Guest {
     pub(super) fn memory_growth(&self) -> u64 {
         self.store.data().limiter.memory().saturating_sub(self.initial_memory)
     }
+
+    /// Drops the guest: on a thread for long calls, if clearing its memory takes long.
+    fn clear(self) {
+        let is_large = self.memory_growth() > MAX_GROWTH || self.initial_memory > MAX_INITIAL;
+        if is_large && !is_long_call_thread() {
+            let meter = CallMeter::new(self.store.data().lease.config.clone());
+            self.long_calls.clone().clear(meter, self);
+        }
+    }
 }
 
 impl Sandbox {
     /// Creates a guest. Its component is instantiated at the first call.
-    pub(super) async fn open(&self, lease: Lease) -> Result<Guest, Fault> {
+    pub(super) async fn open(&self, lease: Lease, slot: OwnedSemaphorePermit) -> Result<OpenGuest, Fault> {
         let state = match lease.folder_threads.clone() {
             Some(threads) => threads.open(|| GuestState::new(lease)).await.map_err(Into::into).flatten(),
             None => GuestState::new(lease),
@@ -113,8 +143,17 @@ impl Sandbox {
             }
         })?;
         let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.limiter);
+        store.limiter_async(|state| state);
         store.set_max_component_handles(MAX_HANDLES);
-        Ok(Guest { store, instance: None, functions: None, calls_left: None, initial_memory: 0 })
+        let guest = Guest {
+            store,
+            instance: None,
+            functions: None,
+            calls_left: None,
+            initial_memory: 0,
+            long_calls: self.long_calls.clone(),
+            _slot: slot,
+        };
+        Ok(scopeguard::guard(guest, Guest::clear))
     }
 }

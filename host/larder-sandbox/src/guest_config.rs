@@ -11,6 +11,7 @@ use super::signal_queue::SignalSender;
 use super::signal_rate_limit::SignalRateLimit;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, Permit, QuotaUsage, TimeLimit};
+use larder_runtime::memory_budget::TeamMemory;
 use larder_runtime::metrics::ProviderMetrics;
 
 /// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
@@ -64,6 +65,8 @@ pub(super) struct GuestConfig {
     pub(super) metrics: Arc<ProviderMetrics>,
     /// The quota of the team and its usage; none if no teams are configured.
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+    /// What the team uses of the memory of the server.
+    pub(super) memory: TeamMemory,
 }
 
 #[cfg(test)]
@@ -71,12 +74,13 @@ impl GuestConfig {
     /// The configuration of a provider without any grants.
     pub(super) fn without_grants() -> Arc<Self> {
         use larder_model::name::Digest;
+        use larder_model::policy::TokenBucket;
         use larder_runtime::drain::Drain;
         let grant = Arc::<Grant>::default();
         let (team, provider) = (TeamName::default_team(), ProviderName::parse("p").unwrap());
         let revision = (team.clone(), provider.clone(), Digest::of(b""));
         Arc::new(Self {
-            log: ProviderLog::new(revision, &grant.limits, &Drain::new()),
+            log: ProviderLog::new(revision, Arc::new(TokenBucket::new(1 << 16)), &Drain::new()),
             provider,
             team,
             outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
@@ -86,6 +90,7 @@ impl GuestConfig {
             folder_threads: None,
             metrics: Arc::default(),
             quota_usage: None,
+            memory: larder_runtime::memory_budget::MemoryBudget::unlimited().team(&TeamName::default_team()),
         })
     }
 }

@@ -7,6 +7,7 @@ mod address;
 mod bindings;
 mod cache;
 mod call;
+mod call_meter;
 pub mod child;
 mod compiled;
 mod compiler;
@@ -15,6 +16,7 @@ mod dns;
 mod engine;
 mod fault;
 mod folder_threads;
+mod growth;
 mod guest;
 mod guest_config;
 mod host;
@@ -22,7 +24,9 @@ mod http_client;
 mod interaction_host;
 mod limits;
 mod log;
+mod long_calls;
 mod outgoing_http;
+mod place;
 mod preopen;
 pub mod provider;
 mod provider_log;
@@ -32,6 +36,7 @@ mod signal_queue;
 mod signal_rate_limit;
 mod state;
 mod ticker;
+mod unreadable_names;
 mod unsupported_features;
 mod wasi_http;
 
@@ -47,12 +52,15 @@ use self::compiler::Compiler;
 pub use self::compiler::Config as CompilerConfig;
 pub use self::fault::Fault;
 use self::folder_threads::{FolderThreads, FolderThreadsByProvider};
+use self::long_calls::LongCalls;
+use self::provider_log::OutputLimits;
 use self::reuse::ReusableGuests;
 pub use self::signal_queue::{Signal, SignalReceiver, SignalSender, signal_channel};
 use self::state::GuestState;
 pub use self::unsupported_features::unsupported_features;
 use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::drain::Drain;
+use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Metrics;
 
 /// Configuration of the sandbox.
@@ -60,6 +68,8 @@ use larder_runtime::metrics::Metrics;
 pub struct Config {
     /// Maximum number of guests at the same time, over all providers.
     pub slots: u32,
+    /// Bytes of memory for guests, responses and everything else that can be large.
+    pub memory: u64,
     /// Configuration of the compiler.
     pub compiler: CompilerConfig,
 }
@@ -82,9 +92,12 @@ pub struct Sandbox {
     slots: Arc<Semaphore>,
     reusable: ReusableGuests,
     ticker: ticker::Ticker,
+    long_calls: Arc<LongCalls>,
     compiler: Compiler,
     folder_threads: FolderThreadsByProvider,
+    log_limits: OutputLimits,
     metrics: Metrics,
+    memory_budget: MemoryBudget,
     drain: Drain,
 }
 
@@ -96,20 +109,26 @@ impl Sandbox {
         let failed = |error: wasmtime::Error| SetUpError::Engine(format!("{error:#}"));
         let engine = engine::engine(config.slots).map_err(failed)?;
         let (reusable, metrics) = (ReusableGuests::new(config.slots, drain), Metrics::default());
+        let memory_budget = MemoryBudget::new(config.memory);
+        memory_budget.register_metrics(&metrics);
         let idle = reusable.clone();
         metrics.register_gauge(
             "larder_guests_waiting",
             "Idle guests that are kept for another call",
             move || idle.len() as u64,
         );
+        let ticker = ticker::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?;
         Ok(Self {
             linker: engine::linker(&engine).map_err(failed)?,
             slots: Arc::new(Semaphore::new(config.slots as usize)),
             reusable,
-            ticker: ticker::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?,
+            long_calls: Arc::new(LongCalls::new(ticker.long_runs(), drain)),
+            ticker,
             compiler: Compiler::new(&config.compiler, &engine, drain)?,
             folder_threads: FolderThreadsByProvider::default(),
+            log_limits: OutputLimits::default(),
             metrics,
+            memory_budget,
             drain: drain.clone(),
             engine,
         })
@@ -119,6 +138,11 @@ impl Sandbox {
     /// any.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// The memory budget of the server. It is created here for the same reason.
+    pub fn memory_budget(&self) -> &MemoryBudget {
+        &self.memory_budget
     }
 
     /// The drain for tasks of providers.
@@ -134,6 +158,11 @@ impl Sandbox {
     /// Removes compiled components that were not used for long from the cache. Blocks the calling thread.
     pub fn sweep_cache(&self) {
         self.compiler.sweep_cache();
+    }
+
+    /// The limits on the log output of providers.
+    fn log_limits(&self) -> &OutputLimits {
+        &self.log_limits
     }
 
     /// The thread pool of a provider that was granted folders.

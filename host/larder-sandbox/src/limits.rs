@@ -2,25 +2,41 @@
 
 use std::sync::Arc;
 
-use wasmtime::ResourceLimiter;
-
 use super::guest_config::GuestConfig;
 use larder_model::policy::MemoryReservation;
+use larder_model::resource::Caller;
+use larder_runtime::memory_budget::{MemoryCharge, MemoryUse};
+
+/// Size of a guest's WebAssembly stack, in bytes. A guest that exceeds it traps with a stack overflow.
+pub(super) const GUEST_STACK: usize = 512 << 10;
+/// The memory budget is charged in steps of this size, so that a guest that grows often seldom charges it, and a small
+/// guest once.
+const CHARGE_STEP: u64 = 2 << 20;
+/// A guest that uses no more than this is charged to its team only. More is charged to its caller too, which costs a
+/// lock.
+const FREE_OF_CALLER: u64 = 4 << 20;
+/// Bytes of one element of a table.
+const TABLE_ELEMENT: u64 = size_of::<usize>() as u64;
 
 /// Denies growth beyond the limits, and records that it did.
 pub(super) struct GuestLimiter {
     memory: u64,
     memory_limit: u64,
     table_elements: usize,
-    instances: usize,
+    pub(super) instances: usize,
     /// The limit of the guest beyond which growth was denied last.
     pub(super) exceeded: Option<GrowthLimit>,
     /// Whether growth was denied because the team has used up its memory quota.
     pub(super) team_memory_exhausted: bool,
+    /// Whether growth was denied because it does not fit into the memory budget of the server.
+    pub(super) budget_exhausted: bool,
     /// Whether the guest was paused because the team has used up its CPU quota.
     pub(super) throttled_by_quota: bool,
     config: Arc<GuestConfig>,
     team_memory: Option<MemoryReservation>,
+    /// What the memory, the tables and the stack need.
+    needed: u64,
+    charge: MemoryCharge,
 }
 
 /// A limit for what a guest may allocate.
@@ -42,7 +58,10 @@ impl GuestLimiter {
             instances: limits.instances as usize,
             exceeded: None,
             team_memory_exhausted: false,
+            budget_exhausted: false,
             throttled_by_quota: false,
+            needed: GUEST_STACK as u64,
+            charge: config.memory.begin(MemoryUse::Guests),
             team_memory: config.quota_usage.clone().map(MemoryReservation::new),
         }
     }
@@ -51,50 +70,57 @@ impl GuestLimiter {
 impl GuestLimiter {
     /// Resets the flags for another call.
     pub(super) fn begin_call(&mut self) {
-        (self.exceeded, self.team_memory_exhausted, self.throttled_by_quota) = (None, false, false);
+        self.exceeded = None;
+        (self.team_memory_exhausted, self.budget_exhausted, self.throttled_by_quota) = (false, false, false);
     }
 
     /// Bytes of memory that the guest uses.
     pub(super) fn memory(&self) -> u64 {
         self.memory
     }
-}
 
-impl ResourceLimiter for GuestLimiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.memory.saturating_add(desired.saturating_sub(current) as u64);
+    /// Charges memory before it grows. Returns false if it may not.
+    pub(super) fn grow_memory(&mut self, by: u64, caller: Option<&Caller>) -> bool {
+        let total = self.memory.saturating_add(by);
         if total > self.memory_limit {
             self.exceeded = Some(GrowthLimit::Memory);
-            return Ok(false);
+            return false;
         }
-        if self.team_memory.as_mut().is_some_and(|team_memory| !team_memory.grow(total - self.memory)) {
+        if !self.charge(by, caller) {
+            return false;
+        }
+        if self.team_memory.as_mut().is_some_and(|team_memory| !team_memory.grow(by)) {
+            self.needed -= by;
             self.team_memory_exhausted = true;
-            return Ok(false);
+            return false;
         }
-        self.config.metrics.memory_grew(total - self.memory, total);
+        self.config.metrics.memory_grew(by, total);
         self.memory = total;
-        Ok(true)
+        true
     }
 
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let fits = desired <= self.table_elements;
-        if !fits {
+    /// The same for a table.
+    pub(super) fn grow_table(&mut self, from: usize, to: usize, caller: Option<&Caller>) -> bool {
+        if to > self.table_elements {
             self.exceeded = Some(GrowthLimit::Table);
+            return false;
         }
-        Ok(fits)
+        self.charge(to.saturating_sub(from) as u64 * TABLE_ELEMENT, caller)
     }
 
-    fn instances(&self) -> usize {
-        self.instances
-    }
-
-    fn tables(&self) -> usize {
-        // One per core instance, and those that adapters add.
-        self.instances * 2
-    }
-
-    fn memories(&self) -> usize {
-        self.instances
+    /// Charges bytes to the memory budget of the server, in steps where they fit. Most calls charge it once.
+    fn charge(&mut self, bytes: u64, caller: Option<&Caller>) -> bool {
+        let (needed, charged) = (self.needed + bytes, self.charge.bytes());
+        if needed > charged {
+            let caller = caller.filter(|_| needed > FREE_OF_CALLER);
+            let ahead = needed.next_multiple_of(CHARGE_STEP) - charged;
+            if self.charge.grow_ahead(caller, needed - charged, ahead).is_err() {
+                self.budget_exhausted = true;
+                return false;
+            }
+        }
+        self.needed = needed;
+        true
     }
 }
 

@@ -1,6 +1,7 @@
 //! A provider: a loaded component with its name, team and grants, and the calls to it. Calls are made to a
 //! guest each. WIT types are converted here to types of the host, which are bounded and parsed.
 
+mod answers;
 mod calls;
 mod charge;
 mod circuit_breaker;
@@ -22,6 +23,8 @@ use std::time::{Duration, SystemTime};
 
 use self::circuit_breaker::CircuitBreaker;
 use self::concurrency_limit::ConcurrencyLimit;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use self::convert::fuzzing;
 pub(crate) use self::convert::json_value;
 pub use self::error::CallError;
 pub use self::probe::{LoadError, ProbeResult};
@@ -35,6 +38,8 @@ use crate::{CompiledComponent, Sandbox, SignalSender};
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::{Grant, QuotaUsage};
 use larder_model::resource::Freshness;
+use larder_runtime::drain::Drain;
+use larder_runtime::memory_budget::{MemoryCharge, MemoryUse};
 use larder_runtime::metrics::ProviderMetrics;
 
 /// One revision of a provider: a component with its grants and settings.
@@ -42,14 +47,18 @@ pub struct Provider {
     /// The configuration of its guests.
     config: Arc<GuestConfig>,
     revision: u64,
-    compiled: CompiledComponent,
+    compiled: Arc<CompiledComponent>,
     sandbox: Arc<Sandbox>,
+    /// Its calls end when the tasks of this drain are dropped.
+    drain: Arc<Drain>,
     concurrency_limit: ConcurrencyLimit,
     breaker: CircuitBreaker,
     list_breaker: CircuitBreaker,
     since: SystemTime,
     grant_sources: GrantSources,
     settings_check: OnceLock<SettingsCheck>,
+    /// What is charged for its lists in the catalog.
+    lists_memory: Mutex<MemoryCharge>,
     /// The end of stderr of the last guest that misbehaved.
     last_stderr: Mutex<String>,
 }
@@ -74,6 +83,8 @@ pub struct ListPage<T> {
     pub freshness: Option<Freshness>,
     /// What was omitted or changed, and why.
     pub omitted: Vec<String>,
+    /// Names of files that the provider met and could not read, because they are not UTF-8.
+    pub unreadable_names: u64,
     /// Bytes of text in the items.
     pub bytes: u64,
 }
@@ -103,6 +114,7 @@ impl Provider {
     ) -> Self {
         static REVISIONS: AtomicU64 = AtomicU64::new(1);
         let revision = (team.clone(), name.clone(), compiled.digest());
+        let memory = sandbox.memory_budget().team(&team);
         // Only calls to file systems can block a thread.
         let folder_threads = (!grant.dirs.is_empty()).then(|| sandbox.folder_threads(&team, &name));
         Self {
@@ -115,7 +127,12 @@ impl Provider {
                 metrics: sandbox.metrics().provider(&team, &name),
                 outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
                 signal_rate_limit: SignalRateLimit::default(),
-                log: ProviderLog::new(revision, &grant.limits, sandbox.drain()),
+                log: ProviderLog::new(
+                    revision,
+                    sandbox.log_limits().of(&team, &name, grant.limits.log),
+                    sandbox.drain(),
+                ),
+                memory: memory.clone(),
                 provider: name,
                 team,
                 grant,
@@ -123,12 +140,20 @@ impl Provider {
                 folder_threads,
                 quota_usage,
             }),
-            compiled,
+            compiled: Arc::new(compiled),
+            drain: Arc::new(sandbox.drain().clone()),
             sandbox,
             grant_sources: GrantSources::default(),
             settings_check: OnceLock::new(),
+            lists_memory: Mutex::new(memory.begin(MemoryUse::Catalogs)),
             last_stderr: Mutex::default(),
         }
+    }
+
+    /// Ends its calls when the tasks of this drain, which is that of its team, are dropped.
+    pub fn with_drain(mut self, drain: Drain) -> Self {
+        self.drain = Arc::new(drain);
+        self
     }
 
     /// Sets where its grants come from.
@@ -192,6 +217,12 @@ impl Provider {
     /// none since the last time, or if it wrote nothing.
     pub fn take_last_stderr(&self) -> String {
         std::mem::take(&mut self.last_stderr.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes what was last omitted or changed in a response, without secrets. Empty if there was nothing since the last
+    /// time.
+    pub fn take_last_notes(&self) -> Vec<String> {
+        self.config.log.take_notes()
     }
 
     /// Whether it implements `version-provider`, so that versions are known without a read.

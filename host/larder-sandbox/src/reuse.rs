@@ -7,10 +7,8 @@ mod idle_pool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-
 use self::idle_pool::IdlePool;
-use super::guest::Guest;
+use super::guest::OpenGuest;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
 
@@ -47,7 +45,7 @@ struct Inner {
 
 #[derive(Default)]
 struct PoolState {
-    pool: IdlePool<(Guest, OwnedSemaphorePermit)>,
+    pool: IdlePool<OpenGuest>,
     /// Whether a sweep task is running.
     is_sweeping: bool,
 }
@@ -58,22 +56,24 @@ impl ReusableGuests {
         Self(Arc::new(Inner { state: Mutex::default(), capacity: slots as usize / 4, drain: drain.clone() }))
     }
 
-    /// Takes the guest with this key that was idle for the shortest time, with its slot.
-    pub(super) fn take(&self, key: &ReuseKey) -> Option<(Guest, OwnedSemaphorePermit)> {
+    /// Takes the guest with this key that was idle for the shortest time.
+    pub(super) fn take(&self, key: &ReuseKey) -> Option<OpenGuest> {
         self.0.lock().pool.take(key)
     }
 
-    /// Keeps a guest for the next call. It is dropped instead if it has no calls left, has grown too much, or
-    /// the pool is full.
-    pub(super) fn keep(&self, key: ReuseKey, mut guest: Guest, slot: OwnedSemaphorePermit) {
+    /// Keeps a guest for the next call. It is dropped instead if it has no calls left, has grown too much, if
+    /// memory is short, or if the pool is full.
+    pub(super) fn keep(&self, key: ReuseKey, mut guest: OpenGuest) {
         let calls_left =
             guest.calls_left.unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2)).saturating_sub(1);
         guest.calls_left = Some(calls_left);
-        if calls_left == 0 || guest.memory_growth() > MAX_GROWTH || self.0.drain.is_stopping() {
+        let has_memory = guest.store.data().lease.memory.budget().has_plenty();
+        let is_worn = calls_left == 0 || guest.memory_growth() > MAX_GROWTH;
+        if is_worn || !has_memory || self.0.drain.is_stopping() {
             return;
         }
         let mut state = self.0.lock();
-        let rejected = state.pool.put(key, (guest, slot), self.0.capacity);
+        let rejected = state.pool.put(key, guest, self.0.capacity);
         let starts_sweep = rejected.is_none() && !std::mem::replace(&mut state.is_sweeping, true);
         // Dropping a guest takes time, so it is done without the lock.
         drop(state);

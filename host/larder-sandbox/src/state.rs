@@ -9,6 +9,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::guest_config::Lease;
 use super::limits::GuestLimiter;
 use super::log::{Log, LogLevel, LogStream};
+use super::place::UnmovedGrowth;
 use super::preopen;
 use super::wasi_http::HttpHooks;
 use larder_model::policy::Grant;
@@ -27,11 +28,15 @@ const MAX_HTTP_FIELD_BYTES: usize = 32 << 10;
 pub(super) struct GuestState {
     pub(super) lease: Lease,
     pub(super) limiter: GuestLimiter,
+    /// Memory by which it may still grow before its call is moved to a thread for long calls.
+    pub(super) unmoved_growth: UnmovedGrowth,
     pub(super) log: Log,
     /// When the host ends the current call.
     pub(super) deadline: Instant,
     /// Signals and progress notifications that the guest may still send during this call.
     pub(super) notifications_left: u32,
+    /// Names of files that this call met and that are not UTF-8.
+    pub(super) unreadable_names: u64,
     /// Whether the loss of a signal was logged already during this call.
     pub(super) logged_lost_signal: bool,
     wasi: WasiCtx,
@@ -50,8 +55,10 @@ impl GuestState {
         table.set_max_capacity(MAX_RESOURCES);
         Ok(Self {
             limiter: GuestLimiter::new(&lease.config),
+            unmoved_growth: UnmovedGrowth::at_instantiation(),
             deadline: Instant::now(),
             notifications_left: limits.notifications,
+            unreadable_names: 0,
             logged_lost_signal: false,
             wasi: wasi(&lease.grant, &log)?,
             http_hooks: HttpHooks::new(
@@ -69,8 +76,10 @@ impl GuestState {
     /// Resets the state of a reused guest for another call of the same caller.
     pub(super) fn begin_call(&mut self, lease: Lease) {
         self.notifications_left = lease.grant.limits.notifications;
+        self.unreadable_names = 0;
         self.logged_lost_signal = false;
         self.limiter.begin_call();
+        self.unmoved_growth = UnmovedGrowth::in_call();
         self.log.begin_call(lease.grant.limits.log);
         self.http_hooks.set_trace(lease.permit.trace().cloned());
         self.lease = lease;

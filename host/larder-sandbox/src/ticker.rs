@@ -59,10 +59,20 @@ impl Ticker {
         TickGuard(self.shared.clone())
     }
 
-    /// Reports that a guest ran for longer than a tick without yielding. Ticks come more often for a while,
-    /// so that other tasks get their turn sooner.
-    pub(super) fn report_long_run(&self) {
-        self.shared.ran_long.store(true, Ordering::Relaxed);
+    /// Returns a value that accepts reports of long runs.
+    pub(super) fn long_runs(&self) -> LongRunReports {
+        LongRunReports(self.shared.clone())
+    }
+}
+
+/// Accepts reports that a guest ran for longer than a tick without yielding. Ticks come more often for a while
+/// afterwards, so that other tasks get their turn sooner.
+#[derive(Default)]
+pub(super) struct LongRunReports(Arc<TickerState>);
+
+impl LongRunReports {
+    pub(super) fn report(&self) {
+        self.0.ran_long.store(true, Ordering::Relaxed);
     }
 }
 

@@ -36,6 +36,8 @@ mod captures;
 mod class;
 mod compile;
 mod expand;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod matcher;
 mod parse;
 mod program;
@@ -82,7 +84,8 @@ pub struct Specificity {
 }
 
 impl UriTemplate {
-    /// Parses a template. Its scheme must be literal text, and its expansions must be valid URIs.
+    /// Parses a template. Its scheme must be literal text, and with some values it must expand to a valid
+    /// URI.
     pub fn parse(text: &str) -> Result<Self, BadUriTemplate> {
         let parts = parse::parts(text)?;
         let template =

@@ -139,7 +139,7 @@ fn error(text: &str, (at, why): SyntaxError) -> BadUriTemplate {
 
 fn parse(text: &str) -> Result<Vec<Part>, SyntaxError> {
     if text.len() > MAX_TEMPLATE_BYTES {
-        return Err((MAX_TEMPLATE_BYTES, "it is longer than 4096 bytes"));
+        return Err((MAX_TEMPLATE_BYTES, "it is longer than 4 KiB"));
     }
     let (mut parts, mut at, mut count, mut after_path) = (vec![], 0, 0, false);
     while at < text.len() {

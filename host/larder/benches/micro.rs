@@ -15,7 +15,7 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion};
 use http_body_util::{BodyExt as _, Full};
 use larder::config::{self, Config};
-use larder_core::catalog::{self, Catalog, Offer, Reader, Writer};
+use larder_core::catalog::{self, Catalog, Definitions, Offer, Reader, Writer};
 use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_mcp::Endpoint;
@@ -85,12 +85,19 @@ impl Fixture {
             entries,
             next_cursor: None,
             templates,
+            tools: vec![],
+            prompts: vec![],
             freshness: Freshness { ttl: Duration::from_secs(3600), scope: Scope::Everyone },
             probed_at: Instant::now(),
             omitted: vec![],
             setting_problems: vec![],
         };
-        Arc::new(Offer::new(self.provider(name, GuestLifetime::Fresh), probed, 1, 0))
+        Arc::new(Offer::new(
+            self.provider(name, GuestLifetime::Fresh),
+            probed,
+            Definitions::default(),
+            (1, 0),
+        ))
     }
 
     /// Creates `providers` offers with `entries` entries in total.

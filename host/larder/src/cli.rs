@@ -6,6 +6,7 @@ mod bindings;
 mod check;
 mod compile;
 mod complete;
+mod completions;
 mod connection;
 mod dev;
 mod error;
@@ -19,8 +20,10 @@ mod out;
 mod pack;
 mod paging;
 mod read;
+mod reload;
 mod request;
 mod sanitize;
+mod sdk;
 mod serve;
 mod server_address;
 mod status;
@@ -35,7 +38,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand, ValueHint};
+use clap::{Parser, Subcommand};
 
 use error::CommandError;
 
@@ -77,20 +80,15 @@ enum Command {
     Approve(approve::Approve),
     Token(token::Token),
     New(new::New),
+    Sdk(sdk::Sdk),
     Dev(dev::Dev),
     Pack(pack::Pack),
     Bindings(bindings::Bindings),
     Status(status::Status),
+    Reload(reload::Reload),
     #[command(hide = true, name = larder_sandbox::child::SUBCOMMAND)]
     Compile(compile::Compile),
-    /// Print a shell completion script
-    #[command(
-        after_help = "Example: larder completions bash > ~/.local/share/bash-completion/completions/larder"
-    )]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    Completions(completions::Completions),
 }
 
 /// The result of a command that ran without an error. It determines the exit code.
@@ -112,6 +110,9 @@ impl Outcome {
 
 /// Runs the command that the arguments of the process name.
 pub fn main() -> ExitCode {
+    if completions::answer(std::env::args_os().collect()) {
+        return ExitCode::SUCCESS;
+    }
     let command = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli.command,
         Err(error) => {
@@ -166,32 +167,16 @@ impl Command {
             Self::Approve(approve) => approve.run().await,
             Self::Token(token) => token.run(),
             Self::New(new) => new.run(),
+            Self::Sdk(sdk) => sdk.run(),
             Self::Dev(dev) => Box::pin(dev.run()).await,
             Self::Pack(pack) => pack.run(),
             Self::Bindings(bindings) => bindings.run(),
             Self::Status(status) => status.run().await,
+            Self::Reload(reload) => reload.run().await,
             Self::Compile(_) => unreachable!("`main` runs it without a runtime"),
-            Self::Completions { shell } => completions(shell),
+            Self::Completions(completions) => completions.run(),
         }
     }
-}
-
-// The script is generated in memory because the generator panics on a closed pipe.
-fn completions(shell: clap_complete::Shell) -> Result<Outcome, CommandError> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut without_file_names(Cli::command()), "larder", &mut script);
-    out::bytes(&script)?;
-    Ok(Outcome::Success)
-}
-
-/// Sets that only arguments that are paths are completed with names of files.
-fn without_file_names(command: clap::Command) -> clap::Command {
-    command.mut_subcommands(without_file_names).mut_args(|arg| {
-        match arg.get_action().takes_values() && arg.get_value_hint() == ValueHint::Unknown {
-            true => arg.value_hint(ValueHint::Other),
-            false => arg,
-        }
-    })
 }
 
 fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {

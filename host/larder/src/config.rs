@@ -6,6 +6,8 @@ mod client;
 mod convert;
 mod error;
 mod file;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod grant_request;
 mod parser;
 mod project;
@@ -48,6 +50,8 @@ pub const DEFAULT_FILE: &str = "larder.toml";
 pub struct Config {
     /// All teams by name. A file without `[team.*]` has only the team `default`.
     pub teams: BTreeMap<TeamName, Team>,
+    /// The folder for approvals and sessions.
+    pub state_dir: PathBuf,
     /// The caller on whose behalf stdio and in-process clients make requests.
     pub local_caller: Caller,
     /// The audit log of reads.

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use larder_core::reconcile::{Approvals, PendingApprovalRecord};
-use larder_model::name::{ProviderName, TeamName};
+use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord};
+use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::ApprovalMode;
+use serde_json::json;
 
 use crate::harness::{SLOW_WAIT, TestServer, TestServerBuilder, component_path, eventually_within};
+use crate::process::WorkDir;
 
 fn pending(server: &TestServer) -> Vec<String> {
     server.reader.snapshot().pending_approvals().iter().flat_map(|pending| pending.lines.clone()).collect()
@@ -163,7 +165,7 @@ async fn an_approval_holds_for_one_provider_of_one_team() {
     let server = TestServer::builder("a@echo").start().await;
     let approvals = Approvals::new(&server.folder.path().join(".state"), &server.plugins);
     let (team, name) = (TeamName::default_team(), |name| ProviderName::parse(name).unwrap());
-    let digest = larder_model::name::Digest::of(b"");
+    let digest = Digest::of(b"");
     let lines: BTreeSet<_> = ["import wasi:http".to_owned()].into();
     approvals
         .approve(&PendingApprovalRecord::new(&team, &name("a"), digest, lines.clone()), "an operator")
@@ -171,6 +173,51 @@ async fn an_approval_holds_for_one_provider_of_one_team() {
     assert!(approvals.unapproved(&team, &name("a"), &lines).unwrap().is_empty());
     assert_eq!(approvals.unapproved(&team, &name("b"), &lines).unwrap(), lines);
     assert_eq!(approvals.unapproved(&TeamName::parse("other").unwrap(), &name("a"), &lines).unwrap(), lines);
+}
+
+#[tokio::test]
+async fn an_approval_for_a_digest_does_not_hold_for_the_next_component() {
+    let server = running(TestServer::builder("x@echo").file("x.toml", b"env = ['HOME']\n")).await;
+    let approvals = Approvals::new(&server.folder.path().join(".state"), &server.plugins);
+    let recorded = async || {
+        eventually_within(SLOW_WAIT, "the pending approval is recorded", async || {
+            approvals.pending().is_ok_and(|all| !all.is_empty())
+        })
+        .await;
+        approvals.pending().unwrap().remove(0)
+    };
+    let first = recorded().await;
+    approvals.approve_for(ApprovalScope::Digest, &first, "an operator").unwrap();
+    let serves = async || server.text("echo://hello").await.starts_with("uri:");
+    eventually_within(SLOW_WAIT, "it is approved and serves", serves).await;
+    // Another component with the same request.
+    fs::copy(component_path("keys"), server.plugins.join("x.wasm")).unwrap();
+    let second = recorded().await;
+    assert_ne!(first.digest, second.digest);
+    assert_eq!(first.lines, second.lines);
+    assert!(server.text("echo://hello").await.starts_with("uri:"), "the approved one continues to serve");
+}
+
+#[test]
+fn approve_can_be_limited_to_one_component() {
+    let work_dir = WorkDir::with_guests("echo").file("plugins/echo.toml", "env = ['HOME']\n");
+    let approvals = Approvals::new(&work_dir.path("state/larder"), &work_dir.path("plugins"));
+    let (team, echo) = (TeamName::default_team(), ProviderName::parse("echo").unwrap());
+    let digest = Digest::of(&std::fs::read(work_dir.path("plugins/echo.wasm")).unwrap());
+    let record = PendingApprovalRecord::new(&team, &echo, digest, ["variable HOME".to_owned()].into());
+    approvals.set_pending(vec![record]).unwrap();
+    let wrong = work_dir.larder("approve echo --yes --digest 000000000000");
+    assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains(&digest.short()), "{}", wrong.stderr);
+    assert!(
+        work_dir.larder("approve echo --yes --digest 0000").expect_exit(64).contains("hexadecimal digits")
+    );
+    work_dir.larder(&format!("approve echo --yes --digest sha256:{digest}")).expect_success();
+    let approved =
+        |work_dir: &WorkDir| work_dir.larder("check --json").json()["grants"][0]["approved"].clone();
+    assert_eq!(approved(&work_dir), json!(["variable HOME"]));
+    std::fs::copy(component_path("keys"), work_dir.path("plugins/echo.wasm")).unwrap();
+    assert_eq!(approved(&work_dir), json!([]));
 }
 
 #[tokio::test]

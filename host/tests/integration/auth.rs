@@ -3,7 +3,9 @@
 pub(crate) mod issuer;
 
 mod commands;
+mod issuer_state;
 mod jwt;
+mod new_keys;
 mod reload;
 mod revocation;
 mod session_limits;

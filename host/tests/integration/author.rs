@@ -14,7 +14,7 @@ fn new_reports_errors_before_it_writes_files() {
         ("new larder-dev --lang python", "choose another name"),
         ("new taken --lang go", "taken exists already"),
         ("new notes --lang go --path plugins", "plugins exists already"),
-        ("new notes --lang cobol", "[possible values: rust, python, javascript, go, c]"),
+        ("new notes --lang cobol", "[possible values: rust, python, javascript, typescript, go, c, cpp]"),
         ("new notes", "--lang <LANGUAGE>"),
     ] {
         let stderr = work_dir.larder(args).expect_exit(64);

@@ -53,6 +53,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 async fn next_changes(watch: &Watch) -> Vec<String> {
     let show = |change: &Change| match change {
         Change::List => "the list".to_owned(),
+        Change::Tools | Change::Prompts => panic!("nothing offers tools or prompts"),
         Change::Updated(uri) => uri.to_string(),
     };
     within(watch.next()).await.iter().map(show).collect()

@@ -318,4 +318,4 @@ macro_rules! examples {
     };
 }
 
-examples!(c go javascript python rust);
+examples!(c cpp go javascript python rust typescript);

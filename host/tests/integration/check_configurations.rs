@@ -33,10 +33,11 @@ const CONFIGURATIONS: &[&str] = &[
     "[provider.fiels]\ndirs = ['plugins']",
     "[provider.files]",
     "[provider.files]\ndirs = ['gone']",
-    "[provider.files]\ndirs = ['plugins']\n[provider.files.settings]\nmax_bytes = '1MiB'",
+    "[provider.files]\ndirs = ['plugins']\n[provider.files.settings]\nmax-bytes = '1MiB'",
     "[provider.files]\ndirs = ['plugins']\nhosts = ['https://example.com/path']",
     "[provider.files]\ndirs = ['plugins']\nsecrets = ['key']",
     "[secret.key]\nenv = 'UNSET'",
+    "[secret.key]\nfile = 'pin'",
     "[telemetry]\notlp = 'collector'",
     "[client]\nurl = 'docs.example.com'",
 ];
@@ -71,7 +72,7 @@ fn report(guest: &str, configurations: &[&str]) -> String {
     let default_port = regex_lite::Regex::new(r"(?m)^.*127\.0\.0\.1:787[89] is in use.*\n").unwrap();
     let mut all = String::new();
     let count = regex_lite::Regex::new(r"no problems found, but .*").unwrap();
-    let mut work_dir = WorkDir::with_guests(guest);
+    let mut work_dir = WorkDir::with_guests(guest).file("pin", "1234\n");
     let folder = std::fs::canonicalize(work_dir.path(".")).unwrap().display().to_string();
     for configuration in configurations {
         work_dir = work_dir.file("larder.toml", &configuration.replace("ADDRESS", &address));

@@ -50,7 +50,9 @@ async fn a_component_that_requires_an_unsupported_feature() {
 async fn a_component_with_a_larger_table_than_its_limit() {
     let builder =
         TestServer::builder("echo many").provider("many", |grant, _| grant.limits.table_elements = 1);
-    let expected = expect!["cannot get its description: it needs a table with more than its 1 elements"];
+    let expected = expect![
+        "cannot get its description: it needs a table with more than its 1 elements (`limits.table_elements`)"
+    ];
     check(builder, "many.wasm", expected).await;
 }
 

@@ -54,9 +54,9 @@ async fn bounds_the_fields_of_entries() {
     assert_eq!((details.audience.len(), details.icons.len(), details.metadata.len()), (1, 16, 64));
     assert!(details.icons.iter().all(|icon| icon.sizes.len() == 16));
     for expected in [
-        "the end of a name of more than 1024 bytes",
-        "the end of a title of more than 1024 bytes",
-        "the end of a description of more than 16384 bytes",
+        "the end of a name of more than 1 KiB",
+        "the end of a title of more than 1 KiB",
+        "the end of a description of more than 16 KiB",
         "a version of more than 1 KiB",
         "icons beyond the first 16 of an item",
         "metadata beyond the first 64 pairs of an item",
@@ -74,7 +74,7 @@ async fn bounds_the_description() {
     let sizes = texts.map(|text| text.as_ref().map(String::len));
     assert_eq!(sizes, [Some(1_024), None, Some(16_384), Some(4_096)]);
     assert_eq!(offer.claims.len(), 1_000);
-    for expected in ["claims beyond the first 1000", "the end of its instructions of more than 4096 bytes"] {
+    for expected in ["claims beyond the first 1000", "the end of its instructions of more than 4 KiB"] {
         assert!(omitted(&server).iter().any(|note| note == expected), "{expected}");
     }
 }

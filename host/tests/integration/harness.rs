@@ -84,6 +84,7 @@ pub(crate) struct TestServerBuilder {
     page_size: PageSize,
     instructions: Option<String>,
     cache: CacheConfig,
+    memory: u64,
     quota: Option<Quota>,
     ceiling: Ceiling,
 }
@@ -221,11 +222,18 @@ impl TestServerBuilder {
         self
     }
 
+    /// Sets the size of the memory budget.
+    pub(crate) fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
     /// Loads the components, and returns the server.
     pub(crate) async fn start(self) -> TestServer {
         let drain = Drain::new();
-        let sandbox = Arc::new(Sandbox::new(&sandbox_config(), &drain).unwrap());
-        let metrics = sandbox.metrics().clone();
+        let sandbox_config = sandbox::Config { memory: self.memory, ..sandbox_config() };
+        let sandbox = Arc::new(Sandbox::new(&sandbox_config, &drain).unwrap());
+        let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
         let (writer, reader) = catalog::catalog(self.team.clone(), 100);
         let config = reconcile::Config {
             team: self.team,
@@ -261,7 +269,8 @@ impl TestServerBuilder {
             private: false,
         };
         let quotas = quota_usage.clone().into_iter().map(|usage| (reader.team().clone(), usage));
-        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(quotas);
+        let gateway =
+            Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(quotas).with_memory(memory);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconciler = Some(reconciler);
         TestServer {
@@ -297,7 +306,7 @@ pub(crate) fn sandbox_config() -> sandbox::Config {
         timeout: Duration::from_secs(300),
         code: 512 << 20,
     };
-    sandbox::Config { slots: 16, compiler }
+    sandbox::Config { slots: 16, memory: 8 << 30, compiler }
 }
 
 /// Returns one gateway for the servers of several teams, built as `app` builds it.
@@ -344,6 +353,7 @@ impl TestServer {
             page_size: same_page_size(100),
             instructions: None,
             cache: CacheConfig { bytes: 16 << 20, entries: 1_000 },
+            memory: sandbox_config().memory,
             quota: None,
             ceiling: Ceiling::default(),
         }

@@ -144,10 +144,10 @@ impl HttpTestServer {
             }
             None => meta(),
         };
-        let uri = params["uri"].as_str().map(ToOwned::to_owned);
+        let name = ["uri", "name"].into_iter().find_map(|key| params[key].as_str()).map(ToOwned::to_owned);
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         let mut headers = vec![JSON, ACCEPT, MODERN, ("mcp-method", method)];
-        headers.extend(uri.as_deref().map(|uri| ("mcp-name", uri)));
+        headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
         self.post(&headers, body).await
     }
 

@@ -45,7 +45,7 @@ async fn initialize() {
     });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
     let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
-    expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true},"completions":{}},"serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"instructions":"Echo: Read echo://hello to see who you are."}}"#]].assert_eq(&answer.body);
+    expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{}},"serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"instructions":"Echo: Read echo://hello to see who you are."}}"#]].assert_eq(&answer.body);
     let id = answer.headers["mcp-session-id"].to_str().unwrap();
     assert!(id.len() >= 20 && id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)), "{id}");
 }
@@ -100,7 +100,7 @@ async fn rejects_unknown_methods_and_invalid_parameters() {
     let session = http.session("2025-11-25").await;
     let mut results = String::new();
     for (method, params) in [
-        ("tools/list", json!({})),
+        ("tools/get", json!({})),
         ("logging/setLevel", json!({ "level": "info" })),
         ("subscriptions/listen", json!({})),
         ("resources/read", json!({})),
@@ -123,15 +123,15 @@ async fn rejects_unknown_methods_and_invalid_parameters() {
         );
     }
     expect![[r#"
-        tools/list {}: 200 -32601
-        logging/setLevel {"level":"info"}: 200 -32601
+        tools/get {}: 200 -32601
+        logging/setLevel {"level":"info"}: 200 ok
         subscriptions/listen {}: 200 -32601
         resources/read {}: 200 -32602
         resources/read {"uri":1}: 200 -32602
         resources/read {"uri":"no scheme"}: 200 -32602
         resources/read [1]: 200 -32602
         resources/list {"cursor":""}: 200 -32602
-        completion/complete {"argument":{"name":"a","value":""},"ref":{"name":"p","type":"ref/prompt"}}: 200 ok
+        completion/complete {"argument":{"name":"a","value":""},"ref":{"name":"p","type":"ref/prompt"}}: 200 -32602
         completion/complete {"argument":{"name":"a","value":""},"ref":{"type":"ref/other"}}: 200 -32602
     "#]].assert_eq(&results);
 }

@@ -32,14 +32,18 @@ async fn check(guest: &str, uri: &str, expected: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stops_an_endless_loop() {
-    let expected = "error: the provider `spin` failed: it exceeded its CPU time of 100ms";
+    let expected = "error: the provider `spin` failed: it exceeded its CPU time of 100ms (`limits.cpu_time`)";
     check("spin", "spin://forever", expected).await;
 }
 
 #[tokio::test]
 async fn stops_a_guest_that_sleeps() {
-    check("sleep", "sleep://hour", "error: the provider `sleep` failed: it did not respond within 1.5s")
-        .await;
+    check(
+        "sleep",
+        "sleep://hour",
+        "error: the provider `sleep` failed: it did not respond within 1.5s (`limits.timeout`)",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -48,7 +52,8 @@ async fn stops_a_guest_that_needs_too_much_memory() {
         .provider("eat", |grant, _| grant.limits.memory = 16 << 20)
         .start()
         .await;
-    let expected = "error: the provider `eat` failed: it needs more than its 16 MiB of memory";
+    let expected =
+        "error: the provider `eat` failed: it needs more than its 16 MiB of memory (`limits.memory`)";
     assert_eq!(server.text("eat://everything").await, expected);
     assert!(server.text("echo://hello").await.starts_with("uri:"));
 }
@@ -91,7 +96,7 @@ async fn rejects_a_response_of_a_gigabyte() {
     let builder = TestServer::builder("huge").provider("huge", |grant, _| grant.limits.result = 100_000);
     let server = builder.start().await;
     assert_eq!(server.text("huge://90000").await.len(), 90_000);
-    let expected = "error: the provider `huge` failed: its response is larger than the limit of 100 KB";
+    let expected = "error: the provider `huge` failed: its response is larger than the limit of 100 KB (`limits.result`)";
     assert_eq!(server.text("huge://100001").await, expected);
     assert_eq!(server.text("huge://contents/1000000").await, expected);
 }
@@ -198,6 +203,9 @@ async fn a_failed_probe_names_the_call_that_failed() {
             .setting("spin", "in", setting)
             .provider("spin", |grant, _| tighten(&mut grant.limits));
         let reason = builder.start().await.rejection_reason("spin.wasm");
-        assert_eq!(reason, format!("cannot get {call}: it exceeded its CPU time of 100ms"));
+        assert_eq!(
+            reason,
+            format!("cannot get {call}: it exceeded its CPU time of 100ms (`limits.cpu_time`)")
+        );
     }
 }

@@ -17,7 +17,7 @@ async fn check(guests: &str, method: &str, params: serde_json::Value, expected: 
 
 #[tokio::test]
 async fn discover() {
-    check("echo", "server/discover", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"capabilities":{"resources":{"subscribe":true,"listChanged":true},"completions":{}},"instructions":"Echo: Read echo://hello to see who you are.","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
+    check("echo", "server/discover", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"capabilities":{"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{}},"instructions":"Echo: Read echo://hello to see who you are.","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"}}}}"#]]).await;
 }
 
 #[tokio::test]
@@ -29,7 +29,6 @@ async fn advertises_resources_even_without_providers() {
         answer["result"]["capabilities"]["resources"],
         json!({ "subscribe": true, "listChanged": true })
     );
-    assert!(answer["result"]["capabilities"].get("tools").is_none());
 }
 
 #[tokio::test]
@@ -252,7 +251,7 @@ async fn validates_each_part_of_a_request() {
         a name in bad base64: 400 -32020
         initialize: 404 -32601
         ping: 404 -32601
-        tools/list: 404 -32601
+        tools/list: 200 ok
         resources/subscribe: 404 -32601
         no claim, modern header: 400 -32602
         no claim, discover: 400 -32602

@@ -124,7 +124,7 @@ async fn the_end_of_the_call_limits_every_request() {
         format!("net://http-client?url={url}&method=GET&timeout=60000"),
         format!("net://send-all?url={url}&url={url}&timeout=60000"),
     ] {
-        let expected = "error: the provider `net` failed: it did not respond within 500ms";
+        let expected = "error: the provider `net` failed: it did not respond within 500ms (`limits.timeout`)";
         assert_eq!(server.text(&uri).await, expected);
     }
 }

@@ -2,6 +2,7 @@
 //! before.
 
 mod connections;
+mod memory_budget;
 mod waiting_bytes;
 
 use std::sync::Arc;

@@ -130,7 +130,7 @@ async fn a_retry_has_only_the_time_that_is_left() {
     let ann = call_by("ann", &[]);
     assert_eq!(read(&server, &ann, "now").await, "call 1 for ann");
     // The reused guest traps after 700 ms, and the fresh one would respond after another 700 ms.
-    let expected = "the provider `again` failed: it did not respond within 1s";
+    let expected = "the provider `again` failed: it did not respond within 1s (`limits.timeout`)";
     assert_eq!(read(&server, &ann, "slow-trap").await, expected);
 }
 

@@ -93,6 +93,7 @@ async fn the_acknowledgement_lists_the_honoured_subscriptions() {
     let first = events.next().await.unwrap();
     let honoured = json!({
         "resourcesListChanged": true,
+        "toolsListChanged": true,
         "resourceSubscriptions": ["echo://hello", "echo://say/x"],
     });
     assert_eq!(acknowledged(&first), &honoured);

@@ -42,6 +42,6 @@ impl Disk {
                 return Ok(bytes);
             }
         }
-        Err(Error::Failed(format!("the file is larger than {max} bytes (setting `max-bytes`)")))
+        Err(Error::too_large("the file", max, "setting `max_bytes`"))
     }
 }

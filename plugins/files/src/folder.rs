@@ -103,7 +103,7 @@ impl Folder {
         if children.len() > settings.max_names {
             let folder = path.join("/");
             warn!(
-                "{}{folder}: list truncated to {} names (setting `max-names`)",
+                "{}{folder}: list truncated to {} names (setting `max_names`)",
                 self.prefix, settings.max_names
             );
             children.truncate(settings.max_names);

@@ -12,8 +12,8 @@ mod walk;
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Description, EntryPage, Error, Freshness, Provider, Query, Reading,
-    Request, Result, Template, TemplateMatch, TemplatePage, Variable, paginate,
+    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Freshness, Provider, Query,
+    Reading, Request, Result, Template, TemplateMatch, TemplatePage, Variable, paginate,
 };
 
 use folder::Folder;
@@ -25,9 +25,13 @@ struct Files {
     settings: Settings,
 }
 
-larder_provider::export!(Files: completions, versions);
+larder_provider::export!(Files: completions, versions, settings);
 
 impl Provider for Files {
+    fn settings() -> Vec<Declaration> {
+        Settings::declarations()
+    }
+
     fn new() -> Result<Self> {
         Ok(Self::with_folders(folder::granted(), Settings::read()?))
     }

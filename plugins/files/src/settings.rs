@@ -2,39 +2,62 @@
 
 use std::time::Duration;
 
-use larder_provider::{Result, setting, setting_or};
+use larder_provider::{Declaration, Result, Setting};
 
-/// Names of folders with generated files, which are often large.
-const IGNORED: &str = "target,node_modules,.git,.venv,__pycache__";
+const HIDDEN: Setting<bool> =
+    Setting::boolean("hidden", "Whether names that begin with a dot are visible.").default("false");
+const IGNORE: Setting<String> = Setting::text("ignore", "Names that are never visible, separated by commas.")
+    // Folders with generated files, which are often large.
+    .default("target,node_modules,.git,.venv,__pycache__");
+const DEPTH: Setting<usize> =
+    Setting::number("depth", "The maximum depth of folders in a list.").default("32");
+const MAX_NAMES: Setting<usize> =
+    Setting::number("max_names", "The maximum number of names per folder in a list.").default("100000");
+const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of a file that can be read.")
+    // Half of the host's limit of 16 MiB, which applies to the encoded response.
+    .default("8MiB");
+const TTL_MS: Setting<u64> =
+    Setting::number("ttl_ms", "How many milliseconds a response may be cached.").default("1000");
 
 /// Settings of the operator.
 pub(crate) struct Settings {
-    /// `hidden`: whether names that begin with a dot are visible.
+    /// Whether names that begin with a dot are visible.
     pub(crate) hidden: bool,
-    /// `ignore`: names that are never visible, separated by commas.
+    /// Names that are never visible.
     pub(crate) ignore: Vec<String>,
-    /// `depth`: maximum depth of folders in a list.
+    /// Maximum depth of folders in a list.
     pub(crate) depth: usize,
-    /// `max-names`: maximum number of names per folder in a list.
+    /// Maximum number of names per folder in a list.
     pub(crate) max_names: usize,
-    /// `max-bytes`: maximum size of a file that can be read.
+    /// Maximum size of a file that can be read.
     pub(crate) max_bytes: u64,
-    /// `ttl-ms`: how long a response may be cached.
+    /// How long a response may be cached.
     pub(crate) ttl: Duration,
 }
 
 impl Settings {
+    /// All settings, for the host.
+    pub(crate) fn declarations() -> Vec<Declaration> {
+        vec![
+            HIDDEN.declaration(),
+            IGNORE.declaration(),
+            DEPTH.declaration(),
+            MAX_NAMES.declaration(),
+            MAX_BYTES.declaration(),
+            TTL_MS.declaration(),
+        ]
+    }
+
     pub(crate) fn read() -> Result<Self> {
-        let ignore = setting("ignore").unwrap_or_else(|| IGNORED.to_owned());
+        let ignore = IGNORE.get()?;
         let names = ignore.split(',').map(str::trim).filter(|name| !name.is_empty());
         Ok(Self {
-            hidden: setting_or("hidden", false)?,
+            hidden: HIDDEN.get()?,
             ignore: names.map(str::to_owned).collect(),
-            depth: setting_or("depth", 32)?,
-            max_names: setting_or("max-names", 100_000)?,
-            // Half of the host's limit of 16 MiB, which applies to the encoded response.
-            max_bytes: setting_or("max-bytes", 8 << 20)?,
-            ttl: Duration::from_millis(setting_or("ttl-ms", 1000)?),
+            depth: DEPTH.get()?,
+            max_names: MAX_NAMES.get()?,
+            max_bytes: MAX_BYTES.get()?,
+            ttl: Duration::from_millis(TTL_MS.get()?),
         })
     }
 

@@ -140,9 +140,13 @@ fn applies_the_settings() {
         uris(&limited.files.list(&Query::new(9)).unwrap()),
         ["file:///docs/.env", "file:///docs/b-c.md", "file:///docs/b.md",]
     );
-    set_setting("max-bytes", "3");
+    set_setting("max_bytes", "3");
     let small = fixture(MIXED);
-    check_read(&small.files, "file:///docs/b.md", "the file is larger than 3 bytes");
+    check_read(
+        &small.files,
+        "file:///docs/b.md",
+        "invalid: the file is larger than the limit of 3 bytes (setting `max_bytes`)",
+    );
     set_setting("hidden", "yes");
     assert!(Settings::read().is_err_and(|error| error.to_string().contains("`hidden`")));
 }

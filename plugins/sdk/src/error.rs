@@ -31,6 +31,15 @@ impl Error {
         Self::Failed(reason.to_string())
     }
 
+    /// Creates an [`Invalid`](Self::Invalid) error for a resource that is larger than a limit. Clients do not repeat such
+    /// a request. `setting` says how the operator changes the limit: ``"setting `max_bytes`"``.
+    pub fn too_large(what: &str, limit: u64, setting: &str) -> Self {
+        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")];
+        let unit = units.into_iter().find(|(unit, _)| limit >= *unit && limit.is_multiple_of(*unit));
+        let (unit, name) = unit.unwrap_or((1, "bytes"));
+        Self::Invalid(format!("{what} is larger than the limit of {} {name} ({setting})", limit / unit))
+    }
+
     /// Creates an [`Invalid`](Self::Invalid) error from anything that implements `Display`.
     pub fn invalid(reason: impl fmt::Display) -> Self {
         Self::Invalid(reason.to_string())
@@ -108,6 +117,19 @@ mod tests {
         check(io::ErrorKind::TimedOut, "unavailable: x");
         check(io::ErrorKind::InvalidInput, "invalid: x");
         check(io::ErrorKind::BrokenPipe, "x");
+    }
+
+    #[test]
+    fn an_error_about_a_size_names_the_limit() {
+        let check = |limit, expected: &str| {
+            let error = Error::too_large("the file", limit, "setting `max_bytes`");
+            let message =
+                format!("invalid: the file is larger than the limit of {expected} (setting `max_bytes`)");
+            assert_eq!(error.to_string(), message);
+        };
+        check(8 << 20, "8 MiB");
+        check(1_500_000, "1500000 bytes");
+        check(0, "0 bytes");
     }
 
     #[test]

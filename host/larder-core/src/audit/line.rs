@@ -34,6 +34,9 @@ pub struct AuditLine<'a> {
     /// Whether the URI was truncated.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub uri_cut: bool,
+    /// The tool or prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'a str>,
     /// The provider that was called last.
     pub provider: Option<&'a str>,
     /// The digest of its component.

@@ -9,6 +9,8 @@ use larder_model::uri::Uri;
 
 /// The index of an offer in the catalog, and of a template in the offer.
 type TemplateRef = (usize, usize);
+/// The index of an offer in the catalog, and of a tool or prompt in the offer.
+type DefinitionRef = (usize, usize);
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -16,6 +18,8 @@ pub(super) struct Index {
     templates_by_text: HashMap<Box<str>, TemplateRef>,
     templates_by_prefix: PrefixMap<TemplateRef>,
     claims_by_prefix: PrefixMap<usize>,
+    tools: HashMap<Box<str>, DefinitionRef>,
+    prompts: HashMap<Box<str>, DefinitionRef>,
 }
 
 impl Index {
@@ -67,6 +71,26 @@ impl Index {
         for claim in &offer.claims {
             self.claims_by_prefix.add(claim, at);
         }
+        for (position, tool) in offer.definitions.tools.iter().enumerate() {
+            let owner = *self.tools.entry(tool.name.as_str().into()).or_insert((at, position));
+            if owner != (at, position) {
+                collide(&format!("tool {}", tool.name), owner.0);
+            }
+        }
+        for (position, prompt) in offer.definitions.prompts.iter().enumerate() {
+            let owner = *self.prompts.entry(prompt.name.as_str().into()).or_insert((at, position));
+            if owner != (at, position) {
+                collide(&format!("prompt {}", prompt.name), owner.0);
+            }
+        }
+    }
+
+    pub(super) fn tool(&self, name: &str) -> Option<DefinitionRef> {
+        self.tools.get(name).copied()
+    }
+
+    pub(super) fn prompt(&self, name: &str) -> Option<DefinitionRef> {
+        self.prompts.get(name).copied()
     }
 
     pub(super) fn by_uri(&self, uri: &str) -> Option<usize> {

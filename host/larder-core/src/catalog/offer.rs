@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::definitions::Definitions;
 use super::index::PrefixMap;
 use super::list_digest::list_digest;
 use super::list_expiry::Expiry;
@@ -39,6 +40,8 @@ pub struct Offer {
     pub next_cursor: Option<String>,
     /// The templates, sorted by text.
     pub templates: Vec<Arc<Template>>,
+    /// The tools and prompts that clients can use.
+    pub definitions: Definitions,
     /// What was omitted from the lists, and why.
     pub omitted: Vec<String>,
     /// Differences between the configured settings and those that the provider declares.
@@ -54,13 +57,20 @@ pub struct Offer {
     /// When a refresh was last requested. A newer list becomes an offer of its own.
     refresh_requested: Mutex<Option<Instant>>,
     schemes: BTreeSet<String>,
+    /// The mean size of its entries in a response; 0 if it has none.
+    mean_entry_bytes: usize,
     /// The templates, by their literal prefix.
     pub(super) templates_by_prefix: PrefixMap<usize>,
 }
 
 impl Offer {
     /// Creates the offer of a probed provider.
-    pub fn new(provider: Arc<Provider>, probed: ProbeResult, generation: u64, priority: i32) -> Self {
+    pub fn new(
+        provider: Arc<Provider>,
+        probed: ProbeResult,
+        definitions: Definitions,
+        (generation, priority): (u64, i32),
+    ) -> Self {
         let mut entries: Vec<_> = probed.entries.into_iter().map(Arc::new).collect();
         // A stable sort: of two entries with the same URI, the provider's first one stays first.
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
@@ -73,7 +83,9 @@ impl Offer {
             prefixes.add(template.uri_template.literal_prefix(), at);
         }
         prefixes.finish();
+        let entry_bytes: usize = entries.iter().map(|entry| entry.wire_size()).sum();
         Self {
+            mean_entry_bytes: entry_bytes.div_ceil(entries.len().max(1)),
             templates_by_prefix: prefixes,
             schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
             list_digest,
@@ -86,6 +98,7 @@ impl Offer {
             entries,
             next_cursor: probed.next_cursor,
             templates,
+            definitions,
             omitted: probed.omitted,
             setting_problems: probed.setting_problems,
             generation,
@@ -99,6 +112,11 @@ impl Offer {
     /// Returns the provider's name.
     pub fn name(&self) -> &ProviderName {
         self.provider.name()
+    }
+
+    /// Estimates how many of its entries have this size together, at least one.
+    pub(crate) fn count_within(&self, bytes: usize) -> usize {
+        bytes.checked_div(self.mean_entry_bytes).unwrap_or(usize::MAX).max(1)
     }
 
     /// Returns when the provider's lists expire.

@@ -1,18 +1,27 @@
 //! Listeners for changes. They receive states, not events: a change that is already pending is not added
 //! again, so a slow listener costs bounded memory and does not block others.
 
+mod resumed;
+mod settled;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use self::settled::Unsettled;
+use super::ContentState;
 use larder_model::uri::Uri;
 
 /// A change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A list changed.
+    /// The list of resources or of templates changed.
     List,
+    /// The list of tools changed.
+    Tools,
+    /// The list of prompts changed.
+    Prompts,
     /// The content of this URI changed.
     Updated(Uri),
 }
@@ -22,6 +31,8 @@ pub enum Change {
 pub struct WatchEvents {
     /// URIs that were not watched before.
     pub added: HashSet<Uri>,
+    /// What watchers that continue after a restart knew of their URIs.
+    pub resumed: HashMap<Uri, ContentState>,
     /// URIs whose update a provider reported. Their watchers have been notified.
     pub provider_updates: HashSet<Uri>,
 }
@@ -46,6 +57,9 @@ struct HubState {
     /// The URIs of all listeners and their bytes. A URI counts once for each listener.
     usage: UriUsage,
     limit: UriUsage,
+    /// The results of the last checks of watched URIs. Their watchers were notified, or a change is pending.
+    known: HashMap<Uri, ContentState>,
+    unsettled: Unsettled,
     /// Holds only watched URIs, so that it is bounded even without a consumer.
     events: WatchEvents,
     wake: Arc<Notify>,
@@ -65,9 +79,55 @@ struct Listener {
 
 #[derive(Debug, Default)]
 struct PendingChanges {
-    list_wanted: bool,
-    list_changed: bool,
+    wanted_lists: Lists,
+    changed_lists: Lists,
     uris: BTreeSet<Uri>,
+}
+
+/// A set of lists.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Lists {
+    /// The lists of resources and of templates.
+    pub resources: bool,
+    /// The list of tools.
+    pub tools: bool,
+    /// The list of prompts.
+    pub prompts: bool,
+}
+
+impl PendingChanges {
+    fn is_empty(&self) -> bool {
+        self.changed_lists == Lists::default() && self.uris.is_empty()
+    }
+}
+
+impl Lists {
+    /// All lists.
+    pub const ALL: Self = Self { resources: true, tools: true, prompts: true };
+    /// The lists of resources and of templates.
+    pub const RESOURCES: Self = Self { resources: true, tools: false, prompts: false };
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            resources: self.resources & other.resources,
+            tools: self.tools & other.tools,
+            prompts: self.prompts & other.prompts,
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            resources: self.resources | other.resources,
+            tools: self.tools | other.tools,
+            prompts: self.prompts | other.prompts,
+        }
+    }
+
+    fn changes(self) -> impl Iterator<Item = Change> {
+        let all =
+            [(self.resources, Change::List), (self.tools, Change::Tools), (self.prompts, Change::Prompts)];
+        all.into_iter().filter_map(|(changed, change)| changed.then_some(change))
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,10 +148,13 @@ impl WatchHub {
         Registration { id, state: self.state.clone() }
     }
 
-    pub(super) fn list_changed(&self) {
+    pub(super) fn lists_changed(&self, lists: Lists) {
+        if lists == Lists::default() {
+            return;
+        }
         for listener in lock(&self.state).listeners.values() {
             let mut pending = lock(&listener.pending);
-            pending.list_changed = pending.list_wanted;
+            pending.changed_lists = pending.changed_lists.or(lists).and(pending.wanted_lists);
             listener.wake.notify_one();
         }
     }
@@ -121,6 +184,7 @@ impl WatchHub {
 
     pub(super) async fn next_events(&self) -> WatchEvents {
         let wake = lock(&self.state).wake.clone();
+        lock(&self.state).unsettled.detector_started();
         loop {
             let events = std::mem::take(&mut lock(&self.state).events);
             if events != WatchEvents::default() {
@@ -160,16 +224,26 @@ impl Watch {
         watch
     }
 
-    /// Sets whether list changes are reported.
+    /// Sets whether changes of the lists of resources and templates are reported, and no others.
     pub fn watch_list(&self, on: bool) {
+        self.watch_lists(Lists { resources: on, ..Lists::default() });
+    }
+
+    /// Sets of which lists changes are reported.
+    pub fn watch_lists(&self, lists: Lists) {
         let mut pending = lock(&self.listener.pending);
-        pending.list_wanted = on;
-        pending.list_changed &= on;
+        pending.wanted_lists = lists;
+        pending.changed_lists = pending.changed_lists.and(lists);
     }
 
     /// Adds a URI. Returns false if that would exceed the limit of this listener or of all listeners
-    /// together.
+    /// together. The client is told after [`Self::settled`] that it is subscribed.
     pub fn add(&self, uri: Uri) -> bool {
+        self.add_and(uri, |_, _| {})
+    }
+
+    /// Adds a URI, and calls `then` for each hub in the same step.
+    fn add_and(&self, uri: Uri, mut then: impl FnMut(usize, &mut HubState)) -> bool {
         let mut uris = lock(&self.uris);
         if uris.contains(&uri) {
             return true;
@@ -178,7 +252,11 @@ impl Watch {
             return false;
         }
         for (at, registration) in self.registrations.iter().enumerate() {
-            if !lock(&registration.state).add(registration.id, &uri) {
+            let mut hub = lock(&registration.state);
+            if hub.add(registration.id, &uri) {
+                then(at, &mut hub);
+            } else {
+                drop(hub);
                 self.registrations[..at]
                     .iter()
                     .for_each(|registration| lock(&registration.state).remove(registration.id, &uri));
@@ -208,7 +286,7 @@ impl Watch {
     pub fn mark_all_changed(&self) {
         let uris = lock(&self.uris);
         let mut pending = lock(&self.listener.pending);
-        pending.list_changed = pending.list_wanted;
+        pending.changed_lists = pending.wanted_lists;
         pending.uris = uris.clone();
         self.listener.wake.notify_one();
     }
@@ -224,11 +302,12 @@ impl Watch {
         }
     }
 
-    fn take(&self) -> Vec<Change> {
+    /// Returns all pending changes.
+    pub fn take(&self) -> Vec<Change> {
         let mut pending = lock(&self.listener.pending);
-        let list = std::mem::take(&mut pending.list_changed).then_some(Change::List);
+        let lists = std::mem::take(&mut pending.changed_lists);
         let uris = std::mem::take(&mut pending.uris).into_iter().map(Change::Updated);
-        list.into_iter().chain(uris).collect()
+        lists.changes().chain(uris).collect()
     }
 }
 
@@ -263,6 +342,7 @@ impl HubState {
             self.usage = usage;
         }
         if ids.len() == 1 && self.events.added.insert(uri.clone()) {
+            self.unsettled.add(uri);
             self.wake.notify_one();
         }
         true
@@ -276,7 +356,10 @@ impl HubState {
         }
         if ids.is_empty() {
             self.by_uri.remove(uri);
+            self.known.remove(uri);
+            self.unsettled.remove(uri);
             self.events.added.remove(uri);
+            self.events.resumed.remove(uri);
             self.events.provider_updates.remove(uri);
         }
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
-use super::known_content::{Answer, ContentFingerprint};
-use crate::catalog::{Catalog, Offer, Route};
+use super::known_content::Answer;
+use crate::catalog::{Catalog, ContentFingerprint, Offer, Route};
 use larder_model::name::ProviderName;
 use larder_model::policy::Permit;
 use larder_model::resource::Match;
@@ -54,7 +54,7 @@ pub(super) async fn check_batch(
             tracing::debug!(provider = %provider.name(), %error, "cannot get versions from the provider");
             // Never "missing": the error is not about a particular URI.
             let answer = match error {
-                CallError::Busy | CallError::QuotaExceeded(_) => Answer::Deferred,
+                CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_) => Answer::Deferred,
                 _ if checks.len() > 1 => Answer::BatchTooLarge,
                 _ => Answer::Failed,
             };

@@ -8,7 +8,7 @@ mod recursive_watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -32,9 +32,16 @@ pub(super) struct GrantedFolderMonitor {
     pub(super) check_interval: Duration,
     /// How often to poll a folder without file events.
     pub(super) poll_interval: Duration,
-    pub(super) hints: mpsc::Sender<ProviderName>,
+    pub(super) hints: mpsc::Sender<FolderHint>,
     pub(super) signals: SignalSender,
     pub(super) drain: Drain,
+}
+
+/// Something changed in a folder that a provider may read.
+pub(super) struct FolderHint {
+    pub(super) provider: ProviderName,
+    /// When the first of the changes was observed.
+    pub(super) since: Instant,
 }
 
 /// Granted folders, and the providers that may read them.
@@ -89,7 +96,9 @@ impl GrantedFolderMonitor {
                     }
                     // A provider that was added meanwhile may have answered before the change.
                     folders.readers = self.current_readers(&folders);
-                    self.send_hints(folders.affected_providers(&changes.take())).await;
+                    let taken = changes.take();
+                    let since = taken.since().unwrap_or_else(Instant::now);
+                    self.send_hints(folders.affected_providers(&taken), since).await;
                     if !self.pause(MIN_INTERVAL).await {
                         return;
                     }
@@ -121,11 +130,11 @@ impl GrantedFolderMonitor {
         readers
     }
 
-    async fn send_hints(&self, providers: BTreeSet<ProviderName>) {
+    async fn send_hints(&self, providers: BTreeSet<ProviderName>, since: Instant) {
         for provider in providers {
             tracing::debug!(%provider, "a granted folder changed");
             self.signals.send(&provider, Signal::ListChanged);
-            let _ = self.hints.send(provider).await;
+            let _ = self.hints.send(FolderHint { provider, since }).await;
         }
     }
 }

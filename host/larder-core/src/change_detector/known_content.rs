@@ -1,15 +1,9 @@
 //! What is known about the content of a URI, and whether an answer differs from it.
 
+use crate::catalog::{ContentFingerprint, ContentState};
 use larder_model::name::Digest;
 use larder_model::resource::{Body, Content, ReadResult};
 use larder_sandbox::provider::CallError;
-
-/// Identifies the content of a URI at the time of a check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ContentFingerprint {
-    version: Option<String>,
-    digest: Option<Digest>,
-}
 
 /// The answer to a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,17 +46,6 @@ impl ContentFingerprint {
         let contents: String = result.contents.iter().map(canonical_line).collect();
         Self { version: result.version, digest: Some(Digest::of(contents.as_bytes())) }
     }
-
-    /// Returns whether the content may differ. Versions differ whenever the content does, also between
-    /// revisions.
-    fn differs(&self, other: &Self) -> bool {
-        let versions = self.version.as_ref().zip(other.version.as_ref()).map(|(a, b)| a != b);
-        let digests = self.digest.zip(other.digest).map(|(a, b)| a != b);
-        match (versions, digests) {
-            (None, None) => true,
-            (versions, digests) => versions == Some(true) || digests == Some(true),
-        }
-    }
 }
 
 fn canonical_line(Content { uri, mime_type, body, metadata: _ }: &Content) -> String {
@@ -78,9 +61,14 @@ impl Answer {
         match error {
             CallError::NotModified => Self::Unchanged,
             CallError::NotFound => Self::Missing,
-            CallError::Busy | CallError::QuotaExceeded(_) => Self::Deferred,
+            CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_) => Self::Deferred,
             _ => Self::Failed,
         }
+    }
+
+    /// Whether something is known after this answer, if nothing was known before.
+    pub(super) fn is_first_knowledge(&self) -> bool {
+        !matches!(self, Self::Unchanged | Self::Deferred | Self::BatchTooLarge)
     }
 
     pub(super) fn is_failure(&self) -> bool {
@@ -89,6 +77,15 @@ impl Answer {
 }
 
 impl KnownContent {
+    /// Returns what a check found, if one found anything.
+    pub(super) fn state(&self) -> Option<ContentState> {
+        match self {
+            Self::Unknown | Self::Failing => None,
+            Self::Missing => Some(ContentState::Missing),
+            Self::Present(fingerprint) => Some(ContentState::Present(fingerprint.clone())),
+        }
+    }
+
     /// Returns the version that the provider may answer "not modified" for.
     pub(super) fn version(&self) -> Option<String> {
         match self {
@@ -120,6 +117,15 @@ impl KnownContent {
         }
         *self = next;
         changed
+    }
+}
+
+impl From<ContentState> for KnownContent {
+    fn from(state: ContentState) -> Self {
+        match state {
+            ContentState::Missing => Self::Missing,
+            ContentState::Present(fingerprint) => Self::Present(fingerprint),
+        }
     }
 }
 
@@ -166,7 +172,7 @@ mod tests {
     #[test]
     fn a_deferred_check_changes_nothing() {
         let used_up = QuotaExceeded { what: "calls", retry: std::time::Duration::from_secs(1) };
-        for error in [CallError::Busy, CallError::QuotaExceeded(used_up)] {
+        for error in [CallError::Busy, CallError::NoMemory, CallError::QuotaExceeded(used_up)] {
             let mut known = KnownContent::default();
             assert!(!known.update(Answer::of_error(&error)) && known == KnownContent::Unknown, "{error}");
             // The first answer is not a change; the next one is.

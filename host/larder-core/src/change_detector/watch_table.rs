@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use self::provider_queue::ProviderQueue;
 use super::checks::Check;
 use super::known_content::{Answer, KnownContent};
-use crate::catalog::{Catalog, Route};
+use crate::catalog::{Catalog, ContentState, Route};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 use larder_sandbox::provider::Provider;
 
-/// Hints arrive later than the changes. A hint within this time after a URI was added may concern a change
-/// that the first answer contains already and that nobody was notified of. One notification too many costs a
-/// read; one too few leaves a client with outdated content.
+/// Hints arrive later than the changes. A hint within this time after the first answer may concern a change that this
+/// answer contains already, and that a client which read the content before does not know. One notification too many costs a read; one too few leaves a client with outdated content.
 const EARLY_HINT_WINDOW: Duration = Duration::from_secs(3);
 /// A provider's update signal covers the check right after it. A later check may find a later change as well.
 const SIGNAL_COVERAGE: Duration = Duration::from_secs(1);
@@ -40,10 +39,17 @@ struct WatchEntry {
     /// When the provider itself reported an update that the next answer shows. The watchers were notified of
     /// it.
     provider_updated: Option<Instant>,
-    added: Instant,
-    /// It is unclear whether the known content is from before or after a change, because its hint came late.
-    /// The next answer is reported in any case.
+    /// When the content became known; none if it is known from before a restart.
+    known_since: Option<Instant>,
+    /// Whether a client was told that it is subscribed before the content was known.
+    announced_early: bool,
+    /// The version in the catalog when the URI was added.
+    listed_version: Option<String>,
+    /// Another change may be hidden by a report of the provider. The next answer is reported in any case.
     must_notify: bool,
+    /// It is unclear whether the first answer was from before or after a change. The next answer is reported unless it
+    /// proves that the content is older.
+    in_doubt: bool,
     /// Set while a check is unanswered, with the value of `provider_updated` before it.
     in_flight: Option<Option<Instant>>,
 }
@@ -85,18 +91,51 @@ impl WatchTable {
         }
         let owners = owners(catalog, &watched);
         self.queue(owners.first()).due.insert(watched.clone());
-        let (content, added) = (KnownContent::Unknown, Instant::now());
+        let listed_version = listed_version(catalog, &watched);
         self.entries.insert(
             watched,
             WatchEntry {
-                content,
+                content: KnownContent::Unknown,
                 owners,
                 provider_updated: None,
-                added,
+                known_since: None,
+                announced_early: false,
+                listed_version,
                 must_notify: false,
+                in_doubt: false,
                 in_flight: None,
             },
         );
+    }
+
+    /// Whether the content of a URI is known, so that a change of it will be found.
+    pub(super) fn is_known(&self, watched: &Uri) -> bool {
+        self.entries.get(watched).is_some_and(|entry| entry.content != KnownContent::Unknown)
+    }
+
+    /// Records that the content of a URI becomes known. `announced` tells whether a client was told before that it is
+    /// subscribed.
+    pub(super) fn settle(&mut self, watched: &Uri, announced: bool) {
+        if let Some(entry) = self.entries.get_mut(watched) {
+            (entry.known_since, entry.announced_early) = (Some(Instant::now()), announced);
+        }
+    }
+
+    /// Sets what a watcher knew of a URI before a restart, to compare the first answer with. Returns whether the
+    /// watchers must be notified, because something else is known already.
+    pub(super) fn resume(&mut self, watched: &Uri, last: ContentState) -> bool {
+        let Some(entry) = self.entries.get_mut(watched) else { return false };
+        if let Some(known) = entry.content.state() {
+            return known.differs(&last);
+        }
+        self.known_count += usize::from(entry.content == KnownContent::Unknown);
+        entry.content = last.into();
+        false
+    }
+
+    /// Returns what is known of a URI.
+    pub(super) fn state(&self, watched: &Uri) -> Option<ContentState> {
+        self.entries.get(watched)?.content.state()
     }
 
     /// Records that the provider reported an update to the watchers. They already know what the next answer
@@ -138,17 +177,16 @@ impl WatchTable {
         }
     }
 
-    /// Records an event that may have changed what this provider answers.
-    pub(super) fn hint(&mut self, provider: &ProviderName) {
+    /// Records events that may have changed what this provider answers. The first of them was observed at `since`.
+    pub(super) fn hint(&mut self, provider: &ProviderName, since: Instant) {
         let mut due = Vec::new();
         for (watched, entry) in &mut self.entries {
             if entry.owners.iter().any(|owner| owner.name == *provider) {
                 // The provider's own report may concern an earlier change, and would hide this one.
                 let may_be_hidden =
                     entry.provider_updated.is_some() || matches!(entry.in_flight, Some(Some(_)));
-                entry.must_notify |= may_be_hidden
-                    || entry.content == KnownContent::Unknown
-                    || entry.added.elapsed() < EARLY_HINT_WINDOW;
+                entry.must_notify |= may_be_hidden;
+                entry.in_doubt |= entry.may_contain_change(since);
                 due.push((entry.owners.first().cloned(), watched.clone()));
             }
         }
@@ -229,7 +267,8 @@ impl WatchTable {
         }
         let changed =
             entry.content.update(answer) && !check.already_notified && entry.provider_updated.is_none();
-        let notify = changed | (is_answer && std::mem::take(&mut entry.must_notify));
+        let in_doubt = is_answer && std::mem::take(&mut entry.in_doubt) && !entry.is_older_than_watch();
+        let notify = changed | in_doubt | (is_answer && std::mem::take(&mut entry.must_notify));
         self.known_count += usize::from(was_unknown && entry.content != KnownContent::Unknown);
         let owner = entry.owners.first().cloned();
         let queue = self.queue(owner.as_ref());
@@ -284,6 +323,23 @@ impl WatchTable {
 }
 
 impl WatchEntry {
+    /// Whether the known content may be from after the change of an event that was observed at this time.
+    fn may_contain_change(&self, observed: Instant) -> bool {
+        // A listed version proves for most URIs that they did not change. Without it, a client that read before it
+        // subscribed has to read again.
+        let is_late = self.announced_early || self.listed_version.is_some();
+        let window = if is_late { EARLY_HINT_WINDOW } else { Duration::ZERO };
+        self.content == KnownContent::Unknown
+            || self.known_since.is_some_and(|since| observed < since + window)
+    }
+
+    /// Whether the catalog had the known version already when the URI was added. That is no proof if a client was told
+    /// too early that it is subscribed: the URI is added to the table a moment later.
+    fn is_older_than_watch(&self) -> bool {
+        let listed = self.listed_version.as_ref().filter(|_| !self.announced_early);
+        listed.is_some_and(|listed| self.content.version().as_ref() == Some(listed))
+    }
+
     /// Ends an unanswered check and restores `provider_updated`. Returns false if no check was unanswered.
     fn return_unanswered(&mut self) -> bool {
         let Some(update) = self.in_flight.take() else { return false };
@@ -298,6 +354,12 @@ impl OwningRevision {
         let provider = self.provider.upgrade()?;
         Some(if provider.supports_versions() { CheckMethod::Version } else { CheckMethod::Read })
     }
+}
+
+fn listed_version(catalog: &Catalog, uri: &Uri) -> Option<String> {
+    let entries = &catalog.by_uri(uri.as_str())?.entries;
+    let at = entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
+    entries[at].version.clone()
 }
 
 fn owners(catalog: &Catalog, uri: &Uri) -> Vec<OwningRevision> {

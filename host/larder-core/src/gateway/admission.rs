@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Gateway;
+use super::{Gateway, State};
 use larder_model::policy::{QuotaExceeded, QuotaUsage};
 use larder_model::resource::Caller;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
@@ -30,11 +30,11 @@ impl Gateway {
 
     /// Registers the number of rejected requests, by team.
     pub fn register_refusal_metrics(&self, metrics: &Metrics) {
-        let quotas = self.quotas.clone();
+        let state = self.state.clone();
         let refusals = ComputedFamily::counters(move |samples| {
-            quotas
-                .iter()
-                .try_for_each(|(team, quota)| samples.counter(&[("team", team.as_str())], quota.refusals()))
+            let state = state.load();
+            let mut quotas = state.quotas.iter();
+            quotas.try_for_each(|(team, quota)| samples.counter(&[("team", team.as_str())], quota.refusals()))
         });
         let help = "Requests refused because the team's quota was exhausted";
         metrics.register("larder_quota_refusals", help, refusals);
@@ -45,8 +45,9 @@ impl Gateway {
         caller: &Caller,
         acquire: impl Fn(&QuotaUsage) -> Result<T, QuotaExceeded>,
     ) -> Result<Option<T>, QuotaExceeded> {
+        let state = self.state.load();
         let mut rejected = None;
-        for quota in self.quotas_of(caller) {
+        for quota in self.quotas_of(&state, caller) {
             match acquire(quota) {
                 Ok(permit) => return Ok(Some(permit)),
                 Err(exceeded) => rejected = rejected.or(Some((quota, exceeded))),
@@ -58,10 +59,14 @@ impl Gateway {
     }
 
     /// If there are quotas, callers without a team that has one share the default quota.
-    fn quotas_of(&self, caller: &Caller) -> impl Iterator<Item = &Arc<QuotaUsage>> {
-        let own = caller.teams.iter().filter_map(|team| self.quotas.get(team));
-        let has_no_quota =
-            !self.quotas.is_empty() && !caller.teams.iter().any(|team| self.quotas.contains_key(team));
+    fn quotas_of<'a>(
+        &'a self,
+        state: &'a State,
+        caller: &'a Caller,
+    ) -> impl Iterator<Item = &'a Arc<QuotaUsage>> {
+        let quotas = &state.quotas;
+        let own = caller.teams.iter().filter_map(|team| quotas.get(team));
+        let has_no_quota = !quotas.is_empty() && !caller.teams.iter().any(|team| quotas.contains_key(team));
         own.chain(has_no_quota.then_some(&self.default_quota))
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct AuditRecord<'a> {
     operation: &'static str,
     call: &'a Call,
     uri: Option<&'a str>,
+    /// The tool or prompt.
+    name: Option<&'a str>,
     /// The slot for the line, and when the operation began; none without an audit log.
     slot: Option<(AuditSlot, Instant)>,
     /// The provider that was called last.
@@ -51,6 +53,7 @@ impl Gateway {
             operation,
             call,
             uri,
+            name: None,
             slot,
             provider: None,
             call_error: None,
@@ -82,7 +85,7 @@ pub(super) async fn written(line: Option<PendingLine>) -> Result<(), Error> {
     }
 }
 
-impl AuditRecord<'_> {
+impl<'a> AuditRecord<'a> {
     /// Notes that this provider is called now.
     pub(super) fn set_provider(&mut self, offer: &Offer) {
         if let Some(details) = &self.call.origin.request_details {
@@ -91,6 +94,11 @@ impl AuditRecord<'_> {
         if self.slot.is_some() {
             self.provider = Some(offer.provider.clone());
         }
+    }
+
+    /// Notes the tool or prompt that the operation is about.
+    pub(super) fn set_name(&mut self, name: Option<&'a str>) {
+        self.name = name;
     }
 
     /// Notes whether the provider's response came from the cache, or its error.
@@ -132,12 +140,21 @@ impl AuditRecord<'_> {
     fn outcome_of<T>(&self, result: &Result<T, Error>) -> &'static str {
         match result {
             Ok(_) => Outcome::Ok.label(),
-            Err(Error::NotFound { .. } | Error::UnknownTemplate { .. }) => Outcome::NotFound.label(),
+            Err(
+                Error::NotFound { .. }
+                | Error::UnknownTemplate { .. }
+                | Error::UnknownTool { .. }
+                | Error::UnknownPrompt { .. },
+            ) => Outcome::NotFound.label(),
             Err(Error::NotModified { .. }) => Outcome::NotModified.label(),
             Err(Error::Refused { .. }) => "refused",
-            Err(Error::BadCursor | Error::FilterMismatch | Error::UnknownVariable { .. }) => {
-                Outcome::Invalid.label()
-            }
+            Err(
+                Error::BadCursor
+                | Error::FilterMismatch
+                | Error::UnknownVariable { .. }
+                | Error::InvalidArguments { .. }
+                | Error::Replaced { .. },
+            ) => Outcome::Invalid.label(),
             Err(_) => self.call_error.unwrap_or(Outcome::Failed).label(),
         }
     }
@@ -166,6 +183,7 @@ impl AuditRecord<'_> {
             team,
             uri,
             uri_cut: uri.map(str::len) < self.uri.map(str::len),
+            name: self.name.map(|name| &name[..name.floor_char_boundary(MAX_LEN)]),
             provider: provider.map(|provider| provider.name().as_str()),
             digest: provider.map(Provider::digest),
             outcome: self.outcome,

@@ -19,6 +19,7 @@ use larder_model::policy::TimeLimit;
 use larder_model::resource::{Caller, Freshness, ReadResult, Scope};
 use larder_model::uri::Uri;
 use larder_runtime::deadline::with_deadline;
+use larder_runtime::memory_budget::TeamMemory;
 
 /// Capacity of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +171,16 @@ impl Cache {
     pub(super) fn new(config: Config, reader: Reader) -> Self {
         let store = Mutex::new(ResponseStore::new(config));
         Self { store, calls: SingleFlight::default(), shareability: ShareabilityTable::default(), reader }
+    }
+
+    /// Charges the cached responses to this team from now on.
+    pub(super) fn charge_to(&self, memory: &TeamMemory) {
+        self.store().charge_to(memory);
+    }
+
+    /// Changes the capacity.
+    pub(super) fn resize(&self, config: Config) {
+        self.store().resize(config);
     }
 
     /// Returns the bytes and the number of cached responses.

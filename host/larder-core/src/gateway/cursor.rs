@@ -2,6 +2,9 @@
 //! restarts, because it contains a team, a provider and a position in the provider's list, and no state of
 //! this process.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +43,10 @@ pub(super) enum ListKind {
     Entries,
     #[serde(rename = "t")]
     Templates,
+    #[serde(rename = "o")]
+    Tools,
+    #[serde(rename = "p")]
+    Prompts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

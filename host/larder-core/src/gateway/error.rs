@@ -40,6 +40,30 @@ pub enum Error {
         /// The requested variable.
         variable: String,
     },
+    /// No provider offers the tool.
+    #[error("no provider offers the tool `{name}`")]
+    UnknownTool {
+        /// The requested name.
+        name: String,
+    },
+    /// No provider offers the prompt.
+    #[error("no provider offers the prompt `{name}`")]
+    UnknownPrompt {
+        /// The requested name.
+        name: String,
+    },
+    /// The arguments are not those of the prompt.
+    #[error("{message}")]
+    InvalidArguments {
+        /// What is wrong with them.
+        message: String,
+    },
+    /// The provider was replaced while it waited for input from the client.
+    #[error("`{provider}` was replaced since it asked for input: start again, without the earlier answers")]
+    Replaced {
+        /// The provider.
+        provider: ProviderName,
+    },
     /// The URI contains a value for a template variable that may not be passed to a guest.
     #[error("`{uri}` is refused: {why}")]
     Refused {
@@ -96,9 +120,23 @@ pub enum Error {
         /// A description of the fault.
         fault: String,
     },
+    /// The response is larger than the limit for one call, so that the resource cannot be read.
+    #[error("the provider `{provider}` failed: {fault}")]
+    ResponseTooLarge {
+        /// The provider.
+        provider: ProviderName,
+        /// A description, which names the limit.
+        fault: String,
+    },
     /// The provider's concurrency limit is reached, and so is the limit of its queue.
     #[error("`{provider}` is busy: try again in a moment")]
     Busy {
+        /// The provider.
+        provider: ProviderName,
+    },
+    /// The server has no memory for the request at the moment.
+    #[error("the server has no memory for a call of `{provider}`: try again in a moment")]
+    NoMemory {
         /// The provider.
         provider: ProviderName,
     },
@@ -113,9 +151,9 @@ pub enum Error {
     /// A quota of a team is exceeded.
     #[error(transparent)]
     QuotaExceeded(#[from] QuotaExceeded),
-    /// The audit log is closed, and reads that cannot be recorded are rejected.
+    /// What cannot be recorded in the audit log is not answered.
     #[error(transparent)]
-    AuditClosed(#[from] audit::LogClosed),
+    AuditClosed(#[from] audit::NotRecorded),
 }
 
 impl Error {
@@ -127,6 +165,10 @@ impl Error {
             | Self::FilterMismatch
             | Self::UnknownTemplate { .. }
             | Self::UnknownVariable { .. }
+            | Self::UnknownTool { .. }
+            | Self::UnknownPrompt { .. }
+            | Self::InvalidArguments { .. }
+            | Self::Replaced { .. }
             | Self::Refused { .. }
             | Self::NotModified { .. }
             | Self::Invalid { .. }
@@ -134,7 +176,9 @@ impl Error {
             Self::Unavailable { .. }
             | Self::Failed { .. }
             | Self::Fault { .. }
+            | Self::ResponseTooLarge { .. }
             | Self::Busy { .. }
+            | Self::NoMemory { .. }
             | Self::CircuitOpen { .. }
             | Self::QuotaExceeded(_)
             | Self::AuditClosed(_) => true,
@@ -155,8 +199,12 @@ impl Error {
             CallError::Denied(message) => Self::Denied { provider, message },
             CallError::Unavailable(message) => Self::Unavailable { provider, message },
             CallError::Failed(message) => Self::Failed { provider, message },
+            CallError::Fault(fault) if fault.is_response_too_large() => {
+                Self::ResponseTooLarge { provider, fault: fault.to_string() }
+            }
             CallError::Fault(fault) => Self::Fault { provider, fault: fault.to_string() },
             CallError::Busy => Self::Busy { provider },
+            CallError::NoMemory => Self::NoMemory { provider },
             CallError::CircuitOpen(retry) => Self::CircuitOpen { provider, retry },
             CallError::QuotaExceeded(used_up) => Self::QuotaExceeded(used_up),
         }

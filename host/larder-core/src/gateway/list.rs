@@ -7,8 +7,8 @@ mod page;
 
 use std::sync::Arc;
 
-use self::calls::{FetchedPage, FirstCalls, PageCalls};
-use self::page::{Continuation, CostGuard, PageBuilder, new_page, template_size};
+use self::calls::{Fetched, FetchedPage, FirstCalls, PageCalls};
+use self::page::{Continuation, CostGuard, PageBuilder, Room, new_page, template_size};
 use super::cursor::{Cursor, ListKind, Position};
 use super::filter::CompiledFilter;
 use super::view::View;
@@ -39,7 +39,7 @@ impl Gateway {
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh_stale_lists(&view);
         let freshness = view.freshness(Catalog::entries_freshness);
-        let page = new_page(self.config.page_size.resources, &filter, freshness);
+        let page = new_page(self.page_size().resources, &filter, freshness);
         let mut list = EntryPage { view: &view, page, calls: &calls, first_calls: None };
         let mut offers = offers.filter(|offer| filter.allows_provider(offer));
         while let Some(offer) = offers.next() {
@@ -72,7 +72,7 @@ impl Gateway {
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh_stale_lists(&view);
         let mut page =
-            new_page(self.config.page_size.templates, &filter, view.freshness(Catalog::templates_freshness));
+            new_page(self.page_size().templates, &filter, view.freshness(Catalog::templates_freshness));
         for offer in offers.filter(|offer| filter.allows_provider(offer)) {
             let after = from.as_ref().filter(|from| from.is_in(offer));
             let mut after = after.map_or("", |from| position_text(&from.position));
@@ -85,18 +85,18 @@ impl Gateway {
                 if !is_owned || text <= after {
                     continue;
                 }
-                let is_match = filter.matches_template(template);
-                if is_match && page.is_full() || page.has_scanned_enough() {
+                let matched = filter.matches_template(template).then(|| template.wire_size());
+                if matched.is_some_and(|bytes| !page.has_room_for(bytes)) || page.has_scanned_enough() {
                     page.end_after(ListKind::Templates, offer, after);
                     return Ok(page.finish());
                 }
                 after = text;
-                match is_match {
-                    true => {
-                        cost.bytes += template_size(template);
-                        page.items.push(template.clone());
+                match matched {
+                    Some(bytes) => {
+                        cost.bytes += bytes;
+                        page.add(template.clone(), bytes);
                     }
-                    false => page.skipped_bytes += template_size(template),
+                    None => page.skipped_bytes += template_size(template),
                 }
             }
         }
@@ -127,13 +127,12 @@ impl<'a> EntryPage<'a> {
                 false => self.next_call(offer, &rest).await,
             };
             self.page.calls += 1;
-            let Some(fetched) = fetched else { return Ok(self.end_before(offer, rest)) };
-            match fetched.result {
-                // It was called while the page had more room.
-                Ok(found) if fetched.room > self.page.room() && !self.page.fits(&found.entries) => {
-                    return Ok(self.end_before(offer, rest));
-                }
+            let Some(Fetched { result, room }) = fetched else { return Ok(self.end_before(offer, rest)) };
+            match result {
                 Ok(found) => {
+                    let Some(found) = self.fit(offer, &rest, found, room).await else {
+                        return Ok(self.end_before(offer, rest));
+                    };
                     let Some(next) = self.add(offer, &rest, found) else { return Ok(false) };
                     if self.page.filter.is_empty() {
                         return Ok(self.end_before(offer, next));
@@ -154,7 +153,7 @@ impl<'a> EntryPage<'a> {
         offer: &'a Arc<Offer>,
         rest: &Continuation,
         following: &(impl Iterator<Item = &'a Arc<Offer>> + Clone + Send + 'a),
-    ) -> Option<calls::Fetched> {
+    ) -> Option<Fetched> {
         if let Some(calls) = &mut self.first_calls
             && let Some(fetched) = calls.next_of(offer).await
         {
@@ -165,12 +164,35 @@ impl<'a> EntryPage<'a> {
         calls.next_of(offer).await.flatten()
     }
 
-    async fn next_call(&mut self, offer: &Offer, rest: &Continuation) -> Option<calls::Fetched> {
+    async fn next_call(&mut self, offer: &Offer, rest: &Continuation) -> Option<Fetched> {
         let call = self.calls.fetch(offer, rest);
         match &mut self.first_calls {
             Some(others) => others.along_with(call).await,
             None => call.await,
         }
+    }
+
+    /// Returns the page of a provider if it fits. If it is too large for a page of its own, fewer entries are requested
+    /// once; a provider may return more nevertheless. `room` is what the page had when the call began.
+    async fn fit(
+        &mut self,
+        offer: &Offer,
+        from: &Continuation,
+        found: FetchedPage,
+        room: Room,
+    ) -> Option<FetchedPage> {
+        let fitting = self.page.count_fitting(&found.entries);
+        let is_late = room != self.page.room() && !fitting.items;
+        if fitting.bytes && !is_late {
+            return Some(found);
+        }
+        if is_late || !self.page.items.is_empty() {
+            return None;
+        }
+        self.page.calls += 1;
+        let fewer = self.calls.fetch_at_most(offer, from, fitting.by_bytes.max(1)).await;
+        let fewer = fewer.and_then(|fetched| fetched.result.ok()).filter(|fewer| !fewer.entries.is_empty());
+        Some(fewer.unwrap_or(found))
     }
 
     /// Adds what a provider returned. Returns where its list continues.

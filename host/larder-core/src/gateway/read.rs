@@ -152,7 +152,8 @@ impl TeamCatalog {
                 Route::Matched(_, matched) => matched,
                 _ => Some(offer.claimed_match(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
             };
-            let may_return = |content: &Uri| self.catalog.may_return(offer.name(), uri, content);
+            let (catalog, name, requested) = (self.catalog.clone(), offer.name().clone(), uri.clone());
+            let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
             offer.provider.read(permit, uri, (matched, owned_version), may_return).await
         });
         let cache = &self.state.cache;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::cursor::Cursor;
-use super::{Error, Gateway, TeamState};
-use crate::catalog::{Catalog, Offer, Route, RouteRank};
+use super::{Config, Error, Gateway, TeamState};
+use crate::catalog::{Catalog, Offer, OfferedPrompt, OfferedTool, Route, RouteRank};
+use larder_model::name::TeamName;
 use larder_model::resource::{Caller, Freshness, Scope};
 use larder_model::uri::Uri;
 
@@ -34,17 +35,24 @@ impl Gateway {
     /// Takes the snapshots for this caller. Without a caller the view is empty: the server itself calls
     /// providers directly, not through the gateway.
     pub(super) fn view(&self, caller: Option<&Caller>) -> View {
+        let state = self.state.load();
         let names = caller.into_iter().flat_map(|caller| caller.teams.iter());
-        let teams = names.filter_map(|name| self.teams.get(name)).map(|state| {
+        let teams = names.filter_map(|name| state.teams.get(name)).map(|state| {
             let catalog = state.reader.snapshot();
             TeamCatalog { state: state.clone(), catalog }
         });
-        View { teams: teams.collect(), max_freshness: self.max_freshness() }
+        View { teams: teams.collect(), max_freshness: state.config.max_freshness() }
     }
 
-    /// Where there are teams or credentials, no response may be cached for everyone.
     pub(super) fn max_freshness(&self) -> Freshness {
-        let scope = if self.config.private { Scope::Caller } else { Scope::Everyone };
+        self.state.load().config.max_freshness()
+    }
+}
+
+impl Config {
+    /// Where there are teams or credentials, no response may be cached for everyone.
+    fn max_freshness(&self) -> Freshness {
+        let scope = if self.private { Scope::Caller } else { Scope::Everyone };
         Freshness { ttl: Duration::MAX, scope }
     }
 }
@@ -95,6 +103,42 @@ impl View {
     /// it.
     pub(super) fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
         self.teams.iter().find_map(|team| team.catalog.template(text))
+    }
+
+    /// Returns the tool with this name and its offer: that of the first team that has one.
+    pub(super) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
+        self.teams.iter().find_map(|team| team.catalog.tool(name))
+    }
+
+    /// Returns the prompt with this name and its offer: that of the first team that has one.
+    pub(super) fn prompt(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedPrompt>)> {
+        self.teams.iter().find_map(|team| team.catalog.prompt(name))
+    }
+
+    /// Returns all tools that the caller can call, in order.
+    pub(super) fn tools(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedTool>)> {
+        let all = self.teams.iter().flat_map(|team| team.catalog.tools());
+        all.filter(|(_, tool)| {
+            self.tool(tool.name.as_str()).is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
+        })
+    }
+
+    /// Returns all prompts that the caller can get, in order.
+    pub(super) fn prompts(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedPrompt>)> {
+        let all = self.teams.iter().flat_map(|team| team.catalog.prompts());
+        all.filter(|(_, prompt)| {
+            self.prompt(&prompt.name).is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
+        })
+    }
+
+    /// Returns the position of a team among those of the caller, which are ordered by name.
+    pub(super) fn team_rank(&self, name: &TeamName) -> Option<usize> {
+        self.team_rank_of(name.as_str())
+    }
+
+    /// Like [`Self::team_rank`], of a text that may be no name.
+    pub(super) fn team_rank_of(&self, name: &str) -> Option<usize> {
+        self.teams.iter().position(|team| team.state.reader.team().as_str() == name)
     }
 
     /// Returns all routes for a URI, the best first: exact matches before templates before claims, over all

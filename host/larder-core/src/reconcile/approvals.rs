@@ -9,6 +9,7 @@
 //! bypass an approval.
 
 mod store;
+mod tool_pins;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,6 +19,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use self::store::JsonStore;
+pub(in crate::reconcile) use self::tool_pins::ToolPins;
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_runtime::private_files::Untrusted;
 
@@ -79,12 +81,24 @@ impl PendingApprovalRecord {
     }
 }
 
-/// When a line was approved, and by whom.
+/// When a line was approved, by whom, and for which components.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Approval {
     at: String,
     by: String,
+    /// The digests of the components that it is approved for. Empty: for every component of this name.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    digests: BTreeSet<String>,
+}
+
+/// The components that an approval holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalScope {
+    /// Every component of this name, also after it is replaced.
+    Name,
+    /// Only the component with the recorded digest.
+    Digest,
 }
 
 /// Keys: folder, team, provider, grant request line.
@@ -117,11 +131,20 @@ impl Approvals {
         self.store.path(APPROVALS_FILE)
     }
 
-    /// Returns those of these lines that are not approved.
+    /// Returns those of these lines that are not approved for every component of this name.
     pub fn unapproved(
         &self,
         team: &TeamName,
         provider: &ProviderName,
+        lines: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, ApprovalsError> {
+        self.unapproved_for((team, provider, None), lines)
+    }
+
+    /// Returns those of these lines that are not approved for the component with this digest.
+    pub fn unapproved_for(
+        &self,
+        (team, provider, digest): (&TeamName, &ProviderName, Option<Digest>),
         lines: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, ApprovalsError> {
         if lines.is_empty() {
@@ -130,20 +153,42 @@ impl Approvals {
         let all: ApprovalsByFolder = self.store.read(APPROVALS_FILE)?;
         let approved = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
         let approved = approved.and_then(|providers| providers.get(provider.as_str()));
-        let is_unapproved = |line: &&String| !approved.is_some_and(|approved| approved.contains_key(*line));
+        let digest = digest.map(|digest| digest.to_string());
+        let is_unapproved = |line: &&String| {
+            let approval = approved.and_then(|approved| approved.get(*line));
+            !approval.is_some_and(|approval| approval.holds_for(digest.as_deref()))
+        };
         Ok(lines.iter().filter(is_unapproved).cloned().collect())
     }
 
-    /// Approves exactly the recorded lines. The provider may request more by now; that stays unapproved.
+    /// Approves exactly the recorded lines, for every component of this name.
     pub fn approve(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
+        self.approve_for(ApprovalScope::Name, record, by)
+    }
+
+    /// Approves exactly the recorded lines. The provider may request more by now; that stays unapproved.
+    pub fn approve_for(
+        &self,
+        scope: ApprovalScope,
+        record: &PendingApprovalRecord,
+        by: &str,
+    ) -> Result<(), ApprovalsError> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         self.store.change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
             let teams = all.entry(self.plugins.clone()).or_default();
             let providers = teams.entry(record.team.clone()).or_default();
             let lines = providers.entry(record.provider.clone()).or_default();
             for line in &record.lines {
-                let approval = Approval { at: at.clone(), by: by.to_owned() };
-                lines.entry(line.clone()).or_insert(approval);
+                let new = || Approval { at: at.clone(), by: by.to_owned(), digests: BTreeSet::new() };
+                match (scope, lines.get_mut(line)) {
+                    (ApprovalScope::Digest, Some(approval)) if approval.digests.is_empty() => {}
+                    (ApprovalScope::Digest, _) => {
+                        let approval = lines.entry(line.clone()).or_insert_with(new);
+                        approval.digests.insert(record.digest.clone());
+                    }
+                    (ApprovalScope::Name, Some(approval)) => approval.digests.clear(),
+                    (ApprovalScope::Name, None) => _ = lines.insert(line.clone(), new()),
+                }
             }
         })?;
         self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
@@ -197,6 +242,12 @@ impl Approvals {
     pub fn pending(&self) -> Result<Vec<PendingApprovalRecord>, ApprovalsError> {
         let mut all: PendingByFolder = self.store.read(PENDING_FILE)?;
         Ok(all.remove(&self.plugins).unwrap_or_default())
+    }
+}
+
+impl Approval {
+    fn holds_for(&self, digest: Option<&str>) -> bool {
+        self.digests.is_empty() || digest.is_some_and(|digest| self.digests.contains(digest))
     }
 }
 

@@ -14,7 +14,7 @@ use super::{Config, ProviderConfig};
 use crate::catalog::PendingApproval;
 use crate::source::{Artifact, ScanTriggers, Source};
 use larder_model::name::ProviderName;
-use larder_model::policy::Ceiling;
+use larder_model::policy::{Ceiling, OwnFiles};
 use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// A component that should be served.
@@ -23,6 +23,8 @@ pub(super) struct DesiredComponent {
     pub(super) artifact: Artifact,
     pub(super) config: ProviderConfig,
     pub(super) ceiling: Arc<Ceiling>,
+    /// The files of the host. A new team adds some, which a grant request must not contain either.
+    pub(super) own_files: Arc<OwnFiles>,
     /// Whether the team has reached its provider quota with the components before this one.
     pub(super) exceeds_quota: bool,
     /// Fingerprint of the approvals file. When it changes, a pending revision may be approved by now.
@@ -90,6 +92,7 @@ impl DesiredState {
             let components = artifacts.into_iter().enumerate().map(|(at, artifact)| DesiredComponent {
                 config: provider_config(config, &artifact.name),
                 ceiling: config.ceiling.clone(),
+                own_files: config.own_files.clone(),
                 artifact,
                 exceeds_quota: first + at >= *max_components,
                 approvals,

@@ -47,6 +47,7 @@ impl Reconciler {
             }
         }
         self.state.cancel_loads();
+        self.withdraw_reports();
         // The next start must know what was served last.
         self.state_writer.flush().await;
     }

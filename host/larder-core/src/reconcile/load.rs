@@ -2,6 +2,7 @@
 //! revision that is already served costs only the reading.
 
 mod component;
+mod definitions;
 mod grant_request;
 mod permission;
 mod result;
@@ -26,7 +27,7 @@ use super::desired_state::DesiredComponent;
 use super::{Approvals, ProviderConfig};
 use crate::source::Verification;
 use larder_model::name::{ProviderName, TeamName};
-use larder_model::policy::{Grant, GrantRequest, OwnFiles, QuotaUsage, ungranted_imports};
+use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
 use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics;
@@ -46,7 +47,6 @@ pub(super) struct Loader {
     /// For the files of the team, which can block a thread forever.
     pub(super) threads: Arc<BlockingThreads>,
     pub(super) base_folder: PathBuf,
-    pub(super) own_files: Arc<OwnFiles>,
     pub(super) parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
     pub(super) approvals: Approvals,
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
@@ -108,12 +108,9 @@ impl Loader {
             let began = Instant::now();
             let name = provider.name().to_string();
             let probe = async {
-                match provider.probe().await {
-                    Ok(probed) => {
-                        Outcome::Offer(Box::new(LoadedProvider { provider, probed, revision, requests }))
-                    }
-                    Err(error) => Outcome::Rejected(error, Some(revision)),
-                }
+                let offered =
+                    async { loader.offer(provider.probe().await?, provider, &revision, requests).await };
+                offered.await.unwrap_or_else(|error| Outcome::Rejected(error, Some(revision)))
             };
             let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
             let (still_permitted, duration) = (true, began.elapsed());
@@ -156,11 +153,13 @@ impl Loader {
         let GrantDecision { grant, mut requests, sources } = self.decide_grant(&name, &desired).await?;
         let revision = Revision { digest, config: ProviderConfig { grant: grant.clone(), ..desired.config } };
         *reached = Some(revision.clone());
-        let unapproved = self.unapproved(&name, requests.clone(), revision.config.approval_mode).await?;
+        let unapproved =
+            self.unapproved((&name, digest), requests.clone(), revision.config.approval_mode).await?;
         if !unapproved.is_empty() {
             return Ok(self.pending_approval(name, digest, unapproved));
         }
-        if previous.serving.as_ref() == Some(&revision) || previous.failed.as_ref() == Some(&revision) {
+        let is_serving = previous.serving.as_ref() == Some(&revision) && !previous.has_withheld_tools;
+        if is_serving || previous.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Unchanged(revision));
         }
         let compiled = match component {
@@ -169,7 +168,7 @@ impl Loader {
         };
         let imports = ungranted_imports(compiled.imports(), &grant);
         let new_imports = self.new_imports(&name, imports, previous.requests).await?;
-        let lines = self.unapproved(&name, new_imports, revision.config.approval_mode).await?;
+        let lines = self.unapproved((&name, digest), new_imports, revision.config.approval_mode).await?;
         if !lines.is_empty() {
             return Ok(self.pending_approval(name, digest, lines));
         }
@@ -177,8 +176,7 @@ impl Loader {
         requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
         let provider = self.provider(name, compiled, grant).with_grant_sources(sources);
         let probed = self.probe(load, &provider).await?;
-        let provider = Arc::new(provider);
-        Ok(Outcome::Offer(Box::new(LoadedProvider { provider, probed, revision, requests })))
+        self.offer(probed, Arc::new(provider), &revision, requests).await
     }
 
     /// Gets the description and the lists of a provider. Its calls can take long, so meanwhile others are loaded, and
@@ -213,7 +211,9 @@ impl Loader {
 
     fn provider(&self, name: ProviderName, compiled: CompiledComponent, grant: Arc<Grant>) -> Provider {
         let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
-        Provider::new((name, self.team.clone()), compiled, grant, sandbox, signals, self.quota_usage.clone())
+        let quota_usage = self.quota_usage.clone();
+        Provider::new((name, self.team.clone()), compiled, grant, sandbox, signals, quota_usage)
+            .with_drain(self.drain.clone())
     }
 }
 

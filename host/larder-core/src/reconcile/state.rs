@@ -121,7 +121,7 @@ impl State {
             Some(serving) if component.is_idle() => {
                 self.last_job_id += 1;
                 component.list_refresh.running = Some(self.last_job_id);
-                let Serving { offer, revision, requests } = serving;
+                let Serving { offer, revision, requests, .. } = serving;
                 loader.refresh_list(
                     self.last_job_id,
                     offer.provider.clone(),
@@ -222,7 +222,8 @@ impl State {
         let rejected =
             components().filter_map(|component| Some(component.failed.as_ref()?.rejection.clone()));
         let pending = components().filter_map(|component| component.pending_approval.clone());
-        let pending = pending.chain(self.pending_artifacts.iter().cloned());
+        let withheld = components().filter_map(|component| component.serving.as_ref()?.withheld.clone());
+        let pending = pending.chain(withheld).chain(self.pending_artifacts.iter().cloned());
         Catalog::new(offers.collect(), rejected.collect(), pending.collect())
     }
 }

@@ -74,6 +74,56 @@ struct PartialSuccess {
     rejected_spans: serde_json::Value,
 }
 
+/// Creates the client for a collector.
+fn client(collector: &Collector) -> Result<reqwest::Client, reqwest::Error> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in &collector.headers {
+        // Both were validated when the configuration was read.
+        if let (Ok(name), Ok(mut value)) =
+            (HeaderName::try_from(name.as_str()), HeaderValue::from_str(value.reveal()))
+        {
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+    }
+    // An error means that a provider is installed already.
+    _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().redirect(Policy::none()).timeout(REQUEST_TIMEOUT);
+    client.no_proxy().default_headers(headers).build()
+}
+
+/// Sends one request, and returns the response to it if it is accepted.
+async fn send(
+    client: &reqwest::Client,
+    url: &str,
+    body: bytes::Bytes,
+) -> Result<reqwest::Response, SendError> {
+    let unreachable = |error: reqwest::Error| {
+        // Logs the innermost error, which is the most specific. The URL is removed because it may contain
+        // a key.
+        let mut reason: &dyn std::error::Error = &error;
+        while let Some(source) = reason.source() {
+            reason = source;
+        }
+        SendError::Unreachable(reason.to_string())
+    };
+    let sending = client.post(url).body(body).send();
+    let response = sending.await.map_err(|error| unreachable(error.without_url()))?;
+    match response.status() {
+        status if status.is_success() => Ok(response),
+        status => Err(SendError::Status(status)),
+    }
+}
+
+/// Sends a request without spans. Returns what is wrong, if it is not accepted.
+pub(super) async fn probe(collector: &Collector) -> Result<(), String> {
+    let client = client(collector).map_err(|error| error.to_string())?;
+    let body = bytes::Bytes::from_static(br#"{"resourceSpans":[]}"#);
+    let sent = send(&client, &collector.url, body).await;
+    sent.map(drop).map_err(|error| error.to_string())
+}
+
 impl Exporter {
     pub(super) fn new(
         collector: &Collector,
@@ -82,21 +132,7 @@ impl Exporter {
         dropping: Arc<AtomicBool>,
         drain: Drain,
     ) -> Result<Self, super::TelemetryError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for (name, value) in &collector.headers {
-            // Both were validated when the configuration was read.
-            if let (Ok(name), Ok(mut value)) =
-                (HeaderName::try_from(name.as_str()), HeaderValue::from_str(value.reveal()))
-            {
-                value.set_sensitive(true);
-                headers.insert(name, value);
-            }
-        }
-        // An error means that a provider is installed already.
-        _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().redirect(Policy::none()).timeout(REQUEST_TIMEOUT);
-        let client = client.no_proxy().default_headers(headers).build()?;
+        let client = client(collector)?;
         let (url, service) = (collector.url.clone(), collector.service.clone());
         let in_flight = AtomicU64::new(0);
         Ok(Self { client, url, service, queue, metrics, dropping, drain, in_flight, failing: false })
@@ -192,22 +228,9 @@ impl Exporter {
         }
     }
 
-    /// Sends one request. Returns how many spans the collector rejected.
+    /// Sends a batch once. Returns how many spans the collector rejected.
     async fn post(&self, body: bytes::Bytes) -> Result<u64, SendError> {
-        let unreachable = |error: reqwest::Error| {
-            // Logs the innermost error, which is the most specific. The URL is removed because it may contain
-            // a key.
-            let mut reason: &dyn std::error::Error = &error;
-            while let Some(source) = reason.source() {
-                reason = source;
-            }
-            SendError::Unreachable(reason.to_string())
-        };
-        let sending = self.client.post(&self.url).body(body).send();
-        let mut response = sending.await.map_err(|error| unreachable(error.without_url()))?;
-        if !response.status().is_success() {
-            return Err(SendError::Status(response.status()));
-        }
+        let mut response = send(&self.client, &self.url, body).await?;
         let mut body = Vec::new();
         // The spans were accepted, even if the response cannot be read.
         while let Ok(Some(chunk)) = response.chunk().await {

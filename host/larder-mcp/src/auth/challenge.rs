@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode};
@@ -25,6 +26,9 @@ pub(crate) enum AuthError {
     NoTeam,
     /// The credential cannot be verified at the moment.
     KeysUnavailable,
+    /// The key of the credential is unknown, and the issuer may have added it since the keys were fetched. They can be
+    /// fetched again after this time.
+    KeyMaybeNew { retry: Duration },
     /// The last credential was removed: all requests are rejected until one is added.
     NoCredentials,
 }
@@ -39,7 +43,7 @@ impl AuthError {
             Self::Missing | Self::Invalid(_) | Self::NoCredentials => StatusCode::UNAUTHORIZED,
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::MissingScopes | Self::NoTeam => StatusCode::FORBIDDEN,
-            Self::KeysUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::KeysUnavailable | Self::KeyMaybeNew { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -49,7 +53,7 @@ impl AuthError {
             Self::Malformed(_) | Self::Invalid(_) | Self::NoCredentials => Refusal::CredentialInvalid,
             Self::MissingScopes => Refusal::Scopes,
             Self::NoTeam => Refusal::NoTeam,
-            Self::KeysUnavailable => Refusal::KeysUnavailable,
+            Self::KeysUnavailable | Self::KeyMaybeNew { .. } => Refusal::KeysUnavailable,
         }
     }
 
@@ -61,6 +65,7 @@ impl AuthError {
             Self::MissingScopes => "the token does not have the required scopes".into(),
             Self::NoTeam => "the token maps to no team of this server".into(),
             Self::KeysUnavailable => "the issuer's keys are not available: try again later".into(),
+            Self::KeyMaybeNew { .. } => "the token is signed with a key that this server does not know yet, and the issuer's keys were fetched a moment ago: try again later".into(),
             Self::NoCredentials => "no credentials are accepted at the moment".into(),
         }
     }
@@ -71,13 +76,15 @@ impl AuthError {
             Self::Malformed(_) => Some("invalid_request"),
             Self::Invalid(_) => Some("invalid_token"),
             Self::MissingScopes => Some("insufficient_scope"),
-            Self::Missing | Self::NoCredentials | Self::NoTeam | Self::KeysUnavailable => None,
+            Self::Missing | Self::NoCredentials | Self::NoTeam => None,
+            Self::KeysUnavailable | Self::KeyMaybeNew { .. } => None,
         }
     }
 
     /// Returns the JSON-RPC error with its HTTP status.
     pub(crate) fn rpc_error(&self) -> RpcError {
-        let code = if *self == Self::KeysUnavailable { INTERNAL_ERROR } else { INVALID_REQUEST };
+        let is_temporary = self.status() == StatusCode::SERVICE_UNAVAILABLE;
+        let code = if is_temporary { INTERNAL_ERROR } else { INVALID_REQUEST };
         RpcError::new(code, self.description()).with_status(self.status()).with_refusal(self.refusal())
     }
 
@@ -86,6 +93,9 @@ impl AuthError {
         match self {
             Self::KeysUnavailable => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+            }
+            Self::KeyMaybeNew { retry } => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(retry.as_secs() + 1));
             }
             // Another token of the same client would not help.
             Self::NoTeam => {}

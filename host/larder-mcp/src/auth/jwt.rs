@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::algorithm::{self, Algorithm};
 use super::challenge::AuthError;
-use super::keys::{Key, KeySource, Keys};
+use super::keys::{FetchReport, Key, KeySource, Keys, MissingKey};
 use super::url::{Audience, SecureUrl};
 use super::{CredentialSource, Identity};
 use larder_model::name::{Digest, TeamName, Teams};
@@ -64,6 +64,8 @@ pub(super) struct Issuer {
     keys: Arc<KeySource>,
 }
 
+/// The least time between a failed fetch of the keys and the next one.
+const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Bytes of the longest token. Longer ones exceed the header limit of most servers.
 const MAX_TOKEN: usize = 16 << 10;
 /// Bytes of the longest id of a token that is recorded.
@@ -88,6 +90,20 @@ impl Issuer {
     /// Fetches the keys.
     pub(super) async fn refresh(&self, drain: &Drain) {
         self.keys.refresh(drain).await;
+    }
+
+    /// Returns the number of keys in use, and how the fetches went.
+    pub(super) fn report(&self) -> (usize, FetchReport) {
+        self.keys.report()
+    }
+
+    /// Returns the time until the next fetch without a reason. If the last one failed, it is soon: a server that has no
+    /// keys gets no requests from a load balancer, so no request would cause a fetch.
+    pub(super) fn next_refresh(&self) -> Duration {
+        match self.keys.report().1.failure {
+            Some(_) => self.config.refresh.min(self.config.min_fetch_interval.max(MIN_RETRY_DELAY)),
+            None => self.config.refresh,
+        }
     }
 
     /// Whether the issuer still has this key.
@@ -150,14 +166,21 @@ impl Issuer {
         if let Some(found) = current.and_then(find) {
             return Ok(found);
         }
+        let absent = || AuthError::invalid("the token is signed with a key that the issuer does not have");
         // The issuer may have added a key since the last fetch. A token without a key id is no reason to
         // fetch.
-        if id.is_some() || self.keys.current().is_none() {
+        if let Some(id) = id {
+            return match self.keys.find_new(id, algorithm, drain).await {
+                Ok(found) => found.ok_or(AuthError::KeysUnavailable),
+                Err(MissingKey::Absent) => Err(absent()),
+                Err(MissingKey::MaybeNew(retry)) => Err(AuthError::KeyMaybeNew { retry }),
+            };
+        }
+        if self.keys.current().is_none() {
             self.keys.refresh(drain).await;
         }
         let keys = self.keys.current().ok_or(AuthError::KeysUnavailable)?;
-        find(keys)
-            .ok_or_else(|| AuthError::invalid("the token is signed with a key that the issuer does not have"))
+        find(keys).ok_or_else(absent)
     }
 
     fn verify(

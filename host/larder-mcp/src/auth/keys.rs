@@ -1,10 +1,11 @@
 //! The keys of an issuer. They are fetched on first use, periodically, and when a token names an unknown key.
 //! If the issuer cannot be reached, the last keys are used for an hour.
 
-mod fetch;
+pub(super) mod fetch;
+mod unknown_ids;
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use jsonwebtoken::DecodingKey;
@@ -12,6 +13,7 @@ use jsonwebtoken::jwk::Jwk;
 use tokio::sync::watch;
 
 use self::fetch::{FetchError, JwksDocument, fetch};
+use self::unknown_ids::UnknownIds;
 use super::algorithm::Algorithm;
 use super::token_cache::TokenCache;
 use super::url::SecureUrl;
@@ -51,8 +53,33 @@ pub(super) struct KeySource {
 #[derive(Default)]
 struct FetchState {
     last: Option<Instant>,
+    /// When the last fetch started.
+    last_start: Option<Instant>,
+    /// When the last fetch ended that succeeded.
+    last_success: Option<Instant>,
     /// The fetch in progress. The channel closes when the fetch ends.
     in_progress: Option<watch::Receiver<()>>,
+    unknown_ids: UnknownIds,
+    report: FetchReport,
+}
+
+/// What is known about a key that is not among those that were fetched last.
+pub(super) enum MissingKey {
+    /// The issuer does not have it.
+    Absent,
+    /// The issuer may have added it since the last fetch. The next fetch is possible after this time.
+    MaybeNew(Duration),
+}
+
+/// How the fetches went so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FetchReport {
+    /// When the keys were fetched last.
+    pub(super) fetched: Option<SystemTime>,
+    /// When the last fetch failed, and why; none if it succeeded.
+    pub(super) failure: Option<(SystemTime, String)>,
+    pub(super) successes: u64,
+    pub(super) failures: u64,
 }
 
 impl KeySource {
@@ -79,6 +106,11 @@ impl KeySource {
         (fetched_at.elapsed() < MAX_AGE).then(|| keys.clone())
     }
 
+    /// Returns the number of keys in use, and how the fetches went.
+    pub(super) fn report(&self) -> (usize, FetchReport) {
+        (self.current().map_or(0, |keys| keys.keys.len()), self.fetch_state().report.clone())
+    }
+
     /// Fetches the keys, unless that was done a moment ago. Concurrent callers share one fetch, which
     /// continues if a caller is cancelled.
     pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
@@ -87,9 +119,43 @@ impl KeySource {
         while done.changed().await.is_ok() {}
     }
 
+    /// Finds a key, and fetches the keys if it is not there, unless that was done a moment ago.
+    pub(super) async fn find_new(
+        self: &Arc<Self>,
+        id: &str,
+        algorithm: Algorithm,
+        drain: &Drain,
+    ) -> Result<Option<(Arc<Keys>, Arc<Key>)>, MissingKey> {
+        let began = Instant::now();
+        self.fetch_state().unknown_ids.add(id);
+        self.refresh(drain).await;
+        let Some(keys) = self.current() else { return Ok(None) };
+        if let Some(key) = keys.find(Some(id), algorithm).cloned() {
+            self.fetch_state().unknown_ids.remove(id);
+            return Ok(Some((keys, key)));
+        }
+        Err(self.missing_key(id, began))
+    }
+
+    /// `began` is when the token was received.
+    fn missing_key(&self, id: &str, began: Instant) -> MissingKey {
+        let state = self.fetch_state();
+        let (started, succeeded) = (state.last_start, state.last_success);
+        let is_fresh =
+            started.zip(succeeded).is_some_and(|(started, ended)| began <= started && started <= ended);
+        let was_missing = |at| state.unknown_ids.was_missing_after(id, self.min_fetch_interval, at);
+        match is_fresh || succeeded.is_some_and(was_missing) {
+            true => MissingKey::Absent,
+            false => {
+                let since = state.last.map_or(Duration::ZERO, |last| last.elapsed());
+                MissingKey::MaybeNew(self.min_fetch_interval.saturating_sub(since))
+            }
+        }
+    }
+
     /// Returns the fetch in progress, or starts one. Returns `None` if the last fetch was too recent.
     fn start_fetch(self: &Arc<Self>, drain: &Drain) -> Option<watch::Receiver<()>> {
-        let mut fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fetching = self.fetch_state();
         if let Some(done) = fetching.in_progress.as_ref().filter(|done| done.has_changed().is_ok()) {
             return Some(done.clone());
         }
@@ -97,6 +163,7 @@ impl KeySource {
             return None;
         }
         let (guard, done) = watch::channel(());
+        fetching.last_start = Some(Instant::now());
         fetching.in_progress = Some(done.clone());
         let (source, stopping) = (self.clone(), drain.clone());
         drain.spawn(async move {
@@ -105,7 +172,7 @@ impl KeySource {
                 // The server is stopping and needs no keys any more.
                 () = stopping.stopping() => {}
             }
-            source.fetching.lock().unwrap_or_else(PoisonError::into_inner).last = Some(Instant::now());
+            source.fetch_state().last = Some(Instant::now());
             drop(guard);
         });
         Some(done)
@@ -117,6 +184,9 @@ impl KeySource {
             Ok(document) => read(document),
             Err(error) => {
                 tracing::warn!(issuer = %self.issuer, %error, "cannot fetch the issuer's keys");
+                let report = &mut self.fetch_state().report;
+                report.failure = Some((SystemTime::now(), error.to_string()));
+                report.failures += 1;
                 return;
             }
         };
@@ -128,14 +198,22 @@ impl KeySource {
         let keys =
             same.unwrap_or_else(|| Arc::new(Keys { keys: fetched, token_cache: TokenCache::default() }));
         self.current.store(Some(Arc::new((keys, Instant::now()))));
+        self.fetch_state().last_success = Some(Instant::now());
+        let report = &mut self.fetch_state().report;
+        (report.fetched, report.failure) = (Some(SystemTime::now()), None);
+        report.successes += 1;
         if changed {
             self.changed.send_replace(());
         }
     }
+
+    fn fetch_state(&self) -> MutexGuard<'_, FetchState> {
+        self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Returns the usable keys. Keys of an unsupported type are skipped: they may be for other servers.
-fn read(set: JwksDocument) -> Vec<Arc<Key>> {
+pub(super) fn read(set: JwksDocument) -> Vec<Arc<Key>> {
     let keys = set.keys.into_iter().take(MAX_KEYS).filter_map(|value| {
         let jwk: Jwk = serde_json::from_value(value).ok()?;
         let decoding = DecodingKey::from_jwk(&jwk).ok()?;

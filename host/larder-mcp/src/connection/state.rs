@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl ConnectionState {
-    pub(super) fn new(client: ClientAddress, slot: ConnectionSlot) -> Self {
+    pub(crate) fn new(client: ClientAddress, slot: ConnectionSlot) -> Self {
         Self(Arc::new(Inner { client, slot, started: AtomicU64::new(0), active: AtomicU64::new(0) }))
     }
 

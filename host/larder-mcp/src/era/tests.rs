@@ -88,8 +88,8 @@ fn rejects_legacy_methods_in_modern_requests() {
         "logging/setLevel",
         "resources/subscribe",
         "resources/unsubscribe",
-        "tools/list",
-        "prompts/get",
+        "tools/get",
+        "prompts/call",
         "no/such",
     ] {
         let headers = [HEADERS[0], ("mcp-method", method)];

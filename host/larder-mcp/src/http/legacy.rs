@@ -13,11 +13,11 @@ use super::{RequestHead, sse};
 use crate::Endpoint;
 use crate::auth::Identity;
 use crate::body::{Body, Response};
+use crate::call_stream::{CallStream, StreamItem};
 use crate::era::{check_legacy_header, declares_version, has_modern_version_header};
-use crate::message::{Id, Message, Notification, Request};
-use crate::progress::{CallStream, StreamItem};
-use crate::protocol::{AcceptedRequest, legacy};
-use crate::replay::{LogPosition, RequestStream, ResumePoint};
+use crate::message::{Id, Message, Params, Request};
+use crate::protocol::{AcceptedRequest, RequestContext, legacy};
+use crate::replay::{Missed, RequestStream, ResumePoint};
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
 use crate::session::Session;
 use crate::waiting_bytes::Unsent;
@@ -25,13 +25,15 @@ use crate::waiting_bytes::Unsent;
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 impl Endpoint {
-    pub(super) fn initialize(
+    pub(super) async fn initialize(
         &self,
         head: &RequestHead<'_>,
         request: &Request<'_>,
     ) -> Result<Response, RpcError> {
         let (client, handshake) = legacy::Client::initialize(request, self.context(head, None), None)?;
         let session = self.0.sessions.open(client, head.identity.caller.clone())?;
+        // Boxed, because this is rare, and the future of every request would contain it.
+        self.0.sessions.store(&session).boxed().await;
         let id = HeaderValue::from_str(&session.id)
             .map_err(|_| RpcError::new(INTERNAL_ERROR, "no session can be opened"))?;
         let mut response = json(StatusCode::OK, handshake);
@@ -40,9 +42,16 @@ impl Endpoint {
     }
 
     /// Finds the session of a message.
-    fn session(&self, head: &RequestHead<'_>) -> Result<Arc<Session>, RpcError> {
+    async fn session(&self, head: &RequestHead<'_>) -> Result<Arc<Session>, RpcError> {
         let id = head.headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
-        let session = self.0.sessions.find(id, &head.identity.caller)?;
+        let caller = &head.identity.caller;
+        let session = match (self.0.sessions.find(id, caller), id) {
+            (Err(unknown), Some(id)) => {
+                // Boxed, because this is rare, and the future of every request would contain it.
+                self.restore_session(id, caller).boxed().await?.ok_or(unknown)?
+            }
+            (found, _) => found?,
+        };
         check_legacy_header(head.headers)?;
         Ok(session)
     }
@@ -52,7 +61,7 @@ impl Endpoint {
         head: &RequestHead<'_>,
         request: &Request<'_>,
     ) -> Result<Response, RpcError> {
-        let session = self.session(head)?;
+        let session = self.session(head).await?;
         let context = self.context(head, Some(&session.requests));
         let accepted = session.client.accept(request, context)?;
         let stream = self.run_in_session(&session, accepted);
@@ -62,21 +71,21 @@ impl Endpoint {
     /// Runs a request in a task of its own, which continues when the connection breaks.
     fn run_in_session(&self, session: &Arc<Session>, accepted: AcceptedRequest) -> CallStream {
         if accepted.is_immediate() {
-            return accepted.into_charged_stream();
+            return accepted.into_stream();
         }
         // The session counts as in use until it is touched.
         let (session, cancellable) = (session.clone(), accepted.cancellable());
-        let (progress, mut work) = accepted.into_parts();
+        let (messages, mut work) = accepted.into_parts();
         let task = self.0.drain.spawn(async move {
-            let response = work.run_charged().await;
+            let response = work.run().await;
             session.touch();
             drop(cancellable);
             response
         });
-        CallStream::new(progress, task.map(|ended| ended.ok().flatten().flatten()).boxed())
+        CallStream::new(messages, task.map(|ended| ended.ok().flatten().flatten()).boxed())
     }
 
-    /// Responds with JSON, or with a resumable event stream if a progress notification precedes the response.
+    /// Responds with JSON, or with a resumable event stream if a message precedes the response.
     async fn respond_with_stream(
         &self,
         session: Arc<Session>,
@@ -84,18 +93,18 @@ impl Endpoint {
         id: Id,
         mut call: CallStream,
     ) -> Response {
-        let progress = match call.next().await {
+        let first = match call.next().await {
             Some(StreamItem::Response(response)) => return charged_json(&id, response),
-            Some(StreamItem::Progress(bytes)) => bytes,
+            Some(StreamItem::Message(bytes)) => bytes,
             None => return cancelled(),
         };
         let stream = session.replay.open(id, identity.caller.clone());
-        stream.push_progress(progress);
+        stream.push_message(first);
         let reader = RequestStream::subscribe(&stream, 0);
         self.0.drain.spawn(async move {
             while let Some(item) = call.next().await {
                 match item {
-                    StreamItem::Progress(bytes) => stream.push_progress(bytes),
+                    StreamItem::Message(bytes) => stream.push_message(bytes),
                     StreamItem::Response(response) => stream.push_response(response.into_bytes()),
                 }
             }
@@ -107,22 +116,22 @@ impl Endpoint {
         }
     }
 
-    /// Accepts a notification or a response. Returns an error only if its session does not exist.
-    pub(super) fn accept_notification(
+    /// Accepts a notification or a response, and handles it in its session. Returns an error only if the session does
+    /// not exist. `params` are those of a notification.
+    pub(super) async fn accept(
         &self,
         head: &RequestHead<'_>,
-        notification: Option<&Notification<'_>>,
+        params: Option<&Params<'_>>,
+        handle: impl FnOnce(&Session, RequestContext<'_>),
     ) -> Response {
-        let is_modern = has_modern_version_header(head.headers)
-            || notification.is_some_and(|n| declares_version(&n.params));
+        let is_modern = has_modern_version_header(head.headers) || params.is_some_and(declares_version);
         if is_modern || !head.headers.contains_key(SESSION_HEADER) {
             return empty(StatusCode::ACCEPTED);
         }
-        match self.session(head) {
+        match self.session(head).await {
             Err(rpc_error) => error_response(None, &rpc_error),
             Ok(session) => {
-                let context = self.context(head, Some(&session.requests));
-                notification.into_iter().for_each(|notification| context.handle_notification(notification));
+                handle(&session, self.context(head, Some(&session.requests)));
                 empty(StatusCode::ACCEPTED)
             }
         }
@@ -138,7 +147,7 @@ impl Endpoint {
         if has_modern_version_header(head.headers) || legacy::contains_modern(&batch) {
             return Err(legacy::not_supported());
         }
-        let session = self.session(head)?;
+        let session = self.session(head).await?;
         let context = self.context(head, Some(&session.requests));
         let accepted = session.client.accept_batch(batch, context)?;
         let task = self.0.drain.spawn(async move {
@@ -152,8 +161,8 @@ impl Endpoint {
         })
     }
 
-    pub(super) fn open_stream(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {
-        let session = self.session(head)?;
+    pub(super) async fn open_stream(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {
+        let session = self.session(head).await?;
         if !accepts(head.headers, &["text/event-stream", "text/*"]) {
             return Err(not_acceptable("text/event-stream"));
         }
@@ -161,10 +170,16 @@ impl Endpoint {
         let permit = self.stream_permit(&head.identity.caller)?;
         let resume_point = match last_event_id(head.headers) {
             Some(last) => session.replay.find(last, &head.identity.caller)?,
-            None => ResumePoint::Notifications(start_position(&session)),
+            None => session.replay.now(),
         };
         Ok(match resume_point {
-            ResumePoint::Notifications(position) => {
+            ResumePoint::Notifications { position, missed } => {
+                let watch = &session.client.subscriptions.watch;
+                match missed {
+                    Missed::Nothing => {}
+                    Missed::Updates(uris) => uris.iter().for_each(|uri| watch.mark_changed(uri)),
+                    Missed::Anything => watch.mark_all_changed(),
+                }
                 sse::notifications(self.clone(), session, head.identity.clone(), permit, position)
             }
             // In the event-stream protocol, 204 tells the client to stop reconnecting.
@@ -175,21 +190,11 @@ impl Endpoint {
         })
     }
 
-    pub(super) fn end_session(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {
-        let session = self.session(head)?;
-        self.0.sessions.end(&session);
+    pub(super) async fn end_session(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {
+        let session = self.session(head).await?;
+        self.0.sessions.end(&session).await;
         Ok(empty(StatusCode::NO_CONTENT))
     }
-}
-
-/// The start position of a client that sends no `Last-Event-ID`. Earlier notifications may not have arrived,
-/// so everything is marked as changed.
-fn start_position(session: &Session) -> LogPosition {
-    let current = session.replay.notifications().now();
-    if current != LogPosition::default() {
-        session.client.subscriptions.watch.mark_all_changed();
-    }
-    current
 }
 
 /// The last event that the client received. An empty id counts as none, as in the event-stream specification.

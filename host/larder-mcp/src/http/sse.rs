@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Endpoint;
 use crate::auth::Identity;
 use crate::body::{Body, Response, StreamFrame};
-use crate::progress::{CallStream, StreamItem};
+use crate::call_stream::{CallStream, StreamItem};
 use crate::protocol::modern::ListenStream;
 use crate::protocol::{NotificationMessage, Notifications};
 use crate::replay::{LogPosition, StreamReader};
@@ -22,6 +22,8 @@ use crate::waiting_bytes::{ChargedResponse, FREE_BYTES};
 
 /// How long a disconnected client should wait before it reconnects, in milliseconds.
 const RECONNECT_DELAY_MS: u32 = 1_000;
+/// The same when the server stops. Some clients try only twice, so the delay is longer than most restarts take.
+const RESTART_DELAY_MS: u32 = 3_000;
 
 /// Returns an event-stream response.
 pub(super) fn events(frames: impl Stream<Item = StreamFrame> + Send + 'static) -> Response {
@@ -80,10 +82,10 @@ pub(super) fn call(
             biased;
             () = endpoint.0.authenticator.invalidated(&identity) => return None,
             item = call.next() => match item? {
-                StreamItem::Progress(bytes) => StreamFrame::Small(message_events([bytes])),
+                StreamItem::Message(bytes) => StreamFrame::Small(message_events([bytes])),
                 StreamItem::Response(response) => response_event(response),
             },
-            () = tokio::time::sleep(endpoint.0.config.keep_alive) => StreamFrame::Small(keep_alive_comment()),
+            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),
         };
         Some((frame, (endpoint, call, identity)))
     });
@@ -102,7 +104,7 @@ pub(super) fn listen(endpoint: Endpoint, listen_stream: ListenStream, identity: 
         let bytes = tokio::select! {
             biased;
             messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => message_events(messages?),
-            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
+            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
         };
         Some((StreamFrame::Small(bytes), (endpoint, listen_stream, identity)))
     }))
@@ -129,17 +131,21 @@ pub(super) fn notifications(
         _permit: permit,
     };
     let first = stream::once(async { first });
-    let rest = stream::unfold((endpoint, stream_state), |(endpoint, mut stream_state)| async move {
+    let rest = stream::unfold((endpoint, Some(stream_state)), |(endpoint, stream_state)| async move {
+        let mut stream_state = stream_state?;
         let (token, identity) = (stream_state.token.clone(), stream_state.identity.clone());
         let bytes = tokio::select! {
             biased;
             () = token.cancelled() => return None,
-            () = endpoint.0.drain.stopping() => return None,
+            () = endpoint.0.drain.stopping() => {
+                let last = restart_event(&stream_state.session)?;
+                return Some((last, (endpoint, None)));
+            }
             () = endpoint.0.authenticator.invalidated(&identity) => return None,
             message = stream_state.next() => message,
-            () = tokio::time::sleep(endpoint.0.config.keep_alive) => keep_alive_comment(),
+            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
         };
-        Some((bytes, (endpoint, stream_state)))
+        Some((bytes, (endpoint, Some(stream_state))))
     });
     events(first.chain(rest).map(StreamFrame::Small))
 }
@@ -149,6 +155,12 @@ pub(super) fn notifications(
 fn priming_event(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u8>> {
     let first = || format!("id: {}\nretry: {RECONNECT_DELAY_MS}\ndata:\n\n", id()).into_bytes();
     session.client.version.has_priming_event().then(first)
+}
+
+/// The last event before the server stops: the delay before a reconnection. `None` as for the first event.
+fn restart_event(session: &Session) -> Option<Vec<u8>> {
+    let last = || format!("retry: {RESTART_DELAY_MS}\ndata:\n\n").into_bytes();
+    session.client.version.has_priming_event().then(last)
 }
 
 /// An open notification stream of a legacy session.
@@ -198,7 +210,7 @@ pub(super) fn request_stream(
                 let (number, bytes) = item?;
                 shared_event(&session.replay.request_event_id(reader.stream(), number), bytes)
             }
-            () = tokio::time::sleep(endpoint.0.config.keep_alive) => StreamFrame::Small(keep_alive_comment()),
+            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),
         };
         Some((frame, (endpoint, reader, session, identity, permit)))
     });

@@ -1,6 +1,7 @@
-use super::super::dispatch::Peer;
 use super::super::method;
 use super::*;
+use crate::peer::Peer;
+use crate::request_slot::RequestSlot;
 use larder_model::resource::Call;
 
 /// A future that takes an argument by value or awaits another future by value holds it twice. A few such futures in a
@@ -11,7 +12,13 @@ fn request_futures_are_small() {
         size_of::<F>()
     }
     fn of_dispatch<'a, F>(
-        _: impl Fn(&'a Endpoint, &'a Id, &'a mut method::Operation, &'a mut Arc<Call>, &'a Peer) -> F,
+        _: impl Fn(
+            &'a Endpoint,
+            &'a Id,
+            &'a mut method::Operation,
+            &'a mut Arc<Call>,
+            (&'a Peer, &'a mut RequestSlot),
+        ) -> F,
     ) -> usize {
         size_of::<F>()
     }

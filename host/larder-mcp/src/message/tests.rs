@@ -10,7 +10,7 @@ fn show(message: &Message<'_>) -> String {
             format!("request {id} {method}{error}")
         }
         Message::Notification(notification) => format!("notification {}", notification.method),
-        Message::Response => "response".into(),
+        Message::Response(_) => "response".into(),
         Message::Malformed { id, rpc_error } => {
             let id = id.as_ref().map_or("no id", Id::json);
             format!("{} {} ({id})", rpc_error.code, rpc_error.message)

@@ -51,7 +51,7 @@ fn reads_list_and_read_parameters() {
         ]],
     );
     let long = format!(r#"{{"uri":"x:1","_meta":{{"k":"{}"}}}}"#, "x".repeat(MAX_METADATA));
-    check(Method::Read, &long, expect!["-32602 `_meta` has more than 65536 bytes"]);
+    check(Method::Read, &long, expect!["-32602 `_meta` has more than 64 KiB"]);
     check(
         Method::Read,
         r#"{"uri":"x:1","_meta":{"progressToken":1.5}}"#,
@@ -96,7 +96,9 @@ fn reads_completion_parameters() {
     check(
         Method::Complete,
         r#"{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}"#,
-        expect!["Complete(None) []"],
+        expect![[
+            r#"CompleteArgument(ArgumentQuery { prompt: "p", argument: "a", prefix: "v", filled: [] }) []"#
+        ]],
     );
     for (bad, why) in [
         (r#"{"argument":{"name":"a","value":"v"}}"#, expect!["-32602 `ref` is missing"]),

@@ -5,20 +5,22 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 
-use super::{ConcurrencyLimit, RequestContext, RequestPermit};
+use super::RequestContext;
 use crate::Endpoint;
+use crate::call_stream::{CallMessages, CallStream};
 use crate::cancellation::CancellableRequest;
-use crate::dispatch::Peer;
 use crate::message::{Id, Request};
 use crate::method::{Method, Operation, ParsedRequest};
-use crate::progress::{CallStream, ProgressNotifications};
+use crate::parameter_headers;
+use crate::peer::Peer;
+use crate::request_slot::RequestSlot;
 use crate::rpc_error::RpcError;
 use crate::waiting_bytes::ChargedResponse;
 use larder_model::resource::{Call, Caller};
 
 /// A request that is ready to run. It is small: its future, which is large, exists only while it runs.
 pub(crate) struct AcceptedRequest {
-    progress: ProgressNotifications,
+    messages: CallMessages,
     work: Work,
 }
 
@@ -30,7 +32,7 @@ pub(crate) struct Work {
     operation: Operation,
     call: Arc<Call>,
     peer: Peer,
-    permit: RequestPermit,
+    slot: RequestSlot,
     cancellable: Option<Arc<CancellableRequest>>,
 }
 
@@ -43,7 +45,7 @@ impl AcceptedRequest {
         context: RequestContext<'_>,
     ) -> Result<Self, RpcError> {
         let mut accepted = Self::queued(request, method, peer, context)?;
-        accepted.work.permit = context.limit.permit(context.endpoint, context.caller, method)?;
+        accepted.work.slot.take(context.endpoint, context.caller)?;
         Ok(accepted)
     }
 
@@ -51,38 +53,39 @@ impl AcceptedRequest {
     pub(super) fn queued(
         request: &Request<'_>,
         method: Method,
-        peer: Peer,
+        mut peer: Peer,
         context: RequestContext<'_>,
     ) -> Result<Self, RpcError> {
-        let mut parsed = ParsedRequest::read(request, method, context.new_call(&request.params)?)?;
+        let parsed = ParsedRequest::read(request, method, context.new_call(&request.params)?)?;
+        let mut parsed = parsed.with_client(&mut peer, &request.params.meta)?;
         if let Some(headers) = context.headers {
             parsed = parsed.with_trace_headers(headers);
         }
-        let ParsedRequest { id, operation, call, progress } = parsed;
+        let ParsedRequest { id, operation, call, messages } = parsed;
+        if let (Operation::CallTool(retried), true, Some(headers)) =
+            (&operation, peer.is_modern(), context.headers)
+        {
+            let tool = context.endpoint.0.gateway.tool(&call, &retried.request.name);
+            let arguments = &retried.request.arguments;
+            tool.map_or(Ok(()), |tool| parameter_headers::check(&tool, arguments, headers))?;
+        }
         let cancellable = context.in_flight.map(|requests| requests.register(&id)).transpose()?.map(Arc::new);
-        let (endpoint, permit) = (context.endpoint.clone(), RequestPermit::Held { _permit: None });
-        let work = Work { endpoint, id, method, operation, call, peer, permit, cancellable };
-        Ok(Self { progress, work })
+        let (endpoint, slot) = (context.endpoint.clone(), RequestSlot::new(context.limit.clone(), method));
+        let work = Work { endpoint, id, method, operation, call, peer, slot, cancellable };
+        Ok(Self { messages, work })
     }
 
     /// Takes the permit of a queued request.
-    pub(super) fn with_permit(
-        mut self,
-        limit: &ConcurrencyLimit,
-        caller: &Caller,
-    ) -> Result<Self, (Id, RpcError)> {
-        match limit.permit(&self.work.endpoint, caller, self.work.method) {
-            Ok(permit) => {
-                self.work.permit = permit;
-                Ok(self)
-            }
+    pub(super) fn with_permit(mut self, caller: &Caller) -> Result<Self, (Id, RpcError)> {
+        match self.work.slot.take(&self.work.endpoint, caller) {
+            Ok(()) => Ok(self),
             Err(rpc_error) => Err((self.work.id, rpc_error)),
         }
     }
 
-    /// Whether the client wants progress notifications.
-    pub(crate) fn wants_progress(&self) -> bool {
-        self.progress.is_requested()
+    /// Whether the client wants messages before the response.
+    pub(crate) fn wants_messages(&self) -> bool {
+        self.messages.are_requested()
     }
 
     /// Whether the response takes no time, because it needs no provider.
@@ -95,13 +98,15 @@ impl AcceptedRequest {
         self.work.cancellable.clone()
     }
 
-    /// Separates the progress notifications from the work.
-    pub(crate) fn into_parts(self) -> (ProgressNotifications, Work) {
-        (self.progress, self.work)
+    /// Separates the messages from the work.
+    pub(crate) fn into_parts(self) -> (CallMessages, Work) {
+        (self.messages, self.work)
     }
 
-    /// Runs the request without progress notifications. Returns `None` if it is cancelled.
-    pub(crate) fn respond(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send {
+    /// Runs the request without messages before the response. Returns `None` if it is cancelled.
+    pub(crate) fn respond(&mut self) -> impl Future<Output = Option<ChargedResponse>> + Send {
+        // Nobody receives messages, so a call that asks its client for something fails at once.
+        self.messages = CallMessages::default();
         self.work.run()
     }
 
@@ -112,14 +117,8 @@ impl AcceptedRequest {
 
     /// Returns the messages of the request. It runs as the stream is polled.
     pub(crate) fn into_stream(self) -> CallStream {
-        let Self { progress, mut work } = self;
-        CallStream::new(progress, async move { work.run().await.map(ChargedResponse::from) }.boxed())
-    }
-
-    /// Returns the messages of the request, of which the response is charged to the caller.
-    pub(crate) fn into_charged_stream(self) -> CallStream {
-        let Self { progress, mut work } = self;
-        CallStream::new(progress, async move { work.run_charged().await }.boxed())
+        let Self { messages, mut work } = self;
+        CallStream::new(messages, async move { work.run().await }.boxed())
     }
 }
 
@@ -128,21 +127,15 @@ impl Work {
     ///
     /// The future borrows the request, as the futures inside it do: a value that is passed to an `async fn`
     /// takes space twice in its future, and a future is copied where it is passed on.
-    pub(crate) async fn run(&mut self) -> Option<Vec<u8>> {
-        let Self { endpoint, id, operation, call, peer, permit, cancellable, .. } = self;
-        permit.acquire().await;
+    pub(crate) async fn run(&mut self) -> Option<ChargedResponse> {
+        let Self { endpoint, id, operation, call, peer, slot, cancellable, .. } = self;
+        slot.acquire().await;
         match cancellable {
-            None => Some(endpoint.dispatch(id, operation, call, peer).await),
+            None => Some(endpoint.dispatch(id, operation, call, (peer, slot)).await),
             Some(cancellable) => {
-                cancellable.until_cancelled(pin!(endpoint.dispatch(id, operation, call, peer))).await
+                let work = pin!(endpoint.dispatch(id, operation, call, (peer, slot)));
+                cancellable.until_cancelled(work).await
             }
         }
-    }
-
-    /// Runs the request, and charges the response to the caller.
-    pub(crate) async fn run_charged(&mut self) -> Option<ChargedResponse> {
-        let bytes = self.run().await?;
-        let caller = self.call.caller.as_ref().unwrap_or(&self.endpoint.0.config.caller);
-        Some(self.endpoint.charged(caller, &self.id, bytes))
     }
 }

@@ -2,28 +2,35 @@
 //! gets notifications. One version also has batches.
 
 mod batch;
+mod client_description;
 
 use std::sync::Arc;
 
 use super::{AcceptedRequest, RequestContext};
-use crate::dispatch::{Peer, write_capabilities};
+use crate::client_side::LegacyClientSide;
+use crate::dispatch::write_capabilities;
 use crate::era::LegacyVersion;
 use crate::json_writer::object;
 use crate::message::{Message, Request};
 use crate::method::{self, Method};
+use crate::peer::{LegacyPeer, Peer};
 use crate::replay::NotificationLog;
 use crate::rpc_error::{INVALID_REQUEST, RpcError};
-use crate::subscriptions::Subscriptions;
+use crate::subscriptions::{StoredSubscription, Subscriptions};
+use larder_core::catalog::Lists;
 use larder_model::trace::ActiveSpan;
 use larder_runtime::metrics::ProtocolEra;
 
 pub(crate) use batch::{Batch, contains_modern, not_supported};
+pub(crate) use client_description::ClientDescription;
 
 /// The state of a client that has initialized. Generic over the subscriptions for the tests of sessions.
 pub(crate) struct Client<S = Subscriptions> {
     pub(crate) version: LegacyVersion,
     pub(crate) subscriptions: Arc<S>,
     pub(crate) log: Arc<NotificationLog>,
+    pub(crate) description: Arc<ClientDescription>,
+    pub(crate) side: Arc<LegacyClientSide>,
 }
 
 impl Client {
@@ -42,8 +49,25 @@ impl Client {
                 (Arc::new(Subscriptions::new(watch, context.caller.clone())), Arc::default())
             }
         };
-        subscriptions.watch.watch_list(true);
-        Ok((Self { version, subscriptions, log }, initialize_result(request, context, version)))
+        subscriptions.watch.watch_lists(Lists::ALL);
+        let description = Arc::new(ClientDescription::of(request));
+        let side = Arc::new(LegacyClientSide::new(description.capabilities.as_deref()));
+        let client = Self { version, subscriptions, log, description, side };
+        Ok((client, initialize_result(request, context, version)))
+    }
+
+    /// Continues a client of an earlier run of the server.
+    pub(crate) fn restore(
+        version: LegacyVersion,
+        subscriptions: Subscriptions,
+        stored: &[StoredSubscription],
+        description: ClientDescription,
+    ) -> Self {
+        subscriptions.watch.watch_lists(Lists::ALL);
+        subscriptions.restore(stored);
+        let (subscriptions, description) = (Arc::new(subscriptions), Arc::new(description));
+        let side = Arc::new(LegacyClientSide::new(description.capabilities.as_deref()));
+        Self { version, subscriptions, log: Arc::default(), description, side }
     }
 
     /// Accepts a request other than `initialize`.
@@ -69,7 +93,8 @@ impl Client {
     }
 
     fn peer(&self) -> Peer {
-        Peer::Legacy(self.subscriptions.clone())
+        let (subscriptions, side) = (self.subscriptions.clone(), self.side.clone());
+        Peer::Legacy(LegacyPeer { subscriptions, side, stream: None })
     }
 }
 
@@ -96,7 +121,7 @@ fn initialize_result(request: &Request<'_>, context: RequestContext<'_>, version
         o.object("result", |o| {
             o.text("protocolVersion", version.as_str());
             write_capabilities(o);
-            o.json("serverInfo", &inner.server_info);
+            o.json("serverInfo", &inner.settings.load().server_info);
             o.optional_text("instructions", server.instructions.as_deref());
         });
     });

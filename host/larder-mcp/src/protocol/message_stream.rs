@@ -151,7 +151,7 @@ impl Client {
     fn context(&self) -> RequestContext<'_> {
         RequestContext {
             endpoint: &self.endpoint,
-            caller: &self.endpoint.0.config.caller,
+            caller: &self.endpoint.0.fixed.caller,
             peer: None,
             token: None,
             details: None,
@@ -175,7 +175,10 @@ impl Client {
     fn handle_message(&mut self, message: Message<'_>, sender: &Sender) -> Option<Vec<u8>> {
         match message {
             Message::Malformed { id, rpc_error } => Some(error(id.as_ref(), &rpc_error)),
-            Message::Response => None,
+            Message::Response(response) => {
+                self.legacy.iter().for_each(|client| client.side.resolve(&response));
+                None
+            }
             Message::Notification(notification) => {
                 self.context().handle_notification(&notification);
                 None

@@ -8,11 +8,11 @@ use http::StatusCode;
 use super::{AcceptedRequest, RequestContext};
 use crate::Endpoint;
 use crate::cancellation::CancellableRequest;
-use crate::dispatch::Peer;
 use crate::json_writer::object;
 use crate::listen::{ListenFilter, ListenSubscription};
 use crate::message::{Id, Request};
 use crate::method::{self, Method};
+use crate::peer::Peer;
 use crate::rpc_error::RpcError;
 use crate::stream_permit::StreamPermit;
 use larder_model::resource::Call;
@@ -112,7 +112,10 @@ impl ListenStream {
                 o.text("resultType", "complete");
                 o.object("_meta", |o| {
                     o.json("io.modelcontextprotocol/subscriptionId", id.json());
-                    o.json("io.modelcontextprotocol/serverInfo", &self.endpoint.0.server_info);
+                    o.json(
+                        "io.modelcontextprotocol/serverInfo",
+                        &self.endpoint.0.settings.load().server_info,
+                    );
                 });
             });
         })

@@ -2,8 +2,12 @@
 //! limited number of bytes, for clients that missed the end. The oldest are discarded first.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+use crate::waiting_bytes::charge_to_first;
+use larder_model::resource::Caller;
+use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse, Refused};
 
 /// Maximum number of retained bytes, over all sessions.
 const MAX_BYTES: usize = 16 << 20;
@@ -20,7 +24,11 @@ pub(super) trait Retained: Send + Sync {
 
 /// The ended streams of all sessions, with their total size.
 #[derive(Default)]
-pub(crate) struct ReplayBudget(Mutex<State>);
+pub(crate) struct ReplayBudget {
+    state: Mutex<State>,
+    /// None if the streams are not charged.
+    memory: OnceLock<MemoryBudget>,
+}
 
 #[derive(Default)]
 struct State {
@@ -33,16 +41,31 @@ struct EndedStream {
     stream: Weak<dyn Retained>,
     bytes: usize,
     ended_at: Instant,
+    _charge: Option<MemoryCharge>,
 }
 
 impl ReplayBudget {
-    /// Adds an ended stream, which retains this many bytes.
-    pub(super) fn add(&self, stream: Weak<dyn Retained>, bytes: usize) {
+    /// Charges the streams to this budget from now on.
+    pub(crate) fn charge_to(&self, memory: &MemoryBudget) {
+        _ = self.memory.set(memory.clone());
+    }
+
+    /// Adds an ended stream of this caller, which retains this many bytes. It is discarded at once if there is no
+    /// memory for it.
+    pub(super) fn add(&self, stream: Weak<dyn Retained>, bytes: usize, caller: &Caller) {
         let (bytes, ended_at) = (bytes + STREAM_OVERHEAD, Instant::now());
+        let Ok(charge) = self.charge(bytes, caller) else {
+            return stream.upgrade().into_iter().for_each(|stream| stream.expire());
+        };
         let mut state = self.lock();
         state.bytes += bytes;
-        state.streams.push_back(EndedStream { stream, bytes, ended_at });
+        state.streams.push_back(EndedStream { stream, bytes, ended_at, _charge: charge });
         state.trim(ended_at);
+    }
+
+    fn charge(&self, bytes: usize, caller: &Caller) -> Result<Option<MemoryCharge>, Refused> {
+        let Some(memory) = self.memory.get() else { return Ok(None) };
+        charge_to_first(memory, MemoryUse::Replay, caller, bytes).map(Some)
     }
 
     /// Discards expired streams.
@@ -51,7 +74,7 @@ impl ReplayBudget {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The log of a session's notifications. The newest events are kept. Each reader has its own position, so a
 //! reader that is being replaced does not consume events of its successor.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use larder_core::catalog::{Change, Watch};
+use larder_model::uri::Uri;
 
 /// Maximum number of retained events.
 const MAX_EVENTS: usize = 256;
@@ -30,6 +31,17 @@ struct LogState {
 /// The position of a reader: the number of the last event that it has.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogPosition(u64);
+
+/// The events that are retained.
+#[derive(Debug)]
+pub(crate) struct LoggedEvents {
+    /// The number of the last event.
+    pub(crate) last: u64,
+    /// The number of the oldest one that is retained.
+    pub(crate) oldest: u64,
+    /// For each URI the number of its last update.
+    pub(crate) updated: HashMap<Uri, u64>,
+}
 
 /// The events that a reader does not have yet.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,8 +87,8 @@ impl NotificationLog {
                 }
             }
             tokio::select! {
-                changes = watch.next() => {
-                    let (events, truncated) = self.append(position, changes);
+                () = watch.changed() => {
+                    let (events, truncated) = self.append_with(position, || watch.take());
                     if truncated {
                         watch.mark_all_changed();
                     }
@@ -90,19 +102,38 @@ impl NotificationLog {
         }
     }
 
-    /// Appends changes. Returns them, preceded by the events that another reader appended since `position`,
-    /// and whether some of those are no longer retained.
+    /// Calls `look` while no change is on its way from the watch to this log, with the events that are retained.
+    pub(crate) fn between_changes<T>(&self, look: impl FnOnce(&LoggedEvents) -> T) -> T {
+        let state = self.lock();
+        let updated = state.events.iter().filter_map(|(number, change)| match change {
+            Change::Updated(uri) => Some((uri.clone(), *number)),
+            Change::List | Change::Tools | Change::Prompts => None,
+        });
+        look(&LoggedEvents { last: state.last, oldest: state.oldest(), updated: updated.collect() })
+    }
+
+    #[cfg(test)]
     pub(super) fn append(
         &self,
         position: &mut LogPosition,
         changes: Vec<Change>,
+    ) -> (Vec<(u64, Change)>, bool) {
+        self.append_with(position, || changes)
+    }
+
+    /// Appends changes. Returns them, preceded by the events that another reader appended since `position`,
+    /// and whether some of those are no longer retained.
+    fn append_with(
+        &self,
+        position: &mut LogPosition,
+        take_changes: impl FnOnce() -> Vec<Change>,
     ) -> (Vec<(u64, Change)>, bool) {
         let mut state = self.lock();
         let (mut events, truncated) = match state.after(*position) {
             Backlog::Events(events) => (events, false),
             Backlog::Truncated => (vec![], true),
         };
-        for change in changes {
+        for change in take_changes() {
             events.push(state.push(change));
         }
         state.trim();
@@ -118,9 +149,13 @@ impl NotificationLog {
 }
 
 impl LogState {
+    /// The number of the oldest event that is retained; of the next one if there is none.
+    fn oldest(&self) -> u64 {
+        self.last + 1 - self.events.len() as u64
+    }
+
     fn after(&self, LogPosition(position): LogPosition) -> Backlog {
-        let oldest = self.last + 1 - self.events.len() as u64;
-        if position + 1 < oldest {
+        if position + 1 < self.oldest() {
             return Backlog::Truncated;
         }
         Backlog::Events(self.events.iter().filter(|(number, _)| *number > position).cloned().collect())
@@ -144,7 +179,7 @@ impl LogState {
 /// Removes updates of resources that are no longer subscribed.
 fn retain_subscribed(mut events: Vec<(u64, Change)>, watch: &Watch) -> Vec<(u64, Change)> {
     events.retain(|(_, change)| match change {
-        Change::List => true,
+        Change::List | Change::Tools | Change::Prompts => true,
         Change::Updated(uri) => watch.contains(uri),
     });
     events
@@ -152,7 +187,7 @@ fn retain_subscribed(mut events: Vec<(u64, Change)>, watch: &Watch) -> Vec<(u64,
 
 fn size(change: &Change) -> usize {
     match change {
-        Change::List => 0,
+        Change::List | Change::Tools | Change::Prompts => 0,
         Change::Updated(uri) => uri.as_str().len(),
     }
 }
@@ -160,7 +195,6 @@ fn size(change: &Change) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use larder_model::uri::Uri;
 
     fn updated(uri: &str) -> Change {
         Change::Updated(Uri::parse(uri).unwrap())

@@ -65,7 +65,7 @@ impl RequestStream {
         self.lock().ended
     }
 
-    pub(crate) fn push_progress(&self, progress: Vec<u8>) {
+    pub(crate) fn push_message(&self, progress: Vec<u8>) {
         let mut state = self.lock();
         state.last += 1;
         let numbered = (state.last, progress.into());
@@ -96,7 +96,7 @@ impl RequestStream {
         drop(state);
         self.changed.notify_waiters();
         let stream = Arc::downgrade(self);
-        self.budget.add(stream, bytes);
+        self.budget.add(stream, bytes, &self.caller);
     }
 
     /// Whether the messages are discarded.
@@ -243,13 +243,13 @@ pub(super) mod tests {
     #[tokio::test]
     async fn a_new_reader_gets_the_rest_and_replaces_the_old_one() {
         let stream = stream(&Arc::default());
-        stream.push_progress(b"a".to_vec());
+        stream.push_message(b"a".to_vec());
         let mut first = RequestStream::subscribe(&stream, 0).unwrap();
         assert_eq!(first.next().await.unwrap().0, 1);
         let second = RequestStream::subscribe(&stream, 1).unwrap();
         assert!(first.next().await.is_none(), "a message goes to one stream only");
         drop(first);
-        stream.push_progress(b"b".to_vec());
+        stream.push_message(b"b".to_vec());
         stream.push_response(b"c".to_vec());
         stream.end();
         assert_eq!(rest(second).await, [(2, "b".into()), (3, "c".into())]);
@@ -279,7 +279,7 @@ pub(super) mod tests {
     #[tokio::test]
     async fn keeps_only_the_newest_progress() {
         let stream = stream(&Arc::default());
-        (0..100).for_each(|n| stream.push_progress(vec![b'0' + n % 10]));
+        (0..100).for_each(|n| stream.push_message(vec![b'0' + n % 10]));
         stream.end();
         let kept = rest(RequestStream::subscribe(&stream, 0).unwrap()).await;
         assert_eq!((kept.len(), kept[15].0), (MAX_PROGRESS, 100));

@@ -4,10 +4,32 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::{Session, Table};
+use super::{EarlierSession, Session, SessionKey, Table};
 use larder_model::name::Teams;
 use larder_model::resource::Caller;
+
+/// The session to evict.
+pub(super) enum Victim {
+    /// The id of an open session.
+    Open(String),
+    /// A session of an earlier run of the server.
+    Stored(SessionKey),
+}
+
+/// A session that could be evicted.
+struct Candidate<'a> {
+    caller: &'a Caller,
+    is_in_use: bool,
+    last_used: Instant,
+    key: CandidateKey<'a>,
+}
+
+enum CandidateKey<'a> {
+    Open(&'a str),
+    Stored(SessionKey),
+}
 
 /// Number of sessions by set of teams and by caller.
 pub(super) struct SessionCounts {
@@ -22,12 +44,28 @@ fn caller_key(caller: &Caller) -> CallerKey {
     (caller.subject.clone(), caller.issuer.clone(), caller.teams.clone())
 }
 
+fn candidates<W>(table: &Table<W>) -> impl Iterator<Item = Candidate<'_>> {
+    let open = table.open.values().map(|session: &Arc<Session<W>>| Candidate {
+        caller: &session.caller,
+        is_in_use: session.is_in_use(),
+        last_used: session.usage().last_used,
+        key: CandidateKey::Open(&session.id),
+    });
+    let stored = table.stored.iter().map(|(key, EarlierSession { caller, last_used })| Candidate {
+        caller,
+        is_in_use: false,
+        last_used: *last_used,
+        key: CandidateKey::Stored(*key),
+    });
+    open.chain(stored)
+}
+
 impl SessionCounts {
     pub(super) fn new<W>(table: &Table<W>) -> Self {
         let mut counts = Self { teams: HashMap::new(), callers: HashMap::new() };
-        for session in table.values() {
+        for session in candidates(table) {
             *counts.teams.entry(session.caller.teams.clone()).or_default() += 1;
-            *counts.callers.entry(caller_key(&session.caller)).or_default() += 1;
+            *counts.callers.entry(caller_key(session.caller)).or_default() += 1;
         }
         counts
     }
@@ -35,24 +73,27 @@ impl SessionCounts {
     /// Returns the session to evict so that this caller can open one: the caller's own least recently used
     /// session, or a session of a caller that has more. A session in use is evicted only if its caller still
     /// has as many afterwards.
-    pub(super) fn candidate<W>(&self, table: &Table<W>, caller: &Caller) -> Option<String> {
-        let own =
-            table.values().filter(|session| session.caller.is_same_principal(caller) && !session.is_in_use());
-        let own = own.min_by_key(|session| session.usage().last_used);
+    pub(super) fn candidate<W>(&self, table: &Table<W>, caller: &Caller) -> Option<Victim> {
+        let own = candidates(table)
+            .filter(|session| session.caller.is_same_principal(caller) && !session.is_in_use)
+            .min_by_key(|session| session.last_used);
         let session = own.or_else(|| {
-            let others = table.values().filter(|session| self.is_evictable(session, caller));
+            let others = candidates(table).filter(|session| self.is_evictable(session, caller));
             others.max_by_key(|session| {
-                let oldest_first = std::cmp::Reverse(session.usage().last_used);
-                (self.session_counts(&session.caller), !session.is_in_use(), oldest_first)
+                let oldest_first = std::cmp::Reverse(session.last_used);
+                (self.session_counts(session.caller), !session.is_in_use, oldest_first)
             })
         });
-        session.map(|session| session.id.clone())
+        session.map(|session| match session.key {
+            CandidateKey::Open(id) => Victim::Open(id.to_owned()),
+            CandidateKey::Stored(key) => Victim::Stored(key),
+        })
     }
 
-    fn is_evictable<W>(&self, session: &Session<W>, caller: &Caller) -> bool {
-        let min_difference = if session.is_in_use() { 2 } else { 1 };
+    fn is_evictable(&self, session: &Candidate<'_>, caller: &Caller) -> bool {
+        let min_difference = if session.is_in_use { 2 } else { 1 };
         let (team_sessions, own_sessions) = self.session_counts(caller);
-        let (other_team_sessions, other_sessions) = self.session_counts(&session.caller);
+        let (other_team_sessions, other_sessions) = self.session_counts(session.caller);
         // Callers in the same teams are compared by caller, others by team.
         match session.caller.teams == caller.teams {
             true => other_sessions >= own_sessions + min_difference,
@@ -102,7 +143,7 @@ mod tests {
         }
         let table = sessions.lock();
         let subject = |session: &Arc<Session<()>>| session.caller.subject.clone().unwrap();
-        let mut remaining: Vec<_> = table.values().map(subject).collect();
+        let mut remaining: Vec<_> = table.open.values().map(subject).collect();
         remaining.sort();
         remaining.extend(rejected);
         assert_eq!(remaining.join(" "), expected, "{callers}");

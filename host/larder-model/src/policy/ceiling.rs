@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Access, Dir, Grant, GrantRequest, HostRule, Secrets, grant_lines};
+use super::{Access, Dir, Grant, GrantRequest, HostRule, Secrets, ToolGrant, grant_lines};
 
 /// What a team's providers may be granted at most, and the secrets that they may receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,6 +22,10 @@ pub struct Bounds {
     pub hosts: Vec<HostRule>,
     /// Environment variables.
     pub env: BTreeSet<String>,
+    /// The tools that clients can call.
+    pub tools: ToolGrant,
+    /// Whether clients can get prompts.
+    pub prompts: bool,
 }
 
 /// The part of a grant or grant request that the ceiling allows, and the lines that it denies.
@@ -41,6 +45,8 @@ impl Ceiling {
             allowed.dirs.retain(|dir| bounds.canonical_dir(dir).map(|dir| dirs.push(dir)).is_some());
             allowed.hosts.retain(|rule| bounds.has_host(rule));
             allowed.env.retain(|name, _| bounds.env.contains(name));
+            allowed.tools = allowed.tools.intersection(&bounds.tools);
+            allowed.prompts &= bounds.prompts;
         }
         let secrets = grant.secrets.iter().filter_map(|(name, _)| Some((name, self.secrets.get(name)?)));
         allowed.secrets = secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect();
@@ -63,6 +69,8 @@ impl Ceiling {
             allowed.dirs.retain(|dir| bounds.canonical_dir(dir).is_some());
             allowed.hosts.retain(|rule| bounds.has_host(rule));
             allowed.env.retain(|name, _| bounds.env.contains(name));
+            allowed.tools = allowed.tools.intersection(&bounds.tools);
+            allowed.prompts &= bounds.prompts;
         }
         let named = std::mem::take(&mut allowed.secrets).into_keys();
         let known = named.filter_map(|name| Some((self.secrets.get(&name)?.clone(), name)));
@@ -129,6 +137,8 @@ mod tests {
                 dirs: vec![dir("own", Access::Read)],
                 hosts: vec![rule("*.example.com")],
                 env: ["HOME".to_owned()].into(),
+                tools: ToolGrant::Names(["a".to_owned()].into()),
+                prompts: false,
             }),
             secrets: [("ours".to_owned(), Secret::new("hush"))].into_iter().collect(),
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Access, Dir, Grant, HostRule, Secret};
+use super::{Access, Dir, Grant, HostRule, Secret, ToolGrant};
 
 /// Whether a component receives what it requests beyond its operator's grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,6 +28,10 @@ pub struct GrantRequest {
     pub env: BTreeMap<String, Option<String>>,
     /// Secrets of the host, with their values where the component may receive them.
     pub secrets: BTreeMap<String, Option<Secret>>,
+    /// The tools that clients can call.
+    pub tools: ToolGrant,
+    /// Whether clients can get its prompts.
+    pub prompts: bool,
 }
 
 impl GrantRequest {
@@ -36,7 +40,8 @@ impl GrantRequest {
         let env = grant.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
         let secrets = grant.secrets.iter().map(|(name, secret)| (name.clone(), Some(secret.clone())));
         let (dirs, hosts) = (grant.dirs.clone(), grant.hosts.clone());
-        Self { settings: BTreeMap::new(), dirs, hosts, env, secrets: secrets.collect() }
+        let (tools, prompts) = (grant.tools.clone(), grant.prompts);
+        Self { settings: BTreeMap::new(), dirs, hosts, env, secrets: secrets.collect(), tools, prompts }
     }
 
     /// All requests as lines. Settings need no approval.
@@ -51,7 +56,9 @@ impl GrantRequest {
         let env = self.env.keys().filter(|name| !operator.env.contains_key(*name));
         let env = env.map(|name| format!("variable {}", quoted(name)));
         let secrets = self.secrets.keys().filter(|name| operator.secrets.get(name).is_none());
-        dirs.chain(hosts).chain(env).chain(secrets.map(|name| secret_line(name))).collect()
+        let tools = self.tools.lines_beyond(&operator.tools);
+        let offers = tools.into_iter().chain(prompts_line(self.prompts && !operator.prompts));
+        dirs.chain(hosts).chain(env).chain(secrets.map(|name| secret_line(name))).chain(offers).collect()
     }
 
     /// Returns the grant of the provider once all requests are approved. The operator's own grant has
@@ -72,6 +79,8 @@ impl GrantRequest {
         grant.secrets = requested.chain(own).collect();
         grant.dirs.extend(self.dirs.iter().filter(|dir| !covers_dir(operator, dir)).cloned());
         grant.hosts.extend(self.hosts.iter().filter(|rule| !covers_host(operator, rule)).cloned());
+        grant.tools = operator.tools.union(&self.tools);
+        grant.prompts |= self.prompts;
         grant
     }
 }
@@ -98,7 +107,12 @@ pub fn grant_lines(grant: &Grant) -> BTreeSet<String> {
     let env = grant.env.keys().map(|name| format!("variable {}", quoted(name)));
     let secrets = grant.secrets.iter().map(|(name, _)| secret_line(name));
     let (dirs, hosts) = (grant.dirs.iter().map(dir_line), grant.hosts.iter().map(host_line));
-    dirs.chain(hosts).chain(env).chain(secrets).collect()
+    let offers = grant.tools.lines_beyond(&ToolGrant::None).into_iter().chain(prompts_line(grant.prompts));
+    dirs.chain(hosts).chain(env).chain(secrets).chain(offers).collect()
+}
+
+fn prompts_line(prompts: bool) -> Option<String> {
+    prompts.then(|| "prompts".to_owned())
 }
 
 // The operator's folder has precedence over a requested one with the same guest path.
@@ -175,6 +189,8 @@ mod tests {
             ],
             env: [("HOME".to_owned(), Some("/home/me".to_owned())), ("GONE".to_owned(), None)].into(),
             secrets: [("token".to_owned(), Some(Secret::new("hush-hush")))].into(),
+            tools: ToolGrant::Names([String::from("b"), String::from("a")].into()),
+            prompts: true,
         }
     }
 
@@ -186,7 +202,10 @@ mod tests {
             "http http://x.example GET,POST",
             "http https://*.example.org:8443 *, private",
             "http https://api.example.com GET,HEAD",
+            "prompts",
             "secret token",
+            "tool \"a\"",
+            "tool \"b\"",
             "variable GONE",
             "variable HOME",
         ];

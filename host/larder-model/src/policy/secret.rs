@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Values and lines that are shorter than this are not redacted: they would match unrelated text.
-const MIN_LEN: usize = 8;
+pub const MIN_SECRET_LEN: usize = 8;
 /// The replacement for a secret.
 const REDACTED: &str = "[secret]";
 
@@ -26,11 +26,16 @@ impl Secret {
         &self.0
     }
 
+    /// Whether it is removed from texts that are shown. Short values are not.
+    pub fn is_redacted(&self) -> bool {
+        self.pieces().next().is_some()
+    }
+
     /// The texts to redact: the whole value, and each of its lines.
     fn pieces(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.reveal().trim())
             .chain(self.reveal().lines().map(str::trim))
-            .filter(|piece| piece.len() >= MIN_LEN)
+            .filter(|piece| piece.len() >= MIN_SECRET_LEN)
     }
 }
 

@@ -46,6 +46,11 @@ impl TokenBucket {
         self.charge_at(self.now(), tokens);
     }
 
+    /// Whether no tokens are missing.
+    pub fn is_full(&self) -> bool {
+        self.full_at.load(Relaxed) <= self.now()
+    }
+
     /// Returns the time until tokens are left; none if there are some now.
     pub(crate) fn empty_for(&self) -> Option<Duration> {
         debt(self.full_at.load(Relaxed), self.now())

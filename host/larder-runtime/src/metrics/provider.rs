@@ -24,6 +24,8 @@ pub struct ProviderMetrics {
     pub durations: Histogram,
     /// Time that calls spend queued.
     pub waits: Histogram,
+    /// Calls that were moved to threads for long calls.
+    pub moved_calls: Counter,
     /// Open guests.
     pub guests: Gauge<u64, AtomicU64>,
     last_error: Mutex<Option<LastError>>,

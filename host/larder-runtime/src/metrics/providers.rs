@@ -56,6 +56,10 @@ impl Providers {
         });
         let help = "Calls into guests, by outcome";
         registry.register("larder_calls", help, ComputedFamily::counters(calls));
+        let moved = self.each(|samples, labels, metrics| samples.counter(labels, metrics.moved_calls.get()));
+        let help =
+            "Calls that were moved to threads of their own, because they took long or needed much memory";
+        registry.register("larder_calls_moved", help, ComputedFamily::counters(moved));
         let reads = self.each(|samples, labels, metrics| {
             CacheResult::ALL.iter().try_for_each(|result| {
                 samples.counter(&with(labels, ("result", result.label())), metrics.reads(*result))

@@ -1,10 +1,11 @@
 //! The calls to a provider. Each is made to a guest, by way of [`Provider::call`], and its WIT types are
 //! converted here.
 
-use std::sync::PoisonError;
+use std::pin::pin;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::convert::{
     completion, description, entry_page, read_result, template_match, template_page, versions, wit_match,
@@ -14,9 +15,10 @@ use super::omissions::Omissions;
 use super::{CallError, ListPage, ListQuery, Provider, guest_calls, wit};
 use crate::bindings::exports::larder::provider::completion_provider;
 use crate::bindings::larder::provider::provider_types::Error as WitError;
+use crate::call_meter::CallMeter;
 use crate::fault::{Fault, FaultKind};
 use crate::guest::GuestCall;
-use crate::guest_config::Lease;
+use crate::guest_config::{GuestConfig, Lease};
 use crate::queue_timer::QueueTimer;
 use crate::reuse::ReuseKey;
 use larder_model::policy::{GuestLifetime, Permit};
@@ -26,13 +28,13 @@ use larder_runtime::metrics::Outcome;
 
 /// Whether a call did not respond in time because its caller did not wait as long as the provider may take.
 fn was_ended_early(error: &CallError, until: Option<Instant>) -> bool {
-    matches!(error, CallError::Fault(Fault { kind: FaultKind::Timeout(_), .. }))
+    matches!(error, CallError::Fault(Fault { kind: FaultKind::Timeout(_) | FaultKind::CallerTimeout(_), .. }))
         && until.is_some_and(|until| until <= Instant::now())
 }
 
 /// The permits that a call holds while it runs.
-struct CallPermits<'a> {
-    _provider: SemaphorePermit<'a>,
+struct CallPermits {
+    _provider: OwnedSemaphorePermit,
     /// None if no teams are configured.
     _team: Option<OwnedSemaphorePermit>,
 }
@@ -44,30 +46,40 @@ impl Provider {
         permit: Permit,
         uri: &Uri,
         (matched, known_version): (Option<Match>, Option<String>),
-        may_return: impl Fn(&Uri) -> bool + Send + Sync,
+        may_return: impl Fn(&Uri) -> bool + Clone + Send + Sync + 'static,
     ) -> Result<ReadResult, CallError> {
         let has_version = known_version.is_some();
         let request =
             wit::ReadRequest { uri: uri.to_string(), matched: matched.map(wit_match), known_version };
-        let may_return = &may_return;
-        let convert = |response: Result<wit::Reading, WitError>| async move {
-            let reading = response.map_err(|error| match error {
-                WitError::NotModified if has_version => CallError::NotModified,
-                error => self.redacted_error(error),
-            })?;
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
-            let result = read_result(reading, uri, may_return, &mut omissions).await;
-            self.log_omissions(&omissions);
-            result
+        let requested = uri.clone();
+        let convert = move |config: Arc<GuestConfig>, response: Result<wit::Reading, WitError>| {
+            let (requested, may_return) = (requested.clone(), may_return.clone());
+            async move {
+                let reading = response.map_err(|error| match error {
+                    WitError::NotModified if has_version => CallError::NotModified,
+                    error => config.redacted_error(error),
+                })?;
+                let mut omissions = Omissions::new(&config.grant.secrets);
+                let result = read_result(reading, &requested, may_return, &mut omissions).await;
+                config.log_omissions(&omissions);
+                result
+            }
         };
-        self.call(permit, &guest_calls::Read(request), convert).await
+        let guest_call = guest_calls::Read::new(request);
+        let (result, guest_call) = self.call_and_return(permit, guest_call, convert).await;
+        let (mut result, memory) = (result?, guest_call.and_then(guest_calls::Read::answer_memory));
+        if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
+            contents.hold(Box::new(memory));
+        }
+        Ok(result)
     }
 
     /// Checks whether a URI within its claims is one of its resources.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
-        let guest_call = guest_calls::Matching(uri.as_str());
-        let convert = |found: Option<_>| async move { found.map(template_match).transpose() };
-        self.call(permit, &guest_call, convert).await
+        let guest_call = guest_calls::Matching(uri.clone());
+        let convert =
+            |_: Arc<GuestConfig>, found: Option<_>| async move { found.map(template_match).transpose() };
+        self.call(permit, guest_call, convert).await
     }
 
     /// Returns a page of its list of entries for a caller. The lists of all providers wait for it, so it has a circuit
@@ -87,7 +99,12 @@ impl Provider {
                 attempt.faulted("").into_iter().for_each(|opened| self.log_circuit_opened("list", opened));
             }
             // The guest was not called.
-            Err(CallError::Busy | CallError::QuotaExceeded(_) | CallError::CircuitOpen(_)) => {}
+            Err(
+                CallError::Busy
+                | CallError::NoMemory
+                | CallError::QuotaExceeded(_)
+                | CallError::CircuitOpen(_),
+            ) => {}
             _ => attempt.answered(),
         }
         result
@@ -97,12 +114,12 @@ impl Provider {
     pub(super) async fn list(&self, permit: Permit, query: ListQuery) -> Result<ListPage<Entry>, CallError> {
         let ListQuery { cursor, limit, uri_prefix, kind } = query;
         let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
-        let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| async move {
-            let page = page.map_err(|error| self.redacted_error(error))?;
-            entry_page(page, grant.limits.page_entries, &grant.secrets).await
+        let convert = move |config: Arc<GuestConfig>, guest_calls::Listed { page, unreadable_names }| async move {
+            let page = page.map_err(|error| config.redacted_error(error))?;
+            let page = entry_page(page, config.grant.limits.page_entries, &config.grant.secrets).await?;
+            Ok(ListPage { unreadable_names, ..page })
         };
-        self.call(permit, &guest_calls::List(query), convert).await
+        self.call(permit, guest_calls::List(query), convert).await
     }
 
     /// Completes a variable of one of its templates. Returns no values if it does not implement completion.
@@ -120,15 +137,16 @@ impl Provider {
             prefix: request.prefix,
             filled: request.filled,
         };
-        let convert = |response: Result<completion_provider::Completion, WitError>| async move {
-            let completion_provider::Completion { values, total, more } =
-                response.map_err(|error| self.redacted_error(error))?;
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
-            let completion = completion(values, total, more, &mut omissions);
-            self.log_omissions(&omissions);
-            Ok(completion)
-        };
-        self.call(permit, &guest_calls::Complete(functions, request), convert).await
+        let convert =
+            move |config: Arc<GuestConfig>, response: Result<completion_provider::Completion, WitError>| async move {
+                let completion_provider::Completion { values, total, more } =
+                    response.map_err(|error| config.redacted_error(error))?;
+                let mut omissions = Omissions::new(&config.grant.secrets);
+                let completion = completion(values, total, more, &mut omissions);
+                config.log_omissions(&omissions);
+                Ok(completion)
+            };
+        self.call(permit, guest_calls::Complete(functions.clone(), request), convert).await
     }
 
     /// Returns the current versions of these URIs in the same order; none for a URI that does not exist.
@@ -137,15 +155,17 @@ impl Provider {
         let Some(functions) = &self.compiled.versions else {
             return Err(CallError::Failed("it does not implement `version-provider`".into()));
         };
-        let guest_call = guest_calls::Versions(functions, uris.iter().map(ToString::to_string).collect());
-        let convert = |found: Result<_, _>| async move {
-            let found = found.map_err(|error| self.redacted_error(error))?;
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
-            let versions = versions(found, uris.len(), &mut omissions).await;
-            self.log_omissions(&omissions);
+        let guest_call =
+            guest_calls::Versions(functions.clone(), uris.iter().map(ToString::to_string).collect());
+        let count = uris.len();
+        let convert = move |config: Arc<GuestConfig>, found: Result<_, _>| async move {
+            let found = found.map_err(|error| config.redacted_error(error))?;
+            let mut omissions = Omissions::new(&config.grant.secrets);
+            let versions = versions(found, count, &mut omissions).await;
+            config.log_omissions(&omissions);
             versions
         };
-        self.call(permit, &guest_call, convert).await
+        self.call(permit, guest_call, convert).await
     }
 
     /// Returns a page of its list of templates.
@@ -154,12 +174,11 @@ impl Provider {
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<ListPage<Template>, CallError> {
-        let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| async move {
-            let page = page.map_err(|error| self.redacted_error(error))?;
-            template_page(page, grant.limits.page_entries, &grant.secrets).await
+        let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
+            let page = page.map_err(|error| config.redacted_error(error))?;
+            template_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
         };
-        self.call(permit, &guest_calls::Templates(cursor), convert).await
+        self.call(permit, guest_calls::Templates(cursor), convert).await
     }
 
     /// Returns its description of itself, and what was omitted from it.
@@ -167,52 +186,97 @@ impl Provider {
         &self,
         permit: Permit,
     ) -> Result<(wit::Description, Vec<String>), CallError> {
-        let convert = |item| async move {
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let convert = move |config: Arc<GuestConfig>, item| async move {
+            let mut omissions = Omissions::new(&config.grant.secrets);
             let description = description(item, &mut omissions);
             Ok((description, omissions.summary()))
         };
-        self.call(permit, &guest_calls::Describe, convert).await
+        self.call(permit, guest_calls::Describe, convert).await
     }
 
     /// Makes a call to a guest when the circuit breaker, the limits and the quotas allow it, converts its
     /// response, and records how the call ended.
     pub(super) async fn call<W, T, F>(
         &self,
-        mut permit: Permit,
-        guest_call: &W,
-        convert: impl Fn(W::Output) -> F + Send + Sync,
+        permit: Permit,
+        guest_call: W,
+        convert: impl Fn(Arc<GuestConfig>, W::Output) -> F + Send + Sync + 'static,
     ) -> Result<T, CallError>
     where
-        W: GuestCall,
-        T: Send,
-        F: Future<Output = Result<T, CallError>> + Send,
+        W: GuestCall + 'static,
+        T: Send + 'static,
+        F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
-        let guest_call = &guest_calls::Converted { guest_call, convert };
-        let call = InstrumentedCall::begin(self, W::OPERATION, &mut permit)?;
-        let until = permit.time_limit().map(|limit| limit.until);
-        let result = match self.admit(until).await {
-            Ok((queue_timer, _permits)) => {
-                let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
-                    .then(|| ReuseKey { revision: self.revision, caller: permit.caller().cloned() });
-                let lease = Lease { config: self.config.clone(), permit };
-                // Boxed because this future is large: each future that awaits it would contain it, and moving
-                // them would overflow the stack of a thread.
-                let run = self.sandbox.run(&self.compiled, lease, queue_timer, reuse_key, guest_call);
-                Box::pin(run).await.unwrap_or_else(|fault| Err(self.log_fault(fault, guest_call.subject())))
-            }
-            Err(error) => Err(error),
+        self.call_and_return(permit, guest_call, convert).await.0
+    }
+
+    /// Like [`Self::call`]; also returns the value that made the call, if it was made.
+    async fn call_and_return<W, T, F>(
+        &self,
+        mut permit: Permit,
+        guest_call: W,
+        convert: impl Fn(Arc<GuestConfig>, W::Output) -> F + Send + Sync + 'static,
+    ) -> (Result<T, CallError>, Option<W>)
+    where
+        W: GuestCall + 'static,
+        T: Send + 'static,
+        F: Future<Output = Result<T, CallError>> + Send + 'static,
+    {
+        let call = match InstrumentedCall::begin(self, W::OPERATION, &mut permit) {
+            Ok(call) => call,
+            Err(error) => return (Err(error), None),
         };
-        let subject = guest_call.subject();
+        let until = permit.time_limit().map(|limit| limit.until);
+        let guest_call = guest_calls::Converted { guest_call, convert };
+        let (result, guest_call) = match self.admit(until).await {
+            Ok(admitted) => self.run(permit, admitted, guest_call).await,
+            Err(error) => (Err(error), guest_call),
+        };
         match &result {
             Err(error) if was_ended_early(error, until) => call.finish_early(error),
-            result => call.finish(subject, result.as_ref().err()),
+            result => call.finish(guest_call.subject(), result.as_ref().err()),
         }
-        result
+        (result, Some(guest_call.guest_call))
+    }
+
+    /// Makes a call, on this thread or on a thread for long calls. Returns the value that made it too.
+    async fn run<W, T>(
+        &self,
+        permit: Permit,
+        (queue_timer, permits): (QueueTimer, CallPermits),
+        guest_call: W,
+    ) -> (Result<T, CallError>, W)
+    where
+        W: GuestCall<Output = Result<T, CallError>> + 'static,
+        T: Send + 'static,
+    {
+        let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
+            .then(|| ReuseKey { revision: self.revision, caller: permit.caller().cloned() });
+        let (config, meter) = (self.config.clone(), CallMeter::new(self.config.clone()));
+        let (sandbox, compiled, call_meter) = (self.sandbox.clone(), self.compiled.clone(), meter.clone());
+        let drain = self.drain.clone();
+        // It owns everything that it needs, because it may be moved to another thread. Boxed because it is large: each
+        // future that awaits it would contain it, and moving them would overflow the stack of a thread.
+        let call = Box::pin(async move {
+            let lease = Lease { config, permit };
+            let result = {
+                let run = sandbox.run((&compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call);
+                // Pinned here because a future that is moved by value takes space twice in the one that awaits it.
+                drain.run_unless_dropped(pin!(run)).await
+            };
+            let removed = || Ok(Err(CallError::Unavailable("its team was removed".into())));
+            let result = result.unwrap_or_else(removed);
+            // The guest was cleared.
+            drop(permits);
+            (result, guest_call)
+        });
+        let (result, guest_call) = self.sandbox.long_calls.run(call, &meter).await;
+        let result = result.unwrap_or_else(|fault| Err(self.log_fault(fault, guest_call.subject())));
+        (result, guest_call)
     }
 
     /// Waits for permits of the provider and of its team. The timer limits the rest of the waiting.
-    async fn admit(&self, until: Option<Instant>) -> Result<(QueueTimer, CallPermits<'_>), CallError> {
+    async fn admit(&self, until: Option<Instant>) -> Result<(QueueTimer, CallPermits), CallError> {
         let config = &self.config;
         let mut queue_timeout = config.grant.limits.queue_timeout;
         if let Some(until) = until {
@@ -235,6 +299,9 @@ impl Provider {
         const MESSAGE: &str = "the provider failed";
         if fault.kind == FaultKind::NoCapacity {
             return CallError::Busy;
+        }
+        if fault.kind == FaultKind::NoMemory {
+            return CallError::NoMemory;
         }
         let (team, provider, digest) =
             (self.config.team.non_default(), self.config.provider.as_str(), self.digest().short());
@@ -267,15 +334,9 @@ impl Provider {
         }
     }
 
-    /// Logs what was omitted from a list, or changed in a response, unless that happens repeatedly.
+    /// Logs what was omitted from a list, unless that happens repeatedly.
     pub fn log_omitted(&self, notes: &[String]) {
-        const MESSAGE: &str = "omitted or changed part of a response";
-        let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
-        if let Some(last) = notes.last()
-            && self.config.log.is_first(MESSAGE, "", last)
-        {
-            notes.iter().for_each(|note| tracing::warn!(team, provider, %note, "{MESSAGE}"));
-        }
+        self.config.log_omitted(notes);
     }
 
     /// Logs that an update which the provider reported has no effect, unless that happens repeatedly.
@@ -286,25 +347,5 @@ impl Provider {
             let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
             tracing::warn!(team, provider, ?uri, reason, "{MESSAGE}");
         }
-    }
-
-    /// Converts an error of the provider, and removes secrets from its text.
-    pub(super) fn redacted_error(&self, error: WitError) -> CallError {
-        let clean = |why: String| self.config.grant.secrets.redact(&why).into_owned();
-        CallError::from(match error {
-            WitError::NotFound => error,
-            // No version was passed, so the caller has nothing that could be unmodified.
-            WitError::NotModified => {
-                WitError::Failed("it returned `not-modified`, but no known version was passed".into())
-            }
-            WitError::Invalid(why) => WitError::Invalid(clean(why)),
-            WitError::Denied(why) => WitError::Denied(clean(why)),
-            WitError::Unavailable(why) => WitError::Unavailable(clean(why)),
-            WitError::Failed(why) => WitError::Failed(clean(why)),
-        })
-    }
-
-    pub(super) fn log_omissions(&self, omissions: &Omissions<'_>) {
-        self.log_omitted(&omissions.summary());
     }
 }

@@ -1,9 +1,28 @@
-//! Charges the size of responses to the quota of the provider's team. Does nothing if no teams are
-//! configured.
+//! Charges the size of responses to the quota of the provider's team, if teams are configured, and the lists in the
+//! catalog to the memory budget.
+
+use std::sync::PoisonError;
 
 use super::{CallError, Provider};
 
+/// Memory of a list for each byte of text in it: the texts, and their JSON.
+const LIST_FACTOR: u64 = 3;
+
 impl Provider {
+    /// Charges its current lists, with so many bytes of text, in place of the previous ones.
+    pub(super) fn charge_lists(&self, bytes: u64) -> Result<(), CallError> {
+        let mut charge = self.lists_memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let needed = bytes.saturating_mul(LIST_FACTOR);
+        match needed.checked_sub(charge.bytes()) {
+            Some(more) => charge.grow(None, more).map_err(|_| CallError::NoMemory),
+            None => {
+                let surplus = charge.bytes() - needed;
+                charge.shrink(surplus);
+                Ok(())
+            }
+        }
+    }
+
     /// Fails if the team has used up its quota of response bytes.
     pub fn check_byte_quota(&self) -> Result<(), CallError> {
         let Some(quota_usage) = &self.config.quota_usage else { return Ok(()) };

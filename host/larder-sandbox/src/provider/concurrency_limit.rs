@@ -1,6 +1,8 @@
 //! Limits the calls to one provider that run at the same time, and those that wait.
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::queue_timer::QueueTimer;
 use larder_model::policy::Limits;
@@ -8,30 +10,29 @@ use larder_model::policy::Limits;
 /// The concurrency limit of one revision of a provider.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimit {
-    running: Semaphore,
+    running: Arc<Semaphore>,
     waiting: Semaphore,
 }
 
 impl ConcurrencyLimit {
     pub(super) fn new(limits: &Limits) -> Self {
         let of = |count: u32| Semaphore::new(count as usize);
-        Self { running: of(limits.concurrency), waiting: of(limits.queue_length) }
+        Self { running: Arc::new(of(limits.concurrency)), waiting: of(limits.queue_length) }
     }
 
     /// Waits for a permit. Returns none at once if the queue is full, and otherwise on timeout.
-    pub(super) async fn acquire(&self, queue_timer: &QueueTimer) -> Option<SemaphorePermit<'_>> {
+    pub(super) async fn acquire(&self, queue_timer: &QueueTimer) -> Option<OwnedSemaphorePermit> {
         // Waiting calls come first: the semaphore is fair, so this fails as long as a call waits.
-        if let Ok(permit) = self.running.try_acquire() {
+        if let Ok(permit) = self.running.clone().try_acquire_owned() {
             return Some(permit);
         }
         let _queue_permit = self.waiting.try_acquire().ok()?;
-        queue_timer.wait(self.running.acquire()).await?.ok()
+        queue_timer.wait(self.running.clone().acquire_owned()).await?.ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;

@@ -3,6 +3,8 @@
 
 mod content;
 mod description;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod input;
 mod json;
 mod metadata;
@@ -21,7 +23,8 @@ pub(crate) use self::json::value as json_value;
 use self::pace::Pace;
 pub(super) use self::prompts::{prompt_page, prompt_result, wit_argument_query, wit_prompt_request};
 pub(super) use self::resources::{
-    entry_page, read_result, template_match, template_page, versions, wit_match,
+    entry_page, entry_size, read_result, reading_size, template_match, template_page, template_size,
+    versions, wit_match,
 };
 pub(super) use self::search::{hits, wit_search_query};
 pub(super) use self::settings::declarations;
@@ -31,6 +34,7 @@ use super::{CallError, ListPage};
 use crate::bindings::larder::provider::provider_types as types;
 use larder_model::policy::Secrets;
 use larder_model::resource::Completion;
+use larder_model::size;
 
 /// Maximum size of one item of a list in bytes of text, including icons and metadata.
 const MAX_ITEM_BYTES: usize = 64 << 10;
@@ -77,7 +81,7 @@ async fn list_page<W, T>(
     let (items, bytes) = convert_items(sized, limits, &mut omissions, convert).await;
     let next = page.next_cursor.filter(|cursor| check_cursor(cursor, &mut omissions));
     let freshness = page.freshness.map(parts::freshness);
-    Ok(ListPage { items, next, freshness, omitted: omissions.summary(), bytes })
+    Ok(ListPage { items, next, freshness, omitted: omissions.summary(), unreadable_names: 0, bytes })
 }
 
 /// Converts the items that are not too large, and returns them with their total size. The size is limited
@@ -93,7 +97,7 @@ async fn convert_items<W, T>(
     for (size, item) in sized {
         pace.item(size).await;
         if size > *item_bytes {
-            omissions.add(format!("{one} of more than {item_bytes} bytes"));
+            omissions.add(format!("{one} of more than {}", size::show(*item_bytes as u64)));
         } else if let Some(item) = convert(item, omissions) {
             bytes += size as u64;
             items.push(item);
@@ -105,7 +109,10 @@ async fn convert_items<W, T>(
 fn check_cursor(cursor: &str, omissions: &mut Omissions<'_>) -> bool {
     let is_short = cursor.len() <= MAX_CURSOR_BYTES;
     if !is_short {
-        omissions.add(format!("the rest of a list: its cursor has more than {MAX_CURSOR_BYTES} bytes"));
+        omissions.add(format!(
+            "the rest of a list: its cursor has more than {}",
+            size::show(MAX_CURSOR_BYTES as u64)
+        ));
     }
     is_short
 }
@@ -137,7 +144,7 @@ pub(super) fn completion(
     let count = values.len();
     values.retain(|value| value.len() <= MAX_COMPLETION_BYTES);
     if values.len() < count {
-        omissions.add(format!("a completion of more than {MAX_COMPLETION_BYTES} bytes"));
+        omissions.add(format!("a completion of more than {}", size::show(MAX_COMPLETION_BYTES as u64)));
     }
     Completion { values, total: total.map(|total| total.min(MAX_TOTAL)), has_more }
 }
@@ -155,6 +162,6 @@ mod tests {
         assert!(!completion(vec![String::new(); MAX_COMPLETIONS], None).has_more);
         let large = completion(vec!["x".repeat(10 << 20), "x".into()], None);
         assert_eq!(large.values, ["x"]);
-        assert_eq!(omissions.summary(), ["a completion of more than 4096 bytes"]);
+        assert_eq!(omissions.summary(), ["a completion of more than 4 KiB"]);
     }
 }

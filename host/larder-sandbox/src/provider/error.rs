@@ -36,6 +36,9 @@ pub enum CallError {
     /// The concurrency limit is reached, and the call waited for too long or the queue is full.
     #[error("it is busy with other calls")]
     Busy,
+    /// The server has no memory for the call at the moment.
+    #[error("the server has no memory for the call at the moment")]
+    NoMemory,
     /// The team of the provider has used up its quota.
     #[error(transparent)]
     QuotaExceeded(QuotaExceeded),

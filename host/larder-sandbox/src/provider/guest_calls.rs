@@ -3,17 +3,22 @@
 mod converted;
 mod interactive;
 
+use std::sync::{Mutex, PoisonError};
+
 use wasmtime::Store;
 
 pub(super) use self::converted::Converted;
 pub(super) use self::interactive::{
     CallTool, CompleteArgument, GetPrompt, ListPrompts, ListTools, Search, Settings,
 };
+use super::convert::{entry_size, reading_size, template_size};
 use super::wit;
 use crate::bindings::exports::larder::provider::{completion_provider, version_provider};
 use crate::bindings::larder::provider::provider_types::Error;
 use crate::guest::{CallableGuest, GuestCall};
 use crate::state::GuestState;
+use larder_model::uri::Uri;
+use larder_runtime::memory_budget::MemoryCharge;
 
 type Answer<T> = Result<T, Error>;
 
@@ -38,9 +43,20 @@ impl GuestCall for Describe {
 
 pub(super) struct List(pub(super) wit::ListQuery);
 
+/// The answer to [`List`].
+pub(super) struct Listed {
+    pub(super) page: Answer<wit::EntryPage>,
+    /// Names of files that the guest met and could not read, because they are not UTF-8.
+    pub(super) unreadable_names: u64,
+}
+
 impl GuestCall for List {
-    type Output = Answer<wit::EntryPage>;
+    type Output = Listed;
     const OPERATION: &'static str = "list";
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.page.as_ref().map_or(0, |page| page.entries.iter().map(entry_size).sum())
+    }
 
     fn subject(&self) -> &str {
         self.0.cursor.as_deref().unwrap_or_default()
@@ -52,7 +68,8 @@ impl GuestCall for List {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
-        functions.call_list_resources(store, &self.0).await
+        let page = functions.call_list_resources(&mut *store, &self.0).await?;
+        Ok(Listed { page, unreadable_names: store.data().unreadable_names })
     }
 }
 
@@ -61,6 +78,10 @@ pub(super) struct Templates(pub(super) Option<String>);
 impl GuestCall for Templates {
     type Output = Answer<wit::TemplatePage>;
     const OPERATION: &'static str = "templates";
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, |page| page.templates.iter().map(template_size).sum())
+    }
 
     fn subject(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
@@ -76,14 +97,14 @@ impl GuestCall for Templates {
     }
 }
 
-pub(super) struct Matching<'a>(pub(super) &'a str);
+pub(super) struct Matching(pub(super) Uri);
 
-impl GuestCall for Matching<'_> {
+impl GuestCall for Matching {
     type Output = Option<wit::TemplateMatch>;
     const OPERATION: &'static str = "match";
 
     fn subject(&self) -> &str {
-        self.0
+        self.0.as_str()
     }
 
     async fn call(
@@ -92,18 +113,40 @@ impl GuestCall for Matching<'_> {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
-        functions.call_match_uri(store, self.0).await
+        functions.call_match_uri(store, self.0.as_str()).await
     }
 }
 
-pub(super) struct Read(pub(super) wit::ReadRequest);
+pub(super) struct Read {
+    request: wit::ReadRequest,
+    memory: Mutex<Option<MemoryCharge>>,
+}
+
+impl Read {
+    pub(super) fn new(request: wit::ReadRequest) -> Self {
+        Self { request, memory: Mutex::default() }
+    }
+
+    /// The memory that is charged for the answer; none if it is small.
+    pub(super) fn answer_memory(self) -> Option<MemoryCharge> {
+        self.memory.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl GuestCall for Read {
     type Output = Answer<wit::Reading>;
     const OPERATION: &'static str = "read";
 
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, reading_size)
+    }
+
+    fn keep_answer_memory(&self, memory: MemoryCharge) {
+        *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+    }
+
     fn subject(&self) -> &str {
-        &self.0.uri
+        &self.request.uri
     }
 
     /// Most calls are reads, so a fresh guest loads only this function: checking the types of all functions
@@ -114,21 +157,21 @@ impl GuestCall for Read {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         if let Some(functions) = guest.functions {
-            return functions.call_read_resource(store, &self.0).await;
+            return functions.call_read_resource(store, &self.request).await;
         }
         let read = guest
             .instance
             .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(&mut *store, &guest.compiled.read)?;
-        Ok(read.call_async(store, (&self.0,)).await?.0)
+        Ok(read.call_async(store, (&self.request,)).await?.0)
     }
 }
 
-pub(super) struct Complete<'a>(
-    pub(super) &'a completion_provider::GuestIndices,
+pub(super) struct Complete(
+    pub(super) completion_provider::GuestIndices,
     pub(super) completion_provider::CompletionRequest,
 );
 
-impl GuestCall for Complete<'_> {
+impl GuestCall for Complete {
     type Output = Answer<completion_provider::Completion>;
     const OPERATION: &'static str = "complete";
 
@@ -145,9 +188,9 @@ impl GuestCall for Complete<'_> {
     }
 }
 
-pub(super) struct Versions<'a>(pub(super) &'a version_provider::GuestIndices, pub(super) Vec<String>);
+pub(super) struct Versions(pub(super) version_provider::GuestIndices, pub(super) Vec<String>);
 
-impl GuestCall for Versions<'_> {
+impl GuestCall for Versions {
     type Output = Answer<Vec<Option<String>>>;
     const OPERATION: &'static str = "versions";
 

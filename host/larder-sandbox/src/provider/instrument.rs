@@ -56,7 +56,7 @@ impl<'a> InstrumentedCall<'a> {
                 opened.into_iter().for_each(|opened| self.provider.log_circuit_opened("any", opened));
             }
             // The guest was not called, so these say nothing about the provider.
-            (_, Some(CallError::Busy | CallError::QuotaExceeded(_))) => {}
+            (_, Some(CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_))) => {}
             (attempt, _) => attempt.into_iter().for_each(Attempt::answered),
         }
         self.end(error);
@@ -135,11 +135,11 @@ impl CallError {
             Self::Denied(_) => Outcome::Denied,
             Self::Unavailable(_) => Outcome::Unavailable,
             Self::Failed(_) => Outcome::Failed,
-            Self::Busy | Self::QuotaExceeded(_) => Outcome::Busy,
+            Self::Busy | Self::NoMemory | Self::QuotaExceeded(_) => Outcome::Busy,
             Self::CircuitOpen(_) => Outcome::CircuitOpen,
             Self::Fault(fault) => match fault.kind {
                 FaultKind::Cpu(_) => Outcome::Cpu,
-                FaultKind::Timeout(_) => Outcome::Deadline,
+                FaultKind::Timeout(_) | FaultKind::CallerTimeout(_) => Outcome::Deadline,
                 FaultKind::Memory(_) => Outcome::Memory,
                 FaultKind::Table(_) => Outcome::Table,
                 FaultKind::Stack => Outcome::Stack,
@@ -148,7 +148,7 @@ impl CallError {
                 FaultKind::Contract(_) => Outcome::Contract,
                 FaultKind::Trap(_) => Outcome::Trap,
                 FaultKind::AddressSpace => Outcome::Unavailable,
-                FaultKind::NoCapacity => Outcome::Busy,
+                FaultKind::NoCapacity | FaultKind::NoMemory => Outcome::Busy,
             },
         }
     }

@@ -1,5 +1,7 @@
 //! The calls for tools, prompts, search and settings. Each fails if the component does not export the interface.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
 use super::convert::{
@@ -10,6 +12,7 @@ use super::omissions::Omissions;
 use super::pages::fetch_pages;
 use super::{CallError, ListPage, Provider, guest_calls};
 use crate::bindings::exports::larder::provider::prompt_provider::Suggestions;
+use crate::guest_config::GuestConfig;
 use larder_model::input::Answer;
 use larder_model::policy::Permit;
 use larder_model::prompt::{ArgumentQuery, Prompt, PromptRequest, PromptResult};
@@ -46,12 +49,11 @@ impl Provider {
         cursor: Option<String>,
     ) -> Result<ListPage<Tool>, CallError> {
         let functions = implemented(&self.compiled.tools, "tool-provider")?;
-        let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| async move {
-            let page = page.map_err(|error| self.redacted_error(error))?;
-            tool_page(page, grant.limits.page_entries, &grant.secrets).await
+        let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
+            let page = page.map_err(|error| config.redacted_error(error))?;
+            tool_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
         };
-        self.call(permit, &guest_calls::ListTools(functions, cursor), convert).await
+        self.call(permit, guest_calls::ListTools(functions.clone(), cursor), convert).await
     }
 
     /// Returns the first tools of its list, at most `limits.catalog_entries`.
@@ -68,14 +70,14 @@ impl Provider {
     /// even if it fails halfway. Callers must not share or cache the result either.
     pub async fn call_tool(&self, permit: Permit, call: ToolCall) -> Result<Answer<ToolResult>, CallError> {
         let functions = implemented(&self.compiled.tools, "tool-provider")?;
-        let convert = |answer: Result<_, _>| async move {
-            let answer = answer.map_err(|error| self.redacted_error(error))?;
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
+            let answer = answer.map_err(|error| config.redacted_error(error))?;
+            let mut omissions = Omissions::new(&config.grant.secrets);
             let result = tool_result(answer, &mut omissions).await;
-            self.log_omissions(&omissions);
+            config.log_omissions(&omissions);
             result
         };
-        self.call(permit, &guest_calls::CallTool(functions, wit_tool_call(call)), convert).await
+        self.call(permit, guest_calls::CallTool(functions.clone(), wit_tool_call(call)), convert).await
     }
 
     /// Returns a page of its list of prompts. The names on a page differ.
@@ -85,12 +87,11 @@ impl Provider {
         cursor: Option<String>,
     ) -> Result<ListPage<Prompt>, CallError> {
         let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
-        let grant = &self.config.grant;
-        let convert = |page: Result<_, _>| async move {
-            let page = page.map_err(|error| self.redacted_error(error))?;
-            prompt_page(page, grant.limits.page_entries, &grant.secrets).await
+        let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
+            let page = page.map_err(|error| config.redacted_error(error))?;
+            prompt_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
         };
-        self.call(permit, &guest_calls::ListPrompts(functions, cursor), convert).await
+        self.call(permit, guest_calls::ListPrompts(functions.clone(), cursor), convert).await
     }
 
     /// Returns the first prompts of its list, at most `limits.catalog_entries`.
@@ -110,14 +111,15 @@ impl Provider {
         request: PromptRequest,
     ) -> Result<Answer<PromptResult>, CallError> {
         let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
-        let convert = |answer: Result<_, _>| async move {
-            let answer = answer.map_err(|error| self.redacted_error(error))?;
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
+            let answer = answer.map_err(|error| config.redacted_error(error))?;
+            let mut omissions = Omissions::new(&config.grant.secrets);
             let result = prompt_result(answer, &mut omissions).await;
-            self.log_omissions(&omissions);
+            config.log_omissions(&omissions);
             result
         };
-        self.call(permit, &guest_calls::GetPrompt(functions, wit_prompt_request(request)), convert).await
+        self.call(permit, guest_calls::GetPrompt(functions.clone(), wit_prompt_request(request)), convert)
+            .await
     }
 
     /// Completes an argument of one of its prompts.
@@ -127,39 +129,51 @@ impl Provider {
         query: ArgumentQuery,
     ) -> Result<Completion, CallError> {
         let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
-        let convert = |response: Result<Suggestions, _>| async move {
-            let Suggestions { values, total, more } = response.map_err(|error| self.redacted_error(error))?;
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let convert = move |config: Arc<GuestConfig>, response: Result<Suggestions, _>| async move {
+            let Suggestions { values, total, more } =
+                response.map_err(|error| config.redacted_error(error))?;
+            let mut omissions = Omissions::new(&config.grant.secrets);
             let completion = completion(values, total, more, &mut omissions);
-            self.log_omissions(&omissions);
+            config.log_omissions(&omissions);
             Ok(completion)
         };
-        self.call(permit, &guest_calls::CompleteArgument(functions, wit_argument_query(query)), convert).await
+        self.call(
+            permit,
+            guest_calls::CompleteArgument(functions.clone(), wit_argument_query(query)),
+            convert,
+        )
+        .await
     }
 
     /// Searches in its content. At most `query.limit` hits are returned, and only those that match the filters of
     /// the query.
     pub async fn search(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
         let functions = implemented(&self.compiled.search, "search-provider")?;
-        let convert = |response: Result<_, _>| async move {
-            let response = response.map_err(|error| self.redacted_error(error))?;
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
-            let hits = hits(response, query, &mut omissions).await;
-            self.log_omissions(&omissions);
-            Ok(hits)
+        let query = Arc::new(query.clone());
+        let wit_query = wit_search_query(&query);
+        let convert = move |config: Arc<GuestConfig>, response: Result<_, _>| {
+            let query = query.clone();
+            async move {
+                let response = response.map_err(|error| config.redacted_error(error))?;
+                let mut omissions = Omissions::new(&config.grant.secrets);
+                let hits = hits(response, &query, &mut omissions).await;
+                config.log_omissions(&omissions);
+                Ok(hits)
+            }
         };
-        self.call(permit, &guest_calls::Search(functions, wit_search_query(query)), convert).await
+        self.call(permit, guest_calls::Search(functions.clone(), wit_query), convert).await
     }
 
     /// Returns the settings that it declares, in one page.
     pub async fn declared_settings(&self, permit: Permit) -> Result<ListPage<Declaration>, CallError> {
         let functions = implemented(&self.compiled.settings, "settings-provider")?;
-        let convert = |items: Vec<_>| async move {
-            let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let convert = move |config: Arc<GuestConfig>, items: Vec<_>| async move {
+            let mut omissions = Omissions::new(&config.grant.secrets);
             let items = declarations(items, &mut omissions)?;
-            Ok(ListPage { items, next: None, freshness: None, omitted: omissions.summary(), bytes: 0 })
+            let omitted = omissions.summary();
+            Ok(ListPage { items, next: None, freshness: None, omitted, unreadable_names: 0, bytes: 0 })
         };
-        self.call(permit, &guest_calls::Settings(functions), convert).await
+        self.call(permit, guest_calls::Settings(functions.clone()), convert).await
     }
 }
 

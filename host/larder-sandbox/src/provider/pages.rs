@@ -5,11 +5,32 @@ use std::collections::HashSet;
 use futures_util::future::BoxFuture;
 
 use super::{CallError, ListPage};
+use larder_model::resource::Scope;
+use larder_model::size;
 
 /// Maximum number of pages of one list that are requested after the first.
 const MAX_PAGES: usize = 64;
 
 impl<T> ListPage<T> {
+    pub(super) fn empty() -> Self {
+        Self { items: vec![], next: None, freshness: None, omitted: vec![], unreadable_names: 0, bytes: 0 }
+    }
+
+    pub(super) fn with_note(mut self, note: &str) -> Self {
+        self.omitted.push(note.to_owned());
+        self
+    }
+
+    /// Removes all items if the list depends on the caller. Clients see the same tools and prompts whoever they
+    /// are, because an operator approves them.
+    pub(super) fn without_personal(mut self, what: &str) -> Self {
+        if self.freshness.is_some_and(|freshness| freshness.scope == Scope::Caller) {
+            self.items.clear();
+            self.omitted.push(format!("all {what}: the list depends on the caller, which is not supported"));
+        }
+        self
+    }
+
     /// Removes items whose name an earlier item has. Each page has no duplicates by itself.
     pub(super) fn keep_unique(&mut self, name: impl Fn(&T) -> String, what: &str) {
         let (mut names, before) = (HashSet::new(), self.items.len());
@@ -19,6 +40,16 @@ impl<T> ListPage<T> {
             1 => self.omitted.push(format!("a second {what} of the same name on another page")),
             more => self.omitted.push(format!("{more} {what}s of names that are on another page")),
         }
+    }
+
+    /// Adds the names that the provider could not read to what was omitted.
+    pub(super) fn report_unreadable_names(&mut self) {
+        let (names, them) = match self.unreadable_names {
+            0 => return,
+            1 => ("a file whose name is".to_owned(), "it"),
+            more => (format!("{more} files whose names are"), "them"),
+        };
+        self.omitted.push(format!("{names} not UTF-8, which WASI does not support: rename {them}"));
     }
 
     /// Removes the items beyond the first ones, and reports that there are more.
@@ -49,10 +80,14 @@ pub(super) async fn fetch_pages<'a, T>(
             all.next = None;
             return Ok(all);
         }
+        // Each page may meet the same names.
+        all.unreadable_names = all.unreadable_names.max(more.unreadable_names);
         all.bytes += more.bytes;
         if all.bytes > max_bytes {
-            all.omitted
-                .push(format!("the rest of a list that has more than {max_bytes} bytes (`limits.result`)"));
+            all.omitted.push(format!(
+                "the rest of a list that has more than {} (`limits.result`)",
+                size::show(max_bytes)
+            ));
             all.next = None;
             return Ok(all);
         }

@@ -9,10 +9,12 @@ use super::settings_check::SettingsCheck;
 use super::{CallError, ListPage, ListQuery, Provider};
 use crate::Rejection;
 use crate::fault::{Fault, FaultKind};
-use larder_model::policy::Permit;
+use larder_model::policy::{Permit, ToolGrant};
+use larder_model::prompt::Prompt;
 use larder_model::resource::{Entry, Freshness, Scope, Template};
 use larder_model::settings::Problem;
 use larder_model::size;
+use larder_model::tool::Tool;
 
 /// Maximum duration of a probe, as a multiple of the maximum duration of one call.
 const MAX_CALL_TIMES: u32 = 3;
@@ -36,6 +38,10 @@ pub struct ProbeResult {
     pub next_cursor: Option<String>,
     /// All its templates.
     pub templates: Vec<Template>,
+    /// The granted ones of its tools.
+    pub tools: Vec<Tool>,
+    /// Its prompts, if they are granted.
+    pub prompts: Vec<Prompt>,
     /// How long its list may be reused.
     pub freshness: Freshness,
     /// When the probe started.
@@ -126,10 +132,17 @@ impl Provider {
         };
         let (description, omitted) =
             self.describe(Permit::for_host()).await.map_err(failed("its description"))?;
-        let entries = self.first_entries().await.map_err(failed("its list"))?;
+        let mut entries = self.first_entries().await.map_err(failed("its list"))?;
+        entries.report_unreadable_names();
         let templates = self.all_templates().await.map_err(failed("its templates"))?;
+        let tools = self.granted_tools().await.map_err(failed("its tools"))?;
+        let prompts = self.granted_prompts().await.map_err(failed("its prompts"))?;
+        let bytes = entries.bytes + templates.bytes + tools.bytes + prompts.bytes;
+        self.charge_lists(bytes).map_err(failed("its lists"))?;
         let SettingsCheck { problems: setting_problems, omitted: of_settings } = self.settings_check().await;
-        let omitted = [entries.omitted, templates.omitted, omitted, of_settings].concat();
+        let omitted =
+            [entries.omitted, templates.omitted, tools.omitted, prompts.omitted, omitted, of_settings]
+                .concat();
         let default_freshness = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
         Ok(ProbeResult {
             title: description.title,
@@ -140,6 +153,8 @@ impl Provider {
             entries: entries.items,
             next_cursor: entries.next,
             templates: templates.items,
+            tools: tools.items,
+            prompts: prompts.items,
             freshness: entries.freshness.unwrap_or(default_freshness),
             probed_at,
             omitted,
@@ -166,5 +181,35 @@ impl Provider {
                 .push(format!("templates beyond the first {max_entries} (`limits.catalog_entries`)"));
         }
         Ok(templates)
+    }
+
+    /// Returns the tools that the grant allows.
+    async fn granted_tools(&self) -> Result<ListPage<Tool>, CallError> {
+        let grant = &self.config.grant.tools;
+        if grant.is_none() {
+            return Ok(ListPage::empty());
+        }
+        if !self.supports_tools() {
+            return Ok(ListPage::empty().with_note("tools: it implements no `tool-provider`"));
+        }
+        let mut tools = self.all_tools().await?.without_personal("tools");
+        tools.items.retain(|tool| grant.allows(tool.name.as_str()));
+        if let ToolGrant::Names(names) = grant {
+            let has = |name: &str| tools.items.iter().any(|tool| tool.name.as_str() == name);
+            let missing = names.iter().filter(|name| !has(name));
+            tools.omitted.extend(missing.map(|name| format!("the tool {name:?}: it has no such tool")));
+        }
+        Ok(tools)
+    }
+
+    /// Returns the prompts, if they are granted.
+    async fn granted_prompts(&self) -> Result<ListPage<Prompt>, CallError> {
+        if !self.config.grant.prompts {
+            return Ok(ListPage::empty());
+        }
+        if !self.supports_prompts() {
+            return Ok(ListPage::empty().with_note("prompts: it implements no `prompt-provider`"));
+        }
+        Ok(self.all_prompts().await?.without_personal("prompts"))
     }
 }

@@ -2,8 +2,20 @@
 
 use tokio::net::TcpListener;
 
-use super::RunError;
+use super::{App, RunError};
+use crate::config::Config;
 use larder_admin as admin;
+
+impl App {
+    /// Builds the parts of a command, as `build`, with an admin address: `larder dev` serves.
+    pub(crate) async fn build_with_admin(
+        mut config: Config,
+        admin: Option<TcpListener>,
+    ) -> Result<Self, RunError> {
+        (config.audit.to, config.telemetry) = (None, None);
+        Self::wire(config, admin, None).await
+    }
+}
 
 /// What happens if a configured admin address cannot be bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,8 +22,18 @@ impl CriticalTasks {
 
     /// Spawns a critical task. `name` identifies it in the log.
     pub(super) fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_in(&self.drain, name, task);
+    }
+
+    /// Spawns a critical task of a part of the server, in the drain of that part.
+    pub(super) fn spawn_in(
+        &self,
+        drain: &Drain,
+        name: &'static str,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
         let panic = self.panic.clone();
-        self.drain.spawn(async move {
+        drain.spawn(async move {
             if AssertUnwindSafe(task).catch_unwind().await.is_err() {
                 tracing::error!(task = name, "critical task panicked");
                 panic.cancel();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use larder_core::source::{FolderWatcher, SETTLE_TIME};
 use larder_runtime::drain::Drain;
@@ -33,6 +33,27 @@ pub(super) struct WatchedFile {
     pub(super) wake: Arc<Notify>,
 }
 
+/// A request for a reload, which is answered with its result.
+pub(super) type ReloadRequest = oneshot::Sender<Result<(), String>>;
+
+/// Why a check is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// The interval is over.
+    Interval,
+    /// Something has changed in the folder, or the operator sent SIGHUP.
+    Wake,
+    /// Somebody waits for the result of a reload.
+    Request,
+}
+
+/// The result of a check.
+struct Checked {
+    next_check: Duration,
+    /// The result of a reload; none if there was none, or if the file is still changing.
+    result: Option<Result<(), String>>,
+}
+
 struct FileWatcher {
     file: WatchedFile,
     /// Created by the first check.
@@ -45,43 +66,55 @@ struct FileWatcher {
 }
 
 impl WatchedFile {
-    /// Runs `action` whenever the file has changed, until the server stops.
+    /// Runs `action` whenever the file has changed, and for each request, until the server stops.
     pub(super) async fn run(
         self,
         drain: Drain,
+        mut requests: mpsc::UnboundedReceiver<ReloadRequest>,
         action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
         let (wake, action) = (self.wake.clone(), Arc::new(action));
         let mut watcher = FileWatcher::new(self);
-        let mut is_woken = true;
+        let mut cause = Cause::Wake;
+        let mut waiting: Vec<ReloadRequest> = Vec::new();
         loop {
             let action = action.clone();
             let check = drain.spawn_blocking(move || {
-                let next_check = watcher.check(is_woken, &*action);
-                (watcher, next_check)
+                let checked = watcher.check(cause, &*action);
+                (watcher, checked)
             });
             let checked = tokio::select! {
                 () = drain.stopping() => return,
                 checked = check => checked,
             };
-            let next_check = match checked.map_err(tokio::task::JoinError::try_into_panic) {
-                Ok((returned, next_check)) => {
+            let Checked { next_check, result } = match checked.map_err(tokio::task::JoinError::try_into_panic)
+            {
+                Ok((returned, checked)) => {
                     watcher = returned;
-                    next_check
+                    checked
                 }
                 // The panic lost the watcher, so watching cannot continue.
                 Err(Ok(panic)) => resume_unwind(panic),
                 // A check is dropped only if the runtime shuts down.
                 Err(Err(_)) => return,
             };
-            is_woken = tokio::select! {
+            if let Some(result) = result {
+                // A request whose client is gone needs no answer.
+                waiting.drain(..).for_each(|request| _ = request.send(result.clone()));
+            }
+            let next_cause = tokio::select! {
                 () = drain.stopping() => return,
-                () = tokio::time::sleep(next_check) => false,
+                () = tokio::time::sleep(next_check) => Cause::Interval,
+                Some(request) = requests.recv() => {
+                    waiting.push(request);
+                    Cause::Request
+                }
                 () = wake.notified() => {
                     tokio::time::sleep(EVENT_DELAY).await;
-                    true
+                    Cause::Wake
                 }
             };
+            cause = if waiting.is_empty() { next_cause } else { Cause::Request };
         }
     }
 }
@@ -112,13 +145,14 @@ impl FileWatcher {
 
     /// Checks the file and returns the delay until the next check. A file that is still being written may be
     /// valid too, so the action waits until the file has not changed for `SETTLE_TIME`.
-    fn check(&mut self, is_woken: bool, action: &dyn Fn() -> Result<(), String>) -> Duration {
+    fn check(&mut self, cause: Cause, action: &dyn Fn() -> Result<(), String>) -> Checked {
+        let wait = |next_check| Checked { next_check, result: None };
         // The watch is armed before the check, so that a change between the two is not missed.
         self.arm_watch();
         let (fingerprint, now) = (FileFingerprint::of(&self.file.path).ok(), Instant::now());
-        if fingerprint == self.file.applied {
+        if fingerprint == self.file.applied && cause != Cause::Request {
             self.succeed();
-            return self.file.scan_interval;
+            return wait(self.file.scan_interval);
         }
         if fingerprint != self.latest.0 {
             self.latest = (fingerprint, now);
@@ -127,23 +161,36 @@ impl FileWatcher {
         }
         let unchanged_for = self.latest.1.elapsed();
         if unchanged_for < SETTLE_TIME {
-            return SETTLE_TIME - unchanged_for;
+            return wait(SETTLE_TIME - unchanged_for);
         }
-        if is_woken || self.next_try <= now {
-            let result = match fingerprint {
-                Some(_) => action(),
-                None => Err(format!("{} does not exist; the previous version stays in effect", self.path())),
-            };
-            match result {
-                Ok(()) => {
-                    tracing::info!(section = self.file.section, file = %self.path(), "reloaded");
-                    self.file.applied = fingerprint;
-                    self.succeed();
-                }
-                Err(failure) => self.fail(failure),
+        if cause == Cause::Interval && self.next_try > now {
+            return wait(self.file.scan_interval);
+        }
+        let result = self.apply(fingerprint, action);
+        Checked { next_check: self.file.scan_interval, result: Some(result) }
+    }
+
+    /// Runs the action for the file with this fingerprint.
+    fn apply(
+        &mut self,
+        fingerprint: Option<FileFingerprint>,
+        action: &dyn Fn() -> Result<(), String>,
+    ) -> Result<(), String> {
+        let result = match fingerprint {
+            Some(_) => action(),
+            // No file is needed: the defaults are in effect.
+            None if self.file.applied.is_none() => return Ok(()),
+            None => Err(format!("{} does not exist; the previous version stays in effect", self.path())),
+        };
+        match &result {
+            Ok(()) => {
+                tracing::info!(section = self.file.section, file = %self.path(), "reloaded");
+                self.file.applied = fingerprint;
+                self.succeed();
             }
+            Err(failure) => self.fail(failure.clone()),
         }
-        self.file.scan_interval
+        result
     }
 
     fn path(&self) -> String {

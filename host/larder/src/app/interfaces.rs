@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::App;
-use larder_core::catalog::{Offer, Reader};
+use larder_core::catalog::Offer;
 use larder_model::policy::Permit;
 use larder_model::{prompt, settings, tool};
 use larder_sandbox::provider::{CallError, ListPage, Provider};
@@ -107,7 +107,7 @@ pub struct Setting {
 impl App {
     /// Returns the optional interfaces of the first provider that is served. Calls its guests, without a caller.
     pub async fn interfaces(&self) -> Interfaces {
-        let offers = self.catalogs.iter().map(Reader::snapshot);
+        let offers = self.catalogs().into_iter().map(|catalog| catalog.snapshot());
         let first = offers.filter_map(|catalog| catalog.offers().first().cloned()).next();
         match first {
             Some(offer) => Interfaces::of(&offer).await,

@@ -1,116 +1,239 @@
 //! Reloads the configuration while the server runs. Credentials are reloaded separately, so that revoking one
 //! neither waits for the folders of teams nor depends on the rest of the file being valid.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::critical_tasks::CriticalTasks;
-use super::file_watcher::WatchedFile;
-use crate::config::Config;
+use super::file_watcher::{ReloadRequest, WatchedFile};
+use super::teams::{RunningTeams, TeamChanges};
+use crate::config::{self, Config, ConfigReload};
+use larder_admin::Reloaded;
 use larder_core::audit::{AuditEvent, AuditLog};
-use larder_core::reconcile::ConfigHandle;
+use larder_core::gateway::Gateway;
+use larder_core::telemetry::Telemetry;
+use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
-use larder_model::name::TeamName;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 
-/// Reloads the configuration whenever the file changes.
-pub(super) struct ConfigReloader {
-    config: Config,
-    authenticator: Authenticator,
-    teams: Vec<(TeamName, ConfigHandle)>,
-    health: Health,
-    audit: AuditLog,
-    wakes: [Arc<Notify>; 2],
+/// How long calls of a removed team may continue.
+const REMOVAL_GRACE: Duration = Duration::from_secs(1);
+
+/// Everything that a reload changes.
+pub(super) struct ReloadableParts {
+    pub(super) authenticator: Authenticator,
+    pub(super) gateway: Gateway,
+    pub(super) endpoint: Endpoint,
+    pub(super) telemetry: Telemetry,
+    pub(super) audit: AuditLog,
+    pub(super) teams: Arc<RunningTeams>,
+    pub(super) critical_tasks: CriticalTasks,
+    pub(super) health: Health,
+    pub(super) drain: Drain,
 }
 
-impl ConfigReloader {
-    /// Returns `None` if no configuration file is used.
-    pub(super) fn new(
-        config: &Config,
-        authenticator: &Authenticator,
-        teams: impl Iterator<Item = (TeamName, ConfigHandle)>,
-        (health, audit): (&Health, &AuditLog),
-    ) -> Option<Self> {
-        config.file.as_ref()?;
-        let (config, authenticator) = (config.clone(), authenticator.clone());
-        let (health, audit, teams) = (health.clone(), audit.clone(), teams.collect());
-        Some(Self { config, authenticator, teams, health, audit, wakes: Default::default() })
-    }
+/// Changes what is logged.
+pub(super) type LogHook = Box<dyn Fn(&config::Log) + Send + Sync>;
 
-    /// Returns the notifications that trigger a check of the file.
-    pub(super) fn wakes(&self) -> impl Iterator<Item = Arc<Notify>> {
-        self.wakes.iter().cloned()
-    }
-
-    /// Starts to watch the file.
-    pub(super) fn start(self, critical_tasks: &CriticalTasks, drain: &Drain) {
-        let Some(path) = self.config.file.clone() else { return };
-        let applied = self.config.fingerprint;
-        let intervals = self.config.teams.values().map(|team| team.reconcile.scan_interval);
-        let scan_interval = intervals.min().unwrap_or_default();
-        let [first, second] = self.wakes;
-        let watched_file = |section, wake| {
-            let (path, health) = (path.clone(), self.health.clone());
-            WatchedFile { section, path, applied, scan_interval, health, wake }
-        };
-        let credentials = watched_file("credentials", first).run(drain.clone(), {
-            let (config, audit) = (self.config.clone(), self.audit.clone());
-            move || audited(&audit, "reload-credentials", || reload_auth(&config, &self.authenticator))
-        });
-        critical_tasks.spawn("credentials", credentials);
-        let (config, teams, audit) = (self.config, self.teams, self.audit);
-        let configuration = watched_file("configuration", second);
-        critical_tasks.spawn(
-            "configuration",
-            configuration.run(drain.clone(), move || {
-                audited(&audit, "reload-configuration", || reload_config(&config, &teams))
-            }),
-        );
-    }
+/// Reloads the configuration whenever the file changes, and on request.
+pub(super) struct Reloader {
+    /// What is in effect.
+    running: watch::Sender<Config>,
+    needs_restart: watch::Sender<Vec<String>>,
+    parts: ReloadableParts,
+    log_hook: OnceLock<LogHook>,
+    credentials: Watcher,
+    configuration: Watcher,
+    /// Whether new teams record pending approvals.
+    persists_state: OnceLock<bool>,
 }
 
-/// Reloads, and records the result in the audit log.
-fn audited(
-    audit: &AuditLog,
-    operation: &'static str,
-    reload: impl FnOnce() -> Result<(), String>,
-) -> Result<(), String> {
-    let result = reload();
-    let outcome = if result.is_ok() { "ok" } else { "failed" };
-    let details: Vec<_> = result.as_ref().err().cloned().into_iter().collect();
-    audit.record(&AuditEvent { details: &details, ..AuditEvent::new(operation, outcome) });
-    result
+/// The connection to one of the two tasks that watch the file.
+struct Watcher {
+    wake: Arc<Notify>,
+    requests: mpsc::UnboundedSender<ReloadRequest>,
+    /// Taken when the task starts.
+    receiver: Mutex<Option<mpsc::UnboundedReceiver<ReloadRequest>>>,
 }
 
-fn reload_auth(config: &Config, authenticator: &Authenticator) -> Result<(), String> {
-    let reloaded = config.reload_auth(&authenticator.config()).map_err(|error| error.to_string())?;
-    authenticator.reload(reloaded.auth);
-    match reloaded.error {
-        None => Ok(()),
-        Some(error) => Err(format!(
-            "removed credentials are revoked; other changes have no effect until these errors are fixed: {error}"
-        )),
+impl Watcher {
+    fn new() -> Self {
+        let (requests, receiver) = mpsc::unbounded_channel();
+        Self { wake: Arc::default(), requests, receiver: Mutex::new(Some(receiver)) }
     }
-}
 
-fn reload_config(config: &Config, teams: &[(TeamName, ConfigHandle)]) -> Result<(), String> {
-    let mut reload = config.reload().map_err(|error| error.to_string())?;
-    for key in reload.needs_restart {
-        tracing::warn!(key, "changed; this takes effect after a restart");
-    }
-    for team in reload.new_teams {
-        tracing::warn!(
-            %team,
-            "team added; it is served only after a restart, and until then its members see nothing of it"
-        );
-    }
-    for (team, config_handle) in teams {
-        match reload.teams.remove(team) {
-            Some(config) => config_handle.update(config),
-            None => tracing::warn!(%team, "team removed; it is served until a restart"),
+    /// Reloads now, and returns the result.
+    async fn reload(&self) -> Result<(), String> {
+        let (request, result) = oneshot::channel();
+        let stopping = || Err("the server is stopping".to_owned());
+        match self.requests.send(request) {
+            Ok(()) => result.await.unwrap_or_else(|_| stopping()),
+            Err(_) => stopping(),
         }
     }
-    Ok(())
+}
+
+impl Reloader {
+    pub(super) fn new(
+        config: Config,
+        parts: ReloadableParts,
+        needs_restart: watch::Sender<Vec<String>>,
+    ) -> Self {
+        let (log_hook, persists_state) = Default::default();
+        let (credentials, configuration) = (Watcher::new(), Watcher::new());
+        let running = watch::Sender::new(config);
+        Self { running, needs_restart, parts, log_hook, credentials, configuration, persists_state }
+    }
+
+    /// Sets what is called when a reload changes what is logged.
+    pub(super) fn set_log_hook(&self, hook: LogHook) {
+        // There is one subscriber for the log in a process.
+        _ = self.log_hook.set(hook);
+    }
+
+    /// Returns the configuration that is in effect.
+    pub(super) fn config(&self) -> Config {
+        self.running.borrow().clone()
+    }
+
+    /// How long requests in flight may continue after shutdown begins.
+    pub(super) fn shutdown_grace(&self) -> Duration {
+        self.running.borrow().shutdown_grace
+    }
+
+    /// Starts to watch the file, if one is used.
+    pub(super) fn start(self: Arc<Self>, persists_state: bool) {
+        _ = self.persists_state.set(persists_state);
+        let this = self.clone();
+        self.watch("credentials", &self.credentials, move || {
+            this.audited("reload-credentials", || this.reload_auth())
+        });
+        let this = self.clone();
+        self.watch("configuration", &self.configuration, move || {
+            this.audited("reload-configuration", || this.reload_config())
+        });
+    }
+
+    fn watch(
+        &self,
+        section: &'static str,
+        watcher: &Watcher,
+        action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        let running = self.running.borrow();
+        let receiver = watcher.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (Some(path), Some(requests)) = (running.file.clone(), receiver) else { return };
+        let intervals = running.teams.values().map(|team| team.reconcile.scan_interval);
+        let file = WatchedFile {
+            section,
+            path,
+            applied: running.fingerprint,
+            scan_interval: intervals.min().unwrap_or_default(),
+            health: self.parts.health.clone(),
+            wake: watcher.wake.clone(),
+        };
+        self.parts.critical_tasks.spawn(section, file.run(self.parts.drain.clone(), requests, action));
+    }
+
+    /// Makes the server scan the plugins folders, check the file, and open the audit log again.
+    pub(super) fn trigger(&self) {
+        self.scan_and_reopen();
+        self.credentials.wake.notify_one();
+        self.configuration.wake.notify_one();
+    }
+
+    fn scan_and_reopen(&self) {
+        self.parts.teams.scan();
+        self.parts.audit.reopen_signal().into_iter().for_each(|reopen| reopen.notify_one());
+    }
+
+    /// Does the same, reads the file even if it has not changed, and returns the result.
+    pub(super) async fn reload(&self) -> Reloaded {
+        self.scan_and_reopen();
+        let mut errors = Vec::new();
+        if self.running.borrow().file.is_some() {
+            for watcher in [&self.credentials, &self.configuration] {
+                let error = watcher.reload().await.err();
+                errors.extend(error.into_iter().flat_map(|error| lines(&error)));
+            }
+        }
+        let needs_restart = self.needs_restart.borrow().clone();
+        Reloaded { ok: errors.is_empty(), errors, needs_restart }
+    }
+
+    /// Reloads, and records the result in the audit log.
+    fn audited(
+        &self,
+        operation: &'static str,
+        reload: impl FnOnce() -> Result<(), String>,
+    ) -> Result<(), String> {
+        let result = reload();
+        let outcome = if result.is_ok() { "ok" } else { "failed" };
+        let details: Vec<_> = result.as_ref().err().cloned().into_iter().collect();
+        self.parts.audit.record(&AuditEvent { details: &details, ..AuditEvent::new(operation, outcome) });
+        result
+    }
+
+    fn reload_auth(&self) -> Result<(), String> {
+        let (running, authenticator) = (self.running.borrow().clone(), &self.parts.authenticator);
+        let reloaded = running.reload_auth(&authenticator.config()).map_err(|error| error.to_string())?;
+        authenticator.reload(reloaded.auth);
+        match reloaded.error {
+            None => Ok(()),
+            Some(error) => Err(format!(
+                "removed credentials are revoked; other changes have no effect until these errors are fixed: {error}"
+            )),
+        }
+    }
+
+    fn reload_config(&self) -> Result<(), String> {
+        let before = self.running.borrow().clone();
+        let ConfigReload { config, needs_restart } = before.reload().map_err(|error| error.to_string())?;
+        for warning in config.warnings.iter().filter(|warning| !before.warnings.contains(warning)) {
+            tracing::warn!("{}", warning.in_file(config.file.as_deref()));
+        }
+        self.apply(&config);
+        self.running.send_replace(config);
+        let reported = self.needs_restart.send_replace(needs_restart.clone());
+        for key in needs_restart.iter().filter(|key| !reported.contains(key)) {
+            tracing::warn!(key, "changed; this takes effect after a restart");
+        }
+        Ok(())
+    }
+
+    /// Applies a configuration. Each part receives everything that concerns it, and takes what it can change.
+    fn apply(&self, config: &Config) {
+        let parts = &self.parts;
+        let changes = parts.teams.set(&config.teams);
+        if !changes.is_empty() {
+            parts.audit.set_teams(config.teams.keys());
+            parts.telemetry.set_teams(config.teams.keys().cloned());
+            parts.gateway.memory().set_team_count(config.teams.len());
+        }
+        parts.gateway.reload(config.gateway.clone(), parts.teams.gateway_parts(), parts.teams.quotas());
+        parts.endpoint.reload(config.endpoint.clone());
+        parts.authenticator.set_anonymous_caller(config.endpoint.caller.clone());
+        self.log_hook.get().into_iter().for_each(|hook| hook(&config.log));
+        self.finish_changes(changes);
+    }
+
+    /// Starts the tasks of new teams, and stops those of removed ones.
+    fn finish_changes(&self, changes: TeamChanges) {
+        let persists_state = self.persists_state.get().copied().unwrap_or_default();
+        for team in changes.added {
+            tracing::info!(team = %team.reader.team(), "team added");
+            team.start_updates(&self.parts.critical_tasks, persists_state);
+        }
+        for (name, team) in changes.removed {
+            tracing::info!(team = %name, "team removed");
+            self.parts.drain.spawn(async move { team.drain.finish(REMOVAL_GRACE).await });
+        }
+    }
+}
+
+fn lines(error: &str) -> Vec<String> {
+    error.lines().map(str::to_owned).collect()
 }

@@ -1,9 +1,6 @@
 //! Signals of the operating system: shutdown and hangup.
 
 use std::future::pending;
-use std::sync::Arc;
-
-use tokio::sync::Notify;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -55,13 +52,13 @@ impl HangupSignals {
         Self(signal(SignalKind::hangup()).ok())
     }
 
-    /// Notifies all `wakes` at each SIGHUP, until the server stops.
-    pub(super) async fn wake(self, wakes: Vec<Arc<Notify>>, drain: Drain) {
+    /// Calls `action` at each SIGHUP, until the server stops.
+    pub(super) async fn handle(self, action: impl Fn(), drain: Drain) {
         let Some(mut hangup) = self.0 else { return };
         loop {
             tokio::select! {
                 () = drain.stopping() => return,
-                Some(()) = hangup.recv() => wakes.iter().for_each(|wake| wake.notify_one()),
+                Some(()) = hangup.recv() => action(),
             }
         }
     }
@@ -77,7 +74,7 @@ impl HangupSignals {
         Self
     }
 
-    pub(super) async fn wake(self, _: Vec<Arc<Notify>>, _: Drain) {}
+    pub(super) async fn handle(self, _: impl Fn(), _: Drain) {}
 }
 
 /// Ctrl-C.

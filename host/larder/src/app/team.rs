@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tracing::Instrument as _;
 
@@ -24,6 +26,8 @@ pub(super) struct Team {
     pub(super) signals: SignalSender,
     /// `None` if the configuration has no teams: fair sharing concerns only several teams.
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
+    /// The drain of its tasks and calls: it can be stopped alone.
+    pub(super) drain: Drain,
     reconcile: Reconciler,
     change_detector: ChangeDetector,
     /// Adds the name of the team to log lines, if the configuration has teams.
@@ -43,8 +47,10 @@ pub(super) struct SharedServices {
 
 impl Team {
     /// Creates the parts of a team. Nothing is loaded yet.
-    pub(super) fn new(config: config::Team, services: SharedServices) -> Self {
-        let SharedServices { sandbox, drain, health, audit, watched_uris, change_detector } = services;
+    pub(super) fn new(config: config::Team, services: &SharedServices) -> Self {
+        let SharedServices { sandbox, drain, health, audit, watched_uris, change_detector } =
+            services.clone();
+        let drain = drain.child();
         let name = config.reconcile.team.clone();
         let span = match config.quota {
             Some(_) => tracing::error_span!("team", %name),
@@ -63,8 +69,8 @@ impl Team {
         let reconcile = reconcile.with_health(health).with_audit(audit);
         let signals = reconcile.signals();
         let change_detector =
-            ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain);
-        Self { reader, signals, quota_usage, reconcile, change_detector, span }
+            ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain.clone());
+        Self { reader, signals, quota_usage, drain, reconcile, change_detector, span }
     }
 
     /// Loads the components of its sources, or as many as possible within these limits.
@@ -93,7 +99,8 @@ impl Team {
     /// recorded for `larder approve`, which only a server does.
     pub(super) fn start_updates(self, critical_tasks: &CriticalTasks, persists_state: bool) {
         let reconcile = if persists_state { self.reconcile } else { self.reconcile.without_persistence() };
-        critical_tasks.spawn("reconcile", reconcile.run().instrument(self.span.clone()));
-        critical_tasks.spawn("change_detector", self.change_detector.run().instrument(self.span));
+        let spawn = |name, task: BoxFuture<'static, ()>| critical_tasks.spawn_in(&self.drain, name, task);
+        spawn("reconcile", reconcile.run().instrument(self.span.clone()).boxed());
+        spawn("change_detector", self.change_detector.run().instrument(self.span).boxed());
     }
 }

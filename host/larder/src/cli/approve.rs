@@ -12,8 +12,11 @@ use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
 use crate::config::{self, Overrides};
 use larder_core::audit::{self, AuditEvent, AuditLog};
-use larder_core::reconcile::{Approvals, PendingApprovalRecord};
+use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord};
 use larder_model::name::TeamName;
+
+/// The number of digits of a shortened digest.
+const SHORT_DIGEST: usize = 12;
 
 /// Approve the pending grant requests of a component, or list all that are pending
 #[derive(Debug, Args)]
@@ -21,6 +24,9 @@ use larder_model::name::TeamName;
 pub(super) struct Approve {
     /// The provider to approve [default: list all that are pending]
     name: Option<String>,
+    /// Approve only the component with this digest, or its first 12 digits: a later one needs a new approval
+    #[arg(long, value_name = "DIGEST", requires = "name", value_parser = parse_digest)]
+    digest: Option<String>,
     /// Approve without confirmation
     #[arg(long, requires = "name")]
     yes: bool,
@@ -74,12 +80,25 @@ impl Approve {
             ));
             return Ok(Outcome::Negative);
         }
-        approve(&pending, self.yes, &audit)
+        if let Some(digest) = &self.digest {
+            let found: Vec<_> = pending.iter().map(|(_, one)| short(&one.digest)).collect();
+            pending.retain(|(_, one)| one.digest.starts_with(digest.as_str()));
+            if pending.is_empty() {
+                let found = found.join(", ");
+                out::note(&format!(
+                    "larder: not approved: the component that is pending has the digest {found}"
+                ));
+                return Ok(Outcome::Negative);
+            }
+        }
+        let scope = self.digest.map_or(ApprovalScope::Name, |_| ApprovalScope::Digest);
+        approve(&pending, scope, self.yes, &audit)
     }
 }
 
 fn approve(
     pending: &[(Approvals, PendingApprovalRecord)],
+    scope: ApprovalScope,
     yes: bool,
     audit: &audit::Config,
 ) -> Result<Outcome, CommandError> {
@@ -90,8 +109,8 @@ fn approve(
             return Ok(Outcome::Negative);
         }
         let operator = config::operator_name();
-        record(one, &operator, audit)?;
-        approvals.approve(one, &operator)?;
+        record(one, scope, &operator, audit)?;
+        approvals.approve_for(scope, one, &operator)?;
         out::note(&format!(
             "larder: approved; a running server applies it to {} without a restart",
             one.provider
@@ -101,8 +120,14 @@ fn approve(
 }
 
 /// Records an approval in the audit log of the server, before it takes effect.
-fn record(one: &PendingApprovalRecord, operator: &str, audit: &audit::Config) -> Result<(), CommandError> {
-    let details: Vec<String> = one.lines.iter().cloned().collect();
+fn record(
+    one: &PendingApprovalRecord,
+    scope: ApprovalScope,
+    operator: &str,
+    audit: &audit::Config,
+) -> Result<(), CommandError> {
+    let mut details: Vec<String> = one.lines.iter().cloned().collect();
+    details.extend((scope == ApprovalScope::Digest).then(|| "only for this digest".to_owned()));
     let (team, provider, digest) = (Some(&*one.team), Some(&*one.provider), Some(&*one.digest));
     let subject = Some(operator);
     let event =
@@ -122,7 +147,7 @@ fn list(pending: &[PendingApprovalRecord], json: bool) -> io::Result<()> {
 }
 
 fn show(record: &PendingApprovalRecord) -> String {
-    let digest: String = record.digest.chars().take(12).collect();
+    let digest = short(&record.digest);
     let team = match record.team.as_str() {
         team if team == TeamName::default_team().as_str() => String::new(),
         team => format!(" of team {}", sanitize::line(team)),
@@ -132,6 +157,18 @@ fn show(record: &PendingApprovalRecord) -> String {
         shown += &format!("  + {}\n", sanitize::line(line));
     }
     shown
+}
+
+fn short(digest: &str) -> String {
+    digest.chars().take(SHORT_DIGEST).collect()
+}
+
+/// Accepts a digest as other commands print it, also a shortened one.
+fn parse_digest(text: &str) -> Result<String, String> {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
+    let is_digest =
+        (SHORT_DIGEST..=64).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit());
+    is_digest.then_some(digits).ok_or_else(|| format!("write {SHORT_DIGEST} to 64 hexadecimal digits"))
 }
 
 /// Asks for confirmation on a terminal. Scripts use `--yes`.

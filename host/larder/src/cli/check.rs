@@ -3,18 +3,21 @@
 mod addresses;
 mod component;
 pub(super) mod grants;
+mod online;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
+use addresses::AddressReport;
 use grants::GrantReport;
+use online::{OnlineCheck, OnlineOutcome};
 
 use super::error::CommandError;
 use super::table::Table;
 use super::team::TeamArg;
-use super::{Outcome, guest_stderr, log, out};
+use super::{Outcome, guest_stderr, log, out, sanitize};
 use crate::app::{App, Provider, Served};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use larder_core::reconcile;
@@ -42,6 +45,9 @@ pub(super) struct Check {
     /// Treat warnings as problems
     #[arg(long, conflicts_with = "file")]
     strict: bool,
+    /// Also test what the server needs from others: the OAuth issuer, the collector of traces, and free addresses
+    #[arg(long, conflicts_with = "file")]
+    online: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -55,6 +61,9 @@ struct Findings {
     faults: Vec<String>,
     /// What is unusual in the configuration, but no problem.
     warnings: Vec<String>,
+    /// What was tested over the network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    online: Vec<OnlineCheck>,
     /// The grants of each provider that has or requests any.
     grants: Vec<GrantReport>,
     #[serde(flatten)]
@@ -73,7 +82,7 @@ impl Check {
             ..Overrides::default()
         };
         let (findings, outcome) = match config::load(&overrides).and_then(Config::require_plugins_folders) {
-            Ok(config) => examine(config, self.strict).await?,
+            Ok(config) => examine(config, self.strict, self.online).await?,
             Err(error) => (configuration_faults(&error), Outcome::InvalidConfig),
         };
         match self.json {
@@ -88,7 +97,11 @@ fn configuration_faults(error: &ConfigError) -> Findings {
     Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
 }
 
-async fn examine(mut config: Config, is_strict: bool) -> Result<(Findings, Outcome), CommandError> {
+async fn examine(
+    mut config: Config,
+    is_strict: bool,
+    is_online: bool,
+) -> Result<(Findings, Outcome), CommandError> {
     log::start_quietly(&config.log);
     if let Some(only) = config.overrides.team.clone() {
         config.teams.retain(|team, _| *team == only);
@@ -104,7 +117,9 @@ async fn examine(mut config: Config, is_strict: bool) -> Result<(Findings, Outco
         .chain(no_socket_folder(&config.endpoint.listen))
         .chain(config.teams.values().flat_map(unused_sections))
         .collect();
-    let addresses = addresses::examine(&config);
+    let online = if is_online { online::examine(&config).await } else { Vec::new() };
+    // The tests of `--online` say more about the addresses.
+    let addresses = if is_online { AddressReport::default() } else { addresses::examine(&config) };
     // Named as in errors.
     let file = config.overrides.config.clone().unwrap_or_else(|| config::DEFAULT_FILE.into());
     let mut warnings: Vec<_> = config.warnings.iter().map(|warning| warning.in_file(Some(&file))).collect();
@@ -116,6 +131,7 @@ async fn examine(mut config: Config, is_strict: bool) -> Result<(Findings, Outco
     app.finish().await;
     warnings.extend(served.providers.iter().filter(|provider| provider.has_no_content).map(no_content));
     let incomplete = served.providers.iter().any(|provider| !provider.omitted.is_empty());
+    let has_setting_warnings = served.providers.iter().any(|provider| !provider.setting_warnings.is_empty());
     let has_bad_settings = served.providers.iter().any(|provider| !provider.setting_problems.is_empty());
     let ok = grants.iter().all(GrantReport::is_fine)
         && faults.is_empty()
@@ -123,9 +139,13 @@ async fn examine(mut config: Config, is_strict: bool) -> Result<(Findings, Outco
         && served.collisions.is_empty()
         && !incomplete
         && !has_bad_settings
-        && (!is_strict || warnings.is_empty());
+        && !online.iter().any(|check| check.outcome == OnlineOutcome::Failed)
+        && (!is_strict
+            || warnings.is_empty()
+                && !has_setting_warnings
+                && online.iter().all(|check| check.outcome == OnlineOutcome::Ok));
     let outcome = if is_invalid { Outcome::InvalidConfig } else { Outcome::success_if(ok) };
-    Ok((Findings { ok, faults, warnings, grants, served }, outcome))
+    Ok((Findings { ok, faults, warnings, online, grants, served }, outcome))
 }
 
 /// Reports a provider without content, such as one that serves files and was not granted a folder.
@@ -159,7 +179,7 @@ fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
 }
 
 fn print(findings: &Findings) -> Result<(), CommandError> {
-    let Findings { ok, faults, warnings, grants, served } = findings;
+    let Findings { ok, faults, warnings, online, grants, served } = findings;
     if !served.providers.is_empty() {
         let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
         for provider in &served.providers {
@@ -168,6 +188,7 @@ fn print(findings: &Findings) -> Result<(), CommandError> {
         out::text(&table.show())?;
     }
     out::text(&grants.iter().map(GrantReport::show).collect::<String>())?;
+    online.iter().for_each(|check| out::note(&sanitize::line(&check.show())));
     faults.iter().for_each(|fault| out::note(fault));
     warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
     grants.iter().flat_map(GrantReport::problems).for_each(|problem| out::note(&problem));

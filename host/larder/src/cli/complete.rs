@@ -1,16 +1,18 @@
 //! `larder complete`: values for a template variable.
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, out, sanitize};
+use super::{Outcome, completions, out, sanitize};
 
 /// Complete a template variable
 #[derive(Debug, Args)]
 pub(super) struct Complete {
     /// The template, as printed by `larder templates`
+    #[arg(add = ArgValueCompleter::new(completions::templates))]
     template: String,
     /// The name of the variable
     variable: String,

@@ -89,7 +89,7 @@ impl ConnectionArgs {
     pub(super) async fn client_factory(self) -> Result<ClientFactory, CommandError> {
         if !self.in_process && self.plugins.is_none() && self.team.is_none() {
             let token = GivenToken { token: self.token, file: self.token_file };
-            let ServerAddress { url, builder } = self.server.resolve(&ENDPOINT, self.url, token)?;
+            let ServerAddress { url, builder, .. } = self.server.resolve(&ENDPOINT, self.url, token)?;
             return Ok(ClientFactory {
                 builder: with_revision(builder, self.protocol),
                 target: Target::Url(url),

@@ -5,6 +5,7 @@ mod build_output;
 mod loader;
 mod report;
 mod sources;
+mod tools;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -125,6 +126,10 @@ async fn follow(project: &Project, loader: &mut Loader) -> Result<Outcome, Comma
     loop {
         if !config::load_project(&project.folder).is_ok_and(|now| now == *project) {
             out::note(&format!("larder: {} has changed; restart `larder dev`", config::PROJECT_FILE));
+        }
+        // Its NAME.toml may have changed.
+        if sources.set_written(&loader.writable_folders(project)) {
+            base = sources.snapshot()?;
         }
         out::note(&format!("larder: building {}", project.name));
         tokio::select! {

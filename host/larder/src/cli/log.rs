@@ -4,27 +4,67 @@
 mod line_limit;
 
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::Metadata;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::reload;
 
-pub(super) use self::line_limit::LineLimit;
-use self::line_limit::may_use_reserve;
+use self::line_limit::{LineLimit, may_use_reserve};
 use super::sanitize;
+use crate::app::App;
 use crate::config::{Log, LogFormat};
 
-/// Installs the log subscriber for the rest of the process, and returns its limit.
-pub(super) fn start(log: &Log) -> LineLimit {
-    let (filter, limit) = (EnvFilter::new(&log.filter), LineLimit::new(log.bytes_per_second));
-    let stderr = Stderr(limit.clone());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(stderr);
+/// The log of the process.
+#[derive(Clone)]
+pub(super) struct ProcessLog {
+    limit: LineLimit,
+    filter: Arc<Mutex<String>>,
+    set_filter: Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>,
+}
+
+impl ProcessLog {
+    /// Reports what the limit suppresses, and applies changes of the filter, for as long as this server runs.
+    pub(super) fn attach(&self, app: &App) {
+        self.limit.clone().start_reports(app.log_drain());
+        let this = self.clone();
+        app.on_log_change(move |log| this.set_filter(&log.filter));
+    }
+
+    fn set_filter(&self, filter: &str) {
+        let mut current = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current == filter {
+            return;
+        }
+        match (self.set_filter)(EnvFilter::new(filter)) {
+            Ok(()) => filter.clone_into(&mut current),
+            Err(error) => tracing::warn!(%error, "cannot change the log filter"),
+        }
+    }
+}
+
+/// Installs the log subscriber for the rest of the process.
+pub(super) fn start(log: &Log) -> ProcessLog {
+    let limit = LineLimit::new(log.bytes_per_second);
+    let builder = tracing_subscriber::fmt().with_env_filter(EnvFilter::new(&log.filter)).with_ansi(false);
+    let builder = builder.with_writer(Stderr(limit.clone()));
     // An error means that a subscriber is installed already, by a program that uses this crate as a library.
-    _ = match log.format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    let set_filter: Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync> = match log.format {
+        LogFormat::Text => {
+            let builder = builder.with_filter_reloading();
+            let handle = builder.reload_handle();
+            _ = builder.try_init();
+            Arc::new(move |filter| handle.reload(filter))
+        }
+        LogFormat::Json => {
+            let builder = builder.json().flatten_event(true).with_filter_reloading();
+            let handle = builder.reload_handle();
+            _ = builder.try_init();
+            Arc::new(move |filter| handle.reload(filter))
+        }
     };
-    limit
+    ProcessLog { limit, filter: Arc::new(Mutex::new(log.filter.clone())), set_filter }
 }
 
 /// Logs errors only, unless the configuration sets a filter. For commands whose output contains what matters.
@@ -72,8 +112,6 @@ impl<W: Write> Write for LineWriter<'_, W> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use super::*;
 
     #[derive(Clone, Default)]

@@ -28,13 +28,17 @@ pub(super) struct New {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum LanguageArg {
+pub(super) enum LanguageArg {
     Rust,
     Python,
     #[value(alias = "js")]
     Javascript,
+    #[value(alias = "ts")]
+    Typescript,
     Go,
     C,
+    #[value(alias = "c++")]
+    Cpp,
 }
 
 impl New {
@@ -57,8 +61,10 @@ impl From<LanguageArg> for ProjectLanguage {
             LanguageArg::Rust => Self::Rust,
             LanguageArg::Python => Self::Python,
             LanguageArg::Javascript => Self::JavaScript,
+            LanguageArg::Typescript => Self::TypeScript,
             LanguageArg::Go => Self::Go,
             LanguageArg::C => Self::C,
+            LanguageArg::Cpp => Self::Cpp,
         }
     }
 }

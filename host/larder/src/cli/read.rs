@@ -4,17 +4,20 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, out, sanitize};
+use super::{Outcome, completions, out, sanitize};
 use larder_client::{Content, Progress, ReadResult};
+use larder_model::size;
 
 /// Read a resource and print its content unchanged
 #[derive(Debug, Args)]
 pub(super) struct Read {
     /// The URI of the resource
+    #[arg(add = ArgValueCompleter::new(completions::uris))]
     uri: String,
     /// Write the content to this file
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
@@ -98,7 +101,10 @@ fn for_terminal(contents: &[Content], colour: bool) -> String {
         match (&content.text, content.bytes()) {
             (Some(text), _) => shown += &sanitize::lines(text),
             (None, Ok(bytes)) => {
-                shown += &format!("({} bytes; use `--output FILE` or a pipe to get them)", bytes.len())
+                shown += &format!(
+                    "({}; use `--output FILE` or a pipe to get them)",
+                    size::show(bytes.len() as u64)
+                )
             }
             (None, Err(fault)) => shown += &format!("({fault})"),
         }

@@ -45,7 +45,7 @@ impl Serve {
             admin: self.admin,
         };
         let config = config::load(&overrides)?;
-        let log_limit = log::start(&config.log);
+        let process_log = log::start(&config.log);
         let format = config.log.format;
         if self.stdio {
             let config = config.over_stdio()?;
@@ -55,7 +55,7 @@ impl Serve {
                 false => None,
             };
             let app = App::build_server(config, admin).await?;
-            log_limit.start_reports(app.log_drain());
+            process_log.attach(&app);
             announce("stdin and stdout", &app.served(), &app.problems(), format);
             app.serve_stdio().await?;
             return Ok(Outcome::Success);
@@ -66,7 +66,7 @@ impl Serve {
         let url = listener.address()?.url();
         let admin = app::bind_admin(&config.admin, IfInUse::Fail).await?;
         let app = App::build_server(config, admin).await?;
-        log_limit.start_reports(app.log_drain());
+        process_log.attach(&app);
         announce(&url, &app.served(), &app.problems(), format);
         app.serve_http(listener).await?;
         Ok(Outcome::Success)

@@ -63,6 +63,8 @@ pub(super) const ADMIN: AddressKind = AddressKind {
 /// A URL, and how to connect to it.
 pub(super) struct ServerAddress {
     pub(super) url: String,
+    /// Where the URL comes from, such as "the command line".
+    pub(super) source: String,
     pub(super) builder: ClientBuilder,
 }
 
@@ -106,7 +108,7 @@ impl ServerArgs {
             }
             None => builder,
         };
-        Ok(ServerAddress { url, builder })
+        Ok(ServerAddress { url, source: url_source, builder })
     }
 }
 

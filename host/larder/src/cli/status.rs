@@ -7,8 +7,11 @@ use clap::{Args, ValueHint};
 use super::error::CommandError;
 use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
 use super::{Outcome, out, sanitize};
-use larder_admin::{Grants, PendingApproval, Provider, Rejected, Status as ServerStatus, Team};
+use larder_admin::{
+    Grants, Issuer, Memory, PendingApproval, Provider, Rejected, Status as ServerStatus, Team,
+};
 use larder_client as client;
+use larder_model::size;
 
 /// Show what a running server serves, what it rejected, what waits for approval, and recent errors
 #[derive(Debug, Args)]
@@ -31,14 +34,15 @@ pub(super) struct Status {
 impl Status {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let token = GivenToken { token: self.token, file: None };
-        let ServerAddress { url, builder } = self.server.resolve(&ADMIN, self.admin, token)?;
+        let ServerAddress { url, source, builder } = self.server.resolve(&ADMIN, self.admin, token)?;
         let status: serde_json::Value = builder.status(&url).await?;
         let ready = status["ready"] == true;
         if self.json {
             out::json(&status)?;
         } else {
+            let server = format!("server {url} (from {source})\n");
             let status = serde_json::from_value(status).map_err(|_| client::ClientError::NotStatus(url))?;
-            out::text(&sanitize::lines(&show(&status)))?;
+            out::text(&sanitize::lines(&(server + &show(&status))))?;
         }
         Ok(Outcome::success_if(ready))
     }
@@ -49,8 +53,37 @@ fn show(status: &ServerStatus) -> String {
     let mut lines = vec![format!("larder {}, {ready}, since {}", status.version, status.started)];
     lines.extend(status.reasons.iter().map(|reason| format!("  not ready: {reason}")));
     lines.extend(status.problems.iter().map(|problem| format!("  problem: {problem}")));
+    lines.extend(restart(&status.needs_restart));
+    lines.extend(status.issuer.as_ref().map(issuer));
+    lines.extend(status.memory.as_ref().map(memory));
     status.teams.iter().for_each(|one| team(one, &mut lines));
     lines.join("\n") + "\n"
+}
+
+/// Returns one line with the changes that are not in effect.
+fn restart(keys: &[String]) -> Option<String> {
+    (!keys.is_empty())
+        .then(|| format!("  changed, but in effect only after a restart: {}", line(&keys.join(", "))))
+}
+
+/// Returns one line with the state of the OAuth issuer.
+fn issuer(issuer: &Issuer) -> String {
+    let Issuer { issuer, keys, fetched, error, .. } = issuer;
+    let fetched = fetched.as_ref().map_or("never fetched".to_owned(), |at| format!("fetched {at}"));
+    let error = error.as_ref().map(|error| format!("; last error, {}: {}", error.at, error.message));
+    line(&format!("issuer {issuer}: {}, {fetched}{}", count(*keys, false, "key"), error.unwrap_or_default()))
+}
+
+/// Returns one line with the memory budget and its largest uses.
+fn memory(memory: &Memory) -> String {
+    let Memory { limit, used, refused } = memory;
+    let mut uses: Vec<_> = used.iter().filter(|(_, bytes)| **bytes > 0).collect();
+    uses.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    let uses: Vec<_> = uses.iter().map(|(what, bytes)| format!("{what} {}", size::show(**bytes))).collect();
+    let uses = if uses.is_empty() { String::new() } else { format!(" ({})", line(&uses.join(", "))) };
+    let refused = if *refused > 0 { format!("; refused {refused} times") } else { String::new() };
+    let total = used.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    format!("memory: {} of {}{uses}{refused}", size::show(total), size::show(*limit))
 }
 
 fn team(team: &Team, lines: &mut Vec<String>) {
@@ -148,6 +181,12 @@ mod tests {
         let status = json!({
             "version": "0.1.0", "started": "2026-01-02T03:04:05Z", "ready": false,
             "reasons": ["the server is stopping"], "problems": ["team default: cannot read /plugins"],
+            "needs_restart": ["admin", "server.listen"],
+            "issuer": {
+                "issuer": "https://id.example", "keys": 0, "fetched": null, "is_only_credential": true,
+                "error": { "at": "2026-01-02T03:04:09Z", "message": "connection refused" },
+            },
+            "memory": { "limit": 2_147_483_648_u64, "used": { "guests": 1_048_576, "responses": 3_145_728, "caches": 0 }, "refused": 2 },
             "teams": [{
                 "team": "default", "plugins": "/srv/plugins",
                 "providers": [{
@@ -168,6 +207,9 @@ mod tests {
             larder 0.1.0, not ready, since 2026-01-02T03:04:05Z
               not ready: the server is stopping
               problem: team default: cannot read /plugins
+              changed, but in effect only after a restart: admin, server.listen
+            issuer https://id.example: 0 keys, never fetched; last error, 2026-01-02T03:04:09Z: connection refused
+            memory: 4 MiB of 2 GiB (responses 3 MiB, guests 1 MiB); refused 2 times
             team default in /srv/plugins
               wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 template; calls: 4 ok, 1 trap
                 grants: folders /a as /b (read); secrets key

@@ -1,3 +1,4 @@
+use clap::CommandFactory as _;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -124,26 +125,4 @@ fn exit_codes_distinguish_negative_results_from_wrong_usage() {
     assert_eq!(code(CommandError::Output(io::ErrorKind::BrokenPipe.into())), of(0));
     assert_eq!(code(CommandError::Output(io::ErrorKind::StorageFull.into())), of(1));
     assert_eq!(format!("{:?}", exit_code(Ok(Outcome::Negative))), of(1));
-}
-
-#[test]
-fn generates_a_completion_script_for_every_shell() {
-    use clap::ValueEnum as _;
-    for shell in clap_complete::Shell::value_variants() {
-        let mut script = Vec::new();
-        clap_complete::generate(*shell, &mut without_file_names(Cli::command()), "larder", &mut script);
-        assert!(String::from_utf8(script).unwrap().contains("inspect"), "{shell}");
-    }
-}
-
-#[test]
-fn completes_values_of_kinds_and_no_files() {
-    let mut script = Vec::new();
-    let mut command = without_file_names(Cli::command());
-    clap_complete::generate(clap_complete::Shell::Zsh, &mut command, "larder", &mut script);
-    let script = String::from_utf8(script).unwrap();
-    let line = |option: &str| script.lines().find(|line| line.contains(option)).unwrap().to_owned();
-    assert!(line("'--kind=[").contains("(database-table file fixture)"), "{}", line("'--kind=["));
-    assert!(!line("'--prefix=[").contains("_files"), "{}", line("'--prefix=["));
-    assert!(line("--token-file=[").contains("_files"), "{}", line("--token-file=["));
 }

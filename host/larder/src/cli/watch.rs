@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use serde_json::json;
 
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, out, sanitize};
+use super::{Outcome, completions, out, sanitize};
 use crate::app::ShutdownSignals;
 use larder_client::{self as client, Event, ListenTargets, ResourceChange};
 
@@ -21,7 +22,7 @@ use larder_client::{self as client, Event, ListenTargets, ResourceChange};
 )]
 pub(super) struct Watch {
     /// The resources to watch
-    #[arg(value_name = "URI", required_unless_present = "list")]
+    #[arg(value_name = "URI", required_unless_present = "list", add = ArgValueCompleter::new(completions::uris))]
     uris: Vec<String>,
     /// Watch the lists of resources and templates as well
     #[arg(long)]

@@ -53,6 +53,7 @@ pub(super) fn convert(
     let own_files = own_files::of_host(&file, context, env);
     let mut conversion = Conversion { own_files, ..Conversion::new(context, env, source, diagnostics) };
     conversion.check_memory(file.limits.memory.as_ref());
+    let memory = conversion.memory_budget(file.server.memory.as_ref());
     let global = GlobalSettings {
         limits: provider::limits(&Limits::default(), &file.limits),
         approve: file.approve,
@@ -63,7 +64,7 @@ pub(super) fn convert(
         overrides,
     };
     let has_teams = !file.team.is_empty();
-    let teams = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
+    let (teams, state_dir) = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
     conversion.team_names = teams.keys().cloned().collect();
     let anonymous_teams = conversion.teams_or_implied(file.server.teams.as_ref());
     let stdio_teams = conversion.teams_or_implied(file.stdio.teams.as_ref());
@@ -84,8 +85,8 @@ pub(super) fn convert(
         telemetry,
         gateway: gateway::Config {
             page_size: gateway::PageSize {
-                resources: page_size.resources.unwrap_or(100),
-                templates: page_size.templates.unwrap_or(100),
+                resources: page_size.resources.unwrap_or(1_000),
+                templates: page_size.templates.unwrap_or(1_000),
             },
             instructions: instructions.clone(),
             cache: gateway::CacheConfig {
@@ -98,6 +99,7 @@ pub(super) fn convert(
         change_detector: change_detector(&file.watch),
         sandbox: sandbox::Config {
             slots: count(*guests, 256),
+            memory,
             compiler: compiler::compiler(file.compiler, context, env),
         },
         shutdown_grace: time(*shutdown_grace, 10),
@@ -114,6 +116,7 @@ pub(super) fn convert(
         overrides: overrides.clone(),
         is_over_stdio: false,
         teams,
+        state_dir,
         log,
     }
 }
@@ -168,6 +171,8 @@ pub(super) fn grant_request(
             .collect(),
         // A request names secrets; their values come from the operator's configuration.
         secrets: raw.secrets.into_iter().map(|name| (name, None)).collect(),
+        tools: raw.tools.0,
+        prompts: raw.prompts,
     }
 }
 

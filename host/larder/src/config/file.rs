@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::LogFormat;
 use super::value::{
     AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, Listen, Origin,
-    PageSize, Proxy, Scalar, ServerName, ServerUrl, SocketMode, Timestamp, TokenDigest,
+    PageSize, Proxy, Scalar, ServerName, ServerUrl, SocketMode, Timestamp, TokenDigest, Tools,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -55,6 +55,8 @@ pub(super) struct Ceiling {
     pub(super) hosts: Vec<Host>,
     pub(super) env: Vec<String>,
     pub(super) secrets: Vec<Spanned<String>>,
+    pub(super) tools: Tools,
+    pub(super) prompts: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -126,6 +128,7 @@ pub(super) struct Server {
     pub(super) connections: Option<Spanned<NonZeroU32>>,
     pub(super) watched_uris: Option<NonZeroU32>,
     pub(super) guests: Option<NonZeroU32>,
+    pub(super) memory: Option<Spanned<ByteSize<u64>>>,
     pub(super) waiting_bytes: Option<ByteSize<usize>>,
     pub(super) keep_alive: Option<HumanDuration>,
     pub(super) shutdown_grace: Option<HumanDuration>,
@@ -257,6 +260,9 @@ pub(super) struct Provider {
     pub(super) priority: Option<i32>,
     pub(super) raw_values: Option<bool>,
     pub(super) guests: Option<Guests>,
+    pub(super) tools: Tools,
+    pub(super) prompts: bool,
+    pub(super) prefix: Option<Spanned<String>>,
     pub(super) approve: Option<Approval>,
     pub(super) limits: Limits,
 }
@@ -289,6 +295,8 @@ pub(super) struct GrantRequest {
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
     pub(super) secrets: Vec<String>,
+    pub(super) tools: Tools,
+    pub(super) prompts: bool,
 }
 
 /// Environment variables of a guest: names that are inherited from the server, or names with values.

@@ -8,16 +8,21 @@ use super::file;
 use super::parser::{self, Source};
 use super::{Diagnostic, Env, ParseContext};
 use larder_model::policy::GrantRequest;
+use larder_runtime::log_limit::shorten;
 
 /// The maximum size of a grant request. Larger files are rejected before parsing.
 const MAX_BYTES: usize = 64 << 10;
+/// The number of problems that are listed.
+const MAX_PROBLEMS: usize = 20;
+/// The maximum size of one listed problem in bytes. It can contain a key or a path of any length.
+const MAX_PROBLEM: usize = 500;
 
-/// Parses the `NAME.toml` of a component in this folder. The error lists all problems in one line.
+/// Parses the `NAME.toml` of a component in this folder. The error lists the problems in one line.
 pub fn parse(text: &str, folder: &Path) -> Result<GrantRequest, String> {
     parse_with(text, folder, &super::environment())
 }
 
-fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRequest, String> {
+pub(super) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRequest, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("it is larger than {} KiB", MAX_BYTES >> 10));
     }
@@ -33,12 +38,30 @@ fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRequest, Stri
     Err(list(&diagnostics))
 }
 
+/// Returns the first problems. They become a line of the log, and the author chooses how many there are.
 fn list(diagnostics: &[Diagnostic]) -> String {
-    let line = |diagnostic: &Diagnostic| match diagnostic.line {
-        Some(line) => format!("line {line}: {diagnostic}"),
-        None => diagnostic.to_string(),
+    let line = |diagnostic: &Diagnostic| {
+        let line = diagnostic.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        let mut text = escape_controls(&format!("{line}{diagnostic}"));
+        if text.len() > MAX_PROBLEM {
+            text.truncate(text.floor_char_boundary(MAX_PROBLEM));
+            text.push('…');
+        }
+        text
     };
-    diagnostics.iter().map(line).collect::<Vec<_>>().join("; ")
+    shorten(diagnostics.iter().map(line), MAX_PROBLEMS, "problems").join("; ")
+}
+
+/// Escapes line breaks and other control characters of quoted values.
+fn escape_controls(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => escaped.extend(c.escape_default()),
+            false => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -92,16 +115,24 @@ mod tests {
         check(
             "priority = 5\nraw_values = true\nlimits.memory = '1GiB'\napprove = 'always'\ndirs = ['gone', '${SECRET}']\nenv = { A = 'b' }",
             expect![[r#"
-                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
-                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
-                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
-                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`
+                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
+                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
+                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
+                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
                 line 5: dirs[0]: there is no folder FOLDER/gone: create it
                 line 5: dirs[1]: there is no folder FOLDER/${SECRET}: create it
                 line 5: dirs[1]: `/` is the guest path of two folders: set a different `guest` for one of them
                 line 6: env: invalid type: map, expected a list in square brackets"#]],
         );
         check("dirs = [", expect!["line 1: unclosed array, expected `]`"]);
+        let errors =
+            parse_with("dirs = ['a', { host = '/', guest = \"b\\nc\" }]", Path::new("/"), &Env::new());
+        assert!(errors.as_ref().unwrap_err().contains("`b\\nc` is not a valid guest path"), "{errors:?}");
+        let many: String = (0..1_000).map(|n| format!("key{n} = 1\n")).collect();
+        let errors = parse_with(&many, Path::new("/"), &Env::new()).unwrap_err();
+        assert!(errors.ends_with(" more problems") && errors.len() < 10_000, "{errors}");
+        let long = format!("{} = 1", "x".repeat(60_000));
+        assert!(parse_with(&long, Path::new("/"), &Env::new()).unwrap_err().len() < 1_000);
         check(&"#".repeat(MAX_BYTES + 1), expect!["it is larger than 64 KiB"]);
     }
 }

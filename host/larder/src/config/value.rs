@@ -3,6 +3,7 @@
 
 mod address;
 mod host;
+mod tools;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,6 +17,7 @@ pub use address::AdminAddress;
 pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub(crate) use address::{parse_admin_address, parse_listen_address};
 pub(super) use host::Host;
+pub(super) use tools::Tools;
 
 use larder_mcp as endpoint;
 use larder_model::name::Digest;

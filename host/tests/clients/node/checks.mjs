@@ -5,6 +5,7 @@
 //   onChange(uri, updated, listChanged) subscribes and calls back for each notification.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 
 export const expected = JSON.parse(readFileSync(new URL("../expected.json", import.meta.url)));
@@ -105,6 +106,63 @@ export async function checkResume(label, folder, open) {
   });
   await check(`${label}: close`, () => client.close());
 }
+
+/** Checks that a client keeps its session when the server restarts, and is notified of what changed meanwhile.
+ *  `serve(address)` starts a server, and `open(url)` a client. */
+export async function checkRestart(label, folder, serve, open) {
+  const name = `${label.replace(/[^a-z0-9]+/g, "-")}-restart.txt`;
+  const uri = `file:///docs/${name}`;
+  writeFileSync(join(folder, name), "before");
+  const address = `127.0.0.1:${await freePort()}`;
+  let server = await started(serve(address));
+  let client;
+  try {
+    const connected = await check(`${label}: connect before a restart`, async () => {
+      client = await open(new URL(`http://${address}/mcp`));
+    });
+    if (!connected) return;
+    const updates = notificationQueue();
+    await client.onChange(uri, updates.push, () => {});
+    for (const signal of ["SIGTERM", "SIGKILL"]) {
+      await check(`${label}: continue after ${signal}`, async () => {
+        await stopped(server, signal);
+        writeFileSync(join(folder, name), `changed before the start after ${signal}`);
+        server = await started(serve(address));
+        assert.equal((await client.read(uri))[0].text, `changed before the start after ${signal}`);
+        assert.equal(await updates.next(), uri);
+        writeFileSync(join(folder, name), `changed after ${signal}`);
+        do assert.equal(await updates.next(), uri);
+        while ((await client.read(uri))[0].text !== `changed after ${signal}`);
+      });
+    }
+    await check(`${label}: close after the restarts`, () => client.close());
+  } finally {
+    server.kill("SIGKILL");
+  }
+}
+
+const freePort = () => new Promise((resolve, reject) => {
+  const probe = createServer().once("error", reject);
+  probe.listen(0, "127.0.0.1", () => {
+    const { port } = probe.address();
+    probe.close(() => resolve(port));
+  });
+});
+
+/** Waits until a server that was spawned answers. */
+const started = (server) => new Promise((resolve, reject) => {
+  let log = "";
+  server.on("exit", (code) => reject(new Error(`the server ended with ${code}: ${log}`)));
+  server.stderr.on("data", (text) => {
+    log += text;
+    if (log.includes("serves http://")) resolve(server);
+  });
+});
+
+const stopped = (server, signal) => new Promise((resolve) => {
+  server.on("exit", resolve);
+  server.kill(signal);
+});
 
 /** The notifications that were received and not yet taken. */
 function notificationQueue() {

@@ -2,6 +2,8 @@
 //   node ts-v1.mjs URL FOLDER COMMAND [ARGUMENT...]
 //   The command starts a server on stdio. It and the server at the URL serve the folder as /docs.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -9,7 +11,7 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { check, checkNotifications, checkResume, finish, session } from "./checks.mjs";
+import { check, checkNotifications, checkRestart, checkResume, finish, session } from "./checks.mjs";
 
 const [url, folder, command, ...args] = process.argv.slice(2);
 
@@ -61,4 +63,14 @@ await check("ts v1: a second session after the first", () => http().then((second
 await checkNotifications("ts v1, http", folder, () => http());
 await checkNotifications("ts v1, stdio", folder, stdio);
 await checkResume("ts v1, http", folder, http);
+// The server on stdio has the same configuration. The client tries twice by default, which a loaded machine may exceed.
+const serve = (address) => spawn(command, ["serve", ...args.slice(args.indexOf("--config")), "--listen", address, "--admin", "off"], {
+  stdio: ["ignore", "ignore", "pipe"],
+  env: { ...process.env, XDG_STATE_HOME: join(folder, "../state") },
+});
+const reconnectionOptions = {
+  initialReconnectionDelay: 500, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 60,
+};
+await checkRestart("ts v1, http", folder, serve, (address) =>
+  open(new StreamableHTTPClientTransport(address, { requestInit, reconnectionOptions })));
 finish();

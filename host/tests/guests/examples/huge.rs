@@ -1,4 +1,5 @@
-//! Returns a text or a blob with the size in the URI, or that number of contents. It can report progress first.
+//! Returns a text or a blob with the size in the URI, or that number of contents. It can report progress first, and the
+//! text can consist of control characters.
 
 use guests::*;
 
@@ -6,7 +7,13 @@ struct Huge;
 
 impl Behaviour for Huge {
     fn templates() -> Vec<&'static str> {
-        vec!["huge://{bytes}", "huge://blob/{bytes}", "huge://contents/{count}", "huge://progress/{bytes}"]
+        vec![
+            "huge://{bytes}",
+            "huge://blob/{bytes}",
+            "huge://contents/{count}",
+            "huge://control/{bytes}",
+            "huge://progress/{bytes}",
+        ]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -15,7 +22,8 @@ impl Behaviour for Huge {
             let one = || content(Body::Text("x".to_owned()), "text/plain");
             return reading((0..number("count")).map(|_| one()).collect());
         }
-        let bytes = vec![b'x'; number("bytes")];
+        let is_control = request.uri.starts_with("huge://control/");
+        let bytes = vec![if is_control { 1 } else { b'x' }; number("bytes")];
         if request.uri.starts_with("huge://blob/") {
             return reading(vec![content(Body::Blob(bytes), "application/octet-stream")]);
         }

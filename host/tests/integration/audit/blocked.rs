@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use larder_core::audit::{OnFull, Target};
+use larder_core::audit::{NotRecorded, OnFull, Target};
 use larder_core::gateway::Error;
 use larder_runtime::metrics::Outcome;
 
@@ -84,6 +84,21 @@ async fn no_read_is_answered_before_its_line_is_written() {
     }
     assert_eq!(line_count(&server.metrics, "written"), 50);
     assert_eq!(reads(&String::from_utf8(draining.join().unwrap()).unwrap()).len(), 50);
+    assert!(last.finish(Duration::from_secs(60)).await);
+}
+
+/// A client that waits without an end would not know why.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_read_waits_for_the_log_for_a_limited_time() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("audit.pipe");
+    let _full = full_pipe(&path);
+    let (server, last) = audited("echo", Target::File(path), OnFull::Wait).await;
+    let (call, uri) = (anonymous_call(), parse_uri("echo://hello"));
+    let read = tokio::time::timeout(SLOW_WAIT, server.gateway.read(&call, &uri, None)).await;
+    assert!(matches!(read, Ok(Err(Error::AuditClosed(NotRecorded::Blocked)))), "{read:?}");
+    drop(_full);
     assert!(last.finish(Duration::from_secs(60)).await);
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use larder_model::name::Digest;
 
+use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
 use crate::process::{ProcessOutput, RunningProcess, WorkDir};
 
 const ADMIN: &str = "admin.listen = '127.0.0.1:0'\n";
@@ -60,23 +61,27 @@ fn revokes_despite_a_syntax_error() {
 }
 
 #[test]
-fn a_new_team_is_not_served_before_a_restart_and_this_is_logged() {
+fn a_team_is_added_and_removed_with_its_credentials() {
     let teams = "[server.log]\nfilter = 'info'\n[team.a]\nplugins = 'plugins'\n";
     let ann = token("ann") + "teams = ['a']\n";
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}"));
     let (mut server, url) = work_dir.serve("");
     fs::create_dir(work_dir.path("b")).unwrap();
+    fs::copy(component_path("echo"), work_dir.path("b/echo.wasm")).unwrap();
     let bob = token("bob") + "teams = ['b']\n";
-    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{teams}{ann}[team.b]\nplugins = 'b'\n{bob}"))
-        .unwrap();
+    let both = format!("{ADMIN}{teams}{ann}[team.b]\nplugins = 'b'\n{bob}");
+    fs::write(work_dir.path("larder.toml"), both).unwrap();
     server.wait_for_stderr("credentials reloaded");
-    server.find_stderr("team added; it is served only after a restart");
-    assert!(!list(&work_dir, &url, "bob").expect_success().contains("echo://"));
+    server.find_stderr("team added");
+    eventually_blocking(SLOW_WAIT, "the new team is served", || {
+        list(&work_dir, &url, "bob").stdout.contains("echo://hello")
+    });
     assert!(list(&work_dir, &url, "ann").expect_success().contains("echo://hello"));
-    // The credentials of a removed team are revoked at once.
     fs::write(work_dir.path("larder.toml"), format!("{ADMIN}[team.b]\nplugins = 'b'\n{bob}")).unwrap();
-    server.wait_for_stderr("team removed; it is served until a restart");
+    server.wait_for_stderr("team removed");
+    server.find_stderr("credentials reloaded tokens=1");
     assert!(list(&work_dir, &url, "ann").expect_exit(1).contains("HTTP 401"));
+    assert!(list(&work_dir, &url, "bob").expect_success().contains("echo://hello"));
 }
 
 /// A loopback address that the configuration does not recognize as one.

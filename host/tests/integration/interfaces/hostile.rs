@@ -12,7 +12,7 @@ async fn omits_invalid_tools() {
     expect![[r#"
         good 0 1 next None
         omitted: a second tool `good` (2 times)
-        omitted: a tool of more than 196608 bytes
+        omitted: a tool of more than 192 KiB
         omitted: an icon whose `src` is neither `https://` nor `data:image/`
         omitted: metadata that is not JSON
         omitted: metadata with a reserved or invalid key (2 times)
@@ -26,7 +26,7 @@ async fn omits_invalid_tools() {
         omitted: the tool "ünïcode": a tool name has 1 to 64 letters, digits, `_` or `-`
         omitted: the tool `array`: its input schema is not a JSON object
         omitted: the tool `deep`: its input schema is not a JSON object
-        omitted: the tool `long`: its input schema has 70024 bytes; the limit is 65536
+        omitted: the tool `long`: its input schema has more than 64 KiB
         omitted: the tool `no_json`: its input schema is not a JSON object
         omitted: the tool `output`: its output schema is not a JSON object
         omitted: the tool `text`: the `type` of its input schema is not `object`
@@ -43,7 +43,7 @@ async fn omits_invalid_tools() {
         .assert_eq(&from("many").await);
     expect![[r#"
          next None
-        omitted: the rest of a list: its cursor has more than 2048 bytes
+        omitted: the rest of a list: its cursor has more than 2 KiB
     "#]]
     .assert_eq(&from("cursor").await);
 }
@@ -76,11 +76,11 @@ async fn rejects_invalid_results_of_tools() {
     ];
     check_errors(&tools, expect![[r#"
         blocks: it returned 1001 blocks of content; the limit is 1000
-        large: its response is larger than the limit of 16 MiB
+        large: its response is larger than the limit of 16 MiB (`limits.result`)
         image: block 1 of its result: "text/html" is not a media type that begins with `image/`
         audio: block 1 of its result: "audio/x\r\nX: 1" is not a media type that begins with `audio/`
         link: block 1 of its result: `not a uri` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)
-        long_link: block 1 of its result: a link of more than 65536 bytes
+        long_link: block 1 of its result: a link of more than 64 KiB
         embedded: block 1 of its result: `no-scheme` is not an absolute URI by RFC 3986 (it needs a scheme, and other characters percent-encoded)
         embedded_type: block 1 of its result: "\n" is not a media type
         structured: its structured result is not JSON, or nested too deeply
@@ -103,7 +103,7 @@ async fn rejects_invalid_requests_to_the_client() {
         key: the key "a\nb" of a request to the client is not 1 to 64 letters, digits, `.`, `_` or `-`
         method: the request `a` to the client has the unknown method "tools/call"
         params: the parameters of the request `a` are not a JSON object
-        state: its state for the repeated call has 65537 bytes; the limit is 65536
+        state: its state for the repeated call has more than 64 KiB
     "#]],
     )
     .await;

@@ -70,7 +70,7 @@ async fn omits_invalid_settings() {
         omitted: the setting "boolean": its default is not a boolean
         omitted: the setting "duration": its default is not a duration
         omitted: the setting "line\nbreak": its name is not 1 to 64 letters, digits, `.`, `_` or `-`
-        omitted: the setting "long": it has more than 16384 bytes
+        omitted: the setting "long": it has more than 16 KiB
         omitted: the setting "number": its default is not a number
         omitted: the setting "size": its default is not a size
         omitted: the setting "two words": its name is not 1 to 64 letters, digits, `.`, `_` or `-`
@@ -115,6 +115,7 @@ fn check_reports_settings() {
     let fine = work_dir.larder("check");
     assert_eq!(fine.code, Some(0));
     assert!(fine.stderr.contains("warning: setting `token`"), "{}", fine.stderr);
+    assert_eq!(work_dir.larder("check --strict").code, Some(1));
 }
 
 #[tokio::test]

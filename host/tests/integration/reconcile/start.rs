@@ -127,7 +127,7 @@ fn commands_wait_for_a_slow_provider() {
     let work_dir = WorkDir::with_guests("echo sleep").file("larder.toml", &SLOW.replace("1h", "2s"));
     for command in ["check", "list --in-process"] {
         let output = work_dir.larder(command);
-        let reason = "sleep.wasm is rejected: cannot get its description: it did not respond within 2s";
+        let reason = "sleep.wasm is rejected: cannot get its description: it did not respond within 2s (`limits.timeout`)";
         assert!(output.stderr.contains(reason), "{}", output.stderr);
     }
 }

@@ -123,6 +123,7 @@ async fn run_actions(actions: Vec<(bool, Action)>) {
             let changes = changes.await.expect("no change was reported");
             assert!(changes.iter().all(|change| match change {
                 Change::List => true,
+                Change::Tools | Change::Prompts => false,
                 Change::Updated(uri) => uri.as_str() == HELLO,
             }));
         }

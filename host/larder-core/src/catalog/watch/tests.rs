@@ -18,7 +18,7 @@ async fn repeated_changes_are_reported_once() {
     assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")));
     for _ in 0..1_000 {
         hub.updated(&uri("a:1"));
-        hub.list_changed();
+        hub.lists_changed(Lists::ALL);
     }
     assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);
     assert!(watch.take().is_empty());
@@ -29,7 +29,7 @@ fn a_listener_gets_only_the_changes_it_watches() {
     let hub = WatchHub::new(1);
     let (watch, other) = (watch(&hub), WatchHub::new(1));
     assert!(watch.add(uri("a:1")) && watch.add(uri("a:1")) && !watch.add(uri("a:2")));
-    hub.list_changed();
+    hub.lists_changed(Lists::ALL);
     other.updated(&uri("a:1"));
     hub.updated(&uri("a:2"));
     assert!(watch.take().is_empty());
@@ -115,7 +115,7 @@ async fn a_change_in_several_catalogs_is_reported_once() {
     watch.watch_list(true);
     assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")) && !watch.add(uri("a:3")));
     for hub in [&one, &other, &third] {
-        hub.list_changed();
+        hub.lists_changed(Lists::ALL);
         hub.updated(&uri("a:1"));
     }
     assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use notify::event::{AccessKind, AccessMode, EventKind};
 use tokio::sync::Notify;
@@ -21,9 +22,15 @@ pub(super) struct ChangeSet {
 pub(super) struct ChangedPaths {
     everything: bool,
     paths: BTreeSet<PathBuf>,
+    since: Option<Instant>,
 }
 
 impl ChangedPaths {
+    /// Returns when the first change was recorded.
+    pub(super) fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
     /// Returns whether something changed in this folder or below it.
     pub(super) fn affects(&self, folder: &Path) -> bool {
         self.everything || self.paths.iter().any(|path| path.starts_with(folder))
@@ -49,7 +56,7 @@ impl ChangeSet {
         self.record(|changes| {
             changes.paths.insert(path);
             if changes.paths.len() > MAX_PATHS {
-                *changes = ChangedPaths { everything: true, ..ChangedPaths::default() };
+                (changes.everything, changes.paths) = (true, BTreeSet::new());
             }
         });
     }
@@ -59,7 +66,10 @@ impl ChangeSet {
     }
 
     fn record(&self, change: impl FnOnce(&mut ChangedPaths)) {
-        change(&mut self.changes.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.since.get_or_insert_with(Instant::now);
+        change(&mut changes);
+        drop(changes);
         self.wake.notify_one();
     }
 

@@ -1,6 +1,6 @@
-use super::super::known_content::ContentFingerprint;
 use super::provider_queue::{BATCH_SIZE, MAX_PAUSE};
 use super::*;
+use crate::catalog::ContentFingerprint;
 use larder_model::uri::Uri;
 
 fn watched(n: usize) -> Uri {
@@ -38,29 +38,51 @@ fn new_uris_are_checked_once_in_batches() {
 }
 
 #[test]
-fn an_early_hint_always_notifies() {
-    let mut table = WatchTable::default();
-    let provider = ProviderName::parse("p").unwrap();
-    table.add(watched(0), &Catalog::default());
-    let owner = OwningRevision { name: provider.clone(), provider: Weak::new() };
-    // The first answer is from after the change; the hint of that change arrives later.
-    assert_eq!(run_batches(&mut table, &version("2")), (1, 0));
-    table.entries.get_mut(&watched(0)).unwrap().owners = vec![owner];
-    table.hint(&provider);
-    table.entries.get_mut(&watched(0)).unwrap().owners = vec![];
-    table.queue(None).due.insert(watched(0));
-    assert_eq!(run_batches(&mut table, &version("2")), (1, 1));
-    table.queue(None).due.insert(watched(0));
-    assert_eq!(run_batches(&mut table, &version("2")), (1, 0));
+fn a_hint_of_an_earlier_change_notifies_unless_the_content_is_known_to_be_older() {
+    /// The watchers are notified if the version "2" is found after a hint that was observed this long after the
+    /// content became known.
+    fn is_notified(observed: Duration, announced_early: bool, listed: Option<&str>) -> bool {
+        let mut table = WatchTable::default();
+        table.add(watched(0), &Catalog::default());
+        let began = Instant::now();
+        table.settle(&watched(0), announced_early);
+        let entry = table.entries.get_mut(&watched(0)).unwrap();
+        entry.listed_version = listed.map(ToOwned::to_owned);
+        entry.known_since = Some(began + Duration::from_secs(1));
+        // The first answer may be from after the change; the hint of that change arrives later.
+        assert_eq!(run_batches(&mut table, &version("2")), (1, 0));
+        hint(&mut table, began + observed);
+        let (checks, notified) = run_batches(&mut table, &version("2"));
+        hint(&mut table, began + Duration::from_secs(60));
+        assert_eq!((checks, run_batches(&mut table, &version("2"))), (1, (1, 0)));
+        notified == 1
+    }
+    let (before, after) = (Duration::from_millis(900), Duration::from_millis(1_100));
+    assert!(is_notified(before, false, None) && is_notified(before, false, Some("1")));
+    assert!(is_notified(after, false, Some("1")), "the hint may be late");
+    for observed in [before, after] {
+        assert!(!is_notified(observed, false, Some("2")), "the content is older than the subscription");
+    }
+    assert!(!is_notified(after, false, None), "a change after the subscription is found by comparing");
+    // The client was told that it is subscribed before the content was known.
+    assert!(is_notified(before, true, Some("2")) && is_notified(after, true, Some("2")));
+    assert!(!is_notified(after + EARLY_HINT_WINDOW, true, None));
 }
 
-/// Sends a hint for a URI that has been watched for long.
-fn hint(table: &mut WatchTable) {
+#[test]
+fn a_hint_before_the_first_answer_notifies() {
+    let mut table = WatchTable::default();
+    table.add(watched(0), &Catalog::default());
+    hint(&mut table, Instant::now());
+    assert_eq!(run_batches(&mut table, &version("2")), (1, 1));
+}
+
+/// Sends a hint that was observed at this time.
+fn hint(table: &mut WatchTable, since: Instant) {
     let provider = ProviderName::parse("p").unwrap();
     let entry = table.entries.get_mut(&watched(0)).unwrap();
-    entry.added = Instant::now().checked_sub(2 * EARLY_HINT_WINDOW).unwrap();
     entry.owners = vec![OwningRevision { name: provider.clone(), provider: Weak::new() }];
-    table.hint(&provider);
+    table.hint(&provider, since);
     table.entries.get_mut(&watched(0)).unwrap().owners = vec![];
     table.queue(None).due.insert(watched(0));
 }
@@ -71,17 +93,17 @@ fn a_hint_after_a_provider_update_counts_as_another_change() {
     table.add(watched(0), &Catalog::default());
     assert_eq!(run_batches(&mut table, &version("1")), (1, 0));
     table.provider_updated(&watched(0));
-    hint(&mut table);
+    hint(&mut table, Instant::now());
     assert_eq!(run_batches(&mut table, &version("3")), (1, 1));
     // The same while a check is unanswered that follows the provider's update.
     table.provider_updated(&watched(0));
     let checks = table.take_batches().remove(0).checks;
-    hint(&mut table);
+    hint(&mut table, Instant::now());
     assert!(table.record_answer(&checks[0], version("5")));
     table.finish_batch(None, &uris(&checks), Duration::ZERO, Instant::now());
     // A hint alone causes a check, and no notification.
     assert_eq!(run_batches(&mut table, &version("5")), (1, 0));
-    hint(&mut table);
+    hint(&mut table, Instant::now());
     assert_eq!(run_batches(&mut table, &version("5")), (1, 0));
 }
 
@@ -176,4 +198,20 @@ fn unanswered_checks_are_retried_without_a_tick() {
     table.retry(at + Duration::from_secs(2));
     assert_eq!(run_batches(&mut table, &version("1")).0, 2);
     assert_eq!(table.next_retry(), None);
+}
+
+#[test]
+fn a_resumed_uri_is_compared_with_what_its_watcher_knew() {
+    let resume = |known: &str| {
+        let (mut table, catalog) = (WatchTable::default(), Catalog::default());
+        table.add(watched(0), &catalog);
+        let last = ContentState::Present(ContentFingerprint::of_version(known.into()));
+        assert!(!table.resume(&watched(0), last.clone()));
+        assert_eq!((table.state(&watched(0)), table.known_count()), (Some(last.clone()), 1));
+        (run_batches(&mut table, &version("2")), table.resume(&watched(0), last))
+    };
+    assert_eq!(resume("2"), ((1, 0), false));
+    // The second watcher knew the same old version, which is compared at once.
+    assert_eq!(resume("1"), ((1, 1), true));
+    assert!(!WatchTable::default().resume(&watched(0), ContentState::Missing), "it is not watched any more");
 }

@@ -6,9 +6,12 @@ use lru::LruCache;
 
 use super::{CacheKey, CachedResponse, Config};
 use larder_model::resource::{Body, Content};
+use larder_runtime::memory_budget::{MemoryCharge, MemoryUse, TeamMemory};
 
 /// Bytes of an entry beside its content: keys, times, and its nodes in the map and in the LRU list.
 const OVERHEAD: usize = 512;
+/// The memory budget is charged in steps of this size.
+const CHARGE_STEP: u64 = 1 << 20;
 /// One response may take at most 1/8 of all bytes, so that it does not evict all others.
 const MAX_FRACTION: usize = 8;
 
@@ -16,6 +19,8 @@ const MAX_FRACTION: usize = 8;
 pub(super) struct ResponseStore {
     capacity: Config,
     bytes: usize,
+    /// What is charged for them, in steps. None if there is no budget.
+    charge: Option<MemoryCharge>,
     entries: LruCache<CacheKey, StoredResponse, RandomState>,
 }
 
@@ -28,7 +33,12 @@ struct StoredResponse {
 impl ResponseStore {
     pub(super) fn new(capacity: Config) -> Self {
         // The hash is randomly keyed, because the URIs come from clients.
-        Self { capacity, bytes: 0, entries: LruCache::unbounded_with_hasher(RandomState::new()) }
+        Self {
+            capacity,
+            bytes: 0,
+            charge: None,
+            entries: LruCache::unbounded_with_hasher(RandomState::new()),
+        }
     }
 
     /// Returns the bytes and the number of responses.
@@ -47,12 +57,45 @@ impl ResponseStore {
         if self.capacity.entries == 0 || bytes > self.capacity.bytes / MAX_FRACTION {
             return;
         }
-        while self.entries.len() >= self.capacity.entries || self.bytes + bytes > self.capacity.bytes {
-            let Some((_, oldest)) = self.entries.pop_lru() else { break };
-            self.bytes -= oldest.bytes;
+        self.make_room(bytes, 1);
+        if !self.charge(bytes) {
+            return;
         }
         self.bytes += bytes;
         self.entries.put(key, StoredResponse { response, bytes });
+    }
+
+    /// Charges the responses to this team. There are none yet.
+    pub(super) fn charge_to(&mut self, memory: &TeamMemory) {
+        self.charge = Some(memory.begin(MemoryUse::Caches));
+    }
+
+    /// Charges a further response. Responses are not stored when memory is short, because providers can make them
+    /// again, and what is charged too much is released.
+    fn charge(&mut self, bytes: usize) -> bool {
+        let Some(charge) = &mut self.charge else { return true };
+        let (needed, charged) = ((self.bytes + bytes) as u64, charge.bytes());
+        if charged > needed + 2 * CHARGE_STEP {
+            charge.shrink(charged - needed.next_multiple_of(CHARGE_STEP));
+        }
+        needed <= charged
+            || charge.team().budget().has_plenty()
+                && charge.grow(None, needed.next_multiple_of(CHARGE_STEP) - charged).is_ok()
+    }
+
+    /// Changes the capacity, and removes what does not fit.
+    pub(super) fn resize(&mut self, capacity: Config) {
+        self.capacity = capacity;
+        self.make_room(0, 0);
+    }
+
+    /// Removes the oldest responses until there is room for so many bytes and entries.
+    fn make_room(&mut self, bytes: usize, entries: usize) {
+        while self.entries.len() + entries > self.capacity.entries || self.bytes + bytes > self.capacity.bytes
+        {
+            let Some((_, oldest)) = self.entries.pop_lru() else { break };
+            self.bytes -= oldest.bytes;
+        }
     }
 
     pub(super) fn remove(&mut self, key: &CacheKey) {
@@ -79,12 +122,17 @@ fn size(key: &CacheKey, response: &CachedResponse) -> usize {
 fn content_size(content: &Content) -> usize {
     let body = match &content.body {
         // The second term is the rendered JSON: text with some escapes, blobs as base64.
-        Body::Text(text) => text.capacity() + text.len() + text.len() / 8,
+        Body::Text(text) => text.capacity() + text.len() + 5 * escapes(text),
         Body::Blob(blob) => blob.capacity() + blob.len().div_ceil(3) * 4,
     };
     let metadata = content.metadata.iter().map(|(key, json)| key.len() + json.get().len() + 64);
     let mime_type = content.mime_type.as_ref().map_or(0, String::len);
     size_of::<Content>() + content.uri.as_str().len() + mime_type + body + metadata.sum::<usize>()
+}
+
+/// Returns the number of characters that need an escape in JSON, of up to six bytes.
+fn escapes(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\')).count()
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 
 use super::super::filter::CompiledFilter;
-use super::page::Continuation;
+use super::page::{Continuation, Room};
 use crate::catalog::Offer;
 use larder_model::policy::{Permit, TimeLimit};
 use larder_model::resource::{Call, Entry, Freshness};
@@ -33,15 +32,15 @@ pub(super) struct PageCalls<'a> {
     filter: &'a CompiledFilter,
     /// Set by the first call.
     deadline: OnceLock<Instant>,
-    /// How many entries fit into the page.
-    room: AtomicUsize,
+    /// What fits into the page.
+    room: Mutex<Room>,
 }
 
 /// The result of a call.
 pub(super) struct Fetched {
     pub(super) result: Result<FetchedPage, CallError>,
-    /// How many entries fitted into the page when the call began.
-    pub(super) room: usize,
+    /// What fitted into the page when the call began.
+    pub(super) room: Room,
 }
 
 /// A page of one provider.
@@ -53,20 +52,35 @@ pub(super) struct FetchedPage {
 
 impl<'a> PageCalls<'a> {
     pub(super) fn new(call: &'a Arc<Call>, filter: &'a CompiledFilter) -> Self {
-        Self { call, filter, deadline: OnceLock::new(), room: AtomicUsize::new(0) }
+        Self { call, filter, deadline: OnceLock::new(), room: Mutex::new(Room { items: 0, bytes: 0 }) }
     }
 
-    /// Sets how many entries fit into the page now.
-    pub(super) fn set_room(&self, room: usize) {
-        self.room.store(room, Ordering::Relaxed);
+    /// Sets what fits into the page now.
+    pub(super) fn set_room(&self, room: Room) {
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = room;
+    }
+
+    fn room(&self) -> Room {
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fetches a part of a list that the catalog does not hold, as this caller may see it. Returns `None` without a
     /// call if there is too little time left.
     pub(super) async fn fetch(&self, offer: &Offer, from: &Continuation) -> Option<Fetched> {
+        let room = self.room();
+        self.fetch_at_most(offer, from, room.items.min(offer.count_within(room.bytes))).await
+    }
+
+    /// Like [`Self::fetch`], with another maximum of entries than those that fit into the page.
+    pub(super) async fn fetch_at_most(
+        &self,
+        offer: &Offer,
+        from: &Continuation,
+        max: usize,
+    ) -> Option<Fetched> {
         let limit = self.time_limit()?;
-        let room = self.room.load(Ordering::Relaxed);
-        let result = self.fetch_within(limit, offer, from, room).await;
+        let room = self.room();
+        let result = self.fetch_within(limit, offer, from, max).await;
         Some(Fetched { result, room })
     }
 
@@ -81,13 +95,13 @@ impl<'a> PageCalls<'a> {
         limit: TimeLimit,
         offer: &Offer,
         from: &Continuation,
-        room: usize,
+        max_entries: usize,
     ) -> Result<FetchedPage, CallError> {
         let Ok(permit) = Permit::for_team(self.call, offer.provider.team()) else {
             return Err(CallError::NotFound);
         };
         let max = offer.provider.grant().limits.page_entries;
-        let limit_entries = u32::try_from(room).unwrap_or(max).min(max);
+        let limit_entries = u32::try_from(max_entries).unwrap_or(max).min(max);
         let query = ListQuery { cursor: from.cursor.clone(), limit: limit_entries, ..ListQuery::default() };
         let query = if from.with_hints { self.filter.add_hints(query) } else { query };
         let listed = offer.provider.list_for_caller(permit.within(Some(limit)), query).await?;
@@ -111,7 +125,7 @@ impl<'a> FirstCalls<'a> {
         first: (&'a Arc<Offer>, Continuation),
         following: impl Iterator<Item = &'a Arc<Offer>> + Send + 'a,
     ) -> Self {
-        let mut room = page.room.load(Ordering::Relaxed);
+        let mut room = page.room().items;
         let following = following.map_while(move |offer| {
             let from = Continuation::first_of(offer, page.filter);
             // Filtered entries of the catalog may all be skipped.

@@ -13,6 +13,8 @@ use larder_model::resource::{Entry, Freshness, Page, Template};
 pub(super) struct PageBuilder<'s, T> {
     pub(super) items: Vec<T>,
     size: usize,
+    /// Bytes of the items.
+    bytes: usize,
     pub(super) filter: &'s CompiledFilter,
     pub(super) freshness: Freshness,
     /// Bytes of the items that were checked and did not pass the filter.
@@ -22,6 +24,13 @@ pub(super) struct PageBuilder<'s, T> {
     /// The providers whose part of the list is missing.
     pub(super) incomplete: Vec<String>,
     pub(super) next: Option<Cursor>,
+}
+
+/// How much still fits into a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) items: usize,
+    pub(super) bytes: usize,
 }
 
 /// Where to continue a list by calling its provider.
@@ -35,17 +44,29 @@ pub(super) struct Continuation {
 
 /// Maximum number of provider calls for one page of a filtered list.
 const MAX_PROVIDER_CALLS: u32 = 16;
+/// Bytes of the items of one page. It may be exceeded only by what a provider returns in one call although less was
+/// requested.
+const MAX_PAGE_BYTES: usize = 1 << 20;
 /// Bytes of items that one page may check without a match before it ends, possibly empty.
 const MAX_SKIPPED_BYTES: usize = 4 << 20;
 
 impl<T> PageBuilder<'_, T> {
-    pub(super) fn is_full(&self) -> bool {
-        self.room() == 0
+    /// How much still fits.
+    pub(super) fn room(&self) -> Room {
+        Room {
+            items: self.size.saturating_sub(self.items.len()),
+            bytes: MAX_PAGE_BYTES.saturating_sub(self.bytes),
+        }
     }
 
-    /// How many items still fit.
-    pub(super) fn room(&self) -> usize {
-        self.size.saturating_sub(self.items.len())
+    /// Whether an item of this size fits. The first item always does, so that each page makes progress.
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.items.is_empty() || self.items.len() < self.size && self.bytes + bytes <= MAX_PAGE_BYTES
+    }
+
+    pub(super) fn add(&mut self, item: T, bytes: usize) {
+        self.bytes += bytes;
+        self.items.push(item);
     }
 
     pub(super) fn has_scanned_enough(&self) -> bool {
@@ -54,7 +75,8 @@ impl<T> PageBuilder<'_, T> {
 
     pub(super) fn may_call_provider(&self) -> bool {
         let too_many = !self.filter.is_empty() && self.calls >= MAX_PROVIDER_CALLS;
-        !self.is_full() && !self.has_scanned_enough() && !too_many
+        let Room { items, bytes } = self.room();
+        items > 0 && bytes > 0 && !self.has_scanned_enough() && !too_many
     }
 }
 
@@ -65,7 +87,17 @@ pub(super) fn new_page<T>(size: u32, filter: &CompiledFilter, freshness: Freshne
         size => size as usize,
     };
     let (items, incomplete) = (Vec::new(), Vec::new());
-    PageBuilder { items, size, filter, freshness, skipped_bytes: 0, calls: 0, incomplete, next: None }
+    PageBuilder {
+        items,
+        size,
+        bytes: 0,
+        filter,
+        freshness,
+        skipped_bytes: 0,
+        calls: 0,
+        incomplete,
+        next: None,
+    }
 }
 
 impl PageBuilder<'_, Arc<Entry>> {
@@ -111,27 +143,35 @@ impl PageBuilder<'_, Arc<Entry>> {
         };
         let (has_no_collisions, entries) = (view.has_no_collisions(), &offer.entries[begin..]);
         for entry in owned_entries(view, offer, entries, has_no_collisions) {
-            let is_match = self.filter.matches(entry);
-            if is_match && self.is_full() || self.has_scanned_enough() {
+            let matched = self.filter.matches(entry).then(|| entry.wire_size());
+            if matched.is_some_and(|bytes| !self.has_room_for(bytes)) || self.has_scanned_enough() {
                 self.end_after(ListKind::Entries, offer, after);
                 return None;
             }
             after = entry.uri.as_str();
-            match is_match {
-                true => {
-                    cost.bytes += entry_size(entry);
-                    self.items.push(entry.clone());
+            match matched {
+                Some(bytes) => {
+                    cost.bytes += bytes;
+                    self.add(entry.clone(), bytes);
                 }
-                false => self.skipped_bytes += entry_size(entry),
+                None => self.skipped_bytes += entry_size(entry),
             }
         }
         Some(offer.next_cursor.clone().map(|cursor| Continuation { cursor: Some(cursor), with_hints: false }))
     }
 
-    /// Whether the entries that pass the filter fit.
-    pub(super) fn fits(&self, entries: &[Arc<Entry>]) -> bool {
-        entries.len() <= self.room()
-            || entries.iter().filter(|entry| self.filter.matches(entry)).count() <= self.room()
+    /// How many of these entries fit, if only those that pass the filter count.
+    pub(super) fn count_fitting(&self, entries: &[Arc<Entry>]) -> Fitting {
+        let room = self.room();
+        let (mut items, mut bytes, mut by_bytes) = (0, 0, 0);
+        for entry in entries {
+            if self.filter.matches(entry) {
+                items += 1;
+                bytes += entry.wire_size();
+            }
+            by_bytes += usize::from(bytes <= room.bytes);
+        }
+        Fitting { items: items <= room.items, bytes: bytes <= room.bytes, by_bytes }
     }
 
     /// Notes that the rest of the provider's list is missing. The client may ask again soon.
@@ -147,13 +187,25 @@ impl PageBuilder<'_, Arc<Entry>> {
         for entry in owned_entries(view, offer, entries, false) {
             match self.filter.matches(entry) {
                 true => {
-                    cost.bytes += entry_size(entry);
-                    self.items.push(entry.clone());
+                    let bytes = entry.wire_size();
+                    cost.bytes += bytes;
+                    self.add(entry.clone(), bytes);
                 }
                 false => self.skipped_bytes += entry_size(entry),
             }
         }
     }
+}
+
+/// Whether the entries of a provider's page fit into a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fitting {
+    /// Whether their number does.
+    pub(super) items: bool,
+    /// Whether their bytes do.
+    pub(super) bytes: bool,
+    /// The number of the first entries whose bytes do.
+    pub(super) by_bytes: usize,
 }
 
 /// Counts the bytes of one provider on a page, and charges them when it is dropped.

@@ -44,6 +44,29 @@ fn approves_only_the_listed_lines() {
 }
 
 #[test]
+fn an_approval_for_a_digest_holds_for_that_component_only() {
+    let folder = TestFolder::new();
+    let approvals = folder.approvals("/p");
+    let (team, wiki) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
+    let of = |content: &[u8]| PendingApprovalRecord::new(&team, &wiki, Digest::of(content), lines(&["a"]));
+    let approved = |content: &[u8]| {
+        let digest = Some(Digest::of(content));
+        approvals.unapproved_for((&team, &wiki, digest), &lines(&["a"])).unwrap().is_empty()
+    };
+    approvals.approve_for(ApprovalScope::Digest, &of(b"1"), "me").unwrap();
+    assert!(approved(b"1") && !approved(b"2"));
+    assert_eq!(unapproved(&approvals, "wiki", &["a"]).unwrap(), lines(&["a"]));
+    // A rollback to an approved component needs no further approval.
+    approvals.approve_for(ApprovalScope::Digest, &of(b"2"), "me").unwrap();
+    assert!(approved(b"1") && approved(b"2") && !approved(b"3"));
+    approvals.approve(&of(b"3"), "me").unwrap();
+    assert!(approved(b"3") && approved(b"4"));
+    // An approval for every component is not narrowed by accident.
+    approvals.approve_for(ApprovalScope::Digest, &of(b"5"), "me").unwrap();
+    assert!(approved(b"6"));
+}
+
+#[test]
 fn pending_returns_the_last_recorded_set() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");

@@ -135,7 +135,7 @@ impl SourceState {
                     continue;
                 }
             };
-            let unapproved = unapproved(config, &artifact, &lines).unwrap_or_else(|error| {
+            let unapproved = unapproved(config, &artifact, digest, &lines).unwrap_or_else(|error| {
                 result = Err(error);
                 lines
             });
@@ -154,11 +154,12 @@ impl SourceState {
 fn unapproved(
     config: &Config,
     artifact: &Artifact,
+    digest: Digest,
     lines: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>, ApprovalsError> {
     match ProviderName::parse(&artifact.name) {
         Ok(provider) if provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask => {
-            config.approvals.unapproved(&config.team, &provider, lines)
+            config.approvals.unapproved_for((&config.team, &provider, Some(digest)), lines)
         }
         _ => Ok(BTreeSet::new()),
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::{DesiredComponent, Loader};
 use crate::source::{Blob, Fetched};
 use larder_model::name::ProviderName;
-use larder_model::policy::{Grant, GrantRequest, grant_lines};
+use larder_model::policy::{Grant, GrantRequest, OwnFiles, grant_lines};
+use larder_model::size;
 use larder_sandbox::provider::{GrantSources, LoadError};
 
 /// Size limit of a component's grant request file in bytes.
@@ -29,7 +30,9 @@ impl Loader {
         desired: &DesiredComponent,
     ) -> Result<GrantDecision, LoadError> {
         let granted = &desired.config.grant;
-        let request = self.read_grant_request(desired.artifact.grant_request.clone()).await?;
+        let request = self
+            .read_grant_request(desired.artifact.grant_request.clone(), desired.own_files.clone())
+            .await?;
         let sources = GrantSources { requested: request.lines(), allowed: grant_lines(granted) };
         let capped = desired.ceiling.cap_request(request);
         for line in capped.denied {
@@ -45,10 +48,13 @@ impl Loader {
     }
 
     /// Reads and parses the grant request of a component.
-    async fn read_grant_request(&self, blob: Option<Blob>) -> Result<GrantRequest, LoadError> {
+    async fn read_grant_request(
+        &self,
+        blob: Option<Blob>,
+        own_files: Arc<OwnFiles>,
+    ) -> Result<GrantRequest, LoadError> {
         let Some(blob) = blob else { return Ok(GrantRequest::default()) };
         let (parse, folder) = (self.parse_grant_request, self.base_folder.clone());
-        let own_files = self.own_files.clone();
         let work = self.threads.run(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {
             Ok(Fetched::Bytes(bytes)) => {
                 let text = std::str::from_utf8(&bytes)
@@ -62,7 +68,9 @@ impl Loader {
                 }
             }
             Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
-                "the file has {size} bytes, the limit is {MAX_GRANT_REQUEST_SIZE}"
+                "the file has {}; the limit is {}",
+                size::show(size),
+                size::show(MAX_GRANT_REQUEST_SIZE)
             ))),
             Err(error) => Err(LoadError::Unreadable(error.to_string())),
         });

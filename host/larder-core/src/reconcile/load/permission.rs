@@ -28,7 +28,7 @@ impl Loader {
         }
         let beyond = current.allowed.lines_beyond(&desired.config.grant);
         // If the approvals cannot be read, nothing is known to be revoked.
-        let unapproved = self.unapproved(&name, beyond, desired.config.approval_mode).await;
+        let unapproved = self.unapproved((&name, serving.digest), beyond, desired.config.approval_mode).await;
         unapproved.map_or(true, |unapproved| unapproved.is_empty())
     }
 
@@ -42,10 +42,10 @@ impl Loader {
         Outcome::PendingApproval(PendingApproval { team, provider, digest, lines, since })
     }
 
-    /// Returns the requested lines that are not approved.
+    /// Returns the requested lines that are not approved for the component with this digest.
     pub(super) async fn unapproved(
         &self,
-        name: &ProviderName,
+        (name, digest): (&ProviderName, Digest),
         lines: BTreeSet<String>,
         approval_mode: ApprovalMode,
     ) -> Result<BTreeSet<String>, LoadError> {
@@ -53,7 +53,10 @@ impl Loader {
             return Ok(BTreeSet::new());
         }
         let name = name.clone();
-        self.with_approvals(move |approvals, team| approvals.unapproved(team, &name, &lines)).await
+        self.with_approvals(move |approvals, team| {
+            approvals.unapproved_for((team, &name, Some(digest)), &lines)
+        })
+        .await
     }
 
     /// Returns those of these imports that the previous revision did not have. Toolchains import more than is ever
@@ -79,7 +82,7 @@ impl Loader {
     }
 
     /// Reads the approval files on a blocking thread.
-    async fn with_approvals<T: Send + 'static>(
+    pub(super) async fn with_approvals<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
     ) -> Result<T, LoadError> {

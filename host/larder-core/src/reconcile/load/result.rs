@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::ProviderConfig;
-use crate::catalog::PendingApproval;
+use crate::catalog::{Definitions, PendingApproval};
 use larder_model::name::Digest;
 use larder_runtime::metrics;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
@@ -77,6 +77,10 @@ impl Outcome {
 pub(in crate::reconcile) struct LoadedProvider {
     pub(in crate::reconcile) provider: Arc<Provider>,
     pub(in crate::reconcile) probed: ProbeResult,
+    /// The tools and prompts that clients can use.
+    pub(in crate::reconcile) definitions: Definitions,
+    /// The tools that wait for approval, if there are any.
+    pub(in crate::reconcile) withheld: Option<PendingApproval>,
     pub(in crate::reconcile) revision: Revision,
     /// The grant request lines and imports beyond the operator's grant.
     pub(in crate::reconcile) requests: BTreeSet<String>,
@@ -85,6 +89,8 @@ pub(in crate::reconcile) struct LoadedProvider {
 /// The revisions that need not be loaded again, and the requests of the serving one.
 pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) serving: Option<Revision>,
+    /// Whether tools of the serving revision wait for approval.
+    pub(in crate::reconcile) has_withheld_tools: bool,
     pub(in crate::reconcile) requests: Option<BTreeSet<String>>,
     pub(in crate::reconcile) failed: Option<Revision>,
 }

@@ -57,6 +57,8 @@ pub(super) struct Serving {
     pub(super) revision: Revision,
     /// Its grant request lines and imports, which a newer revision may have as well.
     pub(super) requests: BTreeSet<String>,
+    /// The tools that wait for approval, if there are any.
+    pub(super) withheld: Option<PendingApproval>,
 }
 
 pub(super) struct Failure {
@@ -77,6 +79,7 @@ impl ComponentState {
         let failed = self.failed.as_ref().filter(|_| !is_retry);
         PreviousRevisions {
             serving: self.serving.as_ref().map(|serving| serving.revision.clone()),
+            has_withheld_tools: self.serving.as_ref().is_some_and(|serving| serving.withheld.is_some()),
             requests: self.serving.as_ref().map(|serving| serving.requests.clone()),
             failed: failed.and_then(|failed| failed.revision.clone()),
         }
@@ -128,9 +131,15 @@ impl ComponentState {
         generation: u64,
         pass: &mut ReconcilePass,
     ) {
-        let LoadedProvider { provider, probed, revision, requests } = loaded;
+        let LoadedProvider { provider, probed, definitions, withheld, revision, requests } = loaded;
         let generation = self.serving.as_ref().map_or(generation, |serving| serving.offer.generation);
-        let offer = Arc::new(Offer::new(provider, probed, generation, revision.config.priority));
+        let rank = (generation, revision.config.priority);
+        let offer = Arc::new(Offer::new(provider, probed, definitions, rank));
+        let before = self.serving.as_ref().and_then(|serving| serving.withheld.as_ref());
+        let withheld = withheld.map(|withheld| withheld.keep_since(before));
+        if withheld.as_ref() != before {
+            pass.pending_approvals.extend(withheld.clone());
+        }
         let before = self.serving.as_ref().map(|serving| &serving.offer.omitted);
         if before.is_none_or(|before| *before != offer.omitted) {
             pass.omitted.extend(describe_omissions(&offer));
@@ -152,7 +161,7 @@ impl ComponentState {
             changed.push(RevisionSummary::of(&offer));
             (self.failed, self.pending_approval) = (None, None);
         }
-        self.serving = Some(Serving { offer, revision, requests });
+        self.serving = Some(Serving { offer, revision, requests, withheld });
     }
 
     /// Records that a load failed. What is served stays.

@@ -16,7 +16,7 @@ const MAX_SIZE: usize = 256 << 10;
 
 /// Why the keys could not be fetched.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FetchError {
+pub(in crate::auth) enum FetchError {
     #[error("{url}: {reason}")]
     Failed { url: String, reason: String },
     #[error("{url} has the metadata of `{issuer}` instead of the configured issuer")]
@@ -29,7 +29,7 @@ pub(super) enum FetchError {
 
 /// A JWKS document. Keys are parsed one by one, so that an unreadable key does not fail the others.
 #[derive(Debug, Deserialize)]
-pub(super) struct JwksDocument {
+pub(in crate::auth) struct JwksDocument {
     pub(super) keys: Vec<serde_json::Value>,
 }
 
@@ -40,7 +40,10 @@ struct Metadata {
 }
 
 /// Fetches the keys of an issuer.
-pub(super) async fn fetch(issuer: &SecureUrl, jwks: Option<&SecureUrl>) -> Result<JwksDocument, FetchError> {
+pub(in crate::auth) async fn fetch(
+    issuer: &SecureUrl,
+    jwks: Option<&SecureUrl>,
+) -> Result<JwksDocument, FetchError> {
     let jwks = match jwks {
         Some(jwks) => jwks.clone(),
         None => discover(issuer).await?,

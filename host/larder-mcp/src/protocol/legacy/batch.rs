@@ -2,10 +2,11 @@
 //! one after another, and their responses are sent together.
 
 use crate::Endpoint;
-use crate::dispatch::{Peer, error};
+use crate::dispatch::error;
 use crate::era::declares_version;
 use crate::message::{Message, Request};
-use crate::protocol::{AcceptedRequest, ConcurrencyLimit, RequestContext};
+use crate::peer::Peer;
+use crate::protocol::{AcceptedRequest, RequestContext};
 use crate::rpc_error::{INVALID_REQUEST, RpcError};
 use crate::waiting_bytes::{ChargedArray, ChargedResponse};
 use larder_model::resource::Caller;
@@ -14,7 +15,6 @@ use larder_model::resource::Caller;
 pub(crate) struct Batch {
     items: Vec<Item>,
     endpoint: Endpoint,
-    limit: ConcurrencyLimit,
     caller: Caller,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn contains_modern(batch: &[Message<'_>]) -> bool {
     batch.iter().any(|message| match message {
         Message::Request(request) => declares_version(&request.params),
         Message::Notification(notification) => declares_version(&notification.params),
-        Message::Response | Message::Malformed { .. } => false,
+        Message::Response(_) | Message::Malformed { .. } => false,
     })
 }
 
@@ -55,21 +55,16 @@ impl Batch {
                     items.push(Item::Response(error(id.as_ref(), &rpc_error)));
                 }
                 Message::Notification(notification) => context.handle_notification(&notification),
-                Message::Response => {}
+                Message::Response(response) => peer.resolve(&response),
             }
         }
-        Self {
-            items,
-            endpoint: context.endpoint.clone(),
-            limit: context.limit.clone(),
-            caller: context.caller.clone(),
-        }
+        Self { items, endpoint: context.endpoint.clone(), caller: context.caller.clone() }
     }
 
     /// Runs the requests, and returns the array of their responses in parts. `None` if there are no responses.
     /// When one response finds no room, the remaining requests do not run.
     pub(crate) async fn respond(self) -> Option<Vec<ChargedResponse>> {
-        let Self { items, endpoint, limit, caller } = self;
+        let Self { items, endpoint, caller } = self;
         let mut responses = ChargedArray::default();
         let mut refused: Option<Box<RpcError>> = None;
         for item in items {
@@ -78,10 +73,10 @@ impl Batch {
                 (Item::Request(request), Some(refused)) => error(Some(request.id()), refused).into(),
                 (Item::Request(request), None) => {
                     let id = request.id().clone();
-                    let Some(bytes) = run(*request, &limit, &caller).await else { continue };
-                    match responses.has_cost(bytes.len()) {
-                        true => endpoint.charged_always(&caller, &id, bytes),
-                        false => bytes.into(),
+                    let Some(response) = run(*request, &caller).await else { continue };
+                    match responses.has_cost(response.bytes.len()) {
+                        true => endpoint.charged_always(&caller, &id, response),
+                        false => response,
                     }
                 }
             };
@@ -93,10 +88,10 @@ impl Batch {
 }
 
 /// Runs one request. A batch response has no place for progress notifications.
-async fn run(request: AcceptedRequest, limit: &ConcurrencyLimit, caller: &Caller) -> Option<Vec<u8>> {
-    match request.with_permit(limit, caller) {
+async fn run(request: AcceptedRequest, caller: &Caller) -> Option<ChargedResponse> {
+    match request.with_permit(caller) {
         Ok(mut request) => request.respond().await,
-        Err((id, rpc_error)) => Some(error(Some(&id), &rpc_error)),
+        Err((id, rpc_error)) => Some(error(Some(&id), &rpc_error).into()),
     }
 }
 

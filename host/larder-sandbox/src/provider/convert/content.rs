@@ -12,6 +12,7 @@ use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
 use larder_model::format::is_media_type;
 use larder_model::message::{Annotations, Block, BlockValue, EmbeddedResource, Media};
+use larder_model::size;
 
 /// Maximum number of blocks in one result.
 pub(super) const MAX_BLOCKS: usize = 1_000;
@@ -50,7 +51,7 @@ pub(super) fn block(item: wit::Block, omissions: &mut Omissions<'_>) -> Result<B
         wit::BlockValue::Image(image) => BlockValue::Image(media(image, "image/", omissions)?),
         wit::BlockValue::Audio(audio) => BlockValue::Audio(media(audio, "audio/", omissions)?),
         wit::BlockValue::Link(link) if entry_size(&link) > MAX_ITEM_BYTES => {
-            return Err(format!("a link of more than {MAX_ITEM_BYTES} bytes"));
+            return Err(format!("a link of more than {}", size::show(MAX_ITEM_BYTES as u64)));
         }
         wit::BlockValue::Link(link) => BlockValue::Link(Box::new(entry(link, omissions)?)),
         wit::BlockValue::Embedded(resource) => BlockValue::Embedded(embedded(resource, omissions)?),

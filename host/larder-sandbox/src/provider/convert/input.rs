@@ -8,6 +8,7 @@ use crate::bindings::larder::provider::interaction_types as wit;
 use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
 use larder_model::input::{InputMethod, InputRequest, InputRequired, InputResponse, ProvidedInput};
+use larder_model::size;
 
 /// Maximum number of requests to the client at once.
 const MAX_REQUESTS: usize = 16;
@@ -24,20 +25,19 @@ pub(super) async fn input_required(
 ) -> Result<InputRequired, CallError> {
     check_result_count(required.requests.len(), MAX_REQUESTS, "requests to the client")?;
     if required.requests.is_empty() {
-        return Err(failed("it requires input from the client, but has no request".into()));
+        return Err(failed("it requires input from the client, but has no request", omissions));
     }
-    if let Some(state) = required.state.as_ref().filter(|state| state.len() > MAX_STATE) {
-        let size = state.len();
-        return Err(failed(format!(
-            "its state for the repeated call has {size} bytes; the limit is {MAX_STATE}"
-        )));
+    if required.state.as_ref().is_some_and(|state| state.len() > MAX_STATE) {
+        let limit = size::show(MAX_STATE as u64);
+        return Err(failed(&format!("its state for the repeated call has more than {limit}"), omissions));
     }
     let (mut requests, mut pace) = (Vec::<InputRequest>::new(), Pace::default());
     for request in required.requests {
         pace.item(request.params.len()).await;
         let request = input_request(request, omissions)?;
         if requests.iter().any(|other| other.key == request.key) {
-            return Err(failed(format!("two requests to the client have the key `{}`", request.key)));
+            let why = format!("two requests to the client have the key `{}`", request.key);
+            return Err(failed(&why, omissions));
         }
         requests.push(request);
     }
@@ -48,25 +48,30 @@ fn input_request(request: wit::InputRequest, omissions: &Omissions<'_>) -> Resul
     let wit::InputRequest { key, method, params } = request;
     if !is_word(&key) {
         let key = quoted(&key, omissions);
-        return Err(failed(format!("the key {key} of a request to the client is not {WORD_RULE}")));
+        let why = format!("the key {key} of a request to the client is not {WORD_RULE}");
+        return Err(failed(&why, omissions));
     }
     let Some(method) = InputMethod::parse(&method) else {
         let method = quoted(&method, omissions);
-        return Err(failed(format!("the request `{key}` to the client has the unknown method {method}")));
+        let why = format!("the request `{key}` to the client has the unknown method {method}");
+        return Err(failed(&why, omissions));
     };
     if params.len() > MAX_PARAMS {
-        let size = params.len();
-        return Err(failed(format!(
-            "the parameters of the request `{key}` have {size} bytes; the limit is {MAX_PARAMS}"
-        )));
+        let limit = size::show(MAX_PARAMS as u64);
+        return Err(failed(
+            &format!("the parameters of the request `{key}` have more than {limit}"),
+            omissions,
+        ));
     }
-    let params = json::object(&params)
-        .ok_or_else(|| failed(format!("the parameters of the request `{key}` are not a JSON object")))?;
+    let params = json::object(&params).ok_or_else(|| {
+        failed(&format!("the parameters of the request `{key}` are not a JSON object"), omissions)
+    })?;
     Ok(InputRequest { key, method, params })
 }
 
-fn failed(why: String) -> CallError {
-    CallError::Failed(why)
+/// Removes secrets: a key of a request can contain one.
+fn failed(why: &str, omissions: &Omissions<'_>) -> CallError {
+    CallError::Failed(omissions.clean(why).into_owned())
 }
 
 pub(super) fn wit_provided_input(input: ProvidedInput) -> wit::ProvidedInput {
@@ -94,6 +99,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_error_contains_no_secret() {
+        use larder_model::policy::{Secret, Secrets};
+        let secrets: Secrets = [("key".to_owned(), Secret::new("hunter2-hunter2"))].into_iter().collect();
+        let required = |method: &str, params: &str| wit::InputRequired {
+            requests: vec![request("hunter2-hunter2", method, params); 2],
+            state: None,
+        };
+        for (method, params) in [("roots/list", "{}"), ("roots/list", "[]"), ("unknown", "{}")] {
+            let error =
+                input_required(required(method, params), &Omissions::new(&secrets)).await.unwrap_err();
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+
+    #[tokio::test]
     async fn checks_requests_to_the_client() {
         let roots = |key: &str| request(key, "roots/list", "{ }");
         check(vec![request("a", "elicitation/create", "{ \"b\": 1 }")], MAX_STATE, expect![[r#"a {"b":1}"#]])
@@ -105,7 +125,7 @@ mod tests {
         check(
             vec![roots("a")],
             MAX_STATE + 1,
-            expect!["its state for the repeated call has 65537 bytes; the limit is 65536"],
+            expect!["its state for the repeated call has more than 64 KiB"],
         )
         .await;
         check(

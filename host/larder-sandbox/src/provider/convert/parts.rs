@@ -131,7 +131,7 @@ mod tests {
         );
         let expected = [
             "an icon whose `src` is neither `https://` nor `data:image/` (8 times)",
-            "an invalid media type (8 times)",
+            "an invalid media type \"image\": write `type/subtype` (8 times)",
             "icons beyond the first 16 of an item",
             "invalid sizes of an icon, or more than 16 (8 times)",
         ];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::metadata::{metadata, metadata_size};
 use super::pace::Pace;
 use super::parts::{audience, clamp_priority, extras_size, freshness, icons, text_size};
-use super::texts::{self, description, label, last_modified, media_type, title, valid, version};
+use super::texts::{self, description, last_modified, media_type, title, valid, version};
 use super::{ListLimits, MAX_ITEM_BYTES, WitPage, check_result_count, list_page};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::bindings::larder::provider::provider_types as types;
@@ -54,14 +54,26 @@ pub(in crate::provider) async fn template_page(
     list_page(WitPage { items, next_cursor, freshness }, &limits, template_size, template).await
 }
 
-pub(super) fn entry_size(item: &types::Entry) -> usize {
+pub(in crate::provider) fn entry_size(item: &types::Entry) -> usize {
     let texts = text_size([&item.title, &item.description, &item.mime_type, &item.version]);
     item.uri.len() + item.name.len() + texts + item.details.as_ref().map_or(0, details_size)
 }
 
-pub(super) fn template_size(item: &types::Template) -> usize {
+pub(in crate::provider) fn template_size(item: &types::Template) -> usize {
     let texts = text_size([&item.title, &item.description, &item.mime_type, &None]);
     item.uri_template.len() + item.name.len() + texts + item.details.as_ref().map_or(0, details_size)
+}
+
+/// Returns the bytes of a reading.
+pub(in crate::provider) fn reading_size(reading: &wit::Reading) -> usize {
+    let contents = reading.contents.iter().map(|content| {
+        let body = match &content.body {
+            types::Body::Text(text) => text.len(),
+            types::Body::Blob(blob) => blob.len(),
+        };
+        size_of::<types::Content>() + body + metadata_size(&content.metadata)
+    });
+    contents.sum()
 }
 
 fn details_size(details: &types::Details) -> usize {
@@ -78,8 +90,8 @@ pub(super) fn entry(item: types::Entry, omissions: &mut Omissions<'_>) -> Result
         omissions.add("a size of more than 2^53 bytes");
     }
     Ok(Entry {
+        name: texts::name(item.name, uri.as_str(), omissions),
         uri,
-        name: label(item.name, "a name", omissions),
         title: title(item.title, omissions),
         description: description(item.description, omissions),
         mime_type: media_type(item.mime_type, omissions),
@@ -94,8 +106,8 @@ fn template(item: types::Template, omissions: &mut Omissions<'_>) -> Option<Temp
     let uri_template = omissions.uri_template(&item.uri_template);
     let uri_template = uri_template.map_err(|error| omissions.add(format!("a template: {error}"))).ok()?;
     Some(Template {
+        name: texts::name(item.name, uri_template.as_str(), omissions),
         uri_template,
-        name: label(item.name, "a name", omissions),
         title: title(item.title, omissions),
         description: description(item.description, omissions),
         mime_type: media_type(item.mime_type, omissions),

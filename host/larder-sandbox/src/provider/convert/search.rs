@@ -10,6 +10,7 @@ use crate::bindings::exports::larder::provider::search_provider as wit;
 use crate::provider::omissions::Omissions;
 use larder_model::resource::Freshness;
 use larder_model::search::{Hit, Hits, SearchQuery};
+use larder_model::size;
 
 /// Maximum number of characters of an excerpt.
 const MAX_EXCERPT: usize = 4_000;
@@ -35,7 +36,7 @@ pub(in crate::provider) async fn hits(
         let size = entry_size(&item);
         pace.item(size).await;
         if size > MAX_ITEM_BYTES {
-            omissions.add(format!("a hit of a search of more than {MAX_ITEM_BYTES} bytes"));
+            omissions.add(format!("a hit of a search of more than {}", size::show(MAX_ITEM_BYTES as u64)));
             continue;
         }
         match entry(item, omissions) {
@@ -71,7 +72,7 @@ mod tests {
     fn hit(uri: &str, excerpt: &str) -> wit::Hit {
         let entry = types::Entry {
             uri: uri.into(),
-            name: String::new(),
+            name: "a hit".into(),
             title: None,
             description: None,
             mime_type: None,

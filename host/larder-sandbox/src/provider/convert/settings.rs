@@ -6,6 +6,7 @@ use crate::bindings::exports::larder::provider::settings_provider as wit;
 use crate::provider::CallError;
 use crate::provider::omissions::Omissions;
 use larder_model::settings::{Declaration, Kind};
+use larder_model::size;
 
 /// Maximum number of declared settings.
 const MAX_DECLARATIONS: usize = 256;
@@ -38,7 +39,7 @@ fn declaration(item: wit::Declaration) -> Result<Declaration, String> {
         return Err(format!("its name is not {WORD_RULE}"));
     }
     if description.len() + default.as_ref().map_or(0, String::len) > MAX_DECLARATION {
-        return Err(format!("it has more than {MAX_DECLARATION} bytes"));
+        return Err(format!("it has more than {}", size::show(MAX_DECLARATION as u64)));
     }
     let kind = match kind {
         wit::Kind::Text => Kind::Text,

@@ -4,6 +4,7 @@
 use super::names::quoted;
 use crate::provider::omissions::Omissions;
 use larder_model::format::{is_date_time, is_media_type};
+use larder_model::size;
 use larder_model::uri::Uri;
 
 /// Maximum size of a name or a title in bytes.
@@ -18,6 +19,15 @@ pub(super) fn label(text: String, what: &str, omissions: &mut Omissions<'_>) -> 
     cut(text, MAX_LABEL, what, omissions)
 }
 
+/// Converts the name of an entry or a template. Clients show it, so an empty one becomes the URI or the template.
+pub(super) fn name(text: String, identifier: &str, omissions: &mut Omissions<'_>) -> String {
+    if !text.trim().is_empty() {
+        return label(text, "a name", omissions);
+    }
+    omissions.add(format!("an empty name became {}", quoted(identifier, omissions)));
+    label(identifier.to_owned(), "a name", omissions)
+}
+
 pub(super) fn title(text: Option<String>, omissions: &mut Omissions<'_>) -> Option<String> {
     text.map(|text| label(text, "a title", omissions))
 }
@@ -29,7 +39,7 @@ pub(super) fn description(text: Option<String>, omissions: &mut Omissions<'_>) -
 /// Cuts a text for people that is too long.
 pub(super) fn cut(mut text: String, max: usize, what: &str, omissions: &mut Omissions<'_>) -> String {
     if text.len() > max {
-        omissions.add(format!("the end of {what} of more than {max} bytes"));
+        omissions.add(format!("the end of {what} of more than {}", size::show(max as u64)));
         text.truncate(text.floor_char_boundary(max));
     }
     text
@@ -41,7 +51,12 @@ pub(super) fn version(text: Option<String>, omissions: &mut Omissions<'_>) -> Op
 }
 
 pub(super) fn media_type(text: Option<String>, omissions: &mut Omissions<'_>) -> Option<String> {
-    valid(text, is_media_type, "an invalid media type", omissions)
+    let text = text?;
+    if is_media_type(&text) {
+        return Some(text);
+    }
+    omissions.add(format!("an invalid media type {}: write `type/subtype`", quoted(&text, omissions)));
+    None
 }
 
 pub(super) fn last_modified(text: Option<String>, omissions: &mut Omissions<'_>) -> Option<String> {
@@ -93,26 +108,29 @@ mod tests {
 
     #[test]
     fn cuts_texts_for_people() {
-        check(
-            |it| label("ü".repeat(513), "a name", it).len(),
-            "1024 the end of a name of more than 1024 bytes",
-        );
+        check(|it| label("ü".repeat(513), "a name", it).len(), "1024 the end of a name of more than 1 KiB");
         check(|it| label("a".repeat(1_024), "a name", it).len(), "1024 ");
         check(
             |it| title(Some(format!("a{}", "ü".repeat(512))), it).map(|title| title.len()),
-            "Some(1023) the end of a title of more than 1024 bytes",
+            "Some(1023) the end of a title of more than 1 KiB",
         );
         check(
             |it| description(Some("x".repeat(20_000)), it).map(|text| text.len()),
-            "Some(16384) the end of a description of more than 16384 bytes",
+            "Some(16384) the end of a description of more than 16 KiB",
         );
+    }
+
+    #[test]
+    fn an_empty_name_becomes_the_uri() {
+        check(|it| name("a".into(), "x:y", it), "\"a\" ");
+        check(|it| name(" ".into(), "x:y", it), "\"x:y\" an empty name became \"x:y\"");
     }
 
     #[test]
     fn omits_invalid_texts_for_programs() {
         let some = |text: &str| Some(text.to_owned());
         check(|it| media_type(some("text/plain"), it), "Some(\"text/plain\") ");
-        check(|it| media_type(some("text"), it), "None an invalid media type");
+        check(|it| media_type(some("text"), it), "None an invalid media type \"text\": write `type/subtype`");
         check(
             |it| last_modified(some("yesterday"), it),
             "None a `last-modified` that is not a time by RFC 3339",

@@ -17,6 +17,7 @@ use crate::provider::omissions::Omissions;
 use crate::provider::{CallError, ListPage};
 use larder_model::input::Answer;
 use larder_model::policy::Secrets;
+use larder_model::size;
 use larder_model::tool::{Hints, Tool, ToolCall, ToolName, ToolResult};
 
 /// Maximum size of a JSON Schema in bytes.
@@ -79,7 +80,7 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
 
 fn schema(text: &str, what: &str) -> Result<Box<RawValue>, String> {
     if text.len() > MAX_SCHEMA {
-        return Err(format!("its {what} schema has {} bytes; the limit is {MAX_SCHEMA}", text.len()));
+        return Err(format!("its {what} schema has more than {}", size::show(MAX_SCHEMA as u64)));
     }
     json::object(text).ok_or_else(|| format!("its {what} schema is not a JSON object"))
 }
@@ -136,10 +137,8 @@ pub(in crate::provider) async fn tool_result(
 
 fn structured(text: &str) -> Result<Box<RawValue>, CallError> {
     if text.len() > MAX_STRUCTURED {
-        let size = text.len();
-        return Err(CallError::Failed(format!(
-            "its structured result has {size} bytes; the limit is {MAX_STRUCTURED}"
-        )));
+        let limit = size::show(MAX_STRUCTURED as u64);
+        return Err(CallError::Failed(format!("its structured result has more than {limit}")));
     }
     json::value(text)
         .ok_or_else(|| CallError::Failed("its structured result is not JSON, or nested too deeply".into()))
@@ -237,9 +236,7 @@ mod tests {
         )
         .await;
         let long = format!("{{\"type\":\"object\",\"x\":\"{}\"}}", "x".repeat(MAX_SCHEMA));
-        let expected = expect![
-            " | a second tool `a`, the tool `a`: its input schema has 65560 bytes; the limit is 65536"
-        ];
+        let expected = expect![" | a second tool `a`, the tool `a`: its input schema has more than 64 KiB"];
         check("a", &long, None, expected).await;
     }
 
@@ -249,7 +246,7 @@ mod tests {
         assert!(structured(&text(MAX_STRUCTURED)).is_ok());
         assert_eq!(
             structured(&text(MAX_STRUCTURED + 1)).unwrap_err().to_string(),
-            "its structured result has 1048577 bytes; the limit is 1048576"
+            "its structured result has more than 1 MiB"
         );
     }
 }

@@ -1,21 +1,28 @@
 //! A call whose answer is converted before the call ends. The conversion is work of the host on behalf of the guest:
 //! as a part of the call it is measured, charged to the team and ended at the deadline.
 
+use std::sync::Arc;
+
 use wasmtime::Store;
 
 use crate::guest::{CallableGuest, GuestCall};
+use crate::guest_config::GuestConfig;
 use crate::provider::CallError;
 use crate::state::GuestState;
+use larder_runtime::memory_budget::{MemoryCharge, MemoryUse, Refused};
 
-pub(in crate::provider) struct Converted<'a, W, C> {
-    pub(in crate::provider) guest_call: &'a W,
+/// Answers up to this size are not charged to the memory budget.
+const FREE_ANSWER: usize = 64 << 10;
+
+pub(in crate::provider) struct Converted<W, C> {
+    pub(in crate::provider) guest_call: W,
     pub(in crate::provider) convert: C,
 }
 
-impl<W, C, F, T> GuestCall for Converted<'_, W, C>
+impl<W, C, F, T> GuestCall for Converted<W, C>
 where
     W: GuestCall,
-    C: Fn(W::Output) -> F + Send + Sync,
+    C: Fn(Arc<GuestConfig>, W::Output) -> F + Send + Sync,
     F: Future<Output = Result<T, CallError>> + Send,
     T: Send,
 {
@@ -32,7 +39,21 @@ where
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        let output = self.guest_call.call(store, guest).await?;
-        Ok((self.convert)(output).await)
+        let output = self.guest_call.call(&mut *store, guest).await?;
+        let Ok(memory) = charge_answer(store.data(), W::answer_size(&output)) else {
+            return Ok(Err(CallError::NoMemory));
+        };
+        let converted = (self.convert)(store.data().lease.config.clone(), output).await;
+        memory.into_iter().for_each(|memory| self.guest_call.keep_answer_memory(memory));
+        Ok(converted)
     }
+}
+
+/// Charges an answer of so many bytes to the caller, if it is large. It was copied from the guest in one step, which
+/// nothing can interrupt, so at most one answer for each thread is not charged yet.
+fn charge_answer(state: &GuestState, bytes: usize) -> Result<Option<MemoryCharge>, Refused> {
+    if bytes <= FREE_ANSWER {
+        return Ok(None);
+    }
+    state.lease.memory.charge(MemoryUse::Answers, state.lease.permit.caller(), bytes as u64).map(Some)
 }

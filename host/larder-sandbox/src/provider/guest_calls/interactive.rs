@@ -9,12 +9,12 @@ use crate::bindings::exports::larder::provider::{
 use crate::guest::{CallableGuest, GuestCall};
 use crate::state::GuestState;
 
-pub(in crate::provider) struct ListTools<'a>(
-    pub(in crate::provider) &'a tool_provider::GuestIndices,
+pub(in crate::provider) struct ListTools(
+    pub(in crate::provider) tool_provider::GuestIndices,
     pub(in crate::provider) Option<String>,
 );
 
-impl GuestCall for ListTools<'_> {
+impl GuestCall for ListTools {
     type Output = Answer<tool_provider::ToolPage>;
     const OPERATION: &'static str = "tools";
 
@@ -31,12 +31,12 @@ impl GuestCall for ListTools<'_> {
     }
 }
 
-pub(in crate::provider) struct CallTool<'a>(
-    pub(in crate::provider) &'a tool_provider::GuestIndices,
+pub(in crate::provider) struct CallTool(
+    pub(in crate::provider) tool_provider::GuestIndices,
     pub(in crate::provider) tool_provider::ToolCall,
 );
 
-impl GuestCall for CallTool<'_> {
+impl GuestCall for CallTool {
     type Output = Answer<tool_provider::ToolAnswer>;
     const OPERATION: &'static str = "tool";
     /// A tool may have effects, and a guest that failed may have had some of them.
@@ -55,12 +55,12 @@ impl GuestCall for CallTool<'_> {
     }
 }
 
-pub(in crate::provider) struct ListPrompts<'a>(
-    pub(in crate::provider) &'a prompt_provider::GuestIndices,
+pub(in crate::provider) struct ListPrompts(
+    pub(in crate::provider) prompt_provider::GuestIndices,
     pub(in crate::provider) Option<String>,
 );
 
-impl GuestCall for ListPrompts<'_> {
+impl GuestCall for ListPrompts {
     type Output = Answer<prompt_provider::PromptPage>;
     const OPERATION: &'static str = "prompts";
 
@@ -77,12 +77,12 @@ impl GuestCall for ListPrompts<'_> {
     }
 }
 
-pub(in crate::provider) struct GetPrompt<'a>(
-    pub(in crate::provider) &'a prompt_provider::GuestIndices,
+pub(in crate::provider) struct GetPrompt(
+    pub(in crate::provider) prompt_provider::GuestIndices,
     pub(in crate::provider) prompt_provider::PromptRequest,
 );
 
-impl GuestCall for GetPrompt<'_> {
+impl GuestCall for GetPrompt {
     type Output = Answer<prompt_provider::PromptAnswer>;
     const OPERATION: &'static str = "prompt";
 
@@ -99,12 +99,12 @@ impl GuestCall for GetPrompt<'_> {
     }
 }
 
-pub(in crate::provider) struct CompleteArgument<'a>(
-    pub(in crate::provider) &'a prompt_provider::GuestIndices,
+pub(in crate::provider) struct CompleteArgument(
+    pub(in crate::provider) prompt_provider::GuestIndices,
     pub(in crate::provider) prompt_provider::ArgumentQuery,
 );
 
-impl GuestCall for CompleteArgument<'_> {
+impl GuestCall for CompleteArgument {
     type Output = Answer<prompt_provider::Suggestions>;
     const OPERATION: &'static str = "complete";
 
@@ -121,12 +121,12 @@ impl GuestCall for CompleteArgument<'_> {
     }
 }
 
-pub(in crate::provider) struct Search<'a>(
-    pub(in crate::provider) &'a search_provider::GuestIndices,
+pub(in crate::provider) struct Search(
+    pub(in crate::provider) search_provider::GuestIndices,
     pub(in crate::provider) search_provider::SearchQuery,
 );
 
-impl GuestCall for Search<'_> {
+impl GuestCall for Search {
     type Output = Answer<search_provider::Hits>;
     const OPERATION: &'static str = "search";
 
@@ -143,9 +143,9 @@ impl GuestCall for Search<'_> {
     }
 }
 
-pub(in crate::provider) struct Settings<'a>(pub(in crate::provider) &'a settings_provider::GuestIndices);
+pub(in crate::provider) struct Settings(pub(in crate::provider) settings_provider::GuestIndices);
 
-impl GuestCall for Settings<'_> {
+impl GuestCall for Settings {
     type Output = Vec<settings_provider::Declaration>;
     const OPERATION: &'static str = "settings";
 

@@ -11,6 +11,7 @@ use crate::cli::team::TeamArg;
 use crate::cli::{Outcome, guest_stderr, log, out, sanitize, temp_plugins};
 use crate::config::{self, Overrides};
 use larder_client::{Client, ClientError, Content, ReadResult};
+use larder_model::size;
 
 /// The results, as printed with `--json`.
 #[derive(Debug, Serialize)]
@@ -79,7 +80,7 @@ pub(super) async fn check(
 }
 
 async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
-    let Served { providers, rejected, pending_approval, .. } = app.served();
+    let Served { providers, rejected, pending_approval, collisions } = app.served();
     let rejected = rejected.into_iter();
     let rejected = rejected.map(|each| Check::failed("load", each.reason).with_stderr(&each.stderr));
     let pending = pending_approval.into_iter().map(|reason| Check::failed("load", reason));
@@ -91,11 +92,18 @@ async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
     checks.extend(
         provider.omitted.iter().map(|why| Check::failed("list", format!("omitted or changed: {why}"))),
     );
-    checks.push(match provider.resources.first() {
-        Some(uri) => check_read(app, uri).await,
-        None => Check::passed("read", nothing_to_read(&provider)),
-    });
-    checks.extend(check_interfaces(app).await);
+    // There is only one provider, so it offers these twice itself.
+    checks.extend(collisions.into_iter().map(|collision| Check::failed("list", collision)));
+    match provider.resources.first() {
+        Some(uri) => checks.extend(check_read(app, uri).await),
+        None => checks.push(Check::passed("read", nothing_to_read(&provider))),
+    }
+    let interfaces = app.interfaces().await;
+    let declares_settings = interfaces.settings.is_some();
+    checks.extend(check_interfaces(app, interfaces));
+    if !declares_settings {
+        checks.extend(unchecked_settings(&provider));
+    }
     // Without a configuration, required settings would always be missing.
     if is_configured {
         let problems = provider.setting_problems.iter().map(|problem| Check::failed("settings", problem));
@@ -107,8 +115,8 @@ async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
 }
 
 /// Lists tools, prompts and settings.
-async fn check_interfaces(app: &App) -> Vec<Check> {
-    let Interfaces { tools, prompts, search, settings, interface_problems } = app.interfaces().await;
+fn check_interfaces(app: &App, interfaces: Interfaces) -> Vec<Check> {
+    let Interfaces { tools, prompts, search, settings, interface_problems } = interfaces;
     let names = |names: Vec<String>| if names.is_empty() { "none".into() } else { names.join(", ") };
     let passed = [
         tools.map(|tools| Check::passed("tools", names(tools.into_iter().map(|it| it.name).collect()))),
@@ -122,6 +130,13 @@ async fn check_interfaces(app: &App) -> Vec<Check> {
         last.stderr = guest_stderr::lines(&app.take_last_stderr());
     }
     checks
+}
+
+/// Names the configured settings, of which nobody knows whether the provider has them.
+fn unchecked_settings(provider: &Provider) -> Option<Check> {
+    let names: Vec<_> = provider.grant.settings.keys().map(String::as_str).collect();
+    let detail = format!("it declares none, so that these are not checked: {}", names.join(", "));
+    (!names.is_empty()).then(|| Check::passed("settings", detail))
 }
 
 fn description(provider: &Provider) -> String {
@@ -141,11 +156,16 @@ fn nothing_to_read(provider: &Provider) -> String {
     }
 }
 
-async fn check_read(app: &App, uri: &str) -> Check {
-    match read(app, uri).await {
+async fn check_read(app: &App, uri: &str) -> Vec<Check> {
+    // Those of the lists are known.
+    app.take_last_notes();
+    let check = match read(app, uri).await {
         Ok(reading) => Check::passed("read", format!("{uri}: {}", summary(&reading.contents))),
         Err(error) => Check::failed("read", format!("{uri}: {error}")).with_stderr(&app.take_last_stderr()),
-    }
+    };
+    let notes = app.take_last_notes().into_iter();
+    let notes = notes.map(|why| Check::failed("read", format!("{uri}: omitted or changed: {why}")));
+    std::iter::once(check).chain(notes).collect()
 }
 
 async fn read(app: &App, uri: &str) -> Result<ReadResult, ClientError> {
@@ -159,9 +179,10 @@ async fn read(app: &App, uri: &str) -> Result<ReadResult, ClientError> {
 fn summary(contents: &[Content]) -> String {
     let describe = |content: &Content| {
         let kind = content.mime_type.as_deref().unwrap_or("no type");
-        content
-            .bytes()
-            .map_or_else(|error| error.to_string(), |bytes| format!("{kind}, {} bytes", bytes.len()))
+        content.bytes().map_or_else(
+            |error| error.to_string(),
+            |bytes| format!("{kind}, {}", size::show(bytes.len() as u64)),
+        )
     };
     match contents {
         [] => "no content".into(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::sanitize;
 use crate::config::Team;
 use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
-use larder_core::source::{Blob, Fetched, Folder, Source as _};
+use larder_core::source::{Artifact, Fetched, Folder, Source as _};
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, grant_lines};
 use larder_model::size;
@@ -43,7 +43,7 @@ pub(super) fn of_team(team: &Team) -> Result<Vec<GrantReport>, ApprovalsError> {
     let mut reports = Vec::new();
     for artifact in &scan.artifacts {
         let Ok(name) = ProviderName::parse(&artifact.name) else { continue };
-        let mut report = of_provider(config, &name, artifact.grant_request.as_ref())?;
+        let mut report = of_provider(config, &name, artifact)?;
         report.team = team.quota.is_some().then(|| config.team.to_string());
         let own =
             pending.iter().filter(|one| one.provider == name.as_str() && one.team == config.team.as_str());
@@ -65,14 +65,14 @@ pub(in crate::cli) fn of_file(config: &Config, path: &Path) -> Result<Option<Gra
     let own = scan.artifacts.iter().find(|artifact| Some(artifact.origin.as_ref()) == path.file_name());
     let Some(artifact) = own else { return Ok(None) };
     let Ok(name) = ProviderName::parse(&artifact.name) else { return Ok(None) };
-    let report = of_provider(&config, &name, artifact.grant_request.as_ref())?;
+    let report = of_provider(&config, &name, artifact)?;
     Ok(Some(report).filter(|report| !report.is_empty()))
 }
 
 fn of_provider(
     config: &Config,
     name: &ProviderName,
-    grant_request: Option<&Blob>,
+    artifact: &Artifact,
 ) -> Result<GrantReport, ApprovalsError> {
     let provider = config.providers.get(name).unwrap_or(&config.default);
     let capped = config.ceiling.cap(&provider.grant);
@@ -84,7 +84,7 @@ fn of_provider(
         denied: capped.denied,
         ..GrantReport::default()
     };
-    let Some(grant_request) = grant_request else { return Ok(report) };
+    let Some(grant_request) = &artifact.grant_request else { return Ok(report) };
     let text = match grant_request.fetch(MAX_GRANT_REQUEST_SIZE) {
         Ok(Fetched::Bytes(bytes)) => String::from_utf8(bytes.into()).map_err(|error| error.to_string()),
         Ok(Fetched::TooLarge(size)) => {
@@ -101,13 +101,29 @@ fn of_provider(
             report.allowed.extend(beyond.clone());
             report.denied.extend(&report.requested - &beyond);
             report.pending_approval = match provider.approval_mode {
-                ApprovalMode::Ask => config.approvals.unapproved(&config.team, name, &beyond)?,
+                ApprovalMode::Ask => unapproved(config, name, artifact, &beyond)?,
                 ApprovalMode::Always => BTreeSet::new(),
             };
             report.approved = beyond.difference(&report.pending_approval).cloned().collect();
         }
     }
     Ok(report)
+}
+
+/// Returns the lines that are not approved for this component. It is read only if an approval may depend on its digest.
+fn unapproved(
+    config: &Config,
+    name: &ProviderName,
+    artifact: &Artifact,
+    lines: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, ApprovalsError> {
+    let unapproved = config.approvals.unapproved(&config.team, name, lines)?;
+    if unapproved.is_empty() {
+        return Ok(unapproved);
+    }
+    // A component that cannot be read has a problem of its own.
+    let digest = artifact.component.digest().ok();
+    config.approvals.unapproved_for((&config.team, name, digest), lines)
 }
 
 impl GrantReport {

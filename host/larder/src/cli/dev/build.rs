@@ -6,29 +6,47 @@ use std::process::{ExitStatus, Stdio};
 
 use tokio::process::{Child, Command};
 
+use super::tools;
 use crate::config::Project;
 
 /// Why the build failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BuildError {
-    #[error("cannot run `{program}`: {error}; the project's README lists the required tools")]
-    Start { program: String, error: io::Error },
-    #[error("the build failed: `{program}` exited with {status}")]
-    Failed { program: String, status: ExitStatus },
+    #[error("cannot run `{command}`: {error}")]
+    Start { command: String, error: io::Error },
+    #[error("cannot run `{command}`: there is no program `{program}`: {}", tools::installation(program))]
+    NotFound { command: String, program: String },
+    #[error("the build failed: `{command}` exited with {status}{}", advice(*.tool))]
+    Failed {
+        command: String,
+        status: ExitStatus,
+        /// The tool that is missing, if that is the cause.
+        tool: Option<&'static str>,
+    },
 }
 
 pub(super) async fn build(project: &Project) -> Result<(), BuildError> {
     for words in &project.build {
-        let program = words.join(" ");
-        let failed = |error| BuildError::Start { program: program.clone(), error };
+        let command = words.join(" ");
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                BuildError::NotFound { command: command.clone(), program: words[0].clone() }
+            }
+            _ => BuildError::Start { command: command.clone(), error },
+        };
         let mut running = Running::start(project, words).map_err(failed)?;
         let status = running.child.wait().await.map_err(failed)?;
         running.ended = true;
         if !status.success() {
-            return Err(BuildError::Failed { program, status });
+            let tool = tools::missing_tool(words, status).await;
+            return Err(BuildError::Failed { command, status, tool });
         }
     }
     Ok(())
+}
+
+fn advice(tool: Option<&str>) -> String {
+    tool.map(|tool| format!("; {tool}")).unwrap_or_default()
 }
 
 struct Running {

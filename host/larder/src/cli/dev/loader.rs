@@ -9,13 +9,14 @@ use tempfile::TempDir;
 
 use super::LoadError;
 use super::build_output::{BuildOutput, PluginsFolder};
-use crate::app::{self, App, Provider, Rejected, View};
+use crate::app::{self, App, IfInUse, Provider, Rejected, Served, View};
 use crate::cli::error::CommandError;
-use crate::cli::log::{self, LineLimit};
+use crate::cli::log::{self, ProcessLog};
+use crate::cli::out;
 use crate::config::{self, Config, Log, Overrides, Project};
 use larder_core::reconcile::Approvals;
 use larder_mcp::Listener;
-use larder_model::policy::ApprovalMode;
+use larder_model::policy::{Access, ApprovalMode};
 
 /// How long to wait for the server to load a component. Compiling the largest ones takes ten seconds.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -28,7 +29,7 @@ pub(super) struct Loader {
     /// The plugins folder of the temporary server.
     trial: PluginsFolder,
     config: Config,
-    log_limit: LineLimit,
+    process_log: ProcessLog,
     /// The plugins folder of the server in this process.
     own_server: Option<(PluginsFolder, View)>,
     /// The plugins folder of another server.
@@ -40,10 +41,10 @@ impl Loader {
     pub(super) fn new(project: &Project, overrides: Overrides) -> Result<Self, CommandError> {
         let temp = tempfile::tempdir()?;
         let trial = plugins_folder(&temp, "trial")?;
-        let (mut config, log_limit) = configuration(project, overrides, &trial, temp.path())?;
+        let (mut config, process_log) = configuration(project, overrides, &trial, temp.path())?;
         // Relative paths in NAME.toml begin at the project.
         config.teams.values_mut().for_each(|team| team.reconcile.relative_to.clone_from(&project.folder));
-        Ok(Self { temp, trial, config, log_limit, own_server: None, external: None })
+        Ok(Self { temp, trial, config, process_log, own_server: None, external: None })
     }
 
     /// A loader that writes into the plugins folder of another server.
@@ -61,7 +62,21 @@ impl Loader {
         Ok(Self { external: Some(PluginsFolder::new(plugins)), ..loader })
     }
 
-    /// A loader with a server in this process.
+    /// Returns the folders that the provider may write to, by the configuration and its NAME.toml.
+    pub(super) fn writable_folders(&self, project: &Project) -> Vec<PathBuf> {
+        let requested = fs::read_to_string(project.folder.join(format!("{}.toml", project.name)));
+        let mut dirs = Vec::new();
+        for team in self.config.teams.values().map(|team| &team.reconcile) {
+            dirs.extend(team.providers.get(&project.name).unwrap_or(&team.default).grant.dirs.clone());
+            // An invalid request is reported when the component is loaded.
+            let request = requested.as_ref().ok();
+            let request = request.and_then(|text| (team.parse_grant_request)(text, &team.relative_to).ok());
+            dirs.extend(request.into_iter().flat_map(|request| request.dirs));
+        }
+        dirs.into_iter().filter(|dir| dir.access == Access::Write).map(|dir| dir.host).collect()
+    }
+
+    /// A loader with a server in this process. It has an admin address if one is configured.
     pub(super) async fn with_server(
         project: &Project,
         overrides: Overrides,
@@ -71,8 +86,15 @@ impl Loader {
         let mut config = loader.config.clone();
         config.teams.values_mut().for_each(|team| team.plugins = served.folder().to_owned());
         let listener = app::bind(&config.endpoint.listen).await?;
-        let app = App::build(config).await?;
-        loader.log_limit.clone().start_reports(app.log_drain());
+        let admin = match config.admin.is_explicit {
+            true => app::bind_admin(&config.admin, IfInUse::Fail).await?,
+            false => None,
+        };
+        if let Some(address) = admin.as_ref().and_then(|admin| admin.local_addr().ok()) {
+            out::note(&format!("larder: admin address http://{address}"));
+        }
+        let app = App::build_with_admin(config, admin).await?;
+        loader.process_log.attach(&app);
         let own_server = Some((served, app.view()));
         Ok((Self { own_server, ..loader }, app.for_terminal(), listener))
     }
@@ -101,11 +123,10 @@ impl Loader {
         let app = App::build(self.config.clone()).await?;
         let served = app.served();
         app.finish().await;
-        if let Some(rejected) = served.rejected.into_iter().next() {
+        if let Some(rejected) = served.rejected.first().cloned() {
             return Err(rejection(rejected));
         }
-        let provider = served.providers.into_iter().find(|provider| provider.digest == digest);
-        provider.ok_or_else(|| LoadError::Rejected {
+        only_provider(served, |provider| provider.digest == digest).ok_or_else(|| LoadError::Rejected {
             reason: "the component was not loaded".into(),
             stderr: String::new(),
         })
@@ -124,7 +145,7 @@ fn configuration(
     overrides: Overrides,
     trial: &PluginsFolder,
     temp: &Path,
-) -> Result<(Config, LineLimit), CommandError> {
+) -> Result<(Config, ProcessLog), CommandError> {
     let plugins = trial.folder();
     let project_config = || Some(project.folder.join(config::DEFAULT_FILE)).filter(|path| path.exists());
     let overrides = Overrides {
@@ -151,12 +172,12 @@ fn configuration(
     config.file = None;
     // Shows the log of the component, and only warnings of the host. `report` prints the result of a load.
     let filter = "warn,larder::provider=debug,larder_core::reconcile::pass=error".to_owned();
-    let log_limit = log::start(&if config.log.filter == "info" {
+    let process_log = log::start(&if config.log.filter == "info" {
         Log { filter, ..config.log.clone() }
     } else {
         config.log.clone()
     });
-    Ok((config, log_limit))
+    Ok((config, process_log))
 }
 
 /// Waits until the server has loaded or rejected this component. Ignores components that it rejected
@@ -169,12 +190,11 @@ async fn wait_until_loaded(
 ) -> Result<Provider, LoadError> {
     let deadline = Instant::now() + LOAD_TIMEOUT;
     loop {
-        let served = view.served();
-        if let Some(provider) = served.providers.into_iter().find(&is_loaded) {
+        let is_about = |one: &Rejected| one.digest.as_deref().is_none_or(|other| other == digest);
+        let mut rejected = view.served().rejected.into_iter();
+        if let Some(provider) = only_provider(view.served(), &is_loaded) {
             return Ok(provider);
         }
-        let is_about = |one: &Rejected| one.digest.as_deref().is_none_or(|other| other == digest);
-        let mut rejected = served.rejected.into_iter();
         if let Some(rejected) = rejected.find(|one| is_about(one) && !before.contains(one)) {
             return Err(rejection(rejected));
         }
@@ -183,6 +203,13 @@ async fn wait_until_loaded(
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
+}
+
+/// Returns the provider, with all notes about its lists: in a server with one provider, only its own entries collide.
+fn only_provider(served: Served, is_loaded: impl FnMut(&Provider) -> bool) -> Option<Provider> {
+    let mut provider = served.providers.into_iter().find(is_loaded)?;
+    provider.omitted.extend(served.collisions);
+    Some(provider)
 }
 
 fn rejection(rejected: Rejected) -> LoadError {

@@ -28,6 +28,8 @@ pub(super) struct Sources {
     root: PathBuf,
     component: PathBuf,
     ignore: Vec<String>,
+    /// Canonical paths of the folders that the provider writes to.
+    written: Vec<PathBuf>,
     digests: HashMap<PathBuf, (SystemTime, u64, Digest)>,
 }
 
@@ -37,8 +39,19 @@ impl Sources {
             root: project.folder.clone(),
             component: project.component.clone(),
             ignore: project.ignore.clone(),
+            written: Vec::new(),
             digests: HashMap::new(),
         }
+    }
+
+    /// Sets the folders that the provider writes to: what is in them is not a source, unless the whole project is.
+    /// Returns whether they differ from the previous ones.
+    pub(super) fn set_written(&mut self, folders: &[PathBuf]) -> bool {
+        let real = folders.iter().filter_map(|folder| folder.canonicalize().ok());
+        let written: Vec<_> = real.filter(|folder| !self.root.starts_with(folder)).collect();
+        let differs = written != self.written;
+        self.written = written;
+        differs
     }
 
     /// Scans the project.
@@ -49,7 +62,9 @@ impl Sources {
         let mut seen = HashSet::new();
         while let Some(folder) = folders.pop() {
             // Skips folders that were removed in the meantime.
-            if !folder.canonicalize().is_ok_and(|real| seen.insert(real)) {
+            let Ok(real) = folder.canonicalize() else { continue };
+            let is_written = self.written.iter().any(|written| real.starts_with(written));
+            if is_written || !seen.insert(real) {
                 continue;
             }
             let Ok(items) = std::fs::read_dir(&folder) else { continue };
@@ -197,6 +212,24 @@ mod tests {
         let snapshot = sources(folder.path()).snapshot().unwrap();
         let seen: Vec<_> = snapshot.keys().map(|path| path.display().to_string()).collect();
         assert_eq!(seen, ["a", "own", "sub/b"]);
+    }
+
+    #[test]
+    fn ignores_folders_that_the_provider_writes_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for path in ["src/a", "data/b", "data/deep/c"] {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "text").unwrap();
+        }
+        let mut sources = sources(&root);
+        let data = [root.join("data")];
+        assert!(sources.set_written(&data) && !sources.set_written(&data));
+        assert_eq!(sources.snapshot().unwrap().into_keys().collect::<Vec<_>>(), [Path::new("src/a")]);
+        // Otherwise nothing would be a source.
+        sources.set_written(std::slice::from_ref(&root));
+        assert_eq!(sources.snapshot().unwrap().len(), 3);
     }
 
     #[cfg(unix)]

@@ -12,6 +12,7 @@ use crate::config::value::{self, ByteSize};
 use larder_core::reconcile::ProviderConfig;
 use larder_model::name::ProviderName;
 use larder_model::policy::{Access, ApprovalMode, Dir, Grant, GuestLifetime, Limits, Secrets};
+use larder_model::tool::ToolName;
 
 /// Returns the configured limits, with `default` for those that are not set.
 pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
@@ -58,6 +59,9 @@ impl Conversion<'_> {
                 None | Some(file::Guests::Fresh) => GuestLifetime::Fresh,
                 Some(file::Guests::Reuse) => GuestLifetime::Reused,
             },
+            tools: raw.tools.0,
+            prompts: raw.prompts,
+            name_prefix: self.name_prefix(raw.prefix),
         };
         for name in raw.secrets.iter().filter(|name| grant.settings.contains_key(name.get_ref())) {
             self.error(
@@ -75,6 +79,17 @@ impl Conversion<'_> {
                 None
             }
         }
+    }
+
+    /// Checks the prefix of the names of tools and prompts.
+    fn name_prefix(&mut self, raw: Option<Spanned<String>>) -> String {
+        let Some(prefix) = raw else { return String::new() };
+        // With a name of one letter after it.
+        if ToolName::parse(&format!("{}x", prefix.get_ref())).is_err() {
+            let message = "is no valid prefix: use letters, digits, `_` and `-`, fewer than 64 in total";
+            self.error(&prefix.span(), format!("`{}` {message}", prefix.get_ref()));
+        }
+        prefix.into_inner()
     }
 
     fn variables(&mut self, raw: file::Env) -> BTreeMap<String, String> {

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::Conversion;
 use crate::config::file;
-use larder_model::policy::{Secret, Secrets};
+use larder_model::policy::{MIN_SECRET_LEN, Secret, Secrets};
 use larder_model::size;
 
 /// The maximum size of a secret file.
@@ -38,7 +38,15 @@ impl Conversion<'_> {
             _ => (name.span(), Err("write either `env = \"VARIABLE\"` or `file = \"PATH\"`".into())),
         };
         match found {
-            Ok(text) => Some(Secret::new(&text)),
+            Ok(text) => {
+                let secret = Secret::new(&text);
+                if !secret.is_redacted() {
+                    self.warn(&at, format!(
+                        "the secret has fewer than {MIN_SECRET_LEN} bytes, so it is not removed from logs and messages: use a longer one"
+                    ));
+                }
+                Some(secret)
+            }
             Err(message) => {
                 self.error(&at, message);
                 None

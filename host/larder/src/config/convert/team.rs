@@ -42,14 +42,14 @@ struct TeamSettings {
 }
 
 impl Conversion<'_> {
-    /// Converts all teams.
+    /// Converts all teams. Returns the state folder as well.
     pub(super) fn build_teams(
         &mut self,
         global: &GlobalSettings<'_>,
         plugins: Option<&Spanned<PathBuf>>,
         provider: BTreeMap<Spanned<String>, Provider>,
         raw: BTreeMap<Spanned<String>, file::Team>,
-    ) -> BTreeMap<TeamName, Team> {
+    ) -> (BTreeMap<TeamName, Team>, PathBuf) {
         let settings = if raw.is_empty() {
             vec![self.default_team_settings(global, plugins, provider)]
         } else {
@@ -60,7 +60,8 @@ impl Conversion<'_> {
         let state = self.state_dir(global.state_dir.as_ref(), &folders);
         self.own_files.add(OwnFile::State, &state);
         folders.iter().for_each(|folder| self.own_files.add(OwnFile::Plugins, folder));
-        settings.into_iter().map(|team| (team.name.clone(), self.build_team(global, team, &state))).collect()
+        let teams = settings.into_iter();
+        (teams.map(|team| (team.name.clone(), self.build_team(global, team, &state))).collect(), state)
     }
 
     fn default_team_settings(
@@ -185,7 +186,8 @@ impl Conversion<'_> {
         let dirs = raw.dirs.iter().filter_map(|dir| self.ceiling_dir(dir)).collect();
         let hosts = raw.hosts.into_iter().map(|host| host.0).collect();
         let secrets = self.select_secrets(&global.secrets, &raw.secrets);
-        Ceiling { bounds: Some(Bounds { dirs, hosts, env: raw.env.into_iter().collect() }), secrets }
+        let (env, tools, prompts) = (raw.env.into_iter().collect(), raw.tools.0, raw.prompts);
+        Ceiling { bounds: Some(Bounds { dirs, hosts, env, tools, prompts }), secrets }
     }
 
     fn ceiling_dir(&mut self, raw: &Spanned<crate::config::value::Dir>) -> Option<Dir> {

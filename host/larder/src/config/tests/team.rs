@@ -180,7 +180,7 @@ both = { file = "keys/wiki", env = "UNSET" }
             larder.toml:7: stdio.teams[0]: there is no team `c`: the configuration has no [team.c]
             larder.toml:8: team.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
             larder.toml:11: team.a.token: unknown field `token`, expected one of `plugins`, `approve`, `ceiling`, `limits`, `quota`, `provider`
-            larder.toml:12: team.a.ceiling.color: unknown field `color`, expected one of `dirs`, `hosts`, `env`, `secrets`
+            larder.toml:12: team.a.ceiling.color: unknown field `color`, expected one of `dirs`, `hosts`, `env`, `secrets`, `tools`, `prompts`
             larder.toml:12: team.a.ceiling.dirs[0]: there is no folder FOLDER/gone: create it
             larder.toml:12: team.a.ceiling.dirs[1]: `guest` has no effect in a ceiling: remove it
             larder.toml:12: team.a.ceiling.secrets[0]: there is no secret `none`: add [secret.none]
@@ -207,15 +207,23 @@ fn debug_output_contains_no_secrets() {
 }
 
 #[test]
-fn reload_updates_teams_but_adds_and_removes_them_only_after_a_restart() {
+fn a_reload_updates_adds_and_removes_teams() {
     let folder = Folder::new();
-    let reload = |before: &str, after: &str| folder.read(before).diff(&folder.read(after));
+    let reload = |before: &str, after: &str| folder.read(before).merge(folder.read(after));
     let raised = reload(TWO, &format!("{TWO}ceiling.env = ['X']\nprovider.x.priority = 3"));
     assert!(raised.needs_restart.is_empty(), "{:?}", raised.needs_restart);
-    assert_eq!(raised.teams[&name("b")].ceiling.bounds.as_ref().unwrap().env.len(), 1);
-    assert_eq!((raised.teams[&name("a")].providers.len(), raised.teams[&name("b")].providers.len()), (0, 1));
+    let team = |team: &str| &raised.config.teams[&name(team)].reconcile;
+    assert_eq!(team("b").ceiling.bounds.as_ref().unwrap().env.len(), 1);
+    assert_eq!((team("a").providers.len(), team("b").providers.len()), (0, 1));
     let gone = reload(TWO, "[team.a]\nplugins = 'plugins'\n[server]\nteams = ['a']");
-    assert_eq!((gone.needs_restart, gone.teams.len()), (vec!["team", "stdio", "server"], 1));
+    assert!(gone.needs_restart.is_empty(), "{:?}", gone.needs_restart);
+    assert_eq!((gone.config.teams.len(), gone.config.endpoint.caller.teams.iter().count()), (1, 1));
     let (two, three) = (TWO, format!("{TWO}[team.c]\nplugins = 'docs'\n"));
-    assert_eq!((reload(two, &three).new_teams, reload(&three, two).new_teams), (vec![name("c")], vec![]));
+    let count = |before: &str, after: &str| {
+        let reloaded = reload(before, after);
+        (reloaded.config.teams.len(), reloaded.needs_restart)
+    };
+    assert_eq!((count(two, &three), count(&three, two)), ((3, vec![]), (2, vec![])));
+    let moved = reload(TWO, "[team.a]\nplugins = 'docs'\nquota.calls = 3\n[team.b]\nplugins = 'cache'\n");
+    assert_eq!(moved.needs_restart, ["team.a.plugins", "team.a.quota"]);
 }

@@ -1,0 +1,206 @@
+//! The cell that holds the current catalog of a team, with its one writer and its readers.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch as watch_channel;
+
+use super::updates::UpdateTimes;
+use super::watch::WatchHub;
+use super::{Catalog, ContentState, Lists, LogicalTime, Watch, WatchEvents};
+use larder_model::name::TeamName;
+use larder_model::uri::Uri;
+
+/// Creates the empty catalog of a team. Returns its writer and its reader.
+pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
+    let cell = Arc::new(CatalogCell {
+        team,
+        now: ArcSwap::default(),
+        updates: UpdateTimes::default(),
+        hub: WatchHub::new(watched_uris),
+        published: watch_channel::Sender::default(),
+    });
+    (Writer { cell: cell.clone() }, Reader { cell })
+}
+
+/// Creates a watch over several catalogs. It watches nothing yet.
+pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
+    Watch::new(readers.into_iter().map(|reader| &reader.cell.hub))
+}
+
+#[derive(Debug)]
+struct CatalogCell {
+    team: TeamName,
+    now: ArcSwap<Catalog>,
+    updates: UpdateTimes,
+    hub: WatchHub,
+    /// Increases with each catalog.
+    published: watch_channel::Sender<u64>,
+}
+
+/// The only writer. It cannot be cloned.
+#[derive(Debug)]
+pub struct Writer {
+    cell: Arc<CatalogCell>,
+}
+
+impl Writer {
+    /// Returns the current catalog.
+    pub fn current(&self) -> Arc<Catalog> {
+        self.cell.now.load_full()
+    }
+
+    /// Replaces the catalog in one step, and notifies the watchers of the lists that differ.
+    pub fn publish(&mut self, catalog: Catalog) {
+        let old = self.cell.now.swap(Arc::new(catalog));
+        self.cell.published.send_modify(|count| *count += 1);
+        self.cell.hub.lists_changed(self.current().changed_lists(&old));
+    }
+
+    /// Notifies the watchers of the list of resources of a change that the catalog does not show.
+    pub fn list_changed(&self) {
+        self.cell.hub.lists_changed(Lists::RESOURCES);
+    }
+
+    /// Notifies the watchers of this URI of an update that its provider reported.
+    pub fn updated(&self, uri: &Uri) {
+        self.cell.updates.record(uri);
+        self.cell.hub.provider_updated(uri);
+    }
+
+    /// Returns the notifier for the change detector.
+    pub fn notifier(&self) -> Notifier {
+        Notifier { cell: self.cell.clone() }
+    }
+}
+
+/// Knows the watched URIs and notifies their watchers. It cannot publish.
+#[derive(Debug, Clone)]
+pub struct Notifier {
+    cell: Arc<CatalogCell>,
+}
+
+impl Notifier {
+    /// Notifies the watchers of this URI that its content changed.
+    pub fn updated(&self, uri: &Uri) {
+        // Recorded before the notification: a notified client reads again, and must not get a cached
+        // response.
+        self.cell.updates.record(uri);
+        self.cell.hub.updated(uri);
+    }
+
+    /// Records what a check of a URI found, if it found anything, and notifies the watchers if they must be.
+    pub(crate) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) {
+        if notify {
+            self.cell.updates.record(uri);
+        }
+        self.cell.hub.checked(uri, state, notify);
+    }
+
+    /// Records that the content of this URI is known now, so that later changes of it are found. Returns whether a
+    /// client was told before that it is subscribed.
+    pub(crate) fn settle(&self, uri: &Uri) -> bool {
+        // A client that reads after it subscribed must not get an older response from the cache: no change would be
+        // found after that.
+        self.cell.updates.record(uri);
+        self.cell.hub.settle(uri)
+    }
+
+    /// Returns each watched URI once.
+    pub fn watched(&self) -> Vec<Uri> {
+        self.cell.hub.watched()
+    }
+
+    /// Waits until a URI is newly watched or a provider reports an update, and returns all such URIs that are
+    /// still watched. For a single consumer. Cancel safe.
+    pub(crate) async fn next_events(&self) -> WatchEvents {
+        self.cell.hub.next_events().await
+    }
+}
+
+/// A reader. It can be cloned.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    cell: Arc<CatalogCell>,
+}
+
+impl Reader {
+    /// Returns the team of the catalog.
+    pub fn team(&self) -> &TeamName {
+        &self.cell.team
+    }
+
+    /// Whether both read the same catalog.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.cell, &other.cell)
+    }
+
+    /// Returns the current catalog.
+    pub fn snapshot(&self) -> Arc<Catalog> {
+        self.cell.now.load_full()
+    }
+
+    /// Returns the current logical time, to compare with later updates.
+    pub(crate) fn logical_time(&self) -> LogicalTime {
+        self.cell.updates.now()
+    }
+
+    /// Returns whether there was no update of this URI since then. May return false without an update, but
+    /// never true after one.
+    pub(crate) fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {
+        self.cell.updates.unchanged_since(time, uri)
+    }
+
+    /// Returns a receiver that changes with each new catalog.
+    pub fn published(&self) -> watch_channel::Receiver<u64> {
+        self.cell.published.subscribe()
+    }
+
+    /// Returns the number of watches and the number of watched URIs.
+    pub fn watchers(&self) -> (usize, usize) {
+        self.cell.hub.count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::super::{Change, RejectedComponent};
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_not_changed_by_publish() {
+        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
+        let rejected = |file: &str| RejectedComponent {
+            origin: file.into(),
+            digest: None,
+            reason: "empty".into(),
+            stderr: String::new(),
+            since: SystemTime::now(),
+        };
+        let before = reader.snapshot();
+        writer.publish(Catalog::new(vec![], vec![rejected("a.wasm")], vec![]));
+        assert_eq!((before.rejected().len(), reader.snapshot().rejected().len()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn publishing_the_same_lists_notifies_nobody() {
+        let (mut writer, reader) = catalog(TeamName::default_team(), 8);
+        let watch = watch([&reader]);
+        watch.watch_list(true);
+        let since = SystemTime::now();
+        let rejected = RejectedComponent {
+            origin: "a.wasm".into(),
+            digest: None,
+            reason: "empty".into(),
+            stderr: String::new(),
+            since,
+        };
+        writer.publish(Catalog::new(vec![], vec![rejected], vec![]));
+        let uri = Uri::parse("x:y").unwrap();
+        watch.add(uri.clone());
+        writer.updated(&uri);
+        assert_eq!(watch.next().await, [Change::Updated(uri)]);
+    }
+}

@@ -1,0 +1,148 @@
+//! The tools and prompts of one provider, under the names that clients see.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::header_parameters::HeaderParameter;
+use crate::json_schema::{JsonSchema, SchemaError};
+use larder_model::name::Digest;
+use larder_model::prompt::{Argument, Prompt};
+use larder_model::resource::{Icon, Metadata, Rendered, Theme};
+use larder_model::tool::{Hints, Tool, ToolName};
+
+/// The tools and prompts of one provider that clients can use.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    /// The tools, sorted by name.
+    pub tools: Vec<Arc<OfferedTool>>,
+    /// The prompts, sorted by name.
+    pub prompts: Vec<Arc<OfferedPrompt>>,
+}
+
+/// A tool that clients can call.
+#[derive(Debug)]
+pub struct OfferedTool {
+    /// The name that clients see: that of the provider after the operator's prefix.
+    pub name: ToolName,
+    /// The tool as its provider defines it.
+    pub tool: Tool,
+    /// The digest of everything that clients see of it.
+    pub digest: Digest,
+    /// The definition as clients receive it.
+    pub rendered: Rendered,
+    /// The arguments that clients also send as HTTP headers.
+    pub header_parameters: Vec<HeaderParameter>,
+    input: JsonSchema,
+    output: Option<JsonSchema>,
+}
+
+/// A prompt that clients can get.
+#[derive(Debug)]
+pub struct OfferedPrompt {
+    /// The name that clients see.
+    pub name: String,
+    /// The prompt as its provider defines it.
+    pub prompt: Prompt,
+    /// The digest of everything that clients see of it.
+    pub digest: Digest,
+    /// The definition as clients receive it.
+    pub rendered: Rendered,
+}
+
+impl Definitions {
+    /// Sorts tools and prompts by name.
+    pub(crate) fn new(mut tools: Vec<OfferedTool>, mut prompts: Vec<OfferedPrompt>) -> Self {
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        prompts.sort_by(|a, b| a.name.cmp(&b.name));
+        Self {
+            tools: tools.into_iter().map(Arc::new).collect(),
+            prompts: prompts.into_iter().map(Arc::new).collect(),
+        }
+    }
+}
+
+impl OfferedTool {
+    /// Compiles the schemas of a tool. Fails if one is invalid, or if the name with the prefix is too long.
+    pub(crate) fn new(tool: Tool, prefix: &str) -> Result<Self, String> {
+        let name = ToolName::parse(&format!("{prefix}{}", tool.name)).map_err(|error| error.to_string())?;
+        let input =
+            JsonSchema::compile(&tool.input_schema).map_err(|why| format!("its input schema: {why}"))?;
+        let output = tool.output_schema.as_deref().map(JsonSchema::compile).transpose();
+        let output = output.map_err(|why| format!("its output schema: {why}"))?;
+        let schema: Value =
+            serde_json::from_str(tool.input_schema.get()).map_err(|error| error.to_string())?;
+        let header_parameters =
+            HeaderParameter::all(&schema).map_err(|why| format!("its input schema: {why}"))?;
+        let (digest, rendered) = (tool_digest(&tool), Rendered::default());
+        Ok(Self { name, digest, tool, rendered, header_parameters, input, output })
+    }
+
+    /// Validates the arguments of a call.
+    pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), SchemaError> {
+        self.input.validate(arguments)
+    }
+
+    /// Validates the structured result of a call that succeeded. A tool with an output schema must have one.
+    pub(crate) fn check_result(&self, structured: Option<&RawValue>) -> Result<(), String> {
+        let Some(output) = &self.output else { return Ok(()) };
+        let structured = structured.ok_or("it has an output schema, but returned no structured result")?;
+        let value: Value = serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
+        let checked = output.validate(&value);
+        checked.map_err(|error| format!("its structured result does not match its output schema: {error}"))
+    }
+}
+
+impl OfferedPrompt {
+    pub(crate) fn new(prompt: Prompt, prefix: &str) -> Self {
+        let (name, digest) = (format!("{prefix}{}", prompt.name), prompt_digest(&prompt));
+        Self { name, prompt, digest, rendered: Rendered::default() }
+    }
+}
+
+/// The digest of the definition of a tool. Operators approve definitions by it.
+pub(crate) fn tool_digest(tool: &Tool) -> Digest {
+    let Tool { name, title, description, input_schema, output_schema, hints, icons, metadata } = tool;
+    let Hints { read_only, destructive, idempotent, open_world, long_running } = hints;
+    digest(&(
+        (name.as_str(), title, description),
+        (input_schema.get(), output_schema.as_ref().map(|schema| schema.get())),
+        [read_only, destructive, idempotent, open_world, long_running],
+        (icon_fields(icons), metadata_fields(metadata)),
+    ))
+}
+
+fn prompt_digest(prompt: &Prompt) -> Digest {
+    let Prompt { name, title, description, arguments, icons, metadata } = prompt;
+    let arguments: Vec<_> = arguments
+        .iter()
+        .map(|Argument { name, title, description, required }| (name, title, description, required))
+        .collect();
+    digest(&((name, title, description), arguments, (icon_fields(icons), metadata_fields(metadata))))
+}
+
+/// Computes the digest of values as JSON, which is unambiguous.
+fn digest(fields: &impl serde::Serialize) -> Digest {
+    // Texts, numbers and lists are always written.
+    Digest::of(&serde_json::to_vec(fields).unwrap_or_default())
+}
+
+/// The fields of an icon that clients see.
+#[derive(serde::Serialize)]
+struct IconFields<'a>(&'a str, Option<&'a str>, &'a [String], Option<&'static str>);
+
+fn icon_fields(icons: &[Icon]) -> Vec<IconFields<'_>> {
+    let theme = |theme: Theme| match theme {
+        Theme::Light => "light",
+        Theme::Dark => "dark",
+    };
+    let fields = icons.iter().map(|Icon { src, mime_type, sizes, theme: of_icon }| {
+        IconFields(src, mime_type.as_deref(), sizes, of_icon.map(theme))
+    });
+    fields.collect()
+}
+
+fn metadata_fields(metadata: &Metadata) -> Vec<(&str, &str)> {
+    metadata.iter().map(|(key, json)| (&**key, json.get())).collect()
+}

@@ -1,0 +1,128 @@
+//! Calls of tools. A call is never repeated, shared or cached, because it may have effects.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::audit_record::{AuditRecord, written};
+use super::{Error, Gateway};
+use crate::catalog::{Offer, OfferedTool};
+use larder_model::input::{Answer, ProvidedInput};
+use larder_model::message::{Block, BlockValue};
+use larder_model::name::Digest;
+use larder_model::policy::Permit;
+use larder_model::resource::Call;
+use larder_model::tool::{ToolCall, ToolResult};
+
+/// A request to call a tool.
+#[derive(Debug, Clone)]
+pub struct ToolRequest {
+    /// The name of the tool, as clients see it.
+    pub name: String,
+    /// The arguments: an object.
+    pub arguments: Value,
+    /// The answers of the client, if an earlier call asked for them.
+    pub input: Option<ProvidedInput>,
+    /// The component that asked for them. If another one is served now, the call fails.
+    pub asked_by: Option<Digest>,
+}
+
+/// The answer of a tool or of a prompt, and the component that gave it.
+#[derive(Debug)]
+pub struct Answered<T> {
+    /// The result, or what the client has to provide first.
+    pub answer: Answer<T>,
+    /// The digest of the component.
+    pub component: Digest,
+}
+
+impl Gateway {
+    /// Returns the definition of a tool.
+    pub fn tool(&self, call: &Call, name: &str) -> Option<Arc<OfferedTool>> {
+        self.view(call.caller.as_ref()).tool(name).map(|(_, tool)| tool.clone())
+    }
+
+    /// Calls a tool. Arguments that do not match its schema give a result that says so, which a model can read.
+    pub async fn call_tool(
+        &self,
+        call: &Arc<Call>,
+        request: &ToolRequest,
+    ) -> Result<Answered<ToolResult>, Error> {
+        let mut record = self.begin_record("call-tool", call, None).await?;
+        record.set_name(Some(&request.name));
+        let result = Box::pin(self.find_and_call_tool(call, request, &mut record)).await;
+        let items = |answered: &Answered<ToolResult>| match &answered.answer {
+            Answer::Complete(result) => result.content.len(),
+            Answer::InputRequired(_) => 0,
+        };
+        written(record.end_with_items(&result, items)).await?;
+        result
+    }
+
+    async fn find_and_call_tool(
+        &self,
+        call: &Arc<Call>,
+        request: &ToolRequest,
+        record: &mut AuditRecord<'_>,
+    ) -> Result<Answered<ToolResult>, Error> {
+        let view = self.view(call.caller.as_ref());
+        let unknown = || Error::UnknownTool { name: request.name.clone() };
+        let (offer, tool) = view.tool(&request.name).ok_or_else(unknown)?;
+        let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
+        record.set_provider(offer);
+        check_asked_by(offer, request.asked_by)?;
+        let component = offer.provider.digest();
+        if let Err(error) = tool.check_arguments(&request.arguments) {
+            let answer = Answer::Complete(invalid_arguments(&error.to_string()));
+            return Ok(Answered { answer, component });
+        }
+        let from_call = |error| Error::from_call(offer, &request.name, None, error);
+        offer.provider.check_byte_quota().map_err(from_call)?;
+        let (name, input) = (tool.tool.name.clone(), request.input.clone());
+        let tool_call = ToolCall { name, arguments: request.arguments.to_string(), input };
+        let answer = offer.provider.call_tool(permit, tool_call).await;
+        record.set_result(false, answer.as_ref().err());
+        let answer = answer.map_err(from_call)?;
+        check_result(offer, tool, &answer)?;
+        charge(offer, &answer);
+        Ok(Answered { answer, component })
+    }
+}
+
+/// Fails if the client answers what another component asked for.
+pub(super) fn check_asked_by(offer: &Offer, asked_by: Option<Digest>) -> Result<(), Error> {
+    match asked_by {
+        Some(digest) if digest != offer.provider.digest() => {
+            Err(Error::Replaced { provider: offer.name().clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A failed result that tells the model what is wrong with its arguments.
+fn invalid_arguments(why: &str) -> ToolResult {
+    let text = format!("The arguments do not match the input schema of the tool: {why}");
+    let block = Block { value: BlockValue::Text(text), annotations: None, metadata: vec![] };
+    ToolResult { content: vec![block], structured: None, is_error: true, metadata: vec![] }
+}
+
+/// Checks a result that succeeded. A provider that violates its own schema has failed.
+fn check_result(offer: &Offer, tool: &OfferedTool, answer: &Answer<ToolResult>) -> Result<(), Error> {
+    let Answer::Complete(result) = answer else { return Ok(()) };
+    if result.is_error {
+        return Ok(());
+    }
+    let checked = tool.check_result(result.structured.as_deref());
+    checked.map_err(|message| {
+        offer.provider.log_omitted(&[format!("the tool `{}`: {message}", tool.name)]);
+        Error::Failed { provider: offer.name().clone(), message }
+    })
+}
+
+/// Charges the bytes of a result to the provider's team.
+fn charge(offer: &Offer, answer: &Answer<ToolResult>) {
+    if let Answer::Complete(result) = answer {
+        let structured = result.structured.as_deref().map_or(0, |json| json.get().len());
+        offer.provider.charge_bytes(structured + result.content.iter().map(Block::size).sum::<usize>());
+    }
+}

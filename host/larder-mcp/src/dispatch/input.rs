@@ -1,0 +1,143 @@
+//! Input that a tool or prompt asks its client for. A modern client gets the requests as the result, and calls again
+//! with the answers. A legacy client gets them on the stream of the call; meanwhile the call holds no permit.
+
+use std::sync::Arc;
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use crate::Endpoint;
+use crate::client_side::{AskError, missing_capabilities};
+use crate::input_state::Binding;
+use crate::json_writer::object;
+use crate::message::Id;
+use crate::method::Answers;
+use crate::peer::Peer;
+use crate::request_slot::RequestSlot;
+use crate::rpc_error::{
+    DispatchError, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY, RpcError,
+};
+use larder_model::input::{InputRequired, ProvidedInput};
+use larder_model::name::Digest;
+use larder_model::resource::Call;
+
+/// How often one call of a legacy client may ask.
+const MAX_ROUNDS: u32 = 16;
+
+/// Where input comes from.
+pub(super) struct InputSource<'a> {
+    pub(super) endpoint: &'a Endpoint,
+    pub(super) call: &'a Arc<Call>,
+    pub(super) peer: &'a Peer,
+    pub(super) slot: &'a mut RequestSlot,
+}
+
+/// The input of one call.
+pub(super) struct Input<'a> {
+    pub(super) source: InputSource<'a>,
+    /// What the state of the call is bound to.
+    pub(super) binding: Binding<'a>,
+    pub(super) rounds: u32,
+}
+
+/// What a modern client has to answer.
+pub(super) struct InputQuestion {
+    requests: Box<RawValue>,
+    state: String,
+}
+
+impl Input<'_> {
+    /// Returns what a modern client provided with its request, and the component that asked for it.
+    pub(super) fn of_answers(
+        &self,
+        answers: Option<Answers>,
+    ) -> Result<Option<(ProvidedInput, Option<Digest>)>, RpcError> {
+        let Some(Answers { responses, state }) = answers.filter(|_| self.source.peer.is_modern()) else {
+            return Ok(None);
+        };
+        let invalid = || {
+            let message = "`requestState` is not valid for this call, or has expired: start again without it";
+            RpcError::new(INVALID_PARAMS, message)
+        };
+        let state = self.source.endpoint.0.input_states.open(&self.binding, &state).ok_or_else(invalid)?;
+        let asked_by = Digest::parse(&format!("sha256:{}", state.component)).map_err(|_| invalid())?;
+        Ok(Some((ProvidedInput { responses, state: state.of_provider }, Some(asked_by))))
+    }
+
+    /// Returns the question for a modern client, with the encrypted state of the call.
+    pub(super) fn later(
+        &self,
+        required: &InputRequired,
+        component: Digest,
+    ) -> Result<InputQuestion, RpcError> {
+        self.check_capabilities(required)?;
+        let request = |one: &larder_model::input::InputRequest| {
+            let request = json!({ "method": one.method.as_str(), "params": one.params });
+            (one.key.clone(), request)
+        };
+        let requests: Value = Value::Object(required.requests.iter().map(request).collect());
+        let failed = || RpcError::new(INTERNAL_ERROR, "the state of the call cannot be encrypted");
+        let state =
+            self.source.endpoint.0.input_states.seal(&self.binding, component, required.state.clone());
+        let requests = to_raw_value(&requests).map_err(|_| failed())?;
+        Ok(InputQuestion { requests, state: state.ok_or_else(failed)? })
+    }
+
+    /// Asks a legacy client, and waits for its answers.
+    pub(super) async fn now(&mut self, required: InputRequired) -> Result<ProvidedInput, DispatchError> {
+        self.check_capabilities(&required)?;
+        self.rounds += 1;
+        if self.rounds > MAX_ROUNDS {
+            let message = format!("the provider asked for input more than {MAX_ROUNDS} times in one call");
+            return Err(RpcError::new(INTERNAL_ERROR, message).into());
+        }
+        let InputSource { endpoint, call, peer, slot } = &mut self.source;
+        let Peer::Legacy(client) = peer else { return Err(unreachable_client(AskError::Gone).into()) };
+        let stream = client.stream.as_ref().ok_or_else(|| unreachable_client(AskError::Gone))?;
+        slot.release();
+        let responses = client.side.requests.ask(&required.requests, stream).await;
+        slot.acquire_again(endpoint, call).await?;
+        let responses = responses.map_err(unreachable_client)?;
+        Ok(ProvidedInput { responses, state: required.state })
+    }
+
+    fn check_capabilities(&self, required: &InputRequired) -> Result<(), RpcError> {
+        let missing = missing_capabilities(self.source.call.interaction.as_ref(), &required.requests);
+        if missing.as_object().is_none_or(serde_json::Map::is_empty) {
+            return Ok(());
+        }
+        let text = missing.to_string();
+        Err(match self.source.peer.is_modern() {
+            true => RpcError::bad_request(
+                MISSING_CLIENT_CAPABILITY,
+                format!("the call needs capabilities that the client does not have: {text}"),
+            )
+            .with_data(|data| data.json("requiredCapabilities", &text)),
+            false => RpcError::new(
+                INVALID_REQUEST,
+                format!("the call needs capabilities that the client did not declare: {text}"),
+            ),
+        })
+    }
+}
+
+fn unreachable_client(error: AskError) -> RpcError {
+    RpcError::new(INTERNAL_ERROR, format!("the call needs input, but {error}"))
+}
+
+impl Endpoint {
+    /// Returns the result that asks a modern client for input.
+    pub(super) fn input_required(&self, id: &Id, question: &InputQuestion) -> Vec<u8> {
+        object(|o| {
+            o.text("jsonrpc", "2.0");
+            o.json("id", id.json());
+            o.object("result", |o| {
+                o.text("resultType", "input_required");
+                o.raw("inputRequests", &question.requests);
+                o.text("requestState", &question.state);
+                let server = &self.0.settings.load().server_info;
+                o.object("_meta", |o| o.json("io.modelcontextprotocol/serverInfo", server));
+            });
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! The state of a modern call that waits for input: the client holds it and returns it with its answers. It is
+//! encrypted, and bound to the caller, to the request, to the component and to a time, so that it is of no use
+//! anywhere else.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64_simd::URL_SAFE_NO_PAD as BASE64;
+use larder_model::name::Digest;
+use larder_model::resource::Caller;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use serde::{Deserialize, Serialize};
+
+/// How long a client may take to answer.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// Maximum length of a state that is decoded.
+const MAX_LENGTH: usize = 128 << 10;
+
+/// Encrypts states with a key of this process. After a restart, clients start again.
+pub(super) struct InputStates(Option<LessSafeKey>);
+
+/// What a state contains.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct InputState {
+    /// The digest of the component that asked.
+    pub(super) component: String,
+    /// The state of the provider itself.
+    pub(super) of_provider: Option<Vec<u8>>,
+    /// When it expires, in seconds since 1970.
+    expires: u64,
+}
+
+/// What a state is bound to.
+pub(super) struct Binding<'a> {
+    pub(super) caller: Option<&'a Caller>,
+    pub(super) method: &'a str,
+    /// The name of the tool or prompt.
+    pub(super) name: &'a str,
+    pub(super) arguments: String,
+}
+
+impl InputStates {
+    /// Creates a key. Without randomness there is none, and calls cannot wait for input.
+    pub(super) fn new() -> Self {
+        let mut bytes = [0; 32];
+        let filled = getrandom::fill(&mut bytes).ok();
+        Self(filled.and_then(|()| UnboundKey::new(&AES_256_GCM, &bytes).ok()).map(LessSafeKey::new))
+    }
+
+    /// Encrypts the state of a call. `None` only if there is no randomness.
+    pub(super) fn seal(
+        &self,
+        binding: &Binding<'_>,
+        component: Digest,
+        of_provider: Option<Vec<u8>>,
+    ) -> Option<String> {
+        let expires = now() + LIFETIME.as_secs();
+        let state = InputState { component: component.to_string(), of_provider, expires };
+        let mut content = serde_json::to_vec(&state).ok()?;
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).ok()?;
+        let aad = Aad::from(binding.bytes());
+        self.0
+            .as_ref()?
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut content)
+            .ok()?;
+        Some(BASE64.encode_to_string([&nonce[..], &content].concat()))
+    }
+
+    /// Decrypts a state. `None` if it is not for this call, or has expired.
+    pub(super) fn open(&self, binding: &Binding<'_>, text: &str) -> Option<InputState> {
+        let mut sealed = BASE64.decode_to_vec(text).ok().filter(|_| text.len() <= MAX_LENGTH)?;
+        let (nonce, content) = sealed.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let content = self.0.as_ref()?.open_in_place(nonce, Aad::from(binding.bytes()), content).ok()?;
+        let state: InputState = serde_json::from_slice(content).ok()?;
+        (now() < state.expires).then_some(state)
+    }
+}
+
+impl Binding<'_> {
+    /// An unambiguous encoding: JSON.
+    fn bytes(&self) -> Vec<u8> {
+        let caller = self.caller.map(|caller| {
+            let teams: Vec<&str> = caller.teams.iter().map(|team| team.as_str()).collect();
+            (&caller.subject, caller.issuer.as_deref(), teams)
+        });
+        // Texts and lists are always written.
+        serde_json::to_vec(&(caller, self.method, self.name, &self.arguments)).unwrap_or_default()
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_model::name::{TeamName, Teams};
+
+    use super::*;
+
+    fn caller(subject: &str, team: &str) -> Caller {
+        let teams = Teams::of([TeamName::parse(team).unwrap()]).unwrap();
+        Caller { subject: Some(subject.into()), issuer: None, teams, scopes: vec![] }
+    }
+
+    #[test]
+    fn a_state_is_of_use_only_for_its_call() {
+        let states = InputStates::new();
+        let (ann, component) = (caller("ann", "a"), Digest::of(b"component"));
+        let binding = |caller, name, arguments: &str| Binding {
+            caller,
+            method: "tools/call",
+            name,
+            arguments: arguments.to_owned(),
+        };
+        let sealed = states.seal(&binding(Some(&ann), "x", "{}"), component, Some(b"secret".into())).unwrap();
+        let open = |binding: Binding<'_>, text: &str| states.open(&binding, text);
+        let state = open(binding(Some(&ann), "x", "{}"), &sealed).unwrap();
+        assert_eq!((state.component, state.of_provider), (component.to_string(), Some(b"secret".to_vec())));
+        let (ben, other_team) = (caller("ben", "a"), caller("ann", "b"));
+        assert_eq!(open(binding(Some(&ben), "x", "{}"), &sealed), None, "another caller");
+        assert_eq!(open(binding(Some(&other_team), "x", "{}"), &sealed), None, "another team");
+        assert_eq!(open(binding(None, "x", "{}"), &sealed), None, "no caller");
+        assert_eq!(open(binding(Some(&ann), "y", "{}"), &sealed), None, "another tool");
+        assert_eq!(open(binding(Some(&ann), "x", "{\"a\":1}"), &sealed), None, "other arguments");
+        let mut changed = sealed.clone().into_bytes();
+        changed[20] ^= 1;
+        assert_eq!(open(binding(Some(&ann), "x", "{}"), &String::from_utf8(changed).unwrap()), None);
+        let other = InputStates::new();
+        assert_eq!(other.open(&binding(Some(&ann), "x", "{}"), &sealed), None, "another process");
+        for text in ["", "x", "=", &"A".repeat(MAX_LENGTH + 1)] {
+            assert_eq!(open(binding(Some(&ann), "x", "{}"), text), None);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The parameters of completions, tools and prompts.
+
+use serde_json::{Map, Value};
+
+use super::{Answers, Operation, Retried};
+use crate::fields::Fields;
+use crate::rpc_error::{INVALID_PARAMS, RpcError, clip};
+use larder_core::gateway::{PromptCall, ToolRequest};
+use larder_model::input::InputResponse;
+use larder_model::prompt::ArgumentQuery;
+use larder_model::resource::CompletionRequest;
+
+/// Reads the parameters of `completion/complete`.
+pub(super) fn completion(fields: &Fields<'_>) -> Result<Operation, RpcError> {
+    let reference = fields.required_object("ref")?;
+    let argument = fields.required_object("argument")?;
+    let (name, prefix) = (argument.required_text("name")?, argument.required_text("value")?);
+    let context = fields.object("context")?.unwrap_or_default();
+    let (name, prefix, filled) =
+        (name.into_owned(), prefix.into_owned(), strings(&context, "context.arguments")?);
+    match &*reference.required_text("type")? {
+        "ref/prompt" => {
+            let prompt = reference.required_text("name")?.into_owned();
+            let query = ArgumentQuery { prompt, argument: name, prefix, filled };
+            Ok(Operation::CompleteArgument(Box::new(query)))
+        }
+        "ref/resource" => {
+            let template = reference.required_text("uri")?.into_owned();
+            Ok(Operation::Complete(Some(CompletionRequest { template, variable: name, prefix, filled })))
+        }
+        other => {
+            let other = clip(other, 80);
+            let message = format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\"");
+            Err(RpcError::new(INVALID_PARAMS, message))
+        }
+    }
+}
+
+/// Reads the parameters of `tools/call`.
+pub(super) fn tool_call(fields: &Fields<'_>) -> Result<Retried<ToolRequest>, RpcError> {
+    let name = fields.required_text("name")?.into_owned();
+    let arguments = match fields.get("arguments") {
+        None => Map::new(),
+        Some(json) => serde_json::from_str(json.get())
+            .map_err(|_| RpcError::new(INVALID_PARAMS, "`arguments` must be an object"))?,
+    };
+    let request = ToolRequest { name, arguments: Value::Object(arguments), input: None, asked_by: None };
+    Ok(Retried { request, answers: answers(fields)? })
+}
+
+/// Reads the parameters of `prompts/get`.
+pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<Retried<PromptCall>, RpcError> {
+    let name = fields.required_text("name")?.into_owned();
+    let arguments = strings(fields, "arguments")?;
+    let request = PromptCall { name, arguments, input: None, asked_by: None };
+    Ok(Retried { request, answers: answers(fields)? })
+}
+
+/// Reads the answers of a modern client that makes a call again.
+fn answers(fields: &Fields<'_>) -> Result<Option<Answers>, RpcError> {
+    let state = fields.text("requestState")?.map(Into::into);
+    let Some(responses) = fields.object("inputResponses")? else {
+        return match state {
+            Some(state) => Ok(Some(Answers { responses: vec![], state })),
+            None => Ok(None),
+        };
+    };
+    let responses = responses
+        .iter()
+        .map(|(key, json)| InputResponse { key: key.to_owned(), outcome: Ok(json.get().to_owned()) })
+        .collect();
+    let missing =
+        || RpcError::new(INVALID_PARAMS, "`requestState` is missing: return it with `inputResponses`");
+    Ok(Some(Answers { responses, state: state.ok_or_else(missing)? }))
+}
+
+/// Reads the member `arguments`: texts by name. `label` is its name in errors.
+fn strings(fields: &Fields<'_>, label: &str) -> Result<Vec<(String, String)>, RpcError> {
+    let arguments = fields.object("arguments")?.unwrap_or_default();
+    let pairs = arguments
+        .iter()
+        .map(|(name, value)| value.string().map(|value| (name.to_owned(), value.into_owned())));
+    let pairs: Option<Vec<_>> = pairs.collect();
+    pairs.ok_or_else(|| RpcError::new(INVALID_PARAMS, format!("every value of `{label}` must be a string")))
+}

@@ -1,0 +1,123 @@
+//! The buffer in which a response is written. A large one is charged to the memory budget before it is allocated, and
+//! again when escapes make it larger. When there is no memory for more, texts are omitted, and the response must not
+//! be sent.
+
+use std::ops::{Deref, DerefMut};
+
+use larder_runtime::memory_budget::{MemoryCharge, Refused};
+
+/// A buffer for JSON.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    bytes: Vec<u8>,
+    /// None if the buffer is expected to be small.
+    charge: Option<Box<MemoryCharge>>,
+    refused: Option<Refused>,
+}
+
+impl Output {
+    /// Creates a buffer that is not charged.
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        Self { bytes: Vec::with_capacity(capacity), ..Self::default() }
+    }
+
+    /// Creates a buffer that is as large as the charge for it.
+    pub(super) fn charged(charge: Box<MemoryCharge>) -> Self {
+        let capacity = usize::try_from(charge.bytes()).unwrap_or(usize::MAX);
+        Self { charge: Some(charge), ..Self::with_capacity(capacity) }
+    }
+
+    /// Extends the buffer to `len` bytes for a text that may need escapes. If it has to be charged for that, it is
+    /// extended to the `exact` length instead. Returns false if there is no memory for it.
+    pub(super) fn extend_to(&mut self, len: usize, exact: impl FnOnce() -> usize) -> bool {
+        if len <= self.bytes.capacity() || self.charge.is_none() {
+            self.bytes.resize(len, 0);
+            return true;
+        }
+        let exact = exact();
+        // Many texts that are a little larger than expected must not each move the whole buffer.
+        let ahead = self.bytes.capacity() / 2 * 3;
+        let is_larger = exact <= self.bytes.capacity() || self.grow(ahead.max(exact)) || self.grow(exact);
+        if is_larger {
+            self.bytes.resize(exact, 0);
+        }
+        is_larger
+    }
+
+    /// Moves the buffer to a larger one. Both are charged meanwhile.
+    fn grow(&mut self, capacity: usize) -> bool {
+        let Some(charge) = &mut self.charge else { return true };
+        match charge.grow_again(capacity as u64) {
+            Ok(()) => {
+                self.refused = None;
+                self.bytes.reserve_exact(capacity - self.bytes.len());
+                charge.shrink(charge.bytes() - capacity as u64);
+                true
+            }
+            Err(refused) => {
+                self.refused = Some(refused);
+                false
+            }
+        }
+    }
+
+    /// Returns the bytes, and the charge for them if they were expected to be many.
+    pub(super) fn finish(mut self) -> Result<(Vec<u8>, Option<Box<MemoryCharge>>), Refused> {
+        if let Some(charge) = &mut self.charge {
+            let more = (self.bytes.capacity() as u64).saturating_sub(charge.bytes());
+            self.refused = self.refused.or(charge.grow_again(more).err());
+        }
+        self.refused.map_or(Ok((self.bytes, self.charge)), Err)
+    }
+}
+
+impl Deref for Output {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Output {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::escape::write_text;
+    use larder_model::name::TeamName;
+    use larder_runtime::memory_budget::{MemoryBudget, MemoryUse};
+
+    fn output(budget: &MemoryBudget, bytes: u64) -> Output {
+        let team = budget.team(&TeamName::default_team());
+        Output::charged(Box::new(team.charge(MemoryUse::Responses, None, bytes).unwrap()))
+    }
+
+    #[test]
+    fn escapes_are_charged() {
+        let budget = MemoryBudget::new(8 << 20);
+        let text = "\u{1}".repeat(1 << 20);
+        let mut out = output(&budget, text.len() as u64);
+        write_text(&mut out, &text);
+        write_text(&mut out, "end");
+        let (bytes, charge) = out.finish().unwrap();
+        assert_eq!(bytes.len(), 6 * text.len() + 7);
+        assert_eq!((budget.used(), charge.unwrap().bytes()), (bytes.capacity() as u64, budget.used()));
+        assert!(bytes.capacity() < bytes.len() + 1_000);
+    }
+
+    #[test]
+    fn a_text_without_room_for_its_escapes_is_refused() {
+        let budget = MemoryBudget::new(5 << 20);
+        let text = "\u{1}".repeat(1 << 20);
+        let mut out = output(&budget, text.len() as u64);
+        write_text(&mut out, &text);
+        assert!(out.capacity() < 5 << 20);
+        assert_eq!(out.finish().unwrap_err(), Refused::AboveLimit(5 << 20));
+        assert_eq!(budget.used(), 0);
+    }
+}

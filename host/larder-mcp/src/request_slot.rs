@@ -1,0 +1,92 @@
+//! Limits how many requests of a client run at the same time.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Endpoint;
+use super::method::Method;
+use super::rpc_error::RpcError;
+use larder_model::resource::{Call, Caller};
+
+/// How many requests of a client may run.
+#[derive(Debug, Clone)]
+pub(super) enum ConcurrencyLimit {
+    /// The quota of the caller's team. Surplus requests are rejected.
+    Quota,
+    /// The permits of a connection. Surplus requests wait.
+    Connection(Arc<Semaphore>),
+}
+
+/// The right of one request to run. A call that waits for its client gives it back for that time.
+pub(super) struct RequestSlot {
+    permit: RequestPermit,
+    limit: ConcurrencyLimit,
+    method: Method,
+}
+
+enum RequestPermit {
+    Held { _permit: Option<OwnedSemaphorePermit> },
+    Waiting(Arc<Semaphore>),
+}
+
+impl ConcurrencyLimit {
+    /// Acquires a permit of the quota, or returns a permit of the connection to wait for.
+    fn permit(
+        &self,
+        endpoint: &Endpoint,
+        caller: &Caller,
+        method: Method,
+    ) -> Result<RequestPermit, RpcError> {
+        let permit = match self {
+            // A ping needs no permit: it tells the client whether the server is alive.
+            Self::Quota if method == Method::Ping => None,
+            Self::Quota => endpoint.0.gateway.request_permit(caller).map_err(RpcError::quota_exceeded)?,
+            // These need no provider, so they do not wait for running requests.
+            Self::Connection(_) if method.is_immediate() => None,
+            Self::Connection(permits) => return Ok(RequestPermit::Waiting(permits.clone())),
+        };
+        Ok(RequestPermit::Held { _permit: permit })
+    }
+
+    /// Counts a further request of a batch. The transport has counted the first one.
+    pub(super) fn admit(&self, endpoint: &Endpoint, caller: &Caller) -> Result<(), RpcError> {
+        match self {
+            Self::Quota => endpoint.0.gateway.admit(caller).map_err(RpcError::quota_exceeded),
+            Self::Connection(_) => Ok(()),
+        }
+    }
+}
+
+impl RequestSlot {
+    /// Creates a slot without a permit.
+    pub(super) fn new(limit: ConcurrencyLimit, method: Method) -> Self {
+        Self { permit: RequestPermit::Held { _permit: None }, limit, method }
+    }
+
+    /// Takes a permit, or the right to wait for one.
+    pub(super) fn take(&mut self, endpoint: &Endpoint, caller: &Caller) -> Result<(), RpcError> {
+        self.permit = self.limit.permit(endpoint, caller, self.method)?;
+        Ok(())
+    }
+
+    /// Waits until the request may run.
+    pub(super) async fn acquire(&mut self) {
+        if let RequestPermit::Waiting(permits) = &self.permit {
+            let permit = permits.clone().acquire_owned().await.ok();
+            self.permit = RequestPermit::Held { _permit: permit };
+        }
+    }
+
+    /// Gives the permit back.
+    pub(super) fn release(&mut self) {
+        self.permit = RequestPermit::Held { _permit: None };
+    }
+
+    /// Takes a permit again, and waits until the request may run.
+    pub(super) async fn acquire_again(&mut self, endpoint: &Endpoint, call: &Call) -> Result<(), RpcError> {
+        self.take(endpoint, call.caller.as_ref().unwrap_or(&endpoint.0.fixed.caller))?;
+        self.acquire().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Stores one session, and what changes of it: its subscriptions, and what its client knows of their resources.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::storage::Storage;
+use super::store::{SessionKey, SessionOwner, SessionRecord};
+use crate::protocol::legacy::Client;
+use crate::replay::{EventIds, NotificationLog};
+use crate::subscriptions::{SubscriptionStorage, Subscriptions};
+use larder_model::name::Digest;
+
+/// Stores one session.
+pub(super) struct Recorder {
+    storage: Arc<Storage>,
+    key: SessionKey,
+    /// The record without subscriptions.
+    record: SessionRecord,
+    log: Arc<NotificationLog>,
+    ended: CancellationToken,
+    stored: Mutex<Stored>,
+}
+
+/// What is in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stored {
+    Nothing,
+    /// A record of an earlier run of the server.
+    Earlier,
+    /// A record with this digest.
+    Record(Digest),
+}
+
+impl Recorder {
+    pub(super) fn new(
+        storage: Arc<Storage>,
+        id: &str,
+        (client, owner, ids): (&Client, SessionOwner, &EventIds),
+        ended: CancellationToken,
+        stored: Stored,
+    ) -> Self {
+        let record = SessionRecord {
+            version: client.version,
+            owner,
+            client: (*client.description).clone(),
+            events: ids.clone(),
+            subscriptions: vec![],
+        };
+        let (key, log) = (SessionKey::of(id), client.log.clone());
+        Self { storage, key, record, log, ended, stored: Mutex::new(stored) }
+    }
+
+    /// Stores the session, if it differs from what is stored. One writer at a time, so that the newest state is
+    /// stored last.
+    async fn write(&self, subscriptions: &Subscriptions) -> bool {
+        let mut stored = self.stored.lock().await;
+        if self.ended.is_cancelled() {
+            return false;
+        }
+        let record = self.snapshot(subscriptions);
+        let Some(content) = record.to_bytes() else {
+            return self.discard(&mut stored, "it has too many subscriptions").await;
+        };
+        let digest = Stored::Record(Digest::of(&content));
+        if *stored == digest {
+            return false;
+        }
+        let Ok(surplus) = self.storage.bytes.reserve(self.key, &record.owner, content.len()) else {
+            return self.discard(&mut stored, "the store is full").await;
+        };
+        if !surplus.is_empty() {
+            self.storage.remove(surplus).await;
+        }
+        let written = match *stored {
+            Stored::Nothing => self.storage.store.create(self.key, &record).await,
+            Stored::Earlier | Stored::Record(_) => self.storage.store.update(self.key, &record).await,
+        };
+        match written {
+            Ok(()) => *stored = digest,
+            Err(error) => self.storage.report("write", &error.to_string()),
+        }
+        if self.ended.is_cancelled() {
+            self.storage.remove(vec![self.key]).await;
+        }
+        true
+    }
+
+    fn snapshot(&self, subscriptions: &Subscriptions) -> SessionRecord {
+        self.log.between_changes(|events| {
+            let mut record =
+                SessionRecord { subscriptions: subscriptions.stored(events), ..self.record.clone() };
+            (record.events.last, record.events.oldest) = (events.last, events.oldest);
+            record
+        })
+    }
+
+    /// Removes an outdated record: a session without some of its subscriptions would miss notifications.
+    async fn discard(&self, stored: &mut Stored, why: &str) -> bool {
+        self.storage.report("keep", why);
+        if *stored != Stored::Nothing {
+            self.storage.remove(vec![self.key]).await;
+            *stored = Stored::Nothing;
+        }
+        false
+    }
+}
+
+impl SubscriptionStorage for Recorder {
+    fn save<'a>(&'a self, subscriptions: &'a Subscriptions) -> BoxFuture<'a, bool> {
+        self.write(subscriptions).boxed()
+    }
+}

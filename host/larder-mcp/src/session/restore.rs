@@ -1,0 +1,139 @@
+//! Sessions of an earlier run of the server: the endpoint lists them at the start, and continues each one when its client
+//! sends a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use super::recorder::{Recorder, Stored};
+use super::storage::Storage;
+use super::store::{SessionKey, SessionOwner, SessionRecord, SessionStore};
+use super::{Session, Sessions, random_id};
+use crate::Endpoint;
+use crate::protocol::legacy::Client;
+use crate::replay::{EarlierEvents, Replay};
+use crate::rpc_error::RpcError;
+use crate::subscriptions::Subscriptions;
+use larder_model::resource::Caller;
+use larder_model::uri::Uri;
+
+/// Interval between two writes of the times of last use and of what clients know of their resources.
+const WRITE_INTERVAL: Duration = Duration::from_secs(30);
+/// Maximum number of sessions that are removed from the store together.
+const MAX_REMOVALS: usize = 1_000;
+
+impl Endpoint {
+    /// Keeps sessions in this store, and continues those that are there. If it cannot be read, sessions are kept in
+    /// memory only.
+    pub async fn keep_sessions(&self, store: Arc<dyn SessionStore>) {
+        let inner = &self.0;
+        let listed = match store.list().await {
+            Ok(listed) => listed,
+            Err(error) => {
+                tracing::warn!(%error, "stored sessions cannot be read: sessions end at the next restart");
+                return;
+            }
+        };
+        let (storage, removals) = Storage::new(store, &inner.drain);
+        inner.sessions.add_stored(listed, storage);
+        inner.sessions.retain_callers(|caller| inner.authenticator.accepts_caller(caller));
+        let (sessions, drain) = (inner.sessions.clone(), inner.drain.clone());
+        inner.drain.spawn(async move {
+            let writing = sessions.write_changes(removals);
+            drain.run_until_stopping(writing).await;
+            // The streams have ended, so that the last position of each client is known.
+            sessions.write_all().await;
+        });
+    }
+
+    /// Continues a stored session of this caller. `None` if there is none.
+    pub(crate) async fn restore_session(
+        &self,
+        id: &str,
+        caller: &Caller,
+    ) -> Result<Option<Arc<Session>>, RpcError> {
+        let sessions = &self.0.sessions;
+        let Some(storage) = sessions.storage_of(id, caller) else { return Ok(None) };
+        let record = storage.store.load(SessionKey::of(id)).await.map_err(|error| {
+            storage.report("load", &error.to_string());
+            RpcError::overloaded("the stored sessions cannot be read")
+        })?;
+        let Some(record) = record.filter(|record| record.owner == SessionOwner::of(caller)) else {
+            return Ok(None);
+        };
+        let SessionRecord { version, client, events, subscriptions: stored, .. } = record;
+        let subscriptions = Subscriptions::new(self.0.gateway.watch(caller), caller.clone());
+        let client = Client::restore(version, subscriptions, &stored, client);
+        let updated =
+            stored.iter().filter_map(|stored| Some((Uri::parse(&stored.uri).ok()?, stored.updated?)));
+        let earlier = EarlierEvents { ids: events, updated: updated.collect() };
+        sessions.restore(id, client, caller.clone(), earlier).map(Some)
+    }
+}
+
+impl Sessions {
+    /// Stores a new session, if sessions are stored.
+    pub(crate) async fn store(&self, session: &Session) {
+        self.record(session, Stored::Nothing);
+        session.client.subscriptions.save().await;
+    }
+
+    fn restore(
+        &self,
+        id: &str,
+        client: Client,
+        caller: Caller,
+        earlier: EarlierEvents,
+    ) -> Result<Arc<Session>, RpcError> {
+        let ids = earlier.ids.in_run(&random_id()?);
+        let replay = Replay::new(ids, client.log.clone(), self.budget.clone()).after(earlier);
+        let session = Arc::new(Session::new(id.to_owned(), client, caller, replay));
+        // Another request may have restored it at the same time.
+        let restored = self.insert_restored(session.clone())?;
+        if Arc::ptr_eq(&restored, &session) {
+            self.record(&session, Stored::Earlier);
+        }
+        Ok(restored)
+    }
+
+    fn record(&self, session: &Session, stored: Stored) {
+        let Some(storage) = self.storage.get() else { return };
+        let client = (&session.client, SessionOwner::of(&session.caller), session.replay.ids());
+        let recorder = Recorder::new(storage.clone(), &session.id, client, session.ended.clone(), stored);
+        session.client.subscriptions.keep_in(Arc::new(recorder));
+    }
+
+    /// Removes sessions that ended from the store, and writes what changed.
+    async fn write_changes(&self, mut removals: mpsc::UnboundedReceiver<SessionKey>) {
+        let mut timer = tokio::time::interval(WRITE_INTERVAL);
+        timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let mut removed = Vec::new();
+            tokio::select! {
+                count = removals.recv_many(&mut removed, MAX_REMOVALS) => match self.storage.get() {
+                    Some(storage) if count > 0 => storage.remove(removed).await,
+                    _ => return,
+                },
+                _ = timer.tick() => self.write_all().await,
+            }
+        }
+    }
+
+    /// Writes what changed of each session, and when it was last used.
+    async fn write_all(&self) {
+        let Some(storage) = self.storage.get() else { return };
+        let mut used = Vec::new();
+        for session in self.all() {
+            let has_changed = session.client.subscriptions.save().await;
+            // A write changes the stored time as well.
+            // There can be many sessions with many subscriptions, and requests must not wait for all of them.
+            tokio::task::yield_now().await;
+            used.extend(session.time_to_store(has_changed).map(|time| (SessionKey::of(&session.id), time)));
+        }
+        if !used.is_empty() {
+            storage.touch(used).await;
+        }
+    }
+}

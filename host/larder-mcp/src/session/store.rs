@@ -1,0 +1,101 @@
+//! Where sessions are kept, so that they continue after a restart of the server.
+
+mod file;
+mod files;
+mod record;
+mod sealing;
+
+use std::fmt;
+use std::io;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+
+pub use file::FileSessionStore;
+pub use record::SessionRecord;
+
+use larder_model::name::{Digest, Teams};
+use larder_model::resource::Caller;
+
+/// Keeps sessions outside of this process. Operations on one session take effect in the order in which they begin.
+#[async_trait]
+pub trait SessionStore: Send + Sync {
+    /// Lists all sessions, for the limits of their number and size.
+    async fn list(&self) -> io::Result<Vec<StoredSession>>;
+    /// Adds a session.
+    async fn create(&self, key: SessionKey, record: &SessionRecord) -> io::Result<()>;
+    /// Returns a session, or `None` if there is none with this key.
+    async fn load(&self, key: SessionKey) -> io::Result<Option<SessionRecord>>;
+    /// Records when these sessions were last used. Unknown ones are ignored.
+    async fn touch(&self, used: Vec<(SessionKey, SystemTime)>) -> io::Result<()>;
+    /// Replaces what is kept of a session, such as its subscriptions. Has no effect if it was removed.
+    async fn update(&self, key: SessionKey, record: &SessionRecord) -> io::Result<()>;
+    /// Removes these sessions. Unknown ones are ignored.
+    async fn remove(&self, keys: Vec<SessionKey>) -> io::Result<()>;
+}
+
+/// The name of a session in a store. The id of the session, which its client sends, cannot be computed from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionKey(Digest);
+
+/// What the limits need to know about a stored session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSession {
+    /// The name of the session.
+    pub key: SessionKey,
+    /// Whose session it is.
+    pub owner: SessionOwner,
+    /// When it was last used; this may be the time of the last sweep before.
+    pub last_used: SystemTime,
+    /// The size of what is stored.
+    pub bytes: usize,
+}
+
+/// Whose session it is: the caller, whatever credential it used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionOwner {
+    /// The subject of the credential, if it has one.
+    pub subject: Option<String>,
+    /// The issuer of the credential. None if this server issued it, or if there is no credential.
+    pub issuer: Option<String>,
+    /// The teams of the caller.
+    pub teams: Teams,
+}
+
+impl SessionKey {
+    pub(crate) fn of(id: &str) -> Self {
+        Self(Digest::of(id.as_bytes()))
+    }
+
+    /// Parses what `Display` writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_plain = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        Digest::parse(&format!("sha256:{text}")).ok().filter(|_| is_plain).map(Self)
+    }
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl SessionOwner {
+    pub(crate) fn of(caller: &Caller) -> Self {
+        Self {
+            subject: caller.subject.clone(),
+            issuer: caller.issuer.as_deref().map(ToOwned::to_owned),
+            teams: caller.teams.clone(),
+        }
+    }
+
+    /// The caller, without the scopes of any credential.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            subject: self.subject.clone(),
+            issuer: self.issuer.as_deref().map(Into::into),
+            teams: self.teams.clone(),
+            scopes: vec![],
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Encryption of stored sessions with a key of the server. A file that was modified, truncated, renamed or written by
+//! something else cannot be decrypted.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
+
+/// Size of the key in bytes.
+const KEY_LENGTH: usize = 32;
+
+/// The key of the server.
+pub(super) struct SealingKey(LessSafeKey);
+
+impl SealingKey {
+    /// Reads the key from a file, creating it if necessary. A key that others could have read is replaced, which ends
+    /// all stored sessions.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        match Self::read(path) {
+            Ok(key) => return Ok(key),
+            Err(Untrusted::Missing) => {}
+            Err(reason) => {
+                tracing::warn!(key = %path.display(), %reason, "replacing the key of the stored sessions: they end");
+                std::fs::remove_file(path)?;
+            }
+        }
+        Self::create(path)?;
+        Self::read(path).map_err(io::Error::other)
+    }
+
+    fn read(path: &Path) -> Result<Self, Untrusted> {
+        let mut bytes = Vec::new();
+        private_files::open(path, ACCESSIBLE_TO_OTHERS)?
+            .take(KEY_LENGTH as u64 + 1)
+            .read_to_end(&mut bytes)?;
+        let key = UnboundKey::new(&AES_256_GCM, &bytes);
+        key.map(LessSafeKey::new).map(Self).map_err(|_| Untrusted::Io(io::Error::other("it is not a key")))
+    }
+
+    fn create(path: &Path) -> io::Result<()> {
+        // The crate documents mode 0600.
+        let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+        file.write_all(&random::<KEY_LENGTH>()?)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path).map(|_: File| ()).map_err(|error| error.error)
+    }
+
+    /// Encrypts the content of the file with this name.
+    pub(super) fn seal(&self, name: &str, mut content: Vec<u8>) -> io::Result<Vec<u8>> {
+        // A key may be used with 2^32 random nonces.
+        let nonce = random::<NONCE_LEN>()?;
+        let aad = Aad::from(name.as_bytes());
+        self.0
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut content)
+            .map_err(|_| io::Error::other("it cannot be encrypted"))?;
+        Ok([&nonce[..], &content].concat())
+    }
+
+    /// Decrypts the content of the file with this name. `None` if this key did not encrypt it.
+    pub(super) fn unseal(&self, name: &str, mut sealed: Vec<u8>) -> Option<Vec<u8>> {
+        let (nonce, content) = sealed.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let content = self.0.open_in_place(nonce, Aad::from(name.as_bytes()), content).ok()?;
+        Some(content.to_vec())
+    }
+}
+
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn decrypts_only_what_it_encrypted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let key = SealingKey::open(&path).unwrap();
+        let sealed = key.seal("a", b"secret".to_vec()).unwrap();
+        assert!(!sealed.windows(6).any(|part| part == b"secret"));
+        assert_eq!(SealingKey::open(&path).unwrap().unseal("a", sealed.clone()).unwrap(), b"secret");
+        assert_eq!(key.unseal("b", sealed.clone()), None, "a renamed file");
+        for at in 0..sealed.len() {
+            let mut modified = sealed.clone();
+            modified[at] ^= 1;
+            assert_eq!(key.unseal("a", modified), None);
+            assert_eq!(key.unseal("a", sealed[..at].to_vec()), None, "a truncated file");
+        }
+    }
+
+    #[test]
+    fn replaces_a_key_that_others_could_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let sealed = SealingKey::open(&path).unwrap().seal("a", vec![]).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(SealingKey::open(&path).unwrap().unseal("a", sealed), None);
+        std::fs::write(&path, "short").unwrap();
+        SealingKey::open(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

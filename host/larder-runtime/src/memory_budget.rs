@@ -1,0 +1,277 @@
+//! The memory budget of the process. What can be large is charged before it is allocated, and released when it is
+//! dropped: the memory of guests, their answers, responses, and what is kept for later. What does not fit is refused.
+//!
+//! Each team can use at most half of what the others leave free, and within a team each named caller at most half of
+//! what the other callers of the team leave. So something is always left for another one. A server with one team, or
+//! without named callers, can use all of it.
+
+mod charge;
+mod report;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use self::charge::MemoryCharge;
+pub use self::report::MemoryReport;
+use larder_model::name::TeamName;
+use larder_model::resource::Caller;
+
+/// What memory is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryUse {
+    /// Memories, tables and stacks of guests.
+    Guests,
+    /// Answers of guests that are converted, or wait for their response to be written.
+    Answers,
+    /// Responses that are written, or wait for their clients.
+    Responses,
+    /// Event streams that are kept for clients that missed the end.
+    Replay,
+    /// Cached responses.
+    Caches,
+    /// Lists of providers.
+    Catalogs,
+}
+
+impl MemoryUse {
+    /// All uses.
+    pub const ALL: [Self; 6] =
+        [Self::Guests, Self::Answers, Self::Responses, Self::Replay, Self::Caches, Self::Catalogs];
+
+    /// The name in metrics and in the status.
+    pub fn label(self) -> &'static str {
+        ["guests", "answers", "responses", "replay", "caches", "catalogs"][self as usize]
+    }
+}
+
+/// Why memory was not charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// Others use it at the moment.
+    Full,
+    /// It is more than this share, so it does not fit even if nobody else uses any.
+    AboveLimit(u64),
+}
+
+/// The memory budget of the process, or a part of it. Clones share it.
+#[derive(Clone)]
+pub struct MemoryBudget(Arc<Inner>);
+
+struct Inner {
+    limit: u64,
+    /// The budget that this is a part of.
+    whole: Option<MemoryBudget>,
+    used: [AtomicU64; MemoryUse::ALL.len()],
+    refused: [AtomicU64; MemoryUse::ALL.len()],
+    teams: Mutex<BTreeMap<TeamName, TeamMemory>>,
+    /// Not used in a part.
+    has_several_teams: AtomicBool,
+    /// The same in a budget and in its parts.
+    hasher: RandomState,
+}
+
+/// The memory of one team. Clones share it.
+#[derive(Clone)]
+pub struct TeamMemory(Arc<TeamInner>);
+
+struct TeamInner {
+    budget: MemoryBudget,
+    /// The same team in the budget that this one is a part of.
+    whole: Option<TeamMemory>,
+    used: AtomicU64,
+    /// What is charged to named callers, by the hash of their names. Callers without memory are not in it.
+    callers: Mutex<HashMap<u64, u64>>,
+}
+
+impl MemoryBudget {
+    /// Creates a budget of this many bytes.
+    pub fn new(limit: u64) -> Self {
+        Self::with(limit, None)
+    }
+
+    /// A budget that refuses nothing.
+    pub fn unlimited() -> Self {
+        // Sums of charges do not overflow.
+        Self::new(u64::MAX / 2)
+    }
+
+    /// Creates a part of this budget, which has a limit of its own. What is charged to it is charged to both.
+    pub fn part(&self, limit: u64) -> Self {
+        Self::with(limit.min(self.0.limit), Some(self.clone()))
+    }
+
+    fn with(limit: u64, whole: Option<Self>) -> Self {
+        let hasher = whole.as_ref().map_or_else(RandomState::new, |whole| whole.0.hasher.clone());
+        Self(Arc::new(Inner {
+            limit,
+            whole,
+            used: Default::default(),
+            refused: Default::default(),
+            teams: Mutex::default(),
+            has_several_teams: AtomicBool::new(false),
+            hasher,
+        }))
+    }
+
+    /// Divides the budget among so many teams from now on.
+    pub fn set_team_count(&self, teams: usize) {
+        let whole = self.0.whole.as_ref().unwrap_or(self);
+        whole.0.has_several_teams.store(teams > 1, SeqCst);
+    }
+
+    /// Returns the memory of a team.
+    pub fn team(&self, name: &TeamName) -> TeamMemory {
+        let mut teams = self.0.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(team) = teams.get(name) {
+            return team.clone();
+        }
+        let whole = self.0.whole.as_ref().map(|whole| whole.team(name));
+        let (used, callers) = Default::default();
+        let team = TeamMemory(Arc::new(TeamInner { budget: self.clone(), whole, used, callers }));
+        teams.insert(name.clone(), team.clone());
+        team
+    }
+
+    /// The size of the budget in bytes.
+    pub fn limit(&self) -> u64 {
+        self.0.limit
+    }
+
+    /// Bytes that are charged.
+    pub fn used(&self) -> u64 {
+        MemoryUse::ALL.iter().map(|what| self.used_for(*what)).sum()
+    }
+
+    /// Bytes that are charged for this use.
+    pub fn used_for(&self, what: MemoryUse) -> u64 {
+        self.0.used[what as usize].load(SeqCst)
+    }
+
+    /// Whether less than half is used. What can be produced again is kept only then.
+    pub fn has_plenty(&self) -> bool {
+        self.used() < self.0.limit / 2
+    }
+
+    /// What one team can use if it is the only one that uses any.
+    fn share_of_team(&self, free: u64) -> u64 {
+        let whole = self.0.whole.as_ref().unwrap_or(self);
+        if whole.0.has_several_teams.load(SeqCst) { free / 2 } else { free }
+    }
+
+    fn count_refusal(&self, what: MemoryUse) {
+        self.0.whole.as_ref().unwrap_or(self).0.refused[what as usize].fetch_add(1, SeqCst);
+    }
+}
+
+impl TeamMemory {
+    /// The budget that the memory belongs to.
+    pub fn budget(&self) -> &MemoryBudget {
+        &self.0.budget
+    }
+
+    /// Begins a charge of no bytes.
+    pub fn begin(&self, what: MemoryUse) -> MemoryCharge {
+        MemoryCharge::new(self.clone(), what)
+    }
+
+    /// Charges bytes to the team, and to the caller if it is named.
+    pub fn charge(
+        &self,
+        what: MemoryUse,
+        caller: Option<&Caller>,
+        bytes: u64,
+    ) -> Result<MemoryCharge, Refused> {
+        let mut charge = self.begin(what);
+        charge.grow(caller, bytes).map(|()| charge)
+    }
+
+    /// Returns the number under which the memory of a caller is counted. `None` if it has no name.
+    fn caller_id(&self, caller: &Caller) -> Option<u64> {
+        let subject = caller.subject.as_ref()?;
+        Some(self.0.budget.0.hasher.hash_one((subject, &caller.issuer)))
+    }
+
+    /// Adds bytes, also to those of the caller with this number, or changes nothing if they do not fit.
+    fn add(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
+        if let Some(whole) = &self.0.whole {
+            whole.add(what, caller, bytes)?;
+        }
+        self.add_here(what, caller, bytes).inspect_err(|_| {
+            let of_caller = caller.map(|id| (id, bytes));
+            self.0.whole.iter().for_each(|whole| whole.remove(what, bytes, of_caller));
+        })
+    }
+
+    fn add_here(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
+        let budget = &self.0.budget;
+        budget.0.used[what as usize].fetch_add(bytes, SeqCst);
+        let own = self.0.used.fetch_add(bytes, SeqCst) + bytes;
+        let of_others = budget.used().saturating_sub(own);
+        let share = budget.share_of_team(budget.0.limit.saturating_sub(of_others));
+        let fits = own <= share && caller.is_none_or(|id| self.add_to_caller(id, own, share, bytes));
+        if fits {
+            return Ok(());
+        }
+        self.remove_here(what, bytes);
+        Err(Refused::Full)
+    }
+
+    /// Adds bytes to those of a caller, of a team that uses `of_team` of its share.
+    fn add_to_caller(&self, id: u64, of_team: u64, share: u64, bytes: u64) -> bool {
+        let mut callers = self.callers();
+        let own = callers.get(&id).copied().unwrap_or_default() + bytes;
+        let of_others = of_team.saturating_sub(own);
+        let fits = own <= share.saturating_sub(of_others) / 2;
+        if fits {
+            callers.insert(id, own);
+        }
+        fits
+    }
+
+    /// Removes bytes, of which some are those of a caller.
+    fn remove(&self, what: MemoryUse, bytes: u64, of_caller: Option<(u64, u64)>) {
+        self.remove_here(what, bytes);
+        let Some((id, of_caller)) = of_caller else { return };
+        let mut callers = self.callers();
+        let left = callers.get(&id).copied().unwrap_or_default().saturating_sub(of_caller);
+        match left {
+            0 => callers.remove(&id),
+            left => callers.insert(id, left),
+        };
+    }
+
+    fn remove_here(&self, what: MemoryUse, bytes: u64) {
+        self.0.budget.0.used[what as usize].fetch_sub(bytes, SeqCst);
+        self.0.used.fetch_sub(bytes, SeqCst);
+    }
+
+    /// What the caller could be charged if nobody else used any.
+    fn largest_charge(&self, caller: Option<u64>) -> u64 {
+        let budget = &self.0.budget;
+        let of_team = budget.share_of_team(budget.0.limit);
+        // A part is never larger than the whole.
+        if caller.is_some() { of_team / 2 } else { of_team }
+    }
+
+    fn callers(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
+        self.0.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryBudget").field("limit", &self.0.limit).field("used", &self.used()).finish()
+    }
+}
+
+impl fmt::Debug for TeamMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TeamMemory").field("used", &self.0.used.load(SeqCst)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

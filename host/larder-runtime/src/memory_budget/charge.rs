@@ -1,0 +1,109 @@
+//! Memory that is charged until it is dropped.
+
+use std::sync::Arc;
+
+use super::{MemoryUse, Refused, TeamMemory};
+use larder_model::resource::Caller;
+
+/// Memory that is charged to a team, and a part of it to a caller, until this is dropped.
+#[derive(Debug)]
+pub struct MemoryCharge {
+    team: TeamMemory,
+    what: MemoryUse,
+    bytes: u64,
+    /// The part that is also charged to a caller, and the number of the caller if it is named.
+    of_caller: u64,
+    caller: Option<u64>,
+}
+
+impl MemoryCharge {
+    pub(super) fn new(team: TeamMemory, what: MemoryUse) -> Self {
+        Self { team, what, bytes: 0, of_caller: 0, caller: None }
+    }
+
+    /// Begins a charge of no bytes for the same use, team and caller.
+    pub fn begin_another(&self) -> Self {
+        let mut another = Self::new(self.team.clone(), self.what);
+        another.caller = self.caller;
+        another
+    }
+
+    /// The charged bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The team that is charged.
+    pub fn team(&self) -> &TeamMemory {
+        &self.team
+    }
+
+    /// Charges more to the team, and to the caller if one is given and named. All charges of callers must be for the
+    /// same one. Changes nothing if the bytes do not fit.
+    pub fn grow(&mut self, caller: Option<&Caller>, bytes: u64) -> Result<(), Refused> {
+        let caller = self.id(caller);
+        self.try_grow(caller, bytes).inspect_err(|_| self.count_refusal())
+    }
+
+    /// Charges more to the team, and to the caller that was charged before.
+    pub fn grow_again(&mut self, bytes: u64) -> Result<(), Refused> {
+        self.try_grow(self.caller, bytes).inspect_err(|_| self.count_refusal())
+    }
+
+    /// Like [`Self::grow`]. It charges more than the bytes that are needed if that fits.
+    pub fn grow_ahead(&mut self, caller: Option<&Caller>, needed: u64, ahead: u64) -> Result<(), Refused> {
+        let id = self.id(caller);
+        self.try_grow(id, ahead.max(needed)).or_else(|_| self.grow(caller, needed))
+    }
+
+    fn id(&self, caller: Option<&Caller>) -> Option<u64> {
+        caller.and_then(|caller| self.team.caller_id(caller))
+    }
+
+    fn count_refusal(&self) {
+        self.team.budget().count_refusal(self.what);
+    }
+
+    fn try_grow(&mut self, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
+        let largest = self.team.largest_charge(caller);
+        match self.bytes.checked_add(bytes) {
+            Some(total) if total <= largest => self.team.add(self.what, caller, bytes)?,
+            _ => return Err(Refused::AboveLimit(largest)),
+        }
+        self.bytes += bytes;
+        if caller.is_some() {
+            self.caller = caller;
+            self.of_caller += bytes;
+        }
+        Ok(())
+    }
+
+    /// Releases a part. What is charged to the caller is released first.
+    pub fn shrink(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        let of_caller = bytes.min(self.of_caller);
+        for team in std::iter::successors(Some(&self.team), |team| team.0.whole.as_ref()) {
+            team.remove(self.what, bytes, self.caller.map(|id| (id, of_caller)));
+        }
+        self.bytes -= bytes;
+        self.of_caller -= of_caller;
+    }
+
+    /// Adds another charge, if both are for the same team and the same caller.
+    pub fn merge(&mut self, mut other: Self) -> Result<(), Self> {
+        let is_same = Arc::ptr_eq(&self.team.0, &other.team.0)
+            && (self.what, self.caller) == (other.what, other.caller);
+        if !is_same {
+            return Err(other);
+        }
+        self.bytes += std::mem::take(&mut other.bytes);
+        self.of_caller += std::mem::take(&mut other.of_caller);
+        Ok(())
+    }
+}
+
+impl Drop for MemoryCharge {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}

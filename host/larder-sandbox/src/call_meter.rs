@@ -1,0 +1,91 @@
+//! Measures the CPU time of one call, including the opening and the clearing of its guest, and charges it to the
+//! provider and its team. Time that the system spends for the guest counts too.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use super::guest_config::GuestConfig;
+use super::place::poll_on_receiver;
+use super::ticker::{LongRunReports, TICK};
+use larder_runtime::metrics::process::thread_cpu_time;
+use larder_runtime::yield_batch;
+
+/// A poll up to this long is measured with the monotonic clock, because little else runs on the thread in
+/// that time. Reading the thread's CPU clock takes a system call each time.
+const SHORT_POLL: Duration = Duration::from_micros(300);
+
+/// The CPU time of one call.
+pub(super) struct CallMeter {
+    pub(super) config: Arc<GuestConfig>,
+    /// Nanoseconds that the current guest of the call has used.
+    used: AtomicU64,
+    out_of_cpu: AtomicBool,
+}
+
+impl CallMeter {
+    pub(super) fn new(config: Arc<GuestConfig>) -> Arc<Self> {
+        Arc::new(Self { config, used: AtomicU64::new(0), out_of_cpu: AtomicBool::new(false) })
+    }
+
+    /// Starts with another guest, which has the whole CPU time.
+    pub(super) fn restart(&self) {
+        self.used.store(0, Relaxed);
+        self.out_of_cpu.store(false, Relaxed);
+    }
+
+    /// CPU time that the guest has used, without the poll that is in progress.
+    pub(super) fn used(&self) -> Duration {
+        Duration::from_nanos(self.used.load(Relaxed))
+    }
+
+    /// Records that the guest was ended because it used its CPU time.
+    pub(super) fn set_out_of_cpu(&self) {
+        self.out_of_cpu.store(true, Relaxed);
+    }
+
+    pub(super) fn is_out_of_cpu(&self) -> bool {
+        self.out_of_cpu.load(Relaxed)
+    }
+
+    /// Polls the call on the thread that received it. Returns also whether it has to be moved.
+    pub(super) fn poll_on_receiver<T>(
+        &self,
+        long_runs: &LongRunReports,
+        poll: impl FnOnce() -> Poll<T>,
+    ) -> (Poll<T>, bool) {
+        let metrics = &self.config.metrics;
+        let cpu_start = metrics.has_long_polls().then(thread_cpu_time);
+        let start = Instant::now();
+        let (polled, is_moved) = poll_on_receiver(start, poll);
+        let elapsed = start.elapsed();
+        // A provider with a long poll is measured with the CPU clock from then on.
+        metrics.set_long_polls(elapsed > SHORT_POLL);
+        yield_batch::guest_ran(elapsed > SHORT_POLL);
+        if elapsed > TICK {
+            long_runs.report();
+        }
+        self.charge(cpu_start.map_or(elapsed, |start| thread_cpu_time().saturating_sub(start)));
+        (polled, is_moved)
+    }
+
+    /// Does work for the call on a thread for long calls.
+    pub(super) fn run<T>(&self, long_runs: &LongRunReports, work: impl FnOnce() -> T) -> T {
+        let (start, cpu_start) = (Instant::now(), thread_cpu_time());
+        let output = work();
+        if start.elapsed() > TICK {
+            long_runs.report();
+        }
+        self.charge(thread_cpu_time().saturating_sub(cpu_start));
+        output
+    }
+
+    fn charge(&self, cpu_time: Duration) {
+        self.used.fetch_add(u64::try_from(cpu_time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        self.config.metrics.record_cpu_time(cpu_time);
+        if let Some(quota_usage) = &self.config.quota_usage {
+            quota_usage.charge_cpu(cpu_time);
+        }
+    }
+}

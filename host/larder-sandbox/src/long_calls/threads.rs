@@ -1,0 +1,115 @@
+//! The threads themselves. They are started when they are first needed, at most one for each processor, and have a lower
+//! priority than the threads that serve requests.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::job::{Job, JobQueue};
+use super::schedule::Schedule;
+use crate::place::become_long_call_thread;
+use crate::ticker::LongRunReports;
+
+/// The priority of the threads on Linux, as for the command `nice`. Beside a thread of normal priority such a thread
+/// gets about a quarter of a processor, so calls of neither kind wait forever.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 5;
+/// The weight of a team without a quota.
+const WEIGHT: Duration = Duration::from_secs(1);
+
+pub(super) struct Threads {
+    pub(super) long_runs: LongRunReports,
+    max: usize,
+    state: Mutex<State>,
+    /// Notified when there is work, or when the threads have to end.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    schedule: Schedule<Arc<Job>>,
+    started: usize,
+    idle: usize,
+    is_stopped: bool,
+}
+
+impl Threads {
+    pub(super) fn new(long_runs: LongRunReports) -> Self {
+        let max = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { long_runs, max, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Whether there is a thread. Starts another one if all are busy.
+    pub(super) fn are_available(self: &Arc<Self>) -> bool {
+        let mut state = self.lock();
+        if state.idle == 0 && state.started < self.max && !state.is_stopped {
+            let threads = self.clone();
+            let started =
+                std::thread::Builder::new().name("larder-long".into()).spawn(move || threads.work());
+            match started {
+                Ok(_) => state.started += 1,
+                Err(error) => tracing::warn!(%error, "cannot start a thread for long calls"),
+            }
+        }
+        state.started > 0
+    }
+
+    /// Ends the threads when they have no work.
+    pub(super) fn stop(&self) {
+        self.lock().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn work(&self) {
+        lower_priority();
+        become_long_call_thread();
+        while let Some(job) = self.next() {
+            let (cpu_time, is_queued_again) = job.run();
+            let mut state = self.lock();
+            state.schedule.charge(&job.meter.config.team, cpu_time);
+            if is_queued_again {
+                push(&mut state.schedule, job);
+            }
+        }
+    }
+
+    /// Waits for the next job. Returns none when the threads have to end.
+    fn next(&self) -> Option<Arc<Job>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.schedule.pop() {
+                return Some(job);
+            }
+            if state.is_stopped {
+                return None;
+            }
+            state.idle += 1;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl JobQueue for Threads {
+    fn add(&self, job: Arc<Job>) {
+        push(&mut self.lock().schedule, job);
+        self.changed.notify_one();
+    }
+}
+
+fn push(schedule: &mut Schedule<Arc<Job>>, job: Arc<Job>) {
+    let config = job.meter.config.clone();
+    let weight = config.quota_usage.as_ref().map_or(WEIGHT, |quota_usage| quota_usage.quota().cpu);
+    schedule.push(&config.team, weight, job);
+}
+
+/// Lowers the priority of this thread, where that does not lower the priority of the process.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+        tracing::debug!(%error, "cannot lower the priority of a thread");
+    }
+}

@@ -1,0 +1,40 @@
+//! What the conversion of each answer needs from the configuration of the provider: errors without secrets, and a log of
+//! what was omitted.
+
+use super::CallError;
+use super::omissions::Omissions;
+use crate::bindings::larder::provider::provider_types::Error as WitError;
+use crate::guest_config::GuestConfig;
+
+impl GuestConfig {
+    /// Logs what was omitted from a list, or changed in a response, unless that happens repeatedly.
+    pub(super) fn log_omitted(&self, notes: &[String]) {
+        const MESSAGE: &str = "omitted or changed part of a response";
+        let (team, provider) = (self.team.non_default(), self.provider.as_str());
+        let Some(last) = notes.last() else { return };
+        self.log.keep_notes(notes);
+        if self.log.is_first(MESSAGE, "", last) {
+            notes.iter().for_each(|note| tracing::warn!(team, provider, %note, "{MESSAGE}"));
+        }
+    }
+
+    pub(super) fn log_omissions(&self, omissions: &Omissions<'_>) {
+        self.log_omitted(&omissions.summary());
+    }
+
+    /// Converts an error of the provider, and removes secrets from its text.
+    pub(super) fn redacted_error(&self, error: WitError) -> CallError {
+        let clean = |why: String| self.grant.secrets.redact(&why).into_owned();
+        CallError::from(match error {
+            WitError::NotFound => error,
+            // No version was passed, so the caller has nothing that could be unmodified.
+            WitError::NotModified => {
+                WitError::Failed("it returned `not-modified`, but no known version was passed".into())
+            }
+            WitError::Invalid(why) => WitError::Invalid(clean(why)),
+            WitError::Denied(why) => WitError::Denied(clean(why)),
+            WitError::Unavailable(why) => WitError::Unavailable(clean(why)),
+            WitError::Failed(why) => WitError::Failed(clean(why)),
+        })
+    }
+}

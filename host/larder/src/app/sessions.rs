@@ -1,0 +1,38 @@
+//! Where the sessions of legacy clients are kept, so that they continue after a restart.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::App;
+use crate::config::Config;
+use larder_mcp::{FileSessionStore, ListenAddress};
+use larder_model::name::Digest;
+
+/// The folder for the sessions of all servers that use the same state folder.
+const FOLDER: &str = "sessions";
+
+impl App {
+    /// Keeps sessions in the state folder. If that is impossible, they end with the server, as they do where
+    /// clients cannot find the restarted server.
+    pub(super) async fn keep_sessions(&self) {
+        let Some(folder) = folder(&self.reloader.config()) else { return };
+        match FileSessionStore::open(folder.clone()).await {
+            Ok(store) => self.endpoint.keep_sessions(Arc::new(store)).await,
+            Err(error) => tracing::warn!(
+                folder = %folder.display(), %error,
+                "sessions cannot be stored: clients with a session must connect again after a restart"
+            ),
+        }
+    }
+}
+
+/// Each address has a folder of its own, because servers for other folders may share the state folder. A port that the
+/// operating system chooses is another one after a restart.
+fn folder(config: &Config) -> Option<PathBuf> {
+    let address = match &config.endpoint.listen {
+        ListenAddress::Tcp(address) if address.port() == 0 => return None,
+        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Unix { path, .. } => path.to_string_lossy().into_owned(),
+    };
+    Some(config.state_dir.join(FOLDER).join(Digest::of(address.as_bytes()).short()))
+}

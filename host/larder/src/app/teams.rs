@@ -1,0 +1,114 @@
+//! The teams that are served. A reload of the configuration adds and removes some while requests are served.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use super::team::{SharedServices, Team};
+use crate::config;
+use larder_admin::TeamView;
+use larder_core::catalog::Reader;
+use larder_core::reconcile::ConfigHandle;
+use larder_model::name::TeamName;
+use larder_model::policy::QuotaUsage;
+use larder_runtime::drain::Drain;
+use larder_sandbox::SignalSender;
+
+/// All teams that are served.
+pub(super) struct RunningTeams {
+    services: SharedServices,
+    teams: Mutex<BTreeMap<TeamName, RunningTeam>>,
+    views: watch::Sender<Vec<TeamView>>,
+}
+
+/// The handles of one team.
+pub(super) struct RunningTeam {
+    view: TeamView,
+    signals: SignalSender,
+    quota_usage: Option<Arc<QuotaUsage>>,
+    config_handle: ConfigHandle,
+    wake: Arc<Notify>,
+    /// The drain of everything that belongs to the team.
+    pub(super) drain: Drain,
+}
+
+/// What changed in the set of teams.
+#[derive(Default)]
+pub(super) struct TeamChanges {
+    /// New teams, whose tasks have to be started.
+    pub(super) added: Vec<Team>,
+    /// Teams that are not served any more, whose tasks have to be stopped.
+    pub(super) removed: Vec<(TeamName, RunningTeam)>,
+}
+
+impl TeamChanges {
+    pub(super) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+}
+
+impl RunningTeams {
+    pub(super) fn new(services: SharedServices) -> Self {
+        Self { services, teams: Mutex::default(), views: watch::Sender::default() }
+    }
+
+    /// Sets the teams and their configurations. What applies to a team that stays is applied at once.
+    pub(super) fn set(&self, configs: &BTreeMap<TeamName, config::Team>) -> TeamChanges {
+        let mut teams = self.lock();
+        let is_gone = |name: &TeamName, _: &mut RunningTeam| !configs.contains_key(name);
+        let mut changes = TeamChanges { removed: teams.extract_if(.., is_gone).collect(), added: Vec::new() };
+        for (name, config) in configs {
+            match teams.get(name) {
+                Some(team) => team.config_handle.update(config.reconcile.clone()),
+                None => {
+                    let team = Team::new(config.clone(), &self.services);
+                    teams.insert(name.clone(), RunningTeam::new(config, &team));
+                    changes.added.push(team);
+                }
+            }
+        }
+        if !changes.is_empty() {
+            self.views.send_replace(teams.values().map(|team| team.view.clone()).collect());
+        }
+        changes
+    }
+
+    /// Returns what is shown of the teams, and stays current.
+    pub(super) fn views(&self) -> watch::Receiver<Vec<TeamView>> {
+        self.views.subscribe()
+    }
+
+    /// Returns what the gateway needs of each team.
+    pub(super) fn gateway_parts(&self) -> Vec<(Reader, SignalSender)> {
+        self.lock().values().map(|team| (team.view.catalog.clone(), team.signals.clone())).collect()
+    }
+
+    /// Returns the quotas of the teams that have one.
+    pub(super) fn quotas(&self) -> Vec<(TeamName, Arc<QuotaUsage>)> {
+        let teams = self.lock();
+        teams.iter().filter_map(|(name, team)| Some((name.clone(), team.quota_usage.clone()?))).collect()
+    }
+
+    /// Makes all teams scan their sources.
+    pub(super) fn scan(&self) {
+        self.lock().values().for_each(|team| team.wake.notify_one());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TeamName, RunningTeam>> {
+        self.teams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunningTeam {
+    fn new(config: &config::Team, team: &Team) -> Self {
+        Self {
+            view: TeamView { plugins: config.plugins.clone(), catalog: team.reader.clone() },
+            signals: team.signals.clone(),
+            quota_usage: team.quota_usage.clone(),
+            config_handle: team.config_handle(),
+            wake: team.wake(),
+            drain: team.drain.clone(),
+        }
+    }
+}

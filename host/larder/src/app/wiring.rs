@@ -1,0 +1,173 @@
+//! Connects the parts of the server.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::critical_tasks::CriticalTasks;
+use super::reload::{ReloadableParts, Reloader};
+use super::team::SharedServices;
+use super::teams::RunningTeams;
+use super::{App, RunError};
+use crate::config::Config;
+use larder_admin::{Admin, FetchError, Issuer, ReloadTrigger, Reloaded, Sources};
+use larder_core::audit::AuditLog;
+use larder_core::gateway::Gateway;
+use larder_core::reconcile::StartLimits;
+use larder_core::telemetry::Telemetry;
+use larder_mcp::Endpoint;
+use larder_mcp::auth::Authenticator;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::{Health, Impact};
+use larder_sandbox::Sandbox;
+
+/// The delay between the start and the removal of old files from the compilation cache.
+const CACHE_SWEEP_DELAY: Duration = Duration::from_secs(10);
+
+impl App {
+    pub(super) async fn wire(
+        config: Config,
+        admin: Option<TcpListener>,
+        limits: Option<StartLimits>,
+    ) -> Result<Self, RunError> {
+        let (drain, log_drain, admin_drain) = (Drain::new(), Drain::new(), Drain::new());
+        let drain_guards = [&drain, &log_drain, &admin_drain].map(Drain::guard);
+        let health = Health::default();
+        let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
+        drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
+        let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
+        memory.set_team_count(config.teams.len());
+        let audit =
+            AuditLog::open(&config.audit, config.teams.keys(), (metrics.clone(), health.clone()), &log_drain);
+        let audit = audit.map_err(RunError::Audit)?;
+        let authenticator = authenticator(&config, &drain);
+        authenticator.register_metrics(&metrics);
+        let teams = Arc::new(RunningTeams::new(SharedServices {
+            sandbox,
+            drain: drain.clone(),
+            health: health.clone(),
+            audit: audit.clone(),
+            watched_uris: config.watched_uris,
+            change_detector: config.change_detector.clone(),
+        }));
+        let mut teams_to_run = teams.set(&config.teams).added;
+        health.report("start", "not all components have been loaded yet", Impact::AllTeams);
+        let (needs_restart, reloader_slot) = (watch::Sender::default(), Arc::default());
+        if let Some(listener) = admin {
+            let sources = Sources {
+                teams: teams.views(),
+                metrics: metrics.clone(),
+                memory: memory.clone(),
+                health: health.clone(),
+                issuer: issuer_source(&config, &authenticator),
+                needs_restart: needs_restart.subscribe(),
+                reload: reload_trigger(&reloader_slot),
+                server_drain: drain.clone(),
+            };
+            admin_drain.spawn(Admin::new(&config.admin, sources, admin_drain.clone()).serve(listener));
+        }
+        let telemetry =
+            Telemetry::open(&config.telemetry, config.teams.keys().cloned(), &metrics, &log_drain);
+        let telemetry = telemetry.map_err(RunError::Telemetry)?;
+        join_all(teams_to_run.iter_mut().map(|team| team.load(limits))).await;
+        let gateway = Gateway::new(config.gateway.clone(), teams.gateway_parts())
+            .with_audit(audit.clone())
+            .with_quotas(teams.quotas())
+            .with_memory(memory);
+        gateway.register_refusal_metrics(&metrics);
+        gateway.register_cache_metrics(&metrics);
+        let endpoint = Endpoint::new(
+            config.endpoint.clone(),
+            authenticator.clone(),
+            gateway.clone(),
+            drain.clone(),
+            (metrics, telemetry.clone()),
+        );
+        health.resolve("start");
+        let critical_tasks = CriticalTasks::new(drain.clone());
+        let parts = ReloadableParts {
+            authenticator,
+            gateway,
+            endpoint: endpoint.clone(),
+            telemetry,
+            audit,
+            teams: teams.clone(),
+            critical_tasks: critical_tasks.clone(),
+            health: health.clone(),
+            drain: drain.clone(),
+        };
+        let reloader = Arc::new(Reloader::new(config, parts, needs_restart));
+        // It is set here only.
+        _ = reloader_slot.set(reloader.clone());
+        Ok(Self {
+            endpoint,
+            teams,
+            teams_to_run,
+            reloader,
+            critical_tasks,
+            health,
+            drain,
+            log_drain,
+            admin_drain,
+            _drain_guards: drain_guards,
+            shutdown_signals: None,
+            hangup_signals: None,
+            stops_on_hangup: false,
+        })
+    }
+}
+
+/// Removes old files from the compilation cache, some time after the start: there can be thousands of them,
+/// and the start has more urgent work.
+async fn sweep_cache_later(sandbox: Arc<Sandbox>, drain: Drain) {
+    if drain.run_until_stopping(tokio::time::sleep(CACHE_SWEEP_DELAY)).await.is_some() {
+        drain.spawn_blocking(move || sandbox.sweep_cache());
+    }
+}
+
+fn authenticator(config: &Config, drain: &Drain) -> Authenticator {
+    let endpoint = &config.endpoint;
+    Authenticator::new(endpoint.auth.clone(), endpoint.caller.clone(), drain.clone())
+}
+
+/// Returns what the admin address shows of the issuer. Clients on stdio have no credentials, so its keys are not even
+/// fetched there.
+fn issuer_source(
+    config: &Config,
+    authenticator: &Authenticator,
+) -> Box<dyn Fn() -> Option<Issuer> + Send + Sync> {
+    let time = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();
+    let (is_over_stdio, authenticator) = (config.is_over_stdio, authenticator.clone());
+    Box::new(move || {
+        let state = authenticator.issuer_state().filter(|_| !is_over_stdio)?;
+        Some(Issuer {
+            issuer: state.issuer,
+            keys: state.keys,
+            fetched: state.fetched.map(time),
+            error: state.failure.map(|(at, message)| FetchError { at: time(at), message }),
+            is_only_credential: state.is_only_credential,
+        })
+    })
+}
+
+/// Returns the trigger of the admin address, which answers before the reloader exists.
+fn reload_trigger(reloader: &Arc<OnceLock<Arc<Reloader>>>) -> ReloadTrigger {
+    let reloader = reloader.clone();
+    ReloadTrigger::new(move || {
+        let reloader = reloader.get().cloned();
+        async move {
+            match reloader {
+                Some(reloader) => reloader.reload().await,
+                None => Reloaded {
+                    errors: vec!["the server is starting: try again later".into()],
+                    ..Reloaded::default()
+                },
+            }
+        }
+        .boxed()
+    })
+}

@@ -1,0 +1,109 @@
+//! `larder check --online`: tests what the server needs from others: the OAuth issuer, the collector of traces, and free
+//! addresses.
+
+use std::os::unix::net::UnixStream;
+
+use serde::Serialize;
+
+use super::addresses::{self, AddressUse};
+use crate::config::Config;
+use larder_core::telemetry;
+use larder_mcp::ListenAddress;
+use larder_mcp::auth::probe_issuer;
+
+/// The result of one test.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct OnlineCheck {
+    /// What was tested, such as `server.listen 127.0.0.1:7878`.
+    what: String,
+    pub(super) outcome: OnlineOutcome,
+    /// What was found, and what to do about it.
+    message: String,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OnlineOutcome {
+    Ok,
+    /// The server may work, or not.
+    Warning,
+    Failed,
+}
+
+impl OnlineCheck {
+    /// Returns the result as a line.
+    pub(super) fn show(&self) -> String {
+        let outcome = match self.outcome {
+            OnlineOutcome::Ok => "ok",
+            OnlineOutcome::Warning => "warning",
+            OnlineOutcome::Failed => "failed",
+        };
+        format!("{}: {outcome}: {}", self.what, self.message)
+    }
+}
+
+/// Makes all tests.
+pub(super) async fn examine(config: &Config) -> Vec<OnlineCheck> {
+    let (issuer, collector) = tokio::join!(issuer(config), collector(config));
+    [issuer, collector].into_iter().flatten().chain(addresses(config)).collect()
+}
+
+async fn issuer(config: &Config) -> Option<OnlineCheck> {
+    let oauth = config.endpoint.auth.oauth.as_ref()?;
+    let (outcome, message) = match probe_issuer(oauth).await {
+        Ok(1) => (OnlineOutcome::Ok, "1 key".into()),
+        Ok(keys) => (OnlineOutcome::Ok, format!("{keys} keys")),
+        Err(error) => (
+            OnlineOutcome::Failed,
+            format!(
+                "its tokens will be refused: {error}; check `auth.oauth.issuer`, and that this machine can reach it, or name the URL of its keys with `auth.oauth.jwks`"
+            ),
+        ),
+    };
+    Some(OnlineCheck { what: format!("issuer {}", oauth.issuer), outcome, message })
+}
+
+async fn collector(config: &Config) -> Option<OnlineCheck> {
+    let collector = config.telemetry.as_ref()?;
+    let (outcome, message) = match telemetry::probe(collector).await {
+        Ok(()) => (OnlineOutcome::Ok, "it accepts traces".to_owned()),
+        Err(error) => (
+            OnlineOutcome::Failed,
+            format!(
+                "traces will be lost: {error}; check `telemetry.otlp` and `telemetry.headers`, and that the collector accepts OTLP over HTTP in JSON at this path"
+            ),
+        ),
+    };
+    // The URL may contain a key.
+    Some(OnlineCheck { what: "telemetry.otlp".into(), outcome, message })
+}
+
+fn addresses(config: &Config) -> Vec<OnlineCheck> {
+    let mut checks: Vec<_> = addresses::of(config)
+        .into_iter()
+        .map(|(key, address)| check_of(format!("{key} {address}"), key, addresses::find_use(address)))
+        .collect();
+    if let listen @ ListenAddress::Unix { path, .. } = &config.endpoint.listen {
+        let usage = if UnixStream::connect(path).is_ok() { AddressUse::InUse } else { AddressUse::Free };
+        checks.push(check_of(format!("server.listen {listen}"), "server.listen", usage));
+    }
+    checks
+}
+
+fn check_of(what: String, key: &str, usage: AddressUse) -> OnlineCheck {
+    let (outcome, message) = match usage {
+        AddressUse::Free => (OnlineOutcome::Ok, "free".to_owned()),
+        AddressUse::InUse => (
+            OnlineOutcome::Warning,
+            format!("in use; unless this server runs there already, stop the other one or change `{key}`"),
+        ),
+        AddressUse::NotHere => (
+            OnlineOutcome::Failed,
+            format!(
+                "not an address of this machine; change `{key}` to one that it has, or to 0.0.0.0 for all"
+            ),
+        ),
+    };
+    OnlineCheck { what, outcome, message }
+}

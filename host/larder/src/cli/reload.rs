@@ -1,0 +1,58 @@
+//! `larder reload`: makes a running server read its configuration again.
+
+use clap::{Args, ValueHint};
+
+use super::error::CommandError;
+use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
+use super::{Outcome, out, sanitize};
+use larder_admin::Reloaded;
+use larder_client as client;
+
+/// Make a running server read its configuration again and scan its plugins folders
+///
+/// The server notices changes itself. This command waits for the result and prints it, and also reads files of secrets
+/// again.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 1 if the configuration has errors, so that nothing changed, or if the server cannot be reached."
+)]
+pub(super) struct Reload {
+    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
+    /// http://127.0.0.1:7879]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    admin: Option<String>,
+    /// The token for the admin address (`admin.token` in the configuration) [env: LARDER_ADMIN_TOKEN]
+    #[arg(long)]
+    token: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Print the server's JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Reload {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let token = GivenToken { token: self.token, file: None };
+        let ServerAddress { url, builder, .. } = self.server.resolve(&ADMIN, self.admin, token)?;
+        let reloaded: serde_json::Value = builder.reload(&url).await?;
+        let ok = reloaded["ok"] == true;
+        if self.json {
+            out::json(&reloaded)?;
+        } else {
+            let reloaded =
+                serde_json::from_value(reloaded).map_err(|_| client::ClientError::NotStatus(url))?;
+            show(&reloaded);
+        }
+        Ok(Outcome::success_if(ok))
+    }
+}
+
+fn show(reloaded: &Reloaded) {
+    let Reloaded { ok, errors, needs_restart } = reloaded;
+    errors.iter().for_each(|error| out::note(&sanitize::line(error)));
+    out::note(if *ok { "larder: reloaded" } else { "larder: not reloaded: fix the errors above" });
+    for key in needs_restart {
+        out::note(&sanitize::line(&format!("larder: {key} changed: this takes effect after a restart")));
+    }
+}

@@ -1,0 +1,37 @@
+//! Uses much memory: `touch://fill/MIB` writes to so many mebibytes at once, and `touch://pages/MIB` to one page after
+//! the other. The text is the number of mebibytes.
+
+use guests::*;
+
+struct Touch;
+
+/// Size of a page of the host, in bytes.
+const PAGE: usize = 4 << 10;
+
+impl Behaviour for Touch {
+    fn templates() -> Vec<&'static str> {
+        vec!["touch://{how}/{mebibytes}"]
+    }
+
+    fn read(request: ReadRequest) -> Result<Reading, Error> {
+        let mut parts = request.uri.rsplit('/');
+        let mebibytes = parts.next().and_then(|part| part.parse::<usize>().ok()).ok_or(Error::NotFound)?;
+        let bytes = mebibytes << 20;
+        match parts.next() {
+            // One instruction, which the host cannot interrupt.
+            Some("fill") => drop(std::hint::black_box(vec![1_u8; bytes])),
+            Some("pages") => touch_pages(bytes),
+            _ => return Err(Error::NotFound),
+        }
+        text(mebibytes.to_string())
+    }
+}
+
+fn touch_pages(bytes: usize) {
+    let mut memory: Vec<u8> = Vec::with_capacity(bytes);
+    for page in memory.spare_capacity_mut().chunks_mut(PAGE) {
+        std::hint::black_box(page)[0].write(1);
+    }
+}
+
+guests::export!(Touch);
