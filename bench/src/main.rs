@@ -3,6 +3,7 @@
 
 mod baseline;
 mod content;
+mod floods;
 mod lifecycle;
 mod load;
 mod micro;
@@ -37,6 +38,7 @@ usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --scratc
   --reads            only the reads
   --against FILE     another build of larder, measured in the same rounds
   --overload         only the latency of accepted requests under overload
+  --floods           only the latency of a quiet team beside the floods of another one
   --large FILE       the component for the reload measurement; it must contain `revision-00000000`
   --micro FOLDER     where Criterion stored the results of the microbenchmarks
   --bare FILE        the program of the microbenchmarks, which can also serve a guest without the rest of Larder
@@ -76,6 +78,7 @@ struct Options {
     json: bool,
     reads: bool,
     overload: bool,
+    floods: bool,
     only: Vec<Variant>,
     large: Option<PathBuf>,
     micro: Option<PathBuf>,
@@ -85,6 +88,14 @@ struct Options {
     guests: Option<PathBuf>,
     fixtures: Option<PathBuf>,
     scratch: Option<PathBuf>,
+}
+
+/// Which parts of the benchmark run.
+struct Parts {
+    reads: bool,
+    lifecycle: bool,
+    overload: bool,
+    floods: bool,
 }
 
 impl Options {
@@ -99,6 +110,7 @@ impl Options {
                 "--json" => options.json = true,
                 "--reads" => options.reads = true,
                 "--overload" => options.overload = true,
+                "--floods" => options.floods = true,
                 "--only" => {
                     let name = value()?.display().to_string();
                     let found = ALL.into_iter().find(|variant| variant.name() == name);
@@ -119,6 +131,13 @@ impl Options {
             options.only.push(Variant::Baseline);
         }
         Ok(options)
+    }
+
+    /// The parts to measure: those that are named, or all.
+    fn parts(&self) -> Parts {
+        let Self { reads, overload, floods, .. } = *self;
+        let all = !reads && !overload && !floods;
+        Parts { reads: all || reads, lifecycle: all, overload: all || overload, floods: all || floods }
     }
 
     fn setup(&self) -> Result<Setup> {
@@ -144,17 +163,19 @@ fn run(args: &[&str]) -> Result<()> {
     setup.clear_cache()?;
     let environment = environment(&setup, &options);
     process::pin_to_core(1)?;
-    let reads = match options.overload {
-        true => vec![],
-        false => reads::measure(&setup, Plan::new(options.quick), &options.only)?,
+    let parts = options.parts();
+    let reads = match parts.reads {
+        true => reads::measure(&setup, Plan::new(options.quick), &options.only)?,
+        false => vec![],
     };
-    let lifecycle = match options.reads || options.overload {
-        true => None,
-        false => Some(lifecycle::measure(&setup, options.large.as_deref(), options.quick)?),
+    let lifecycle = match parts.lifecycle {
+        true => Some(lifecycle::measure(&setup, options.large.as_deref(), options.quick)?),
+        false => None,
     };
-    let overload = if options.reads { vec![] } else { overload::measure(&setup, options.quick)? };
+    let overload = if parts.overload { overload::measure(&setup, options.quick)? } else { vec![] };
+    let floods = if parts.floods { floods::measure(&setup, options.quick)? } else { vec![] };
     let micro = options.micro.as_deref().map(MicroResults::load).unwrap_or_default();
-    let results = Results { environment, reads, lifecycle, overload, micro };
+    let results = Results { environment, reads, lifecycle, overload, floods, micro };
     match options.json {
         true => println!("{:#}", results.json()),
         false => results.print(),

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::content::DOCUMENTS;
+use crate::floods::FloodOutcome;
 use crate::lifecycle::Lifecycle;
 use crate::micro::MicroResults;
 use crate::overload::FloodResult;
@@ -64,6 +65,7 @@ pub(crate) struct Results {
     pub(crate) reads: Vec<CaseResult>,
     pub(crate) lifecycle: Option<Lifecycle>,
     pub(crate) overload: Vec<FloodResult>,
+    pub(crate) floods: Vec<FloodOutcome>,
     pub(crate) micro: MicroResults,
 }
 
@@ -231,6 +233,7 @@ impl Results {
                 row.flood, row.refused_per_second, row.p50[0], row.p50[1], row.p99[0], row.p99[1], row.ratio
             );
         }
+        print!("{}", crate::floods::table(&self.floods));
         if self.micro.iter().next().is_some() {
             println!("\n## Microbenchmarks\n\n| benchmark | ns |\n|---|---:|");
             self.micro.iter().for_each(|(name, median)| println!("| {name} | {median:.0} |"));
@@ -271,6 +274,7 @@ impl Results {
         );
         json!({"environment": environment, "targets": targets.collect::<Vec<_>>(),
             "reads": reads.collect::<Vec<_>>(), "lifecycle": lifecycle, "overload": overload.collect::<Vec<_>>(),
+            "floods": self.floods.iter().map(FloodOutcome::json).collect::<Vec<_>>(),
             "micro_ns": micro, "against": against, "upper_bounds": upper_bounds.collect::<Vec<_>>()})
     }
 }

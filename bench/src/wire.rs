@@ -41,12 +41,32 @@ pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], bo
 
 /// Formats a request of the modern era, with a URI if the method has one.
 pub(crate) fn modern(address: SocketAddr, method: &str, uri: Option<&str>) -> Vec<u8> {
+    modern_with(address, method, uri, None, None)
+}
+
+/// Formats a read with a token. Reads with different numbers cannot share a response.
+pub(crate) fn read_with_token(address: SocketAddr, token: &str, uri: &str, number: Option<usize>) -> Vec<u8> {
+    modern_with(address, "resources/read", Some(uri), Some(token), number)
+}
+
+fn modern_with(
+    address: SocketAddr,
+    method: &str,
+    uri: Option<&str>,
+    token: Option<&str>,
+    number: Option<usize>,
+) -> Vec<u8> {
     let mut params = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": {"name": "larder-bench", "version": "0.1.0"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }});
     let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method)];
+    let authorization = token.map(|token| format!("Bearer {token}"));
+    headers.extend(authorization.iter().map(|value| ("authorization", value.as_str())));
+    if let Some(number) = number {
+        params["_meta"]["bench/number"] = number.into();
+    }
     if let Some(uri) = uri {
         params["uri"] = uri.into();
         headers.push(("mcp-name", uri));

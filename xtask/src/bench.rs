@@ -13,7 +13,8 @@ const LARGE: &str = "revision";
 
 /// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let micro = !["--no-micro", "--reads", "--overload"].iter().any(|option| args.contains(option));
+    let micro =
+        !["--no-micro", "--reads", "--overload", "--floods"].iter().any(|option| args.contains(option));
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--no-micro").collect();
     // The builds are logged to a file, so that stdout has only the report.
     let output = Output::log("bench")?;

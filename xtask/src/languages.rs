@@ -17,34 +17,46 @@ use crate::tools::{self, missing, succeeds};
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
     add_target(output)?;
-    let here = copy::clean_copy("changelog-rust")?;
+    let here = copy::with_sdk(output, "rust")?;
     // Compiled dependencies are kept between runs.
     let build_dir = target("examples/cargo");
     let mut cargo = command("cargo");
     cargo.args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"]).arg(&build_dir);
     output.run(cargo.current_dir(&here))?;
+    let mut test = command("cargo");
+    test.args(["test", "--quiet", "--locked", "--target-dir"]).arg(&build_dir);
+    output.run(test.current_dir(&here))?;
     check_session(output, "rust", &build_dir.join(TARGET).join("release/changelog_rust.wasm"))
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
-    let here = copy::clean_copy("changelog-python")?;
+    let here = copy::with_sdk(output, "python")?;
     let mut build = command(tools::author_tool("componentize-py"));
-    build.args(["-w", "interactive-provider", "componentize", "-p", ".", "-p", "../../sdk/python"]);
-    output.run(build.args(["provider", "-o", "changelog.wasm"]).current_dir(&here))?;
+    build.args(["-w", "interactive-provider", "componentize", "provider", "-o", "changelog.wasm"]);
+    output.run(build.current_dir(&here))?;
     check_session(output, "python", &here.join("changelog.wasm"))
 }
 
 pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
+    npm(output, "javascript")
+}
+
+pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
+    npm(output, "typescript")
+}
+
+/// Builds an example with the packages of its `package.json`.
+fn npm(output: &Output, language: &str) -> Result<Outcome> {
     if !succeeds(command("npm").arg("--version")) {
         return missing("npm is not installed; it comes with Node: https://nodejs.org");
     }
-    let here = copy::clean_copy("changelog-javascript")?;
+    let here = copy::with_sdk(output, language)?;
     let npm = |args: &[&str]| output.run(command("npm").args(args).current_dir(&here));
-    // The only external package is pinned, and pins its dependencies. A lock file would contain only the
-    // binaries for the system on which it was created.
-    npm(&["install", "--install-links", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"])?;
+    // The external packages are pinned, and pin their dependencies. A lock file would contain only the binaries
+    // for the system on which it was created.
+    npm(&["install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"])?;
     npm(&["run", "build"])?;
-    check_session(output, "javascript", &here.join("changelog.wasm"))
+    check_session(output, language, &here.join("changelog.wasm"))
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
@@ -61,9 +73,16 @@ pub(crate) fn c(output: &Output) -> Result<Outcome> {
     make(output, "c")
 }
 
+pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
+    if let Some(skipped) = tools::require_make_and(tools::cc, output)? {
+        return Ok(skipped);
+    }
+    make(output, "cpp")
+}
+
 /// Builds an example with `make`, the installed compiler and the built `larder`.
 fn make(output: &Output, language: &str) -> Result<Outcome> {
-    let here = copy::clean_copy(&format!("changelog-{language}"))?;
+    let here = copy::with_sdk(output, language)?;
     let mut make = with_tools(command("make"))?;
     output.run(make.arg(format!("LARDER={}", larder().display())).current_dir(&here))?;
     check_session(output, language, &here.join("changelog.wasm"))

@@ -9,6 +9,7 @@ mod demo;
 mod deny;
 mod examples;
 mod fixtures;
+mod fuzz;
 mod languages;
 mod new;
 mod plugins;
@@ -40,8 +41,10 @@ usage: cargo xtask COMMAND
        --fail-fast           stop at the first step that fails
   soak [--minutes N]         reload, read, subscribe and disconnect for N minutes (default 3); print the server's memory
   bench [--quick] [--json]   compare the performance of Larder and other servers
-       --reads, --overload, --no-micro, --only NAME    run a part of the benchmark
+       --reads, --overload, --floods, --no-micro, --only NAME    run a part of the benchmark
        --against PROGRAM     also measure another build of larder
+  fuzz [TARGET...]           look for inputs that break the parsers, from the corpora in fuzz/ (needs a C++ compiler)
+       --seconds N           how long each target runs (default 120)
   plugins                    build plugins/ to target/plugins/NAME.wasm
   guests                     build host/tests/guests to target/guests/NAME.wasm; can be combined with plugins
   go-bindings                regenerate the bindings in sdk/go
@@ -70,6 +73,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["demo", "--listen", address] => demo::serve(Some(address))?,
         ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
         ["bench", rest @ ..] => bench::run(rest)?,
+        ["fuzz", rest @ ..] => fuzz::run(rest)?,
         ["soak", rest @ ..] => soak::run(rest)?,
         ["fixtures"] => fixtures::store(&run::Output::Terminal)?,
         ["go-bindings"] => sdks::go_bindings(&run::Output::Terminal)?,

@@ -1,6 +1,8 @@
 //! Tests of `larder new`. For each language, a project is created, built with the commands in its own README,
 //! tested with its own tests, and edited while `larder dev` is running.
 
+mod surroundings;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -45,12 +47,23 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
+    npm_project(output, "javascript", "provider.js")
+}
+
+pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
+    npm_project(output, "typescript", "provider.ts")
+}
+
+fn npm_project(output: &Output, language: &'static str, source: &'static str) -> Result<Outcome> {
     let new_enough = "process.exit(+(parseInt(process.versions.node) < 20))";
     if !succeeds(command("node").args(["-e", new_enough])) || !succeeds(command("npm").arg("--version")) {
         return missing("Node 20 or newer with npm is not installed: https://nodejs.org");
     }
-    let (source, test, cached) = ("provider.js", "npm test", Some("node_modules"));
-    Project { language: "javascript", source, test, cached, builds_fast: true }.check(output)
+    if language == "javascript" {
+        surroundings::check_workspace(output)?;
+    }
+    let (test, cached) = ("npm test", Some("node_modules"));
+    Project { language, source, test, cached, builds_fast: true }.check(output)
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
@@ -66,6 +79,13 @@ pub(crate) fn c(output: &Output) -> Result<Outcome> {
         return Ok(skipped);
     }
     make_project("c", "app.c").check(output)
+}
+
+pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
+    if let Some(skipped) = tools::require_make_and(tools::cc, output)? {
+        return Ok(skipped);
+    }
+    make_project("cpp", "app.cpp").check(output)
 }
 
 fn make_project(language: &'static str, source: &'static str) -> Project {
@@ -87,7 +107,13 @@ impl Project {
     fn check(&self, output: &Output) -> Result<Outcome> {
         self.check_interactive(output)?;
         let here = self.create(output, self.language, &[])?;
+        if self.test == "make test" {
+            surroundings::check_missing_compiler(&here, self.language)?;
+        }
         self.build_and_test(output, &here)?;
+        if self.language == "rust" {
+            surroundings::check_names(&here.join("PLUGINS").join(format!("{NAME}.wasm")))?;
+        }
         if !self.builds_fast {
             ensure!(
                 here.join("PLUGINS").join(format!("{NAME}.wasm")).is_file(),
@@ -121,6 +147,7 @@ impl Project {
         let [install, build, deploy] = readme_commands(&readme)?;
         ensure!(readme.contains(&format!("`{}`", self.test)), "`{}` is missing in the README", self.test);
         check_pinned_versions(install)?;
+        check_pinned_versions(&fs::read_to_string(here.join("Makefile")).unwrap_or_default())?;
         // Without rustup or pip, the tools were installed in a different way.
         let installer = install.split_whitespace().next().unwrap_or_default();
         if succeeds(with_tools(command(installer))?.arg("--version")) {
@@ -161,10 +188,11 @@ fn readme_commands(readme: &str) -> Result<[&str; 3]> {
     lines.try_into().map_err(|lines| anyhow::anyhow!("expected three commands in the README: {lines:?}"))
 }
 
-/// Checks that an install command uses the tool versions with which the tests run.
+/// Checks that install commands use the tool versions with which the tests run.
 fn check_pinned_versions(install: &str) -> Result<()> {
     let pinned = fs::read_to_string(root().join("examples/requirements.txt"))?;
-    for package in install.split_whitespace().filter(|word| word.contains("==")) {
+    let packages = install.split_whitespace().filter(|word| word.contains("=="));
+    for package in packages.map(|word| word.trim_matches(['\'', '"'])) {
         ensure!(pinned.lines().any(|line| line == package), "{package} is not in examples/requirements.txt");
     }
     Ok(())

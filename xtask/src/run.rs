@@ -42,7 +42,19 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
             command.env_remove(&*name);
         }
     }
+    // A clean clone builds everything once, so files for incremental builds only take time and disk space.
+    if in_ci() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
+}
+
+/// Free disk space in `target/`, in GiB, if `df` can tell it.
+pub(crate) fn free_disk_gib() -> Option<u64> {
+    let output = command("df").args(["-Pk", "."]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let free: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    Some(free / (1024 * 1024))
 }
 
 pub(crate) fn cargo(args: &[&str]) -> Command {

@@ -1,12 +1,13 @@
 //! The native tests of the SDKs for languages other than Rust.
 
 mod c;
+mod cpp;
 mod go_bindings;
 
 use anyhow::Result;
 
 use crate::languages::with_tools;
-use crate::run::{Output, command, root};
+use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
 use crate::tools::{self, author_tool, missing, succeeds};
 
@@ -27,7 +28,9 @@ pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
     if !succeeds(command("node").args(["-e", new_enough])) {
         return missing("Node 20 or newer is not installed: https://nodejs.org");
     }
-    output.run(command("node").args(["--test", "test/"]).current_dir(root().join("sdk/javascript")))?;
+    // Newer versions of Node do not accept a folder.
+    let tests = ["-c", "node --test test/*.test.js"];
+    output.run(command("sh").args(tests).current_dir(root().join("sdk/javascript")))?;
     Ok(Outcome::Passed)
 }
 
@@ -45,8 +48,22 @@ pub(crate) fn go(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// Checks the declarations of the JavaScript SDK with the compiler of the projects of `larder new`.
+pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
+    if let skipped @ Outcome::Skipped(_) = tools::typescript(output)? {
+        return Ok(skipped);
+    }
+    let mut tsc = command(target("authors/node/node_modules/.bin/tsc"));
+    output.run(tsc.args(["-p", "sdk/javascript/test/types"]))?;
+    Ok(Outcome::Passed)
+}
+
 pub(crate) fn c(output: &Output) -> Result<Outcome> {
     c::check(output)
+}
+
+pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
+    cpp::check(output)
 }
 
 /// The packages for authors, without the generated ones.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::run::Output;
+use crate::run::{self, Output};
 use crate::step::{Outcome, Step, Weight};
 use crate::steps::STEPS;
 
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
         steps.iter().for_each(|step| println!("{:<26} {}", step.name, step.about));
         return Ok(ExitCode::SUCCESS);
     }
+    warn_about_disk_space();
     let schedule = Schedule::new(steps, flags.contains(&"--fail-fast"));
     thread::scope(|scope| {
         for _ in 0..WORKERS {
@@ -31,6 +32,16 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
         }
     });
     Ok(summary(&schedule.into_results()))
+}
+
+/// All steps write about this much into `target/` of a clean clone.
+const NEEDED_DISK_GIB: u64 = 15;
+
+/// A full disk fails steps with unrelated messages, so it is reported before the first one.
+fn warn_about_disk_space() {
+    if let Some(free) = run::free_disk_gib().filter(|free| *free < NEEDED_DISK_GIB) {
+        println!("warning: {free} GiB of disk space are free; all steps need about {NEEDED_DISK_GIB} GiB");
+    }
 }
 
 /// Number of steps that run at the same time.

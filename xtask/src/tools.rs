@@ -43,6 +43,23 @@ pub(crate) fn author_tools(output: &Output) -> Result<Outcome> {
     venv(output, &target("authors/venv"), &root().join("examples/requirements.txt"))
 }
 
+/// Installs the compiler that the template for TypeScript names.
+pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
+    if !succeeds(command("npm").arg("--version")) {
+        return missing("npm is not installed; it comes with Node: https://nodejs.org");
+    }
+    let template = root().join("host/larder-author/templates/typescript/package.json");
+    let manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(template)?)?;
+    let version =
+        manifest["devDependencies"]["typescript"].as_str().context("the template has no typescript")?;
+    let (dir, package) = (target("authors/node"), format!("typescript@{version}"));
+    fs::create_dir_all(&dir)?;
+    install_once(&dir, &package, || {
+        let options = ["--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
+        output.run(command("npm").arg("install").args(options).arg("--prefix").arg(&dir).arg(&package))
+    })
+}
+
 /// Ensures that Go is available: the installed author tool or, without Python, the machine's own Go. Returns
 /// the outcome of the step if there is neither.
 pub(crate) fn go(output: &Output) -> Result<Option<Outcome>> {
@@ -85,9 +102,13 @@ pub(crate) fn cc(output: &Output) -> Result<Option<Outcome>> {
 
 static CC: OnceLock<&str> = OnceLock::new();
 
-/// Flags for `make` that replace the compiler of the Makefiles, if necessary.
+/// Flags for `make` that replace the compilers of the Makefiles, if necessary.
 pub(crate) fn make_flags() -> Option<String> {
-    CC.get().map(|cc| format!("CC={}", cc.replace(' ', "\\ ")))
+    let escaped = |command: String| command.replace(' ', "\\ ");
+    CC.get().map(|cc| {
+        let cxx = cc.replace("zig cc", "zig c++").replace("clang", "clang++");
+        format!("CC={} CXX={}", escaped((*cc).to_owned()), escaped(cxx))
+    })
 }
 
 fn missing_tool(what: &str, reason: &str) -> Result<Option<Outcome>> {
@@ -137,6 +158,13 @@ pub(crate) fn installed(output: &Output, name: &str, version: &str, features: &[
         output.run(&mut install)?;
     }
     Ok(program)
+}
+
+/// Finds a program in `PATH`.
+#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
 pub(crate) fn succeeds(command: &mut Command) -> bool {

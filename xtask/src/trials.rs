@@ -65,20 +65,34 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
+    check_npm_project(output, "javascript", "provider.js", "/provider.js:")
+}
+
+pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
+    // The place in the source, not in the bundle.
+    check_npm_project(output, "typescript", "provider.ts", "(provider.ts:")
+}
+
+fn check_npm_project(
+    output: &Output,
+    name: &'static str,
+    source: &'static str,
+    error_location: &'static str,
+) -> Result<Outcome> {
     if !succeeds(command("npm").arg("--version")) {
         return missing("npm is not installed; it comes with Node: https://nodejs.org");
     }
-    let javascript = Language {
-        name: "javascript",
-        source: "provider.js",
+    let language = Language {
+        name,
+        source,
         extra_source: None,
         install: &["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
         build: &["npm", "run", "build"],
         component: "trial.wasm",
-        error_location: Some("/provider.js:"),
+        error_location: Some(error_location),
         exit_message: "expected string: FromJs",
     };
-    javascript.check(output)
+    language.check(output)
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
@@ -93,6 +107,13 @@ pub(crate) fn c(output: &Output) -> Result<Outcome> {
         return Ok(skipped);
     }
     check_make_project(output, "c", "app.c", None)
+}
+
+pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
+    if let Some(skipped) = tools::require_make_and(tools::cc, output)? {
+        return Ok(skipped);
+    }
+    check_make_project(output, "cpp", "app.cpp", None)
 }
 
 fn check_make_project(

@@ -1,26 +1,26 @@
-//! Clean copies of the examples, without build output and with the SDKs at the expected relative paths.
+//! Clean copies of the examples, without build output. Nothing else of the repository is copied: `larder sdk` writes the
+//! SDK.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::run::{root, target};
+use crate::run::{Output, command, larder, root, target};
 
 /// Output folders of compilers and package managers.
-const BUILD_OUTPUT: [&str; 5] = ["target", "node_modules", "build", "__pycache__", ".venv"];
+const BUILD_OUTPUT: [&str; 7] =
+    ["target", "node_modules", "build", "__pycache__", ".venv", "larder-provider", "larder_provider"];
 
-/// Copies an example and returns the path of the copy.
-pub(crate) fn clean_copy(example: &str) -> Result<PathBuf> {
-    let tree = target("examples").join(format!("tree-{example}"));
-    if tree.exists() {
-        fs::remove_dir_all(&tree).with_context(|| format!("cannot remove {}", tree.display()))?;
+/// Copies the example of a language, adds the SDK, and returns the path of the copy.
+pub(crate) fn with_sdk(output: &Output, language: &str) -> Result<PathBuf> {
+    let to = target("examples").join(format!("copy-{language}"));
+    if to.exists() {
+        fs::remove_dir_all(&to).with_context(|| format!("cannot remove {}", to.display()))?;
     }
-    let example = Path::new("examples").join(example);
-    for part in [&example, Path::new("sdk"), Path::new("plugins")] {
-        copy(&root().join(part), &tree.join(part))?;
-    }
-    Ok(tree.join(example))
+    copy(&root().join("examples").join(format!("changelog-{language}")), &to)?;
+    output.run(command(larder()).args(["sdk", language]).arg(&to))?;
+    Ok(to)
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

@@ -10,8 +10,10 @@ use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
 use crate::tools::{self, author_tool};
 
-const ALL: &str = "completions,versions,tools,prompts,search,settings";
-const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+/// All optional interfaces.
+pub(super) const ALL: &str = "completions,versions,tools,prompts,search,settings";
+/// Warnings that are errors.
+pub(super) const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
 /// Compiles and tests the SDK.
 pub(super) fn check(output: &Output) -> Result<Outcome> {
@@ -19,7 +21,7 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
         return Ok(skipped);
     }
     for interfaces in ["", "search", "tools", "prompts", ALL] {
-        let bindings = bindings(output, interfaces)?;
+        let bindings = bindings(output, "c-sdk", interfaces)?;
         let wasm = ["-target", "wasm32-wasi", "-c"];
         zig(output, "cc", &bindings, &[&wasm[..], &["-std=c11"], &STRICT].concat(), &sources()?)?;
         let header = [root().join("sdk/c/test/header.cc")];
@@ -35,9 +37,9 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Writes the bindings for these interfaces, and returns their folder.
-fn bindings(output: &Output, interfaces: &str) -> Result<PathBuf> {
-    let dir = target("examples/c-sdk").join(if interfaces.is_empty() { "none" } else { interfaces });
+/// Writes the bindings for these interfaces into a folder in `parent`, and returns it.
+pub(super) fn bindings(output: &Output, parent: &str, interfaces: &str) -> Result<PathBuf> {
+    let dir = target("examples").join(parent).join(if interfaces.is_empty() { "none" } else { interfaces });
     if dir.exists() {
         fs::remove_dir_all(&dir)?;
     }
@@ -50,7 +52,8 @@ fn bindings(output: &Output, interfaces: &str) -> Result<PathBuf> {
     Ok(dir)
 }
 
-fn sources() -> Result<Vec<PathBuf>> {
+/// The sources of the SDK.
+pub(super) fn sources() -> Result<Vec<PathBuf>> {
     let folder = root().join("sdk/c");
     let mut found = Vec::new();
     for item in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
@@ -64,7 +67,13 @@ fn sources() -> Result<Vec<PathBuf>> {
 }
 
 /// Runs the compiler in the folder of the bindings, which gets its output.
-fn zig(output: &Output, compiler: &str, bindings: &Path, flags: &[&str], sources: &[PathBuf]) -> Result<()> {
+pub(super) fn zig(
+    output: &Output,
+    compiler: &str,
+    bindings: &Path,
+    flags: &[&str],
+    sources: &[PathBuf],
+) -> Result<()> {
     let mut zig = with_tools(command(author_tool("python")))?;
     zig.args(["-m", "ziglang", compiler]).args(flags).arg("-I.").arg("-I").arg(root().join("sdk/c"));
     output.run(zig.args(sources).current_dir(bindings))

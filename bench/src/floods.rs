@@ -1,0 +1,319 @@
+//! Floods: the latency of a quiet team at a constant rate, beside a team or unknown clients that use the server as much as
+//! its limits allow. In each round, the quiet team is measured alone and then beside the flood.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::content::DOCUMENTS;
+use crate::load::{self, Connection, RequestSpec, Times, Window};
+use crate::process::Server;
+use crate::report::median;
+use crate::setup::Setup;
+use crate::wire;
+
+/// Connections of the quiet team. With the pause, they leave the server mostly idle, and send fewer requests than the
+/// default quota of a team allows.
+const QUIET: usize = 4;
+const PAUSE: Duration = Duration::from_millis(10);
+/// The flood begins this long before the measurement.
+const WARMUP: Duration = Duration::from_millis(500);
+/// How often the flood checks whether it has to stop.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+/// How long an unknown client keeps its connection without a request.
+const SILENT: Duration = Duration::from_millis(200);
+/// Bytes of a response that tell a result from an error.
+const BEGINNING: usize = 100;
+/// The p99 beside a flood may be this many times the undisturbed p99, or this many microseconds more.
+const MAX_RATIO: f64 = 1.5;
+const MAX_MORE: f64 = 1_000.0;
+
+/// What the flood consists of.
+#[derive(Debug, Clone, Copy)]
+enum Flood {
+    /// Unknown clients open connections, send a part of a request and close them.
+    Connections,
+    /// Reads that are answered at once.
+    Requests,
+    /// Guests that compute without an end.
+    Spinning,
+    /// Guests that write to 100 MB of memory.
+    Memory,
+    /// Responses of 16 MiB.
+    LargeAnswers,
+}
+
+const FLOODS: [Flood; 5] =
+    [Flood::Connections, Flood::Requests, Flood::Spinning, Flood::Memory, Flood::LargeAnswers];
+
+impl Flood {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections of unknown clients",
+            Self::Requests => "requests",
+            Self::Spinning => "guests that spin",
+            Self::Memory => "guests that write to 100 MB",
+            Self::LargeAnswers => "answers of 16 MiB",
+        }
+    }
+
+    /// The number of connections, each of which has one request at a time.
+    fn connections(self) -> usize {
+        match self {
+            Self::Connections => 128,
+            Self::Requests => 32,
+            Self::Spinning => 8,
+            Self::Memory | Self::LargeAnswers => 4,
+        }
+    }
+
+    fn uri(self) -> &'static str {
+        match self {
+            Self::Connections | Self::Requests => "sized://busy/text/1024",
+            Self::Spinning => "spin://forever",
+            Self::Memory => "touch://pages/100",
+            // A little less than the limit, which includes the overhead of the content.
+            Self::LargeAnswers => "sized://busy/text/16700000",
+        }
+    }
+}
+
+/// The latencies of the quiet team beside one flood.
+pub(crate) struct FloodOutcome {
+    flood: Flood,
+    /// For each round: the window without and the window with the flood.
+    windows: Vec<(Window, Window)>,
+    /// For each round: what the server answered, or the connections that it accepted, per second; and what it refused.
+    per_second: Vec<[f64; 2]>,
+}
+
+/// How much of a flood the server handled.
+#[derive(Default)]
+struct Handled {
+    answered: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// The server and the tokens of its teams.
+struct Teams {
+    server: Server,
+    quiet: String,
+    busy: String,
+}
+
+pub(crate) fn measure(setup: &Setup, quick: bool) -> Result<Vec<FloodOutcome>> {
+    let ms = Duration::from_millis;
+    let (rounds, measured) = if quick { (3, ms(1_000)) } else { (5, ms(3_000)) };
+    let times = Times { warmup: WARMUP, measured };
+    FLOODS.into_iter().map(|flood| measure_flood(setup, flood, rounds, times)).collect()
+}
+
+fn measure_flood(setup: &Setup, flood: Flood, rounds: usize, times: Times) -> Result<FloodOutcome> {
+    eprintln!("measuring a quiet team beside a flood of {}", flood.name());
+    // Each flood has a server of its own, so that none is measured with what another one left behind.
+    let teams = Teams::start(setup)?;
+    let address = teams.server.address;
+    let document = DOCUMENTS[0];
+    let bytes = wire::read_with_token(address, &teams.quiet, &document.uri("fresh"), None);
+    let request = RequestSpec { address, bytes, expected: document.json_escaped().into_bytes() };
+    let window = || load::paced(&request, QUIET, times, PAUSE, || teams.server.cpu_time());
+    let mut outcome = FloodOutcome { flood, windows: vec![], per_second: vec![] };
+    for _ in 0..rounds {
+        let without = window()?;
+        let (with, per_second) = with_flood(flood, address, &teams.busy, window)?;
+        outcome.windows.push((without, with));
+        outcome.per_second.push(per_second);
+    }
+    Ok(outcome)
+}
+
+impl Teams {
+    /// Starts a server with the teams `quiet` and `busy`, each with a token. Its limits are the defaults, except that calls
+    /// may last as long as the measurement.
+    fn start(setup: &Setup) -> Result<Self> {
+        let dir = setup.scratch.join("floods");
+        if dir.exists() {
+            fs::remove_dir_all(&dir)?;
+        }
+        let (quiet, quiet_config) = token(&setup.larder, "quiet")?;
+        let (busy, busy_config) = token(&setup.larder, "busy")?;
+        let components = [("quiet", "sized"), ("busy", "sized"), ("busy", "spin"), ("busy", "touch")];
+        for (team, component) in components {
+            fs::create_dir_all(plugins(&dir, team))?;
+            fs::write(plugins(&dir, team).join(format!("{component}.wasm")), setup.guest(component)?)?;
+        }
+        let long = "cpu_time = \"1h\"\ntimeout = \"1h\"\n";
+        let config = format!(
+            "state_dir = \"state\"\n[server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\n\
+             cache_dir = {:?}\n{quiet_config}{busy_config}\
+             [team.quiet.provider.sized.settings]\nauthority = \"fresh\"\n\
+             [team.busy.provider.sized.settings]\nauthority = \"busy\"\n\
+             [team.busy.provider.spin.limits]\n{long}",
+            setup.scratch.join("cache").display().to_string()
+        );
+        fs::write(dir.join("larder.toml"), config)?;
+        Ok(Self { server: setup.start(&dir)?, quiet, busy })
+    }
+}
+
+fn plugins(dir: &Path, team: &str) -> PathBuf {
+    dir.join("plugins").join(team)
+}
+
+/// Creates a token for a team. Returns it and its part of the configuration.
+fn token(larder: &Path, team: &str) -> Result<(String, String)> {
+    let output =
+        Command::new(larder).args(["token", "new", "--json", "--name", team, "--team", team]).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let created: Value = serde_json::from_slice(&output.stdout)?;
+    let text = |key: &str| created[key].as_str().map(ToOwned::to_owned).with_context(|| format!("no {key}"));
+    let digest = text("digest")?;
+    Ok((
+        text("token")?,
+        format!("[[auth.tokens]]\nname = \"{team}\"\ndigest = \"{digest}\"\nteams = [\"{team}\"]\n"),
+    ))
+}
+
+/// Runs `work` during a flood. Also returns how much of the flood the server handled per second.
+fn with_flood<T>(
+    flood: Flood,
+    address: SocketAddr,
+    token: &str,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<(T, [f64; 2])> {
+    let (stop, handled) = (Arc::new(AtomicBool::new(false)), Arc::new(Handled::default()));
+    let (shared, token) = ((stop.clone(), handled.clone()), token.to_owned());
+    let flooding = std::thread::spawn(move || run(flood, address, &token, &shared.0, shared.1));
+    let start = Instant::now();
+    let result = work();
+    let seconds = start.elapsed().as_secs_f64();
+    let per_second = [&handled.answered, &handled.refused].map(|count| count.load(Relaxed) as f64 / seconds);
+    stop.store(true, Relaxed);
+    flooding.join().expect("the flood returns errors and does not panic")?;
+    Ok((result?, per_second))
+}
+
+/// Runs the flood on the current thread, with a lower priority than the measuring thread, so that the measured latency is
+/// that of the server and not of the load generator.
+fn run(
+    flood: Flood,
+    address: SocketAddr,
+    token: &str,
+    stop: &AtomicBool,
+    handled: Arc<Handled>,
+) -> Result<()> {
+    rustix::process::nice(19)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, async {
+        let mut tasks = JoinSet::new();
+        for number in 0..flood.connections() {
+            let (handled, request) =
+                (handled.clone(), wire::read_with_token(address, token, flood.uri(), Some(number)));
+            tasks.spawn_local(async move {
+                loop {
+                    // A refusal or a closed connection is what a flood expects.
+                    match flood {
+                        Flood::Connections => silent_connection(address, &handled).await,
+                        _ => requests(address, &request, &handled).await,
+                    }
+                    .unwrap_or_default();
+                }
+            });
+        }
+        while !stop.load(Relaxed) {
+            tokio::time::sleep(STOP_CHECK).await;
+        }
+        // Dropping the tasks closes the connections, which ends the guests.
+        drop(tasks);
+        Ok(())
+    })
+}
+
+/// Opens a connection, sends the beginning of a request, and closes the connection after a while.
+async fn silent_connection(address: SocketAddr, handled: &Handled) -> Result<()> {
+    let mut stream = tokio::net::TcpStream::connect(address).await?;
+    stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: ").await?;
+    handled.answered.fetch_add(1, Relaxed);
+    tokio::time::sleep(SILENT).await;
+    Ok(())
+}
+
+/// Sends requests over one connection until it fails.
+async fn requests(address: SocketAddr, request: &[u8], handled: &Handled) -> Result<()> {
+    let mut connection = Connection::open(address).await?;
+    loop {
+        let (status, body) = connection.send(request).await?;
+        // The error of a provider has status 200 as well.
+        let beginning = &body[..body.len().min(BEGINNING)];
+        if status == 200 && memchr::memmem::find(beginning, b"\"error\"").is_none() {
+            handled.answered.fetch_add(1, Relaxed);
+        } else {
+            handled.refused.fetch_add(1, Relaxed);
+            // The quota is used up for now. Well-behaved clients wait for longer.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+impl FloodOutcome {
+    /// The medians of a latency of the quiet team without and with the flood, in microseconds.
+    fn latencies(&self, quantile: f64) -> [f64; 2] {
+        [
+            median(self.windows.iter().map(|(without, _)| without.latency(quantile))),
+            median(self.windows.iter().map(|(_, with)| with.latency(quantile))),
+        ]
+    }
+
+    fn is_met(&self) -> bool {
+        let [without, with] = self.latencies(0.99);
+        with <= without * MAX_RATIO || with <= without + MAX_MORE
+    }
+
+    /// The medians of what was answered and of what was refused.
+    fn rates(&self) -> [f64; 2] {
+        [0, 1].map(|at| median(self.per_second.iter().map(|rates| rates[at])))
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let [answered, refused] = self.rates();
+        json!({"flood": self.flood.name(), "answered_per_second": answered, "refused_per_second": refused,
+            "p50_us": self.latencies(0.5), "p99_us": self.latencies(0.99), "met": self.is_met()})
+    }
+}
+
+/// The table of the report; empty if nothing was measured.
+pub(crate) fn table(outcomes: &[FloodOutcome]) -> String {
+    if outcomes.is_empty() {
+        return String::new();
+    }
+    let mut table = format!(
+        "\n## Floods\n\nLatency of a quiet team without and with a flood, medians of {} rounds. The target is a p99 of at \
+         most {MAX_RATIO} times\nthe undisturbed one, or {MAX_MORE} us more.\n\n\
+         | flood | answered per second | refused | p50 us without | with | p99 us without | with | p99 with / without | |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---|\n",
+        outcomes[0].windows.len()
+    );
+    for outcome in outcomes {
+        let ([p50, p50_with], [p99, p99_with]) = (outcome.latencies(0.5), outcome.latencies(0.99));
+        let [answered, refused] = outcome.rates();
+        let met = if outcome.is_met() { "" } else { "missed" };
+        // Writing to a string cannot fail.
+        _ = writeln!(
+            table,
+            "| {} | {answered:.0} | {refused:.0} | {p50:.0} | {p50_with:.0} | {p99:.0} | {p99_with:.0} | {:.2} | {met} |",
+            outcome.flood.name(),
+            p99_with / p99
+        );
+    }
+    table
+}

@@ -1,0 +1,118 @@
+//! `cargo xtask fuzz`: builds the fuzz targets in `fuzz/`, runs them, and keeps the inputs that reach new code. The stable
+//! toolchain is sufficient: libFuzzer needs only the coverage instrumentation that `fuzz/rustc.sh` adds.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::run::{Output, cargo, command, root, target};
+
+/// The targets, with the size of their largest input in bytes.
+const TARGETS: [(&str, u32); 6] = [
+    ("json_rpc", 2048),
+    ("http_head", 2048),
+    ("uri_template", 512),
+    ("cursor", 512),
+    ("wit_conversion", 512),
+    ("grant_request", 1024),
+];
+/// How long a target runs by default.
+const SECONDS: &str = "120";
+/// An input that takes longer is a finding.
+const TIMEOUT: &str = "-timeout=10";
+const MEMORY: &str = "-rss_limit_mb=2048";
+/// The corpora are a part of the repository.
+const MAX_CORPORA: u64 = 1 << 20;
+
+/// Runs the named targets, or all.
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    let (names, seconds) = parse(args)?;
+    let output = Output::log("fuzz")?;
+    eprintln!("building (the log is target/xtask/fuzz.log)");
+    let mut build = cargo(&["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    build.arg(target("fuzz")).env("RUSTC_WRAPPER", root().join("fuzz/rustc.sh"));
+    output.run(&mut build)?;
+    let selected = TARGETS.iter().filter(|(name, _)| names.is_empty() || names.contains(name));
+    let failed: Vec<_> =
+        selected.filter_map(|(name, size)| fuzz(name, *size, seconds).err()).map(|e| e.to_string()).collect();
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
+    let size = corpora_size()?;
+    ensure!(size <= MAX_CORPORA, "the corpora have {size} bytes; the limit is {MAX_CORPORA}");
+    println!("the corpora have {} KiB", size >> 10);
+    Ok(())
+}
+
+fn parse<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, &'a str)> {
+    let (mut names, mut seconds, mut args) = (vec![], SECONDS, args.iter());
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--seconds" => seconds = args.next().context("--seconds needs a number")?,
+            name if TARGETS.iter().any(|(target, _)| *target == name) => names.push(name),
+            other => {
+                let known: Vec<_> = TARGETS.iter().map(|(name, _)| *name).collect();
+                bail!("unknown target {other}; the targets are {}", known.join(", "));
+            }
+        }
+    }
+    ensure!(seconds.parse::<u32>().is_ok(), "`{seconds}` is not a number of seconds");
+    Ok((names, seconds))
+}
+
+/// Fuzzes a target, starting from its corpus and from what earlier runs found, and adds those inputs to its corpus that
+/// reach new code. An input that fails is stored in the corpus too, so that the tests fail until the error is fixed.
+fn fuzz(name: &str, max_size: u32, seconds: &str) -> Result<()> {
+    let corpus = root().join("fuzz/corpus").join(name);
+    // It has many more inputs than the corpus, because it distinguishes how often code runs.
+    let found = target("fuzz/found").join(name);
+    fs::create_dir_all(&corpus)?;
+    fs::create_dir_all(&found)?;
+    eprintln!("fuzzing {name} for {seconds} s");
+    let mut run = libfuzzer(name, max_size);
+    run.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", corpus.display()));
+    // The report is on stderr, and ends with the statistics.
+    let status = run.args(["-print_final_stats=1"]).arg(&found).arg(&corpus).status()?;
+    ensure!(status.success(), "{name}: an input fails; it is stored in fuzz/corpus/{name} as `crash-…`");
+    let mut merge = libfuzzer(name, max_size);
+    merge.args(["-set_cover_merge=1", "-use_counters=0"]).arg(&corpus).arg(&found);
+    let merged = merge.output().with_context(|| format!("cannot merge the corpus of {name}"))?;
+    ensure!(merged.status.success(), "{name}: merging failed: {}", String::from_utf8_lossy(&merged.stderr));
+    println!("{name}: {} inputs in its corpus", fs::read_dir(&corpus)?.count());
+    Ok(())
+}
+
+fn libfuzzer(name: &str, max_size: u32) -> Command {
+    let mut program = command(target("fuzz/release").join(name));
+    program.args([TIMEOUT, MEMORY]).arg(format!("-max_len={max_size}"));
+    program
+}
+
+fn corpora_size() -> Result<u64> {
+    let files = TARGETS.iter().map(|(name, _)| fs::read_dir(root().join("fuzz/corpus").join(name)));
+    let mut size = 0;
+    for file in files.collect::<std::io::Result<Vec<_>>>()?.into_iter().flatten() {
+        size += file?.metadata()?.len();
+    }
+    Ok(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_options() {
+        assert_eq!(parse(&[]).unwrap(), (vec![], "120"));
+        assert_eq!(parse(&["cursor", "--seconds", "5"]).unwrap(), (vec!["cursor"], "5"));
+        assert!(parse(&["cursors"]).is_err() && parse(&["--seconds", "x"]).is_err());
+    }
+
+    #[test]
+    fn every_target_has_a_program_and_a_small_corpus() {
+        for (name, _) in TARGETS {
+            let program = root().join("fuzz/targets").join(format!("{name}.rs"));
+            assert!(program.exists(), "{}", program.display());
+        }
+        assert!(corpora_size().unwrap() <= MAX_CORPORA);
+    }
+}
