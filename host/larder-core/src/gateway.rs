@@ -38,6 +38,10 @@ use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_sandbox::{Signal, SignalSender};
 
+/// Bytes of the items of one page. It may be exceeded only by what a provider returns in one call although less was
+/// requested.
+const MAX_PAGE_BYTES: usize = 1 << 20;
+
 /// Configuration of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {

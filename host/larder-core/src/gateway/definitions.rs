@@ -6,24 +6,42 @@ use std::time::Duration;
 use super::audit_record::written;
 use super::cursor::{Cursor, ListKind, Position};
 use super::view::View;
-use super::{Error, Gateway};
+use super::{Error, Gateway, MAX_PAGE_BYTES};
 use crate::catalog::{Offer, OfferedPrompt, OfferedTool};
 use larder_model::resource::{Call, Freshness, Page};
+use larder_model::tool::Tool;
+
+/// The size of everything but the long parts of a definition.
+const BASE_SIZE: usize = 256;
 
 /// A tool or a prompt in a list.
 trait Named {
     fn name(&self) -> &str;
+    /// The approximate size of its definition in bytes.
+    fn size(&self) -> usize;
 }
 
 impl Named for OfferedTool {
     fn name(&self) -> &str {
         self.name.as_str()
     }
+
+    fn size(&self) -> usize {
+        let Tool { description, input_schema, output_schema, .. } = &self.tool;
+        let output = output_schema.as_deref().map_or(0, |schema| schema.get().len());
+        BASE_SIZE + input_schema.get().len() + output + description.as_deref().map_or(0, str::len)
+    }
 }
 
 impl Named for OfferedPrompt {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn size(&self) -> usize {
+        let text = |text: &Option<String>| text.as_deref().map_or(0, str::len);
+        let arguments = self.prompt.arguments.iter().map(|argument| BASE_SIZE + text(&argument.description));
+        BASE_SIZE + text(&self.prompt.description) + arguments.sum::<usize>()
     }
 }
 
@@ -78,13 +96,17 @@ impl Gateway {
             0 => usize::MAX,
             size => size as usize,
         };
-        let mut rest = all.filter(is_after);
-        let (mut items, mut last) = (Vec::new(), None);
-        for (offer, item) in rest.by_ref().take(size) {
+        let mut rest = all.filter(is_after).peekable();
+        let (mut items, mut last, mut bytes) = (Vec::new(), None, 0);
+        // The first item always fits, so that each page makes progress.
+        while let Some((offer, item)) = rest.next_if(|(_, item)| {
+            items.is_empty() || items.len() < size && bytes + item.size() <= MAX_PAGE_BYTES
+        }) {
+            bytes += item.size();
             items.push(item.clone());
             last = Some((offer, item));
         }
-        let has_more = rest.next().is_some();
+        let has_more = rest.peek().is_some();
         let next = last
             .filter(|_| has_more)
             .map(|(offer, item)| Cursor::new(kind, offer, Position::After(item.name().to_owned())).encode());

@@ -89,6 +89,20 @@ async fn a_list_that_depends_on_the_caller_is_not_offered() {
 }
 
 #[tokio::test]
+async fn a_page_of_tools_has_at_most_a_mebibyte() {
+    let more: Vec<_> = (0..100).map(|n| format!("tool_{n:03}")).collect();
+    let builder = granted("defined").setting("defined", "more", &more.join(","));
+    let server = HttpTestServer::from_builder(builder.setting("defined", "padding", "16000")).await;
+    let first = server.modern("tools/list", json!({})).await;
+    assert!(first.body.len() < (1 << 20) + (32 << 10), "{}", first.body.len());
+    let first = first.json();
+    let count = |page: &Value| page["result"]["tools"].as_array().unwrap().len();
+    let params = json!({ "cursor": first["result"]["nextCursor"] });
+    let second = server.modern("tools/list", params).await.json();
+    assert_eq!((count(&first) + count(&second), second["result"].get("nextCursor")), (101, None));
+}
+
+#[tokio::test]
 async fn pages_follow_each_other() {
     let builder = granted("interactive").page_size(2);
     let server = HttpTestServer::from_builder(builder).await;

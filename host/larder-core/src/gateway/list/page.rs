@@ -7,6 +7,7 @@ use super::super::cursor::{Cursor, ListKind, Position};
 use super::super::filter::CompiledFilter;
 use super::super::view::View;
 use crate::catalog::Offer;
+use crate::gateway::MAX_PAGE_BYTES;
 use larder_model::resource::{Entry, Freshness, Page, Template};
 
 /// A page under construction.
@@ -44,9 +45,6 @@ pub(super) struct Continuation {
 
 /// Maximum number of provider calls for one page of a filtered list.
 const MAX_PROVIDER_CALLS: u32 = 16;
-/// Bytes of the items of one page. It may be exceeded only by what a provider returns in one call although less was
-/// requested.
-const MAX_PAGE_BYTES: usize = 1 << 20;
 /// Bytes of items that one page may check without a match before it ends, possibly empty.
 const MAX_SKIPPED_BYTES: usize = 4 << 20;
 
