@@ -9,7 +9,10 @@ use super::era::Era;
 use super::error::ClientError;
 use super::filter::Filter;
 use super::message::{self, Incoming, OnMessage, Outgoing, ignore_message};
-use super::results::{CompleteResult, Completion, Page, Progress, ReadResult, Resource, ResourceTemplate};
+use super::results::{
+    CompleteResult, Completion, Page, Progress, Prompt, PromptResult, ReadResult, Resource, ResourceTemplate,
+    Tool, ToolResult,
+};
 use super::transport::Transport;
 
 /// A connection to one server.
@@ -114,6 +117,36 @@ impl Client {
         }
         let result: CompleteResult = self.send_request("completion/complete", params, None).await?;
         Ok(result.completion)
+    }
+
+    /// Returns one page of the tools.
+    pub async fn tools(&mut self, cursor: Option<&str>) -> Result<Page<Tool>, ClientError> {
+        self.send_request("tools/list", page(&Filter::default(), cursor), None).await
+    }
+
+    /// Calls a tool.
+    pub async fn call_tool(
+        &mut self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<ToolResult, ClientError> {
+        self.send_request("tools/call", json!({ "name": name, "arguments": arguments }), Some(name)).await
+    }
+
+    /// Returns one page of the prompts.
+    pub async fn prompts(&mut self, cursor: Option<&str>) -> Result<Page<Prompt>, ClientError> {
+        self.send_request("prompts/list", page(&Filter::default(), cursor), None).await
+    }
+
+    /// Returns the messages of a prompt.
+    pub async fn get_prompt(
+        &mut self,
+        name: &str,
+        arguments: &[(String, String)],
+    ) -> Result<PromptResult, ClientError> {
+        let arguments: Map<_, _> =
+            arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        self.send_request("prompts/get", json!({ "name": name, "arguments": arguments }), Some(name)).await
     }
 
     /// Calls any method by its name and deserializes the result.

@@ -91,6 +91,9 @@ pub use error::{ClientError, RpcError};
 pub use filter::Filter;
 pub use listen::{ListenTargets, ListeningClient, ResourceChange};
 pub use message::Notification;
-pub use results::{Completion, Content, NotBase64, Page, Progress, ReadResult, Resource, ResourceTemplate};
+pub use results::{
+    Completion, Content, NotBase64, Page, Progress, Prompt, PromptArgument, PromptMessage, PromptResult,
+    ReadResult, Resource, ResourceTemplate, Tool, ToolResult,
+};
 pub use revision::{Revision, UnknownRevision};
 pub use watch::{Event, watch};

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// One page of a list of resources or templates.
+/// One page of a list.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     /// The items. The protocol names this field after the list.
-    #[serde(alias = "resources", alias = "resourceTemplates")]
+    #[serde(alias = "resources", alias = "resourceTemplates", alias = "tools", alias = "prompts")]
     pub items: Vec<T>,
     /// The cursor of the next page. None on the last page.
     pub next_cursor: Option<String>,
@@ -56,6 +56,99 @@ pub struct ResourceTemplate {
     /// All other fields.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+}
+
+/// An entry in the list of tools.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tool {
+    /// The name.
+    pub name: String,
+    /// A name for display.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the tool does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of the arguments.
+    pub input_schema: Value,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// The result of a tool. If the server asks for input first, `content` is empty and `rest` has the question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// The content for the model: texts, images, sounds, links and resources.
+    #[serde(default)]
+    pub content: Vec<Value>,
+    /// The structured result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Value>,
+    /// Whether the tool failed. The content says why.
+    #[serde(default)]
+    pub is_error: bool,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// An entry in the list of prompts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Prompt {
+    /// The name.
+    pub name: String,
+    /// A name for display.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the prompt is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<PromptArgument>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    /// The name.
+    pub name: String,
+    /// Whether a value is required.
+    #[serde(default)]
+    pub required: bool,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// The messages of a prompt. If the server asks for input first, there are none, and `rest` has the question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PromptResult {
+    /// What the prompt is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The messages: each has a `role` and `content`.
+    #[serde(default)]
+    pub messages: Vec<PromptMessage>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A message of a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PromptMessage {
+    /// `user` or `assistant`.
+    pub role: String,
+    /// A text, image, sound, link or resource.
+    pub content: Value,
 }
 
 /// The result of a read.

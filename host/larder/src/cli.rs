@@ -3,6 +3,7 @@
 
 mod approve;
 mod bindings;
+mod call;
 mod check;
 mod compile;
 mod complete;
@@ -15,10 +16,13 @@ mod guest_stderr;
 mod inspect;
 mod list;
 mod log;
+mod name_value;
 mod new;
 mod out;
 mod pack;
 mod paging;
+mod prompt;
+mod prompts;
 mod read;
 mod reload;
 mod request;
@@ -32,6 +36,7 @@ mod team;
 mod temp_plugins;
 mod templates;
 mod token;
+mod tools;
 mod watch;
 
 use std::ffi::OsString;
@@ -75,6 +80,10 @@ enum Command {
     Templates(templates::Templates),
     Read(read::Read),
     Complete(complete::Complete),
+    Tools(tools::Tools),
+    Call(call::Call),
+    Prompts(prompts::Prompts),
+    Prompt(prompt::Prompt),
     Watch(watch::Watch),
     Request(request::Request),
     Approve(approve::Approve),
@@ -162,6 +171,10 @@ impl Command {
             Self::Templates(templates) => templates.run().await,
             Self::Read(read) => read.run().await,
             Self::Complete(complete) => complete.run().await,
+            Self::Tools(tools) => tools.run().await,
+            Self::Call(call) => call.run().await,
+            Self::Prompts(prompts) => prompts.run().await,
+            Self::Prompt(prompt) => prompt.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Request(request) => request.run().await,
             Self::Approve(approve) => approve.run().await,

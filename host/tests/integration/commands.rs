@@ -43,6 +43,37 @@ fn client_commands_send_requests_to_a_server() {
 }
 
 #[test]
+fn tools_and_prompts_are_listed_and_called() {
+    let config =
+        "[provider.defined]\ntools = true\n[provider.interactive]\ntools = ['tell', 'ask']\nprompts = true\n";
+    let work_dir = WorkDir::with_guests("defined interactive").file("larder.toml", config);
+    let (_server, url) = work_dir.serve("--config larder.toml");
+    let larder = |words: &str| work_dir.larder(&format!("{words} --url {url}"));
+    let table = larder("tools").expect_success();
+    let lines: Vec<_> = table.lines().collect();
+    assert_eq!(
+        lines[..3],
+        ["TOOL\tARGUMENTS\tDESCRIPTION", "double\t[mode] n\tDoubles a number.", "ask\t\t"]
+    );
+    assert_eq!(texts(&larder("tools --json").json()["tools"], "name"), ["double", "ask", "tell"]);
+    assert_eq!(larder("call double --arg n=21").expect_success(), "{\"doubled\":42}\n");
+    let result = larder("call double --arg n=2 --json").json();
+    assert_eq!(result["structuredContent"], json!({ "doubled": 4 }));
+    let refused = larder("call double --arg n=none").expect_exit(1);
+    assert!(refused.contains("is not of type \"integer\""), "{refused}");
+    let unknown = larder("call gone").expect_exit(1);
+    assert!(unknown.contains("Unknown tool: gone"), "{unknown}");
+    let asks = larder("call ask").expect_exit(1);
+    assert!(asks.contains("capabilities that the client does not have"), "{asks}");
+    assert_eq!(texts(&larder("prompts --json").json()["prompts"], "name"), ["greet", "interview"]);
+    assert!(larder("prompts").expect_success().contains("greet\tname [tone]\t"));
+    let messages = larder("prompt greet --arg name=Ada").expect_success();
+    assert_eq!(messages, "user: Greet Ada.\nassistant: Hello.\n");
+    let missing = larder("prompt greet").expect_exit(1);
+    assert!(missing.contains("the argument `name` is required"), "{missing}");
+}
+
+#[test]
 fn read_writes_binary_contents_unchanged() {
     let work_dir = WorkDir::with_guests("echo");
     work_dir.larder("read echo://blob --plugins plugins --output blob.bin").expect_success();

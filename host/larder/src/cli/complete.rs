@@ -6,7 +6,7 @@ use clap_complete::ArgValueCompleter;
 use super::connection::ConnectionArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, completions, out, sanitize};
+use super::{Outcome, completions, name_value, out, sanitize};
 
 /// Complete a template variable
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(super) struct Complete {
     #[arg(default_value = "")]
     prefix: String,
     /// The value of another variable of the template; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_value::parse)]
     with: Vec<(String, String)>,
     /// Print JSON
     #[arg(long)]
@@ -29,13 +29,6 @@ pub(super) struct Complete {
     team: TeamArg,
     #[command(flatten)]
     connection: ConnectionArgs,
-}
-
-fn parse_pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("write NAME=VALUE".into()),
-    }
 }
 
 impl Complete {

@@ -1,0 +1,133 @@
+//! `larder call`: calls a tool.
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::paging::all_items;
+use super::team::TeamArg;
+use super::{Outcome, name_value, out, sanitize};
+use larder_client::{Tool, ToolResult};
+
+/// Call a tool
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A value is text where the schema of the tool wants text, and otherwise JSON: --arg n=2. \
+The exit code is 1 if the tool reports that it failed."
+)]
+pub(super) struct Call {
+    /// The tool, as printed by `larder tools`
+    tool: String,
+    /// An argument; can be repeated
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = name_value::parse)]
+    arguments: Vec<(String, String)>,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    team: TeamArg,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+impl Call {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let mut connection = self.connection.with_team(self.team).connect().await?;
+        let called = async {
+            let tools = all_items(usize::MAX, async |from| connection.client.tools(from).await).await?;
+            let tool = tools.iter().find(|tool| tool.name == self.tool);
+            let arguments = typed(tool, self.arguments);
+            Ok::<_, CommandError>(connection.client.call_tool(&self.tool, arguments).await?)
+        };
+        let called = called.await;
+        connection.end().await;
+        let result = called?;
+        match self.json {
+            true => out::json(&result)?,
+            // What went wrong is no result that a script could use.
+            false if result.is_error => show(&result, true).lines().for_each(out::note),
+            false => out::text(&show(&result, out::is_terminal()))?,
+        }
+        Ok(Outcome::success_if(!result.is_error))
+    }
+}
+
+/// Converts values to the types that the schema of the tool names.
+fn typed(tool: Option<&Tool>, arguments: Vec<(String, String)>) -> Map<String, Value> {
+    let is_text =
+        |name: &str| tool.is_some_and(|tool| tool.input_schema["properties"][name]["type"] == "string");
+    let convert = |name: &str, value: String| match serde_json::from_str(&value) {
+        Ok(json) if !is_text(name) => json,
+        _ => Value::String(value),
+    };
+    let pairs = arguments.into_iter().map(|(name, value)| {
+        let value = convert(&name, value);
+        (name, value)
+    });
+    pairs.collect()
+}
+
+/// Shows texts as they are, and says what else there is.
+fn show(result: &ToolResult, terminal: bool) -> String {
+    let mut shown = String::new();
+    for block in &result.content {
+        let text = block_text(block);
+        shown += &if terminal { sanitize::lines(&text).into_owned() } else { text };
+        if !shown.ends_with('\n') {
+            shown.push('\n');
+        }
+    }
+    if result.rest.get("resultType").is_some_and(|kind| kind == "input_required") {
+        shown += "(the tool asks for input, which this command cannot give)\n";
+    }
+    shown
+}
+
+/// Returns the text of a block of content, or a description of what it is.
+pub(super) fn block_text(block: &Value) -> String {
+    let field = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    match block["type"].as_str() {
+        Some("text") => field(block, "text"),
+        Some("resource_link") => format!("({})", field(block, "uri")),
+        Some("resource") => match block["resource"]["text"].as_str() {
+            Some(text) => text.to_owned(),
+            None => format!("({}; use --json to get it)", field(&block["resource"], "uri")),
+        },
+        Some(kind) => format!("({kind}, {}; use --json to get it)", field(block, "mimeType")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_have_the_types_of_the_schema() {
+        let schema = json!({ "properties": { "n": { "type": "integer" }, "id": { "type": "string" } } });
+        let tool: Tool = serde_json::from_value(json!({ "name": "x", "inputSchema": schema })).unwrap();
+        let pairs = [("n", "2"), ("id", "2"), ("list", "[1]"), ("other", "a b")];
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let expected = json!({ "n": 2, "id": "2", "list": [1], "other": "a b" });
+        assert_eq!(Value::Object(typed(Some(&tool), pairs.clone())), expected);
+        assert_eq!(typed(None, pairs)["id"], json!(2));
+    }
+
+    #[test]
+    fn shows_every_kind_of_content() {
+        let result: ToolResult = serde_json::from_value(json!({
+            "content": [
+                { "type": "text", "text": "one\u{1b}[2J" },
+                { "type": "image", "mimeType": "image/png", "data": "AA==" },
+                { "type": "resource_link", "uri": "a:b", "name": "b" },
+                { "type": "resource", "resource": { "uri": "a:c", "text": "two\n" } },
+            ],
+        }))
+        .unwrap();
+        let expected = "one\\u001b[2J\n(image, image/png; use --json to get it)\n(a:b)\ntwo\n";
+        assert_eq!(show(&result, true), expected);
+    }
+}
