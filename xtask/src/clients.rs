@@ -14,7 +14,7 @@ use crate::step::Outcome;
 use crate::tools::copy_sources;
 
 /// The documents of the `files` provider. One name needs percent-encoding.
-const DOCUMENTS: [(&str, &str); 2] = [("notes.md", "# Notes\n"), ("über uns.txt", "Über uns\n")];
+pub(crate) const DOCUMENTS: [(&str, &str); 2] = [("notes.md", "# Notes\n"), ("über uns.txt", "Über uns\n")];
 
 pub(crate) fn ts_v1(output: &Output) -> Result<Outcome> {
     run_client(output, "ts-v1", node("ts-v1.mjs"))
@@ -41,7 +41,7 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
 fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcome> {
     copy_sources()?;
     let (config, docs) = two_providers(name)?;
-    client.env("LARDER_TOKEN", add_token(&config)?);
+    client.env("LARDER_TOKEN", add_token(&[&config])?);
     let server = RunningServer::start(&config, output)?;
     client.arg(&server.url).arg(docs).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
     let result = output.run(&mut client);
@@ -51,13 +51,15 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
     Ok(Outcome::Passed)
 }
 
-/// Creates a token and adds it to the configuration. From then on, HTTP clients need it.
-fn add_token(config: &Path) -> Result<String> {
+/// Creates a token and adds it to the configurations. From then on, HTTP clients need it.
+pub(crate) fn add_token(configs: &[&Path]) -> Result<String> {
     let output = command(larder()).args(["token", "new"]).output().context("larder token new")?;
     let text = String::from_utf8(output.stdout)?;
     let (token, lines) = text.split_once("\n\n").context("unexpected output of `larder token new`")?;
-    let settings = fs::read_to_string(config)?;
-    fs::write(config, format!("{settings}\n{lines}"))?;
+    for config in configs {
+        let settings = fs::read_to_string(config)?;
+        fs::write(config, format!("{settings}\n{lines}"))?;
+    }
     Ok(token.to_owned())
 }
 
@@ -91,14 +93,20 @@ fn two_providers(name: &str) -> Result<(PathBuf, PathBuf)> {
 /// folders.
 pub(crate) fn config(name: &str, server: &str, dirs: &[(&Path, &str)]) -> Result<PathBuf> {
     let dir = target("xtask").join(name);
-    fs::create_dir_all(dir.join("plugins"))?;
-    for provider in ["conformance.wasm", "files.wasm"] {
-        fs::copy(target("plugins").join(provider), dir.join("plugins").join(provider))
-            .with_context(|| format!("{provider} is missing; run `cargo xtask plugins`"))?;
-    }
+    copy_providers(&dir.join("plugins"), &["conformance", "files"])?;
     let file = dir.join("larder.toml");
     fs::write(&file, settings(&dir.join("plugins"), server, dirs)?)?;
     Ok(file)
+}
+
+/// Copies these providers to a plugins folder.
+pub(crate) fn copy_providers(plugins: &Path, providers: &[&str]) -> Result<()> {
+    fs::create_dir_all(plugins)?;
+    for provider in providers.iter().map(|name| format!("{name}.wasm")) {
+        fs::copy(target("plugins").join(&provider), plugins.join(&provider))
+            .with_context(|| format!("{provider} is missing; run `cargo xtask plugins`"))?;
+    }
+    Ok(())
 }
 
 /// The text of a `larder.toml`.

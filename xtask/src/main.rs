@@ -9,6 +9,7 @@ mod demo;
 mod deny;
 mod examples;
 mod fixtures;
+mod frameworks;
 mod fuzz;
 mod languages;
 mod new;

@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::run::{self, Output, cargo, target};
 use crate::step::{Outcome, Step, Weight};
 use crate::{
-    book, clients, conformance, demo, deny, examples, languages, new, plugins, random_answers, sdks, teams,
-    tools, trials, wit,
+    book, clients, conformance, demo, deny, examples, frameworks, languages, new, plugins, random_answers,
+    sdks, teams, tools, trials, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -71,6 +71,10 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;
     Light "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
+    Light "clients-frameworks-sdk1", "LangChain and mcpadapt, with Python SDK 1", ["plugins", "host"], frameworks::python_sdk_1;
+    Light "clients-frameworks-sdk2", "OpenAI Agents SDK and pydantic-ai, with Python SDK 2", ["plugins", "host"], frameworks::python_sdk_2;
+    Light "clients-frameworks-llama", "LlamaIndex, with Python SDK 2", ["plugins", "host"], frameworks::llama_index;
+    Light "clients-frameworks-javascript", "LangChain in JavaScript", ["plugins", "host", "node"], frameworks::javascript;
     Light "random-answers-typescript", "random answers of providers, read by the TypeScript SDKs", ["guests", "host", "node"], random_answers::typescript;
     Light "random-answers-python", "the same, read by the Python SDK", ["guests", "host", "python"], random_answers::python;
     Light "client-examples-larder", "examples/clients with larder's commands", ["plugins", "guests", "host"], examples::larder;

@@ -20,27 +20,38 @@ const PYTHON: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (
 /// Installs the Node packages. The suites and the inspector need Node 22, which is one of the packages, so an
 /// older Node is enough to install them.
 pub(crate) fn node(output: &Output) -> Result<Outcome> {
+    copy_sources()?;
+    node_packages(output, &target("clients/node"))
+}
+
+/// Installs LangChain for JavaScript, apart from the packages of the other clients.
+pub(crate) fn node_frameworks(output: &Output) -> Result<Outcome> {
+    let dir = target("clients/frameworks/node");
+    copy_files(&root().join("host/tests/clients/frameworks/node"), &dir)?;
+    node_packages(output, &dir)
+}
+
+/// Installs the packages of the lock file in this folder.
+fn node_packages(output: &Output, dir: &Path) -> Result<Outcome> {
     for program in ["node", "npm"] {
         if !succeeds(command(program).arg("--version")) {
             return missing("Node 20 or newer with npm is not installed: https://nodejs.org");
         }
     }
-    let dir = target("clients/node");
-    copy_sources()?;
     let lock = fs::read_to_string(dir.join("package-lock.json"))?;
-    install_once(&dir, &lock, || {
+    install_once(dir, &lock, || {
         let install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
-        output.run(command("npm").args(install).current_dir(&dir))
+        output.run(command("npm").args(install).current_dir(dir))
     })
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
-    venv(output, &target("clients/venv"), &root().join("host/tests/clients/python/requirements.txt"))
+    venv(output, &target("clients/venv"), &root().join("host/tests/clients/python/requirements.txt"), &[])
 }
 
 /// Installs the tools of the examples from the Python registry: componentize-py, Go and Zig.
 pub(crate) fn author_tools(output: &Output) -> Result<Outcome> {
-    venv(output, &target("authors/venv"), &root().join("examples/requirements.txt"))
+    venv(output, &target("authors/venv"), &root().join("examples/requirements.txt"), &[])
 }
 
 /// Installs the compiler that the template for TypeScript names.
@@ -132,14 +143,15 @@ pub(crate) fn author_tool(program: &str) -> PathBuf {
     if installed.exists() { installed } else { program.into() }
 }
 
-fn venv(output: &Output, dir: &Path, requirements: &Path) -> Result<Outcome> {
+/// Installs Python packages into a virtual environment, with these options of pip.
+pub(crate) fn venv(output: &Output, dir: &Path, requirements: &Path, options: &[&str]) -> Result<Outcome> {
     if !succeeds(command("python3").args(["-c", PYTHON])) {
         return missing(PYTHON_IS_MISSING);
     }
     install_once(dir, &fs::read_to_string(requirements)?, || {
         output.run(command("python3").args(["-m", "venv", "--clear"]).arg(dir))?;
         let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-        output.run(command(dir.join("bin/python")).args(install).arg(requirements))
+        output.run(command(dir.join("bin/python")).args(install).arg(requirements).args(options))
     })
 }
 
@@ -195,12 +207,18 @@ fn install_once(dir: &Path, specification: &str, install: impl FnOnce() -> Resul
 /// folder.
 pub(crate) fn copy_sources() -> Result<()> {
     let (from, to) = (root().join("host/tests/clients"), target("clients"));
-    fs::create_dir_all(to.join("node"))?;
+    copy_files(&from.join("node"), &to.join("node"))?;
     fs::copy(from.join("expected.json"), to.join("expected.json"))?;
-    for file in fs::read_dir(from.join("node"))? {
+    Ok(())
+}
+
+/// Copies the files of a folder, without its subfolders.
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for file in fs::read_dir(from)? {
         let file = file?;
         if file.file_type()?.is_file() {
-            fs::copy(file.path(), to.join("node").join(file.file_name()))?;
+            fs::copy(file.path(), to.join(file.file_name()))?;
         }
     }
     Ok(())
