@@ -184,7 +184,8 @@ fn token(larder: &Path, team: &str) -> Result<(String, String)> {
     ))
 }
 
-/// Runs `work` during a flood. Also returns how much of the flood the server handled per second.
+/// Runs `work` during a flood. Returns its result, and how many requests of the flood were answered and
+/// refused per second.
 fn with_flood<T>(
     flood: Flood,
     address: SocketAddr,

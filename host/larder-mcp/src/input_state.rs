@@ -5,10 +5,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
+use serde::{Deserialize, Serialize};
+
+use super::sealing::SealingKey;
 use larder_model::name::Digest;
 use larder_model::resource::Caller;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use serde::{Deserialize, Serialize};
 
 /// How long a client may take to answer.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -16,7 +17,7 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 const MAX_LENGTH: usize = 128 << 10;
 
 /// Encrypts states with a key of this process. After a restart, clients start again.
-pub(super) struct InputStates(Option<LessSafeKey>);
+pub(super) struct InputStates(Option<SealingKey>);
 
 /// What a state contains.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +40,12 @@ pub(super) struct Binding<'a> {
 }
 
 impl InputStates {
-    /// Creates a key. Without randomness there is none, and calls cannot wait for input.
+    /// Creates a key. If the system has no random numbers, there is none, and no modern call can ask for input.
     pub(super) fn new() -> Self {
-        let mut bytes = [0; 32];
-        let filled = getrandom::fill(&mut bytes).ok();
-        Self(filled.and_then(|()| UnboundKey::new(&AES_256_GCM, &bytes).ok()).map(LessSafeKey::new))
+        Self(SealingKey::random().ok())
     }
 
-    /// Encrypts the state of a call. `None` only if there is no randomness.
+    /// Encrypts the state of a call. `None` only if there is no key.
     pub(super) fn seal(
         &self,
         binding: &Binding<'_>,
@@ -55,24 +54,16 @@ impl InputStates {
     ) -> Option<String> {
         let expires = now() + LIFETIME.as_secs();
         let state = InputState { component: component.to_string(), of_provider, expires };
-        let mut content = serde_json::to_vec(&state).ok()?;
-        let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).ok()?;
-        let aad = Aad::from(binding.bytes());
-        self.0
-            .as_ref()?
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut content)
-            .ok()?;
-        Some(BASE64.encode_to_string([&nonce[..], &content].concat()))
+        let content = serde_json::to_vec(&state).ok()?;
+        let sealed = self.0.as_ref()?.seal(&binding.bytes(), content).ok()?;
+        Some(BASE64.encode_to_string(sealed))
     }
 
     /// Decrypts a state. `None` if it is not for this call, or has expired.
     pub(super) fn open(&self, binding: &Binding<'_>, text: &str) -> Option<InputState> {
-        let mut sealed = BASE64.decode_to_vec(text).ok().filter(|_| text.len() <= MAX_LENGTH)?;
-        let (nonce, content) = sealed.split_at_mut_checked(NONCE_LEN)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let content = self.0.as_ref()?.open_in_place(nonce, Aad::from(binding.bytes()), content).ok()?;
-        let state: InputState = serde_json::from_slice(content).ok()?;
+        let sealed = BASE64.decode_to_vec(text).ok().filter(|_| text.len() <= MAX_LENGTH)?;
+        let content = self.0.as_ref()?.unseal(&binding.bytes(), sealed)?;
+        let state: InputState = serde_json::from_slice(&content).ok()?;
         (now() < state.expires).then_some(state)
     }
 }

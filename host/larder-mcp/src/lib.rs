@@ -39,6 +39,7 @@ mod replay;
 mod request_log;
 mod request_slot;
 mod rpc_error;
+mod sealing;
 mod session;
 mod settings;
 mod stdio;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 
+pub(super) use self::parameters::{Answers, Retried};
 use super::call_stream::CallMessages;
 use super::client_side::{modern_interaction, parse_level};
 use super::fields::Fields;
@@ -17,7 +18,6 @@ use super::peer::Peer;
 use super::render::VERSION_KEY;
 use super::rpc_error::{INVALID_PARAMS, RpcError};
 use larder_core::gateway::{Filter, PromptCall, ToolRequest};
-use larder_model::input::InputResponse;
 use larder_model::interaction::Severity;
 use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::{Call, Caller, CompletionRequest, PackedPairs};
@@ -212,21 +212,6 @@ pub(super) enum Operation {
         method: Method,
         invalid: InvalidUri,
     },
-}
-
-/// A call that a modern client may make again with the answers that an earlier call asked for.
-#[derive(Debug)]
-pub(super) struct Retried<T> {
-    pub(super) request: T,
-    pub(super) answers: Option<Answers>,
-}
-
-/// The answers of a modern client.
-#[derive(Debug)]
-pub(super) struct Answers {
-    pub(super) responses: Vec<InputResponse>,
-    /// The state that the earlier call returned.
-    pub(super) state: String,
 }
 
 /// A text that is not a URI.

@@ -237,7 +237,7 @@ impl Watch {
     }
 
     /// Adds a URI. Returns false if that would exceed the limit of this listener or of all listeners
-    /// together. The client is told after [`Self::settled`] that it is subscribed.
+    /// together. Wait for [`Self::settled`] before telling the client that it is subscribed.
     pub fn add(&self, uri: Uri) -> bool {
         self.add_and(uri, |_, _| {})
     }

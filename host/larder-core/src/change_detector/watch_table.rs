@@ -47,8 +47,8 @@ struct WatchEntry {
     listed_version: Option<String>,
     /// Another change may be hidden by a report of the provider. The next answer is reported in any case.
     must_notify: bool,
-    /// It is unclear whether the first answer was from before or after a change. The next answer is reported unless it
-    /// proves that the content is older.
+    /// A change was reported before the first answer, which may show the content before or after it. The next answer
+    /// is reported, unless it has the version that the catalog listed when the URI was added.
     in_doubt: bool,
     /// Set while a check is unanswered, with the value of `provider_updated` before it.
     in_flight: Option<Option<Instant>>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ResultMetadata;
-use super::input::{Input, InputSource};
+use super::input::{Input, InputSource, Provided};
 use crate::Endpoint;
 use crate::input_state::Binding;
 use crate::json_writer::Object;
@@ -45,8 +45,8 @@ impl Endpoint {
         let Retried { request, answers } = retried;
         let (name, arguments) = (request.name.clone(), request.arguments.to_string());
         let binding = Binding { caller: call.caller.as_ref(), method: "tools/call", name: &name, arguments };
-        let mut input =
-            Input { source: InputSource { endpoint: self, call, peer, slot }, binding, rounds: 0 };
+        let source = InputSource { endpoint: self, call, peer, slot };
+        let mut input = Input { source, binding, rounds: 0 };
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
             (request.input, request.asked_by) = (Some(provided), asked_by);
         }
@@ -61,13 +61,12 @@ impl Endpoint {
                     let fill = |o: &mut Object<'_>| render::tool_result(o, &result);
                     return Ok(self.result_in(out, id, peer.is_modern(), metadata, fill)?);
                 }
-                Answer::InputRequired(required) if peer.is_modern() => {
-                    return Ok(self.input_required(id, &input.later(&required, answered.component)?).into());
-                }
-                Answer::InputRequired(required) => {
-                    request.input = Some(input.now(required).await?);
-                    request.asked_by = Some(answered.component);
-                }
+                Answer::InputRequired(required) => match input.provide(required, answered.component).await? {
+                    Provided::Now(provided) => {
+                        (request.input, request.asked_by) = (Some(provided), Some(answered.component));
+                    }
+                    Provided::Later(question) => return Ok(self.input_required(id, &question).into()),
+                },
             }
         }
     }
@@ -96,8 +95,8 @@ impl Endpoint {
         let Retried { request, answers } = retried;
         let (name, arguments) = (request.name.clone(), format!("{:?}", request.arguments));
         let binding = Binding { caller: call.caller.as_ref(), method: "prompts/get", name: &name, arguments };
-        let mut input =
-            Input { source: InputSource { endpoint: self, call, peer, slot }, binding, rounds: 0 };
+        let source = InputSource { endpoint: self, call, peer, slot };
+        let mut input = Input { source, binding, rounds: 0 };
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
             (request.input, request.asked_by) = (Some(provided), asked_by);
         }
@@ -111,13 +110,12 @@ impl Endpoint {
                     let fill = |o: &mut Object<'_>| render::prompt_result(o, &result);
                     return Ok(self.result_in(out, id, peer.is_modern(), metadata, fill)?);
                 }
-                Answer::InputRequired(required) if peer.is_modern() => {
-                    return Ok(self.input_required(id, &input.later(&required, answered.component)?).into());
-                }
-                Answer::InputRequired(required) => {
-                    request.input = Some(input.now(required).await?);
-                    request.asked_by = Some(answered.component);
-                }
+                Answer::InputRequired(required) => match input.provide(required, answered.component).await? {
+                    Provided::Now(provided) => {
+                        (request.input, request.asked_by) = (Some(provided), Some(answered.component));
+                    }
+                    Provided::Later(question) => return Ok(self.input_required(id, &question).into()),
+                },
             }
         }
     }

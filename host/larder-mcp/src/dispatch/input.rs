@@ -46,7 +46,27 @@ pub(super) struct InputQuestion {
     state: String,
 }
 
+/// How a client provides input.
+pub(super) enum Provided {
+    /// A legacy client has answered.
+    Now(ProvidedInput),
+    /// A modern client gets this question, and calls again.
+    Later(InputQuestion),
+}
+
 impl Input<'_> {
+    /// Asks the client for input.
+    pub(super) async fn provide(
+        &mut self,
+        required: InputRequired,
+        component: Digest,
+    ) -> Result<Provided, DispatchError> {
+        match self.source.peer.is_modern() {
+            true => Ok(Provided::Later(self.later(&required, component)?)),
+            false => Ok(Provided::Now(self.now(required).await?)),
+        }
+    }
+
     /// Returns what a modern client provided with its request, and the component that asked for it.
     pub(super) fn of_answers(
         &self,
@@ -65,11 +85,7 @@ impl Input<'_> {
     }
 
     /// Returns the question for a modern client, with the encrypted state of the call.
-    pub(super) fn later(
-        &self,
-        required: &InputRequired,
-        component: Digest,
-    ) -> Result<InputQuestion, RpcError> {
+    fn later(&self, required: &InputRequired, component: Digest) -> Result<InputQuestion, RpcError> {
         self.check_capabilities(required)?;
         let request = |one: &larder_model::input::InputRequest| {
             let request = json!({ "method": one.method.as_str(), "params": one.params });
@@ -84,7 +100,7 @@ impl Input<'_> {
     }
 
     /// Asks a legacy client, and waits for its answers.
-    pub(super) async fn now(&mut self, required: InputRequired) -> Result<ProvidedInput, DispatchError> {
+    async fn now(&mut self, required: InputRequired) -> Result<ProvidedInput, DispatchError> {
         self.check_capabilities(&required)?;
         self.rounds += 1;
         if self.rounds > MAX_ROUNDS {

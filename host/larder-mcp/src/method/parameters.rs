@@ -2,13 +2,28 @@
 
 use serde_json::{Map, Value};
 
-use super::{Answers, Operation, Retried};
+use super::Operation;
 use crate::fields::Fields;
 use crate::rpc_error::{INVALID_PARAMS, RpcError, clip};
 use larder_core::gateway::{PromptCall, ToolRequest};
 use larder_model::input::InputResponse;
 use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::CompletionRequest;
+
+/// A call that a modern client may make again with the answers that an earlier call asked for.
+#[derive(Debug)]
+pub(crate) struct Retried<T> {
+    pub(crate) request: T,
+    pub(crate) answers: Option<Answers>,
+}
+
+/// The answers of a modern client.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    pub(crate) responses: Vec<InputResponse>,
+    /// The state that the earlier call returned.
+    pub(crate) state: String,
+}
 
 /// Reads the parameters of `completion/complete`.
 pub(super) fn completion(fields: &Fields<'_>) -> Result<Operation, RpcError> {

@@ -3,7 +3,6 @@
 mod file;
 mod files;
 mod record;
-mod sealing;
 
 use std::fmt;
 use std::io;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::record::MAX_RECORD_BYTES;
-use super::sealing::SealingKey;
 use super::{SessionKey, SessionRecord, StoredSession};
+use crate::sealing::SealingKey;
 use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted, WRITABLE_BY_OTHERS};
 
 /// Name of the file with the key.
@@ -76,7 +76,7 @@ impl SessionFiles {
     /// Writes a session.
     pub(super) fn write(&self, key: SessionKey, content: Vec<u8>) -> io::Result<()> {
         let name = key.to_string();
-        let sealed = self.key.seal(&name, content)?;
+        let sealed = self.key.seal(name.as_bytes(), content)?;
         // The crate documents mode 0600.
         let mut file = tempfile::Builder::new().prefix(NEW_PREFIX).tempfile_in(&self.folder)?;
         file.write_all(&sealed)?;
@@ -113,7 +113,7 @@ impl SessionFiles {
         let (limit, mut sealed) = ((MAX_RECORD_BYTES + MAX_SEAL_BYTES) as u64, Vec::new());
         file.take(limit).read_to_end(&mut sealed)?;
         let bytes = sealed.len();
-        let content = self.key.unseal(&key.to_string(), sealed);
+        let content = self.key.unseal(key.to_string().as_bytes(), sealed);
         let record = content.and_then(|content| SessionRecord::from_bytes(&content));
         Ok(record.map(|record| (record, last_used, bytes)))
     }

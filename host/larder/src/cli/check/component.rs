@@ -92,7 +92,7 @@ async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
     checks.extend(
         provider.omitted.iter().map(|why| Check::failed("list", format!("omitted or changed: {why}"))),
     );
-    // There is only one provider, so it offers these twice itself.
+    // Only one provider is loaded, so each of these collisions is within its own lists.
     checks.extend(collisions.into_iter().map(|collision| Check::failed("list", collision)));
     match provider.resources.first() {
         Some(uri) => checks.extend(check_read(app, uri).await),

@@ -1,5 +1,5 @@
-//! Encryption of stored sessions with a key of the server. A file that was modified, truncated, renamed or written by
-//! something else cannot be decrypted.
+//! Encryption with a key of the server. What was modified, truncated, moved to another context or written by something
+//! else cannot be decrypted.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -12,7 +12,7 @@ use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
 /// Size of the key in bytes.
 const KEY_LENGTH: usize = 32;
 
-/// The key of the server.
+/// A key that encrypts and authenticates.
 pub(super) struct SealingKey(LessSafeKey);
 
 impl SealingKey {
@@ -29,6 +29,12 @@ impl SealingKey {
         }
         Self::create(path)?;
         Self::read(path).map_err(io::Error::other)
+    }
+
+    /// Creates a key that exists only in this process.
+    pub(super) fn random() -> io::Result<Self> {
+        let key = UnboundKey::new(&AES_256_GCM, &random::<KEY_LENGTH>()?);
+        key.map(LessSafeKey::new).map(Self).map_err(|_| io::Error::other("it is not a key"))
     }
 
     fn read(path: &Path) -> Result<Self, Untrusted> {
@@ -48,22 +54,22 @@ impl SealingKey {
         file.persist_noclobber(path).map(|_: File| ()).map_err(|error| error.error)
     }
 
-    /// Encrypts the content of the file with this name.
-    pub(super) fn seal(&self, name: &str, mut content: Vec<u8>) -> io::Result<Vec<u8>> {
+    /// Encrypts content for this context, such as the name of a file.
+    pub(super) fn seal(&self, context: &[u8], mut content: Vec<u8>) -> io::Result<Vec<u8>> {
         // A key may be used with 2^32 random nonces.
         let nonce = random::<NONCE_LEN>()?;
-        let aad = Aad::from(name.as_bytes());
+        let aad = Aad::from(context);
         self.0
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut content)
             .map_err(|_| io::Error::other("it cannot be encrypted"))?;
         Ok([&nonce[..], &content].concat())
     }
 
-    /// Decrypts the content of the file with this name. `None` if this key did not encrypt it.
-    pub(super) fn unseal(&self, name: &str, mut sealed: Vec<u8>) -> Option<Vec<u8>> {
+    /// Decrypts content. `None` if this key did not encrypt it for this context.
+    pub(super) fn unseal(&self, context: &[u8], mut sealed: Vec<u8>) -> Option<Vec<u8>> {
         let (nonce, content) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let content = self.0.open_in_place(nonce, Aad::from(name.as_bytes()), content).ok()?;
+        let content = self.0.open_in_place(nonce, Aad::from(context), content).ok()?;
         Some(content.to_vec())
     }
 }
@@ -85,15 +91,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
         let key = SealingKey::open(&path).unwrap();
-        let sealed = key.seal("a", b"secret".to_vec()).unwrap();
+        let sealed = key.seal(b"a", b"secret".to_vec()).unwrap();
         assert!(!sealed.windows(6).any(|part| part == b"secret"));
-        assert_eq!(SealingKey::open(&path).unwrap().unseal("a", sealed.clone()).unwrap(), b"secret");
-        assert_eq!(key.unseal("b", sealed.clone()), None, "a renamed file");
+        assert_eq!(SealingKey::open(&path).unwrap().unseal(b"a", sealed.clone()).unwrap(), b"secret");
+        assert_eq!(key.unseal(b"b", sealed.clone()), None, "a renamed file");
         for at in 0..sealed.len() {
             let mut modified = sealed.clone();
             modified[at] ^= 1;
-            assert_eq!(key.unseal("a", modified), None);
-            assert_eq!(key.unseal("a", sealed[..at].to_vec()), None, "a truncated file");
+            assert_eq!(key.unseal(b"a", modified), None);
+            assert_eq!(key.unseal(b"a", sealed[..at].to_vec()), None, "a truncated file");
         }
     }
 
@@ -101,9 +107,9 @@ mod tests {
     fn replaces_a_key_that_others_could_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
-        let sealed = SealingKey::open(&path).unwrap().seal("a", vec![]).unwrap();
+        let sealed = SealingKey::open(&path).unwrap().seal(b"a", vec![]).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(SealingKey::open(&path).unwrap().unseal("a", sealed), None);
+        assert_eq!(SealingKey::open(&path).unwrap().unseal(b"a", sealed), None);
         std::fs::write(&path, "short").unwrap();
         SealingKey::open(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
