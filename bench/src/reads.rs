@@ -1,4 +1,4 @@
-//! Reads: all server variants serve the same read request, one after the other, in several rounds.
+//! Reads and calls of tools: all server variants return the same document, one after the other, in several rounds.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
 
 use crate::content::{DOCUMENTS, Document};
 use crate::load::{self, RequestSpec, Times, Window};
@@ -36,6 +37,16 @@ pub(crate) enum Variant {
     BareReused,
     /// hyper with a fresh guest for each call, without the rest of Larder.
     BareFresh,
+    /// A tool of the official Rust SDK that returns the document.
+    SdkTool,
+    /// The same, with the document in the structured result too.
+    SdkReadTool,
+    /// A tool of a component, with a fresh guest for each call.
+    Tool,
+    /// Larder's `read_resource` with a cached response.
+    ReadToolCached,
+    /// Larder's `read_resource` with a fresh guest for each call.
+    ReadToolFresh,
     /// The program of `--against`, with a cached response.
     OtherCached,
     /// The same, with reused guests.
@@ -44,7 +55,7 @@ pub(crate) enum Variant {
     OtherFresh,
 }
 
-pub(crate) const ALL: [Variant; 13] = [
+pub(crate) const ALL: [Variant; 18] = [
     Variant::Baseline,
     Variant::Sdk,
     Variant::Cached,
@@ -55,6 +66,11 @@ pub(crate) const ALL: [Variant; 13] = [
     Variant::BareCached,
     Variant::BareReused,
     Variant::BareFresh,
+    Variant::SdkTool,
+    Variant::SdkReadTool,
+    Variant::Tool,
+    Variant::ReadToolCached,
+    Variant::ReadToolFresh,
     Variant::OtherCached,
     Variant::OtherReused,
     Variant::OtherFresh,
@@ -73,6 +89,11 @@ impl Variant {
             Self::BareCached => "bare cached",
             Self::BareReused => "bare reused",
             Self::BareFresh => "bare fresh",
+            Self::SdkTool => "sdk tool",
+            Self::SdkReadTool => "sdk read tool",
+            Self::Tool => "larder tool",
+            Self::ReadToolCached => "read_resource cached",
+            Self::ReadToolFresh => "read_resource fresh",
             Self::OtherCached => "other cached",
             Self::OtherReused => "other reused",
             Self::OtherFresh => "other fresh",
@@ -81,10 +102,19 @@ impl Variant {
 
     /// Whether the variant is measured in this case. Interpreted guests always serve their example, so one
     /// case is enough; for bare servers, the smallest document shows how close to the baseline a server can
-    /// get.
+    /// get; and the smallest document shows best what a call of a tool takes beyond a read.
     fn takes_part_in(self, case: Case) -> bool {
         let is_smallest = case.has_target() && case.document == DOCUMENTS[0];
-        is_smallest || !(self.is_interpreted() || self.bare_mode().is_some())
+        is_smallest || !(self.is_interpreted() || self.bare_mode().is_some() || self.tool().is_some())
+    }
+
+    /// The tool that is called. `None` for reads.
+    fn tool(self) -> Option<&'static str> {
+        match self {
+            Self::SdkTool | Self::Tool => Some(DOCUMENT_TOOL),
+            Self::SdkReadTool | Self::ReadToolCached | Self::ReadToolFresh => Some(READ_TOOL),
+            _ => None,
+        }
     }
 
     /// The mode argument of the bare server.
@@ -179,6 +209,8 @@ impl Plan {
 /// All servers. They run during the whole measurement; those without load are idle.
 struct Servers {
     larder: Server,
+    /// Larder with tools.
+    tools: Server,
     sdk: Server,
     python: Server,
     javascript: Server,
@@ -194,6 +226,11 @@ pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec
         setup.sized_provider("fresh", "")?,
         setup.sized_provider("reused", REUSE)?,
     ];
+    let with_tools = [
+        setup.sized_provider("cached", "")?,
+        setup.sized_provider("fresh", "")?,
+        setup.tool_provider("tool")?,
+    ];
     let example = |language: &str| -> Result<Server> {
         let component = setup.example(language)?;
         let provider = ProviderSetup { name: "changelog".into(), component, config: String::new() };
@@ -202,6 +239,7 @@ pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec
     eprintln!("starting the servers");
     let servers = Servers {
         larder: setup.start(&setup.server_dir("rust", &providers)?)?,
+        tools: setup.start(&setup.tool_server_dir("tools", &with_tools)?)?,
         sdk: start_own(&["sdk".as_ref()])?,
         python: example("python")?,
         javascript: example("javascript")?,
@@ -252,7 +290,8 @@ impl Servers {
     fn get(&self, variant: Variant) -> Option<&Server> {
         match variant {
             Variant::Baseline => None,
-            Variant::Sdk => Some(&self.sdk),
+            Variant::Sdk | Variant::SdkTool | Variant::SdkReadTool => Some(&self.sdk),
+            Variant::Tool | Variant::ReadToolCached | Variant::ReadToolFresh => Some(&self.tools),
             Variant::Cached | Variant::Reused | Variant::Fresh => Some(&self.larder),
             Variant::Python => Some(&self.python),
             Variant::JavaScript => Some(&self.javascript),
@@ -274,23 +313,31 @@ fn start_bare(setup: &Setup) -> Result<BTreeMap<Variant, Server>> {
         .collect()
 }
 
+/// The tool of the guest `sized_tool`, and Larder's own.
+const DOCUMENT_TOOL: &str = "document";
+const READ_TOOL: &str = "read_resource";
+
 const REUSE: &str = "guests = \"reuse\"";
 
 /// Builds the request, sends it once and verifies the whole content of the response.
 fn request(variant: Variant, address: SocketAddr, case: Case) -> Result<RequestSpec> {
     let uri = match variant {
-        Variant::Baseline | Variant::Fresh | Variant::OtherFresh => case.document.uri("fresh"),
-        Variant::Sdk => case.document.uri("sdk"),
-        Variant::Cached | Variant::OtherCached => case.document.uri("cached"),
+        Variant::Baseline | Variant::Fresh | Variant::OtherFresh | Variant::ReadToolFresh => {
+            case.document.uri("fresh")
+        }
+        Variant::Sdk | Variant::SdkTool | Variant::SdkReadTool => case.document.uri("sdk"),
+        Variant::Cached | Variant::OtherCached | Variant::ReadToolCached => case.document.uri("cached"),
+        Variant::Tool => case.document.uri("tool"),
         Variant::Reused | Variant::OtherReused => case.document.uri("reused"),
         Variant::Python | Variant::JavaScript => "changelog://releases/0.1.0/json".to_owned(),
         // The bare server has no configuration, so its guest uses the default authority.
         Variant::BareCached | Variant::BareReused | Variant::BareFresh => case.document.uri("sized"),
     };
-    let bytes = match case.era {
-        Era::Modern => wire::modern(address, "resources/read", Some(&uri)),
-        Era::Legacy if variant == Variant::Baseline => wire::modern(address, "resources/read", Some(&uri)),
-        Era::Legacy => wire::legacy(address, &uri)?,
+    let bytes = match (case.era, variant.tool()) {
+        (_, Some(READ_TOOL)) => wire::tool_call(address, READ_TOOL, &json!({"uri": uri})),
+        (_, Some(tool)) => wire::tool_call(address, tool, &json!({"bytes": case.document.bytes})),
+        (Era::Legacy, None) if variant != Variant::Baseline => wire::legacy(address, &uri)?,
+        (Era::Modern | Era::Legacy, None) => wire::modern(address, "resources/read", Some(&uri)),
     };
     let (status, _, body) = load::once(address, &bytes).with_context(|| variant.name())?;
     ensure!(status == 200, "{}: {status} {}", variant.name(), String::from_utf8_lossy(&body));

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::Router;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer};
+use serde_json::json;
 
 use crate::content::{DOCUMENTS, Kind};
 
@@ -21,7 +22,7 @@ struct SdkServer(Arc<HashMap<String, String>>);
 
 impl ServerHandler for SdkServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_resources().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_resources().enable_tools().build())
     }
 
     async fn read_resource(
@@ -38,6 +39,35 @@ impl ServerHandler for SdkServer {
             _ => ResourceContents::text(body, request.uri),
         };
         Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).into())
+    }
+
+    /// `document` returns a text, as the tool of the guest `sized_tool` does, and `read_resource` also the structured
+    /// result that Larder's tool with this name has.
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let invalid = || ErrorData::invalid_params("there is no such tool or document", None);
+        let arguments = request.arguments.ok_or_else(invalid)?;
+        let is_read = match &*request.name {
+            "document" => false,
+            "read_resource" => true,
+            _ => return Err(invalid()),
+        };
+        let uri = match (is_read, arguments.get("uri"), arguments.get("bytes")) {
+            (true, Some(uri), _) => uri.as_str().map(ToOwned::to_owned),
+            (false, _, Some(bytes)) => Some(format!("sized://sdk/text/{bytes}")),
+            _ => None,
+        };
+        let uri = uri.ok_or_else(invalid)?;
+        let text = self.0.get(&uri).ok_or_else(invalid)?;
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
+        if is_read {
+            let contents = json!([{"uri": uri, "mimeType": "text/plain", "text": text}]);
+            result.structured_content = Some(json!({"contents": contents}));
+        }
+        Ok(result.into())
     }
 }
 

@@ -58,6 +58,12 @@ impl Setup {
         Ok(ProviderSetup { name: name.to_owned(), component: self.guest("sized")?, config })
     }
 
+    /// A provider with the tool `document`, which returns a text of any size.
+    pub(crate) fn tool_provider(&self, name: &str) -> Result<ProviderSetup> {
+        let config = format!("[provider.{name}]\ntools = true\n");
+        Ok(ProviderSetup { name: name.to_owned(), component: self.guest("sized_tool")?, config })
+    }
+
     /// Creates a folder with a configuration and plugins. All servers share one cache of compiled components.
     pub(crate) fn server_dir(&self, name: &str, providers: &[ProviderSetup]) -> Result<PathBuf> {
         self.limited_server_dir(name, providers, MAX_CONNECTIONS)
@@ -70,6 +76,17 @@ impl Setup {
         providers: &[ProviderSetup],
         connections: usize,
     ) -> Result<PathBuf> {
+        self.write_server_dir(name, providers, &format!("connections = {connections}"))
+    }
+
+    /// The same as `server_dir`, with resources as tools.
+    pub(crate) fn tool_server_dir(&self, name: &str, providers: &[ProviderSetup]) -> Result<PathBuf> {
+        let keys = format!("connections = {MAX_CONNECTIONS}\nresource_tools = true");
+        self.write_server_dir(name, providers, &keys)
+    }
+
+    /// `server` are keys of the section with that name.
+    fn write_server_dir(&self, name: &str, providers: &[ProviderSetup], server: &str) -> Result<PathBuf> {
         let dir = self.scratch.join(name);
         if dir.exists() {
             fs::remove_dir_all(&dir)?;
@@ -77,7 +94,7 @@ impl Setup {
         fs::create_dir_all(dir.join("plugins"))?;
         let cache = self.cache();
         let mut config = format!(
-            "plugins = \"plugins\"\nstate_dir = \"state\"\n[server]\nconnections = {connections}\n\
+            "plugins = \"plugins\"\nstate_dir = \"state\"\n[server]\n{server}\n\
              [server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = {:?}\n",
             cache.display().to_string()
         );

@@ -56,11 +56,7 @@ fn modern_with(
     token: Option<&str>,
     number: Option<usize>,
 ) -> Vec<u8> {
-    let mut params = json!({"_meta": {
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientInfo": {"name": "larder-bench", "version": "0.1.0"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }});
+    let mut params = json!({"_meta": client_metadata()});
     let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method)];
     let authorization = token.map(|token| format!("Bearer {token}"));
     headers.extend(authorization.iter().map(|value| ("authorization", value.as_str())));
@@ -79,6 +75,24 @@ fn modern_with(
     )
 }
 
+/// Formats a call of a tool of the modern era.
+pub(crate) fn tool_call(address: SocketAddr, name: &str, arguments: &Value) -> Vec<u8> {
+    let method = "tools/call";
+    let params = json!({"name": name, "arguments": arguments, "_meta": client_metadata()});
+    let headers = [("mcp-protocol-version", MODERN), ("mcp-method", method), ("mcp-name", name)];
+    let body = json!({"jsonrpc": "2.0", "id": load::FIRST_ID, "method": method, "params": params});
+    post(address, "/mcp", &headers, &body)
+}
+
+/// What a client of the modern era sends about itself in each request.
+fn client_metadata() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": {"name": "larder-bench", "version": "0.1.0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
 /// Opens a session and formats a read within it. For a server without sessions, the read has no session ID.
 pub(crate) fn legacy(address: SocketAddr, uri: &str) -> Result<Vec<u8>> {
     let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -94,11 +108,14 @@ pub(crate) fn legacy(address: SocketAddr, uri: &str) -> Result<Vec<u8>> {
     Ok(post(address, "/mcp", &headers, &read))
 }
 
-/// The first content of a response, JSON-escaped as on the wire.
+/// The first content of a response to a read or to a call of a tool, JSON-escaped as on the wire.
 pub(crate) fn first_content(body: &[u8]) -> Result<String> {
     let excerpt = || String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
     let response: Value = serde_json::from_slice(body).with_context(excerpt)?;
-    let content = &response["result"]["contents"][0];
+    let result = &response["result"];
+    ensure!(result["isError"] != Value::Bool(true), "the tool failed: {}", excerpt());
+    let content = result.get("contents").unwrap_or(&result["content"]);
+    let content = &content[0];
     if let Some(text) = content["text"].as_str() {
         let quoted = Value::from(text).to_string();
         return Ok(quoted[1..quoted.len() - 1].to_owned());

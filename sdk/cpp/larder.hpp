@@ -15,6 +15,7 @@
 #include "larder/http.hpp"
 #include "larder/interaction.hpp"
 #include "larder/json.hpp"
+#include "larder/key_value.hpp"
 #include "larder/page.hpp"
 #include "larder/prompts.hpp"
 #include "larder/provider.hpp"

@@ -7,8 +7,8 @@ use http::header::{ALLOW, AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
 
 use super::Admin;
-use super::reload;
 use super::response::text;
+use super::{forget, reload};
 use larder_model::name::Digest;
 use larder_runtime::host_policy::Forbidden;
 
@@ -24,11 +24,11 @@ pub(super) async fn require_own_host(State(admin): State<Admin>, request: Reques
     text(StatusCode::FORBIDDEN, message.to_owned())
 }
 
-/// Rejects requests that are no reads, except for a reload.
+/// Rejects requests that are no reads, except for a reload and a deletion of values.
 pub(super) async fn require_method(request: Request, next: Next) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let (is_allowed, allow, advice) = match request.uri().path() {
-        reload::PATH => (request.method() == Method::POST, "POST", "use POST"),
+        reload::PATH | forget::PATH => (request.method() == Method::POST, "POST", "use POST"),
         _ => (is_read, "GET, HEAD", "use GET or HEAD"),
     };
     if is_allowed {

@@ -1,7 +1,10 @@
 //! The admin listener for operators and monitoring: liveness, readiness, metrics and status. It is separate
-//! from the MCP listener. It changes nothing, but it can make the server read its configuration again.
+//! from the MCP listener. It changes nothing that is served, but it can make the server read its configuration again, and
+//! delete the stored values of a provider.
 
 mod access;
+mod forget;
+mod index;
 mod issuer;
 mod metrics;
 mod reload;
@@ -26,10 +29,17 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+pub use self::forget::Forgotten;
+pub use self::index::IndexStatus;
 pub use self::issuer::{FetchError, Issuer};
 pub use self::reload::{ReloadTrigger, Reloaded};
-pub use self::status::{Grants, LastError, Memory, PendingApproval, Provider, Rejected, Status, Team};
+pub use self::status::{
+    Grants, LastError, Memory, PendingApproval, Provider, Rejected, Status, StoredValues, Team,
+};
+use larder_core::audit::AuditLog;
 use larder_core::catalog::Reader;
+use larder_core::search_index::IndexProgress;
+use larder_key_value::KeyValueStore;
 use larder_model::name::Digest;
 use larder_runtime::connection_slots::{ConnectionSlot, ConnectionSlots};
 use larder_runtime::drain::Drain;
@@ -71,6 +81,10 @@ pub struct TeamView {
     pub plugins: PathBuf,
     /// Its catalog.
     pub catalog: Reader,
+    /// The values that its providers store.
+    pub key_value: KeyValueStore,
+    /// The progress of its full-text index.
+    pub index: IndexProgress,
 }
 
 /// What the admin listener reports, and the reload that it triggers.
@@ -87,6 +101,8 @@ pub struct Sources {
     pub issuer: Box<dyn Fn() -> Option<Issuer> + Send + Sync>,
     /// The keys whose values in the file take effect only after a restart.
     pub needs_restart: watch::Receiver<Vec<String>>,
+    /// Records what was deleted.
+    pub audit: AuditLog,
     /// Reloads the configuration.
     pub reload: ReloadTrigger,
     /// The drain of the rest of the server, whose state `/readyz` reports.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::response::text;
 use super::{Admin, TeamView};
 use larder_core::catalog::Reader;
+use larder_core::search_index::ProviderProgress;
 use larder_runtime::metrics::{ComputedFamily, Registry, TextFormat};
 
 pub(super) async fn get(State(admin): State<Admin>, headers: HeaderMap) -> Response {
@@ -52,6 +53,17 @@ pub(super) fn of_catalogs(teams: &watch::Receiver<Vec<TeamView>>) -> Registry {
     gauge("larder_pending_approvals", help, |catalog| catalog.snapshot().pending_approvals().len());
     gauge("larder_watchers", "Clients with subscriptions", |catalog| catalog.watchers().0);
     gauge("larder_watched_uris", "Subscribed URIs", |catalog| catalog.watchers().1);
+    let stored_by = teams.clone();
+    let stored = ComputedFamily::gauges(move |samples| {
+        stored_by.borrow().iter().try_for_each(|team| {
+            team.key_value.usage().iter().try_for_each(|(provider, usage)| {
+                let labels = [("team", team.catalog.team().as_str()), ("provider", provider.as_str())];
+                samples.gauge(&labels, usage.bytes)
+            })
+        })
+    });
+    registry.register("larder_key_value_bytes", "Bytes that the provider stores", stored);
+    index_gauges(teams, &mut registry);
     let teams = teams.clone();
     let circuits = ComputedFamily::gauges(move |samples| {
         let teams = teams.borrow();
@@ -65,6 +77,28 @@ pub(super) fn of_catalogs(teams: &watch::Receiver<Vec<TeamView>>) -> Registry {
     let help = "1 if the circuit breaker of the provider is open because its calls faulted, else 0";
     registry.register("larder_circuit_open", help, circuits);
     registry
+}
+
+/// Registers the gauges of the full-text indexes.
+fn index_gauges(teams: &watch::Receiver<Vec<TeamView>>, registry: &mut Registry) {
+    let mut gauge = |name: &str, help: &str, value: fn(&ProviderProgress) -> u64| {
+        let teams = teams.clone();
+        let gauges = ComputedFamily::gauges(move |samples| {
+            teams.borrow().iter().try_for_each(|team| {
+                team.index.providers().iter().try_for_each(|(provider, progress)| {
+                    let labels = [("team", team.catalog.team().as_str()), ("provider", provider.as_str())];
+                    samples.gauge(&labels, value(progress))
+                })
+            })
+        });
+        registry.register(name, help, gauges);
+    };
+    gauge("larder_index_documents", "Resources in the full-text index", |progress| progress.documents);
+    gauge("larder_index_bytes", "Bytes of text in the full-text index", |progress| progress.bytes);
+    let help = "Resources that have to be read for the full-text index";
+    gauge("larder_index_pending", help, |progress| progress.pending);
+    let help = "1 if the full-text index of the provider is not complete, else 0";
+    gauge("larder_index_incomplete", help, |progress| progress.error.is_some().into());
 }
 
 #[cfg(test)]

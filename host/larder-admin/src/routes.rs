@@ -13,10 +13,10 @@ use super::access::{is_authorized, require_method, require_own_host, require_tok
 use super::response::{json, text};
 use super::status::Status;
 use super::{Admin, Sources};
-use super::{metrics, reload};
+use super::{forget, metrics, reload};
 use larder_runtime::health::{HealthProblem, Impact};
 
-const PATHS: &str = "/livez, /readyz, /metrics and /status, or POST /reload";
+const PATHS: &str = "/livez, /readyz, /metrics and /status, or POST /reload and /forget";
 
 /// Returns the service of all connections.
 pub(super) fn router(admin: Admin) -> Router {
@@ -24,6 +24,7 @@ pub(super) fn router(admin: Admin) -> Router {
         .route("/metrics", get(metrics::get))
         .route("/status", get(status))
         .route(reload::PATH, post(reload::post))
+        .route(forget::PATH, post(forget::post))
         // Applies to the routes above only.
         .route_layer(from_fn_with_state(admin.clone(), require_token))
         .route("/livez", get(live))

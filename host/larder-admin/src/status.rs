@@ -2,13 +2,16 @@
 //! values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Issuer, Sources, TeamView};
+use super::{IndexStatus, Issuer, Sources, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
-use larder_model::policy::{Access, Dir, Grant, HostRule};
+use larder_key_value::Usage;
+use larder_model::name::ProviderName;
+use larder_model::policy::{Access, Dir, Grant, HostRule, TcpRule};
 use larder_runtime::memory_budget::MemoryReport;
 use larder_runtime::metrics::{self, Outcome};
 
@@ -70,6 +73,22 @@ pub struct Team {
     pub pending_approval: Vec<PendingApproval>,
     /// Which providers offer the same URIs and templates; one of them has each.
     pub collisions: Vec<String>,
+    /// What providers store, also those without a component.
+    #[serde(default)]
+    pub stored: Vec<StoredValues>,
+}
+
+/// What a provider stores in its key-value store.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StoredValues {
+    /// The name of the provider.
+    pub provider: String,
+    /// The number of keys.
+    pub keys: u64,
+    /// The counted bytes.
+    pub bytes: u64,
+    /// The number of buckets of callers.
+    pub callers: u64,
 }
 
 /// The status of a provider.
@@ -91,6 +110,12 @@ pub struct Provider {
     pub has_more: bool,
     /// The number of templates.
     pub templates: usize,
+    /// The number of tools that clients can call.
+    #[serde(default)]
+    pub tools: usize,
+    /// The number of prompts that clients can get.
+    #[serde(default)]
+    pub prompts: usize,
     /// URI prefixes that it claims.
     pub claims: Vec<String>,
     /// What was omitted from its lists, and why.
@@ -114,6 +139,12 @@ pub struct Provider {
     /// How long the circuit breaker of its list stays open, in milliseconds; `None` if it is closed.
     #[serde(default)]
     pub list_circuit_open_ms: Option<u64>,
+    /// The same of its search.
+    #[serde(default)]
+    pub search_circuit_open_ms: Option<u64>,
+    /// Its part of the full-text index; `None` if it has none.
+    #[serde(default)]
+    pub index: Option<IndexStatus>,
 }
 
 /// The grants of a provider, without values that may be secret.
@@ -129,6 +160,12 @@ pub struct Grants {
     pub dirs: Vec<String>,
     /// Hosts to which it may send HTTP requests: `https://api.example.com GET,HEAD`.
     pub hosts: Vec<String>,
+    /// Hosts to which it may open TCP connections: `db.internal:5432`.
+    #[serde(default)]
+    pub tcp: Vec<String>,
+    /// Buckets of the key-value store: `shared`, `caller`.
+    #[serde(default)]
+    pub key_value: Vec<String>,
 }
 
 /// What went wrong last.
@@ -198,16 +235,28 @@ impl Memory {
 
 impl Team {
     fn of(team: &TeamView) -> Self {
-        let catalog = team.catalog.snapshot();
+        let (catalog, index) = (team.catalog.snapshot(), team.index.providers());
+        let provider = |offer: &Arc<Offer>| Provider {
+            index: index.get(offer.name()).map(IndexStatus::of),
+            ..Provider::of(offer)
+        };
         Self {
             team: team.catalog.team().to_string(),
             plugins: team.plugins.display().to_string(),
-            providers: catalog.offers().iter().map(|offer| Provider::of(offer)).collect(),
+            providers: catalog.offers().iter().map(provider).collect(),
             rejected: catalog.rejected().iter().take(MAX_REJECTED).map(Rejected::of).collect(),
             more_rejected: catalog.rejected().len().saturating_sub(MAX_REJECTED),
             pending_approval: catalog.pending_approvals().iter().map(PendingApproval::of).collect(),
             collisions: Collision::summarize(catalog.collisions()),
+            stored: team.key_value.usage().into_iter().map(StoredValues::of).collect(),
         }
+    }
+}
+
+impl StoredValues {
+    fn of((provider, usage): (ProviderName, Usage)) -> Self {
+        let Usage { keys, bytes, callers } = usage;
+        Self { provider: provider.to_string(), keys, bytes, callers }
     }
 }
 
@@ -226,6 +275,8 @@ impl Provider {
             resources: offer.entries.len(),
             has_more: offer.next_cursor.is_some(),
             templates: offer.templates.len(),
+            tools: offer.definitions.tools.len(),
+            prompts: offer.definitions.prompts.len(),
             claims: offer.claims.clone(),
             omitted: offer.omitted.clone(),
             setting_problems: offer.setting_problems.iter().map(ToString::to_string).collect(),
@@ -236,6 +287,8 @@ impl Provider {
             last_error: provider.metrics().last_error().map(|error| LastError::of(&error)),
             circuit_open_ms: provider.circuit_open_for().map(milliseconds),
             list_circuit_open_ms: provider.list_circuit_open_for().map(milliseconds),
+            search_circuit_open_ms: provider.search_circuit_open_for().map(milliseconds),
+            index: None,
         }
     }
 }
@@ -248,6 +301,8 @@ impl Grants {
             env: grant.env.keys().cloned().collect(),
             dirs: grant.dirs.iter().map(dir).collect(),
             hosts: grant.hosts.iter().map(host).collect(),
+            key_value: grant.key_value.names().map(str::to_owned).collect(),
+            tcp: grant.tcp.iter().map(tcp).collect(),
         }
     }
 }
@@ -269,6 +324,10 @@ fn host(rule: &HostRule) -> String {
     };
     let private = if rule.private { " (private)" } else { "" };
     format!("{}://{}{port} {methods}{private}", rule.scheme.as_deref().unwrap_or("https"), rule.host)
+}
+
+fn tcp(rule: &TcpRule) -> String {
+    format!("{rule}{}", if rule.private { " (private)" } else { "" })
 }
 
 impl LastError {

@@ -13,6 +13,7 @@ const FILES: &[(&str, &str)] = files![
     "http-client.wit",
     "interaction-host.wit",
     "interaction-types.wit",
+    "key-value.wit",
     "prompt-provider.wit",
     "provider-host.wit",
     "provider-types.wit",
@@ -138,18 +139,24 @@ mod tests {
                 (names(&resolve, world.imports.keys()), names(&resolve, world.exports.keys()));
             expected.assert_eq(&format!("{imports} -> {exports}"));
         };
-        check(&[], expect!["http-client provider-host -> resource"]);
-        check(&[Ability::Versions], expect!["http-client provider-host -> resource version"]);
+        check(&[], expect!["http-client key-value provider-host -> resource"]);
+        check(&[Ability::Versions], expect!["http-client key-value provider-host -> resource version"]);
         check(
             &[Ability::Search, Ability::Settings],
-            expect!["http-client provider-host -> resource search settings"],
+            expect!["http-client key-value provider-host -> resource search settings"],
         );
-        check(&[Ability::Tools], expect!["http-client interaction-host provider-host -> resource tool"]);
-        check(&[Ability::Prompts], expect!["http-client interaction-host provider-host -> prompt resource"]);
+        check(
+            &[Ability::Tools],
+            expect!["http-client interaction-host key-value provider-host -> resource tool"],
+        );
+        check(
+            &[Ability::Prompts],
+            expect!["http-client interaction-host key-value provider-host -> prompt resource"],
+        );
         check(
             &Ability::ALL,
             expect![
-                "http-client interaction-host provider-host -> completion prompt resource search settings tool version"
+                "http-client interaction-host key-value provider-host -> completion prompt resource search settings tool version"
             ],
         );
     }

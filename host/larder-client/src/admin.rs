@@ -1,4 +1,5 @@
-//! Reads the status of a server from its admin address, and makes it reload. This is plain HTTP, not MCP, with the same limits.
+//! Reads the status of a server from its admin address, and makes it
+//! reload or delete the values of a provider. This is plain HTTP, not MCP, with the same limits.
 
 use serde::de::DeserializeOwned;
 
@@ -21,7 +22,20 @@ pub(super) async fn reload<T: DeserializeOwned>(
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
     let url = format!("{}/reload", admin.trim_end_matches('/'));
-    let body = HttpTransport::new(&url, options)?.post_empty().await.map_err(admin_error)?;
+    let hint = "this server cannot be told to reload; send SIGHUP to its process";
+    let body = HttpTransport::new(&url, options)?.post_empty(hint).await.map_err(admin_error)?;
+    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+}
+
+/// Makes the server with this admin address delete the stored values of a provider, and returns the result.
+pub(super) async fn forget<T: DeserializeOwned>(
+    admin: &str,
+    (team, provider): (&str, &str),
+    options: &HttpOptions,
+) -> Result<T, ClientError> {
+    let url = format!("{}/forget?team={team}&provider={provider}", admin.trim_end_matches('/'));
+    let hint = "this server cannot delete values";
+    let body = HttpTransport::new(&url, options)?.post_empty(hint).await.map_err(admin_error)?;
     serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
 }
 

@@ -102,6 +102,17 @@ impl ClientBuilder {
         super::admin::reload(admin, &self.http).await
     }
 
+    /// Makes the server with this admin address delete the stored values of a provider of a team, and returns the
+    /// result.
+    pub async fn forget<T: DeserializeOwned>(
+        self,
+        admin: &str,
+        team: &str,
+        provider: &str,
+    ) -> Result<T, ClientError> {
+        super::admin::forget(admin, (team, provider), &self.http).await
+    }
+
     /// Connects to a server that reads and writes one message per line. Tokens and headers are not used.
     pub async fn lines<R, W>(self, input: R, output: W) -> Result<Client, ClientError>
     where

@@ -11,8 +11,9 @@ use super::filter::Filter;
 use super::message::{self, Incoming, OnMessage, Outgoing, ignore_message};
 use super::results::{
     CompleteResult, Completion, Page, Progress, Prompt, PromptResult, ReadResult, Resource, ResourceTemplate,
-    Tool, ToolResult,
+    SearchResult, Tool, ToolResult,
 };
+use super::search::Search;
 use super::transport::Transport;
 
 /// A connection to one server.
@@ -117,6 +118,20 @@ impl Client {
         }
         let result: CompleteResult = self.send_request("completion/complete", params, None).await?;
         Ok(result.completion)
+    }
+
+    /// Returns one page of the resources that a search finds, best first. Only Larder servers support it; with others,
+    /// the error is [`ClientError::Rpc`] with the code -32601.
+    pub async fn search(
+        &mut self,
+        search: &Search,
+        cursor: Option<&str>,
+    ) -> Result<Page<SearchResult>, ClientError> {
+        let mut params = json!(search);
+        if let Some(cursor) = cursor {
+            params["cursor"] = json!(cursor);
+        }
+        self.send_request("dev.larder/search", params, None).await
     }
 
     /// Returns one page of the tools.

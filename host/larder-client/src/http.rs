@@ -2,51 +2,30 @@
 
 mod error;
 mod events;
+mod options;
 mod stream;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Certificate, RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
 use super::era::Era;
 use super::error::ClientError;
 use super::limits::MAX_MESSAGE_BYTES;
 use super::message::{Incoming, OnMessage, Outgoing};
 use error::{request_error, status_hint};
+pub(super) use options::HttpOptions;
+use options::{Target, header_text, is_local};
 pub(super) use stream::MessageStream;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer than a server's default deadline for a call.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The URL of requests over a Unix socket, whose server always has this path.
-const SOCKET_TARGET: &str = "http://localhost/mcp";
-
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
-
-/// What is sent with each request.
-#[derive(Clone, Default)]
-pub(super) struct HttpOptions {
-    /// A bearer token.
-    pub(super) token: Option<String>,
-    /// Additional headers.
-    pub(super) headers: Vec<(String, String)>,
-    /// Certificates (PEM) that are trusted besides those of the system.
-    pub(super) ca: Option<Vec<u8>>,
-    /// Whether credentials may be sent over plain HTTP to another machine.
-    pub(super) insecure: bool,
-}
-
-impl HttpOptions {
-    fn has_credential(&self) -> bool {
-        let is_credential = |name: &str| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
-        self.token.is_some() || self.headers.iter().any(|(name, _)| is_credential(name))
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct HttpTransport {
@@ -62,29 +41,17 @@ pub(super) struct HttpTransport {
 
 impl HttpTransport {
     pub(super) fn new(url: &str, options: &HttpOptions) -> Result<Self, ClientError> {
-        let bad = || ClientError::BadUrl(url.escape_debug().to_string());
-        let url = Url::parse(url).map_err(|_| bad())?;
-        let socket = (url.scheme() == "unix").then(|| PathBuf::from(url.path()));
-        let target = match &socket {
-            Some(path) if path.as_os_str().is_empty() => return Err(bad()),
-            Some(_) => Url::parse(SOCKET_TARGET).map_err(|_| bad())?,
-            None if !matches!(url.scheme(), "http" | "https") || !url.has_host() => return Err(bad()),
-            None => url.clone(),
-        };
-        let is_exposed = target.scheme() == "http" && !is_local(&target);
-        if is_exposed && options.has_credential() && !options.insecure {
-            return Err(ClientError::PlainHttp(url.to_string()));
-        }
+        let Target { url, request_url: target, socket } = Target::new(url, options)?;
         // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
-        let headers = headers(options)?;
+        let headers = options.header_map()?;
         // A redirect would forward the token and turn POST into GET.
         let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let builder = builder.default_headers(headers).connect_timeout(CONNECT_TIMEOUT);
         let builder = builder.read_timeout(READ_TIMEOUT);
         // A proxy cannot reach the loopback addresses of this machine.
         let builder = if is_local(&target) { builder.no_proxy() } else { builder };
-        let builder = builder.tls_certs_merge(certificates(options)?);
+        let builder = builder.tls_certs_merge(options.certificates()?);
         let builder = match socket {
             Some(path) => builder.unix_socket(path),
             None => builder,
@@ -143,7 +110,8 @@ impl HttpTransport {
 
     /// Returns the body of the response to a POST without a body. Status 422 means that the request had no effect, and the
     /// body says why.
-    pub(super) async fn post_empty(&self) -> Result<Vec<u8>, ClientError> {
+    /// `unknown` says what it means that the server does not know the path.
+    pub(super) async fn post_empty(&self, unknown: &'static str) -> Result<Vec<u8>, ClientError> {
         let response = self.client.post(self.target.clone()).send().await;
         let response = response.map_err(|error| request_error(&self.url, &error))?;
         match response.status() {
@@ -154,7 +122,7 @@ impl HttpTransport {
             status => {
                 let hint = match status {
                     StatusCode::FORBIDDEN => "configure `admin.token` to allow this from other machines",
-                    _ => "this server cannot be told to reload; send SIGHUP to its process",
+                    _ => unknown,
                 };
                 let (url, hint) = (self.url.to_string(), hint.into());
                 Err(ClientError::Status { url, status: status.as_u16(), hint })
@@ -340,103 +308,7 @@ fn is_access(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
-fn headers(options: &HttpOptions) -> Result<HeaderMap, ClientError> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &options.headers {
-        let bad = || ClientError::BadHeader(name.escape_debug().to_string());
-        let name = HeaderName::try_from(name).map_err(|_| bad())?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
-        value.set_sensitive(true);
-        headers.append(name, value);
-    }
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    if let Some(token) = &options.token {
-        let value = HeaderValue::try_from(format!("Bearer {token}"));
-        let mut value = value.map_err(|_| ClientError::BadToken)?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    Ok(headers)
-}
-
-fn certificates(options: &HttpOptions) -> Result<Vec<Certificate>, ClientError> {
-    let Some(pem) = &options.ca else { return Ok(Vec::new()) };
-    match Certificate::from_pem_bundle(pem) {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        _ => Err(ClientError::BadCertificates),
-    }
-}
-
 fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
-}
-
-fn is_local(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Encodes a header value. Values that are not plain ASCII use the base64 form that the protocol defines.
-fn header_text(text: &str) -> String {
-    let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
-    match plain && !text.starts_with("=?base64?") {
-        true => text.to_owned(),
-        false => format!("=?base64?{}?=", base64_simd::STANDARD.encode_to_string(text)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn encodes_header_values() {
-        assert_eq!(header_text("file:///a b"), "file:///a b");
-        assert_eq!(header_text("file:///ä"), "=?base64?ZmlsZTovLy/DpA==?=");
-        assert_eq!(header_text(" x"), "=?base64?IHg=?=");
-        assert_eq!(header_text("=?base64?eA==?="), "=?base64?PT9iYXNlNjQ/ZUE9PT89?=");
-    }
-
-    #[test]
-    fn rejects_invalid_urls_and_headers() {
-        for bad in ["", "127.0.0.1:7878", "ftp://x/mcp", "http:", "file:///x"] {
-            let transport = HttpTransport::new(bad, &HttpOptions::default());
-            assert!(matches!(transport, Err(ClientError::BadUrl(_))), "{bad}");
-        }
-        let new = |token: Option<&str>, header: Option<(&str, &str)>| {
-            let token = token.map(str::to_owned);
-            let headers = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let headers = headers.into_iter().collect();
-            let options = HttpOptions { token, headers, ..HttpOptions::default() };
-            HttpTransport::new("http://127.0.0.1:7878/mcp", &options)
-        };
-        assert!(matches!(new(Some("a\nb"), None), Err(ClientError::BadToken)));
-        assert!(matches!(new(None, Some(("a b", "c"))), Err(ClientError::BadHeader(_))));
-    }
-
-    #[test]
-    fn sends_a_token_to_another_machine_only_over_tls() {
-        let is_refused = |url: &str, insecure: bool, options: HttpOptions| {
-            let transport = HttpTransport::new(url, &HttpOptions { insecure, ..options });
-            matches!(transport, Err(ClientError::PlainHttp(_)))
-        };
-        let token = || HttpOptions { token: Some("t".into()), ..HttpOptions::default() };
-        let header = || HttpOptions {
-            headers: vec![("Authorization".into(), "Bearer t".into())],
-            ..HttpOptions::default()
-        };
-        for url in ["http://docs.example.com/mcp", "http://192.0.2.1/mcp", "http://localhost.example.com/mcp"]
-        {
-            assert!(is_refused(url, false, token()) && is_refused(url, false, header()), "{url}");
-            assert!(
-                !is_refused(url, true, token()) && !is_refused(url, false, HttpOptions::default()),
-                "{url}"
-            );
-        }
-        for url in ["https://docs.example.com/mcp", "http://localhost:1/mcp", "http://[::1]/mcp", "unix:/x"] {
-            assert!(!is_refused(url, false, token()), "{url}");
-        }
-    }
 }

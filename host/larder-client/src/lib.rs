@@ -82,6 +82,7 @@ mod listen;
 mod message;
 mod results;
 mod revision;
+mod search;
 mod transport;
 mod watch;
 
@@ -93,7 +94,8 @@ pub use listen::{ListenTargets, ListeningClient, ResourceChange};
 pub use message::Notification;
 pub use results::{
     Completion, Content, NotBase64, Page, Progress, Prompt, PromptArgument, PromptMessage, PromptResult,
-    ReadResult, Resource, ResourceTemplate, Tool, ToolResult,
+    ReadResult, Resource, ResourceTemplate, SearchResult, Tool, ToolResult,
 };
 pub use revision::{Revision, UnknownRevision};
+pub use search::Search;
 pub use watch::{Event, watch};

@@ -8,7 +8,13 @@ use serde_json::{Map, Number, Value};
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     /// The items. The protocol names this field after the list.
-    #[serde(alias = "resources", alias = "resourceTemplates", alias = "tools", alias = "prompts")]
+    #[serde(
+        alias = "resources",
+        alias = "resourceTemplates",
+        alias = "tools",
+        alias = "prompts",
+        alias = "results"
+    )]
     pub items: Vec<T>,
     /// The cursor of the next page. None on the last page.
     pub next_cursor: Option<String>,
@@ -37,6 +43,21 @@ pub struct Resource {
     /// All other fields.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
+}
+
+/// A resource that a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchResult {
+    /// The entry of the resource.
+    #[serde(flatten)]
+    pub resource: Resource,
+}
+
+impl SearchResult {
+    /// A passage that shows why the resource was found.
+    pub fn excerpt(&self) -> Option<&str> {
+        self.resource.rest.get("excerpt")?.as_str()
+    }
 }
 
 /// An entry in the list of templates.

@@ -10,7 +10,10 @@ mod list_digest;
 mod list_expiry;
 mod notice;
 mod offer;
+mod resource_tools;
 mod route;
+mod seen_lists;
+mod update_queue;
 mod updates;
 mod watch;
 
@@ -26,7 +29,10 @@ use self::index::Index;
 use self::list_expiry::ListExpiry;
 pub use self::notice::{Collision, PendingApproval, RejectedComponent};
 pub use self::offer::Offer;
+pub use self::resource_tools::{ResourceArguments, ResourceTool};
 pub use self::route::{Route, RouteRank};
+use self::seen_lists::SeenLists;
+pub(crate) use self::update_queue::UpdateHints;
 pub use self::updates::LogicalTime;
 pub use self::watch::{Change, Lists, Watch, WatchEvents};
 use larder_model::name::{Digest, ProviderName};
@@ -43,6 +49,8 @@ pub struct Catalog {
     collisions: Vec<Collision>,
     index: Index,
     list_expiry: ListExpiry,
+    /// Whether the server offers its own tools.
+    has_resource_tools: bool,
 }
 
 impl Catalog {
@@ -56,7 +64,37 @@ impl Catalog {
         offers.sort_by(|a, b| a.name().cmp(b.name()));
         let (index, collisions) = Index::new(&offers);
         let list_expiry = ListExpiry::new(&offers);
-        Self { offers, rejected, pending_approvals, collisions, index, list_expiry }
+        Self {
+            offers,
+            rejected,
+            pending_approvals,
+            collisions,
+            index,
+            list_expiry,
+            has_resource_tools: false,
+        }
+    }
+
+    /// Adds the tools of the server itself. Tools of providers with the same names are not offered any more.
+    pub fn with_resource_tools(mut self) -> Self {
+        self.has_resource_tools = true;
+        for name in ResourceTool::ALL.map(ResourceTool::name) {
+            let has_tool =
+                |offer: &&Arc<Offer>| offer.definitions.tools.iter().any(|tool| tool.name.as_str() == name);
+            let losers = self.offers.iter().filter(has_tool);
+            self.collisions.extend(losers.map(|offer| Collision {
+                what: format!("tool {name}"),
+                owner: None,
+                loser: offer.name().clone(),
+            }));
+            self.index.remove_tool(name);
+        }
+        self
+    }
+
+    /// Whether the server offers its own tools.
+    pub fn has_resource_tools(&self) -> bool {
+        self.has_resource_tools
     }
 
     /// Returns how long the list of entries may be reused as a whole, or `None` if nothing is offered.
@@ -211,17 +249,11 @@ impl Catalog {
 
     /// Returns the lists that differ for clients.
     fn changed_lists(&self, other: &Self) -> Lists {
-        let tools =
-            |catalog: &Self| catalog.tools().map(|(_, tool)| (tool.name.clone(), tool.digest)).collect();
-        let prompts = |catalog: &Self| {
-            catalog.prompts().map(|(_, prompt)| (prompt.name.clone(), prompt.digest)).collect()
-        };
-        let (own_tools, other_tools): (Vec<_>, Vec<_>) = (tools(self), tools(other));
-        let (own_prompts, other_prompts): (Vec<_>, Vec<_>) = (prompts(self), prompts(other));
+        let (own, before) = (SeenLists::of(&[self]), SeenLists::of(&[other]));
         Lists {
             resources: self.visible_lists() != other.visible_lists(),
-            tools: own_tools != other_tools,
-            prompts: own_prompts != other_prompts,
+            tools: own.tools != before.tools,
+            prompts: own.prompts != before.prompts,
         }
     }
 

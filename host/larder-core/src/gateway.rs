@@ -12,11 +12,12 @@ mod filter;
 mod list;
 mod prompts;
 mod read;
+mod search;
 mod tools;
 mod view;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
@@ -27,6 +28,7 @@ pub use self::cursor::fuzzing;
 pub use self::error::Error;
 pub use self::filter::Filter;
 pub use self::prompts::PromptCall;
+pub use self::search::{Found, SearchPage};
 pub use self::tools::{Answered, ToolRequest};
 use self::view::View;
 use crate::audit::AuditLog;
@@ -37,6 +39,7 @@ use larder_model::resource::{Caller, Freshness};
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_sandbox::{Signal, SignalSender};
+use larder_search::TextIndex;
 
 /// Bytes of the items of one page. It may be exceeded only by what a provider returns in one call although less was
 /// requested.
@@ -89,6 +92,8 @@ struct TeamState {
     reader: Reader,
     cache: Cache,
     signals: SignalSender,
+    /// Empty if the server keeps none for the team.
+    text_index: OnceLock<TextIndex>,
 }
 
 /// The instructions that a client receives when it connects.
@@ -135,6 +140,17 @@ impl Gateway {
         let before = self.state.load();
         let state = State::new(config, teams, quotas.into_iter().collect(), (Some(&before), &self.memory));
         self.state.store(Arc::new(state));
+    }
+
+    /// Searches in these full-text indexes from now on. Teams that have one keep it.
+    pub fn set_text_indexes(&self, indexes: impl IntoIterator<Item = (TeamName, TextIndex)>) {
+        let state = self.state.load();
+        for (name, index) in indexes {
+            if let Some(team) = state.teams.get(&name) {
+                // A team that is replaced has a new state.
+                _ = team.text_index.set(index);
+            }
+        }
     }
 
     /// Records each read in this audit log.
@@ -231,7 +247,7 @@ impl State {
                 None => {
                     let cache = Cache::new(share, reader.clone());
                     cache.charge_to(&memory.team(reader.team()));
-                    Arc::new(TeamState { reader: reader.clone(), cache, signals })
+                    Arc::new(TeamState { reader: reader.clone(), cache, signals, text_index: OnceLock::new() })
                 }
             };
             (reader.team().clone(), state)

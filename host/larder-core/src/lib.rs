@@ -7,5 +7,6 @@ pub mod change_detector;
 pub mod gateway;
 mod json_schema;
 pub mod reconcile;
+pub mod search_index;
 pub mod source;
 pub mod telemetry;

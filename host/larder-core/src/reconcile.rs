@@ -16,7 +16,7 @@ mod source_scanner;
 mod state;
 mod state_writer;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -34,6 +34,7 @@ use self::state_writer::{PersistedState, StateWriter};
 use crate::audit::AuditLog;
 use crate::catalog::Writer;
 use crate::source::Source;
+use larder_key_value::KeyValueStore;
 use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
 use larder_runtime::blocking_threads::BlockingThreads;
@@ -109,6 +110,7 @@ impl Reconciler {
             threads: Arc::new(BlockingThreads::new(MAX_FILE_THREADS)),
             base_folder: config.relative_to.clone(),
             parse_grant_request: config.parse_grant_request,
+            requires_settings: config.requires_settings,
             approvals: config.approvals.clone(),
             load_permits: Semaphore::new(MAX_CONCURRENT_LOADS),
             probe_permits: Semaphore::new(MAX_CONCURRENT_PROBES),
@@ -116,6 +118,7 @@ impl Reconciler {
             wake: config_handle.wake(),
             quota_usage,
             load_events: load_events_sender,
+            key_value: OnceLock::new(),
         };
         let mut desired_state = DesiredState::new(sources, config_updates);
         desired_state.limit_components(max_providers);
@@ -154,6 +157,13 @@ impl Reconciler {
     /// Records here which components are served.
     pub fn with_audit(mut self, audit: AuditLog) -> Self {
         self.audit = audit;
+        self
+    }
+
+    /// Lets providers use this key-value store, as far as they are granted that.
+    pub fn with_key_value(self, store: KeyValueStore) -> Self {
+        // It is set here only.
+        _ = self.loader.key_value.set(store);
         self
     }
 
@@ -284,7 +294,11 @@ impl Reconciler {
     }
 
     fn publish(&mut self, pass: &ReconcilePass) {
-        self.writer.publish(self.state.catalog());
+        let catalog = self.state.catalog();
+        self.writer.publish(match self.config_handle.has_resource_tools() {
+            true => catalog.with_resource_tools(),
+            false => catalog,
+        });
         pass.record(&self.audit, &self.team);
         if pass.unlisted_changes {
             self.writer.list_changed();

@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 
 use super::connection::RequestGuard;
@@ -30,9 +31,18 @@ enum Kind {
     Stream(Box<FrameStream>),
 }
 
+/// A fast client could take a whole large response at once. Other requests are served each time when this many bytes
+/// were taken.
+const YIELD_EVERY: usize = 1 << 20;
+
 /// Parts that are sent one after another.
 #[derive(Default)]
-struct Parts(VecDeque<Unsent>);
+struct Parts {
+    parts: VecDeque<Unsent>,
+    /// Bytes that were taken since the other tasks of the thread could run.
+    taken: usize,
+    yielding: Option<BoxFuture<'static, ()>>,
+}
 
 struct FrameStream {
     frames: BoxStream<'static, StreamFrame>,
@@ -49,17 +59,33 @@ pub(super) enum StreamFrame {
 }
 
 impl Parts {
+    fn new(parts: VecDeque<Unsent>) -> Self {
+        Self { parts, ..Self::default() }
+    }
+
     fn len(&self) -> usize {
-        self.0.iter().map(Unsent::len).sum()
+        self.parts.iter().map(Unsent::len).sum()
+    }
+
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.taken >= YIELD_EVERY {
+            // Continues only after the thread has looked for other events. Waking the task would not ensure that.
+            let yielding = self.yielding.get_or_insert_with(|| tokio::task::yield_now().boxed());
+            ready!(yielding.poll_unpin(context));
+            (self.taken, self.yielding) = (0, None);
+        }
+        let piece = self.next_piece();
+        self.taken += piece.as_ref().map_or(0, Bytes::len);
+        Poll::Ready(piece)
     }
 
     fn next_piece(&mut self) -> Option<Bytes> {
         loop {
-            let piece = self.0.front_mut()?.next_piece();
+            let piece = self.parts.front_mut()?.next_piece();
             if !piece.is_empty() {
                 return Some(piece);
             }
-            self.0.pop_front();
+            self.parts.pop_front();
         }
     }
 }
@@ -72,7 +98,7 @@ impl Body {
 
     /// A body of several parts.
     pub(super) fn of_parts(parts: impl IntoIterator<Item = Unsent>) -> Self {
-        Kind::Large(Box::new(Parts(parts.into_iter().collect()))).into()
+        Kind::Large(Box::new(Parts::new(parts.into_iter().collect()))).into()
     }
 
     /// Attaches the guard of the request that this body responds to.
@@ -88,14 +114,14 @@ impl Body {
 
 impl FrameStream {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if let Some(piece) = self.rest.next_piece() {
+        if let Some(piece) = ready!(self.rest.poll_piece(context)) {
             return Poll::Ready(Some(piece));
         }
         Poll::Ready(match ready!(self.frames.poll_next_unpin(context)) {
             None => None,
             Some(StreamFrame::Small(bytes)) => Some(bytes.into()),
             Some(StreamFrame::Large(before, piece, after)) => {
-                self.rest = Parts([piece, Bytes::from_static(after).into()].into());
+                self.rest = Parts::new([piece, Bytes::from_static(after).into()].into());
                 Some(before.into())
             }
         })
@@ -124,7 +150,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = match &mut self.kind {
             Kind::Full(bytes) => Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty()),
-            Kind::Large(parts) => parts.next_piece(),
+            Kind::Large(parts) => ready!(parts.poll_piece(context)),
             Kind::Stream(stream) => ready!(stream.poll_next(context)),
         };
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))

@@ -13,8 +13,10 @@ use super::waiting_bytes::ChargedResponse;
 /// A message of a call.
 #[derive(Debug)]
 pub(super) enum StreamItem {
-    /// A progress notification, a log message, or a request to the client.
+    /// A progress notification or a log message.
     Message(Vec<u8>),
+    /// A request to the client. The call waits for the answer.
+    Question(Vec<u8>),
     Response(ChargedResponse),
 }
 
@@ -22,7 +24,7 @@ impl StreamItem {
     /// The bytes of the message. They are not charged any more.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Message(bytes) => bytes,
+            Self::Message(bytes) | Self::Question(bytes) => bytes,
             Self::Response(response) => response.bytes,
         }
     }
@@ -47,7 +49,7 @@ impl CallStream {
         if let Some(response) = &mut self.response {
             let ready = tokio::select! {
                 biased;
-                Some(message) = self.messages.next() => return Some(StreamItem::Message(message)),
+                Some(message) = self.messages.next() => return Some(message),
                 ready = response => ready,
             };
             self.response = None;
@@ -57,6 +59,11 @@ impl CallStream {
         }
         let message = self.pending.pop_front().map(StreamItem::Message);
         message.or_else(|| self.ready.take().map(StreamItem::Response))
+    }
+
+    /// Lets requests to the client fail, also one that waits for its answer.
+    pub(super) fn stop_asking(&mut self) {
+        self.messages.drop_requests();
     }
 }
 

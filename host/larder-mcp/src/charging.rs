@@ -8,7 +8,7 @@ use super::rpc_error::{INTERNAL_ERROR, RpcError};
 use super::waiting_bytes::{ChargedResponse, FREE_BYTES};
 use larder_model::resource::{Call, Caller};
 use larder_model::size;
-use larder_runtime::memory_budget::Refused;
+use larder_runtime::memory_budget::{MemoryCharge, Refused};
 
 impl Endpoint {
     /// Creates a buffer for a response whose content has about this size. A large one is charged to the caller.
@@ -30,6 +30,13 @@ impl Endpoint {
         let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
         let charge = self.0.waiting_bytes.charge_kept(caller, size).map_err(rpc_error)?;
         Ok(Output::charged(Box::new(charge)))
+    }
+
+    /// Charges a call that waits for the answers of its client, of any size: it can wait for long.
+    pub(super) fn charge_question(&self, call: &Call, size: usize) -> Result<MemoryCharge, RpcError> {
+        let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
+        let charge = self.0.waiting_bytes.charge_question(caller, ENVELOPE + size);
+        charge.map_err(|_| RpcError::overloaded("too many large calls wait for the answers of their clients"))
     }
 
     /// Returns what was written, or an error if there was no room for it.

@@ -4,6 +4,8 @@
 mod contents;
 mod definitions;
 mod input;
+mod resource_tools;
+mod search;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -64,6 +66,7 @@ impl Endpoint {
         (peer, slot): (&Peer, &mut RequestSlot),
     ) -> ChargedResponse {
         let modern = peer.is_modern();
+        self.resolve_resource_tool(operation, call);
         let span = self.span(operation, call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
         self.0.metrics.server().request(
@@ -146,7 +149,7 @@ impl Endpoint {
             }
             Operation::Read { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
-                self.read_result(id, modern, call, &reading)?
+                self.read_result(id, modern, call, reading).await?
             }
             Operation::Complete(request) => {
                 self.completion(id, modern, &gateway.complete(call, taken(request)?).await?)
@@ -158,6 +161,13 @@ impl Endpoint {
             // Boxed: the futures of all requests would have room for them, and most requests are reads.
             Operation::Tools { cursor } => self.tools(id, modern, call, cursor.as_deref()).boxed().await?,
             Operation::CallTool(request) => self.call_tool(id, call, request, (peer, slot)).boxed().await?,
+            Operation::CallResourceTool(request) => {
+                self.call_resource_tool((id, modern), call, request).boxed().await?
+            }
+            Operation::Search { query, cursor } => {
+                let page = gateway.search(call, query, cursor.as_deref()).boxed().await?;
+                self.search_result((id, modern), call, &page)?
+            }
             Operation::Prompts { cursor } => {
                 self.prompts(id, modern, call, cursor.as_deref()).boxed().await?
             }

@@ -5,6 +5,7 @@
 use wide::u8x16;
 
 use super::output::Output;
+use larder_runtime::low_priority_threads;
 
 /// Bytes that are compared at once.
 const LANES: usize = 16;
@@ -12,6 +13,8 @@ const LANES: usize = 16;
 const WINDOW: usize = 4 * LANES;
 /// Bytes of the longest escape.
 const MAX_ESCAPE: usize = 6;
+/// Bytes after which threads of higher priority can run, if this is one of lower priority.
+pub(super) const PAUSE_INTERVAL: usize = 256 << 10;
 /// Buffer capacity for one window: all bytes escaped, plus a block that is copied ahead.
 pub(super) const WINDOW_CAPACITY: usize = WINDOW * MAX_ESCAPE + LANES;
 
@@ -40,6 +43,9 @@ pub(super) fn write_text(out: &mut Output, text: &str) {
 fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
     let (mut rest, mut end) = (text, out.len());
     while let Some(ahead) = rest.first_chunk::<{ WINDOW + LANES }>() {
+        if (text.len() - rest.len()).is_multiple_of(PAUSE_INTERVAL) {
+            low_priority_threads::pause();
+        }
         if out.len() < end + WINDOW_CAPACITY {
             // Reserves for a few escapes; if there are more, this branch runs again.
             let expected = end + rest.len() + rest.len() / 8 + WINDOW_CAPACITY;

@@ -2,6 +2,7 @@
 
 mod headers;
 mod legacy;
+mod received_body;
 mod response;
 mod sse;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::headers::{accepts, check_accept, check_content_type, content_length, not_acceptable};
+use self::received_body::{BodyError, ReceivedBody};
 use self::response::{cancelled, charged_json, error_response, json, not_allowed, not_found, preflight};
 use super::Endpoint;
 use super::auth::{AuthError, Identity, METADATA};
@@ -25,7 +27,6 @@ use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Method as HttpMethod, Request, StatusCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::call_stream::{CallStream, StreamItem};
 use super::protocol::{RequestContext, modern};
@@ -130,7 +131,7 @@ impl Endpoint {
             Err(forbidden) => return error_response(None, &forbidden.into()),
         };
         let mut response = match head.method {
-            HttpMethod::OPTIONS => preflight(),
+            HttpMethod::OPTIONS => preflight(&head.headers),
             HttpMethod::GET | HttpMethod::DELETE if has_modern_version_header(&head.headers) => {
                 not_allowed("POST, OPTIONS")
             }
@@ -166,7 +167,7 @@ impl Endpoint {
         }
         let metadata = self.0.authenticator.metadata(settings.title.as_deref());
         let mut response = match (&head.method, metadata) {
-            (&HttpMethod::OPTIONS, _) => preflight(),
+            (&HttpMethod::OPTIONS, _) => preflight(&head.headers),
             (&HttpMethod::GET | &HttpMethod::HEAD, Some((document, path)))
                 if ["", PATH, &path].contains(&suffix) =>
             {
@@ -209,14 +210,14 @@ impl Endpoint {
     }
 
     async fn post(&self, head: &RequestHead<'_>, body: impl RequestBody) -> Response {
-        let bytes = match self.read_body(head, body).await {
-            Ok(bytes) => {
+        let body = match self.read_body(head, body).await {
+            Ok(body) => {
                 head.prove_connection();
-                bytes
+                body
             }
             Err(rpc_error) => return error_response(None, &rpc_error),
         };
-        match message::read(&bytes) {
+        match message::read(body.bytes()) {
             Err(rpc_error) => error_response(None, &rpc_error),
             Ok(Incoming::One(message)) => self.respond_to_message(head, &message).await,
             Ok(Incoming::Batch(batch)) => {
@@ -225,7 +226,11 @@ impl Endpoint {
         }
     }
 
-    async fn read_body(&self, head: &RequestHead<'_>, body: impl RequestBody) -> Result<Bytes, RpcError> {
+    async fn read_body(
+        &self,
+        head: &RequestHead<'_>,
+        body: impl RequestBody,
+    ) -> Result<ReceivedBody, RpcError> {
         let headers = head.headers;
         check_accept(headers)?;
         check_content_type(headers)?;
@@ -234,16 +239,21 @@ impl Endpoint {
             let why = format!("the body has more than {} (`server.body_limit`)", size::show(limit as u64));
             RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
         };
-        if content_length(headers)?.is_some_and(|length| length > limit as u64) {
+        let length = content_length(headers)?;
+        if length.is_some_and(|length| length > limit as u64) {
             return Err(too_large());
         }
         let is_proven = head.connection.is_none_or(ConnectionState::is_proven);
         let timeout = if is_proven { BODY_TIMEOUT } else { FIRST_BODY_TIMEOUT };
         let deadline = || Instant::now() + timeout;
-        match with_deadline(deadline, read_all(Limited::new(body, limit))).await {
-            Some(Ok(bytes)) => Ok(bytes),
-            Some(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-            Some(Err(_)) => Err(RpcError::bad_request(INVALID_REQUEST, "the body ended early")),
+        let memory = (&*self.0.waiting_bytes, &head.identity.caller);
+        match with_deadline(deadline, received_body::receive(body, (limit, length), memory)).await {
+            Some(Ok(body)) => Ok(body),
+            Some(Err(BodyError::TooLarge)) => Err(too_large()),
+            Some(Err(BodyError::NoMemory(refused))) => Err(received_body::no_memory(refused)),
+            Some(Err(BodyError::Ended)) => {
+                Err(RpcError::bad_request(INVALID_REQUEST, "the body ended early"))
+            }
             None => Err(RpcError::new(INVALID_REQUEST, "the body took too long")
                 .with_status(StatusCode::REQUEST_TIMEOUT)),
         }
@@ -323,24 +333,12 @@ impl Endpoint {
     ) -> Response {
         match stream.next().await {
             Some(StreamItem::Response(response)) => charged_json(id, response),
-            Some(StreamItem::Message(bytes)) => sse::call(self.clone(), bytes, stream, identity.clone()),
+            Some(StreamItem::Message(bytes) | StreamItem::Question(bytes)) => {
+                sse::call(self.clone(), bytes, stream, identity.clone())
+            }
             None => cancelled(),
         }
     }
-}
-
-/// Reads a whole body. Most bodies arrive in one frame, which is returned without copying.
-async fn read_all<B: http_body::Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Error> {
-    let mut body = pin!(body);
-    let first = match body.frame().await {
-        None => return Ok(Bytes::new()),
-        Some(frame) => frame?.into_data().unwrap_or_default(),
-    };
-    if body.is_end_stream() {
-        return Ok(first);
-    }
-    let rest = body.collect().await?.to_bytes();
-    Ok(if rest.is_empty() { first } else { [first, rest].concat().into() })
 }
 
 #[cfg(test)]

@@ -61,10 +61,14 @@ impl InputStates {
 
     /// Decrypts a state. `None` if it is not for this call, or has expired.
     pub(super) fn open(&self, binding: &Binding<'_>, text: &str) -> Option<InputState> {
+        self.open_at(now(), binding, text)
+    }
+
+    fn open_at(&self, now: u64, binding: &Binding<'_>, text: &str) -> Option<InputState> {
         let sealed = BASE64.decode_to_vec(text).ok().filter(|_| text.len() <= MAX_LENGTH)?;
         let content = self.0.as_ref()?.unseal(&binding.bytes(), sealed)?;
         let state: InputState = serde_json::from_slice(&content).ok()?;
-        (now() < state.expires).then_some(state)
+        (now < state.expires).then_some(state)
     }
 }
 
@@ -115,6 +119,11 @@ mod tests {
         assert_eq!(open(binding(None, "x", "{}"), &sealed), None, "no caller");
         assert_eq!(open(binding(Some(&ann), "y", "{}"), &sealed), None, "another tool");
         assert_eq!(open(binding(Some(&ann), "x", "{\"a\":1}"), &sealed), None, "other arguments");
+        let other_method = Binding { method: "prompts/get", ..binding(Some(&ann), "x", "{}") };
+        assert_eq!(open(other_method, &sealed), None, "another method");
+        let at =
+            |seconds| states.open_at(now() + seconds, &binding(Some(&ann), "x", "{}"), &sealed).is_some();
+        assert_eq!((at(LIFETIME.as_secs() - 60), at(LIFETIME.as_secs() + 1)), (true, false), "it expires");
         let mut changed = sealed.clone().into_bytes();
         changed[20] ^= 1;
         assert_eq!(open(binding(Some(&ann), "x", "{}"), &String::from_utf8(changed).unwrap()), None);

@@ -2,8 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use super::escape::write_text;
+use super::escape::{PAUSE_INTERVAL, write_text};
 use super::output::Output;
+use larder_runtime::low_priority_threads;
 
 /// A JSON object that is being written.
 pub(super) struct Object<'a> {
@@ -96,7 +97,11 @@ impl Object<'_> {
     pub(super) fn base64(&mut self, key: &'static str, value: &[u8]) {
         let out = self.key(key);
         out.push(b'"');
-        base64_simd::STANDARD.encode_append(value, &mut **out);
+        // Each part but the last one has a multiple of three bytes, so only the end is padded.
+        for part in value.chunks(3 * PAUSE_INTERVAL) {
+            low_priority_threads::pause();
+            base64_simd::STANDARD.encode_append(part, &mut **out);
+        }
         out.push(b'"');
     }
 

@@ -70,6 +70,7 @@ use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
+use larder_runtime::low_priority_threads::LowPriorityThreads;
 use larder_runtime::metrics::Metrics;
 use larder_runtime::trusted_proxies::TrustedProxies;
 
@@ -140,6 +141,7 @@ struct Inner {
     telemetry: Telemetry,
     request_log: RequestLog,
     input_states: InputStates,
+    low_priority_threads: LowPriorityThreads,
     settings: Arc<ArcSwap<Settings>>,
     fixed: FixedSettings,
 }
@@ -186,6 +188,7 @@ impl Endpoint {
             telemetry,
             request_log,
             input_states: InputStates::new(),
+            low_priority_threads: LowPriorityThreads::default(),
             settings,
             fixed,
         }))

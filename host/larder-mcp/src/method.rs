@@ -3,12 +3,11 @@
 
 mod parameters;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 
-pub(super) use self::parameters::{Answers, Retried};
+pub(super) use self::parameters::{Answers, InvalidUri, ResourceToolCall, Retried};
 use super::call_stream::CallMessages;
 use super::client_side::{modern_interaction, parse_level};
 use super::fields::Fields;
@@ -21,12 +20,16 @@ use larder_core::gateway::{Filter, PromptCall, ToolRequest};
 use larder_model::interaction::Severity;
 use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::{Call, Caller, CompletionRequest, PackedPairs};
+use larder_model::search::SearchQuery;
 use larder_model::size;
 use larder_model::trace::TraceContext;
-use larder_model::uri::{BadUri, Uri};
+use larder_model::uri::Uri;
 
 /// Maximum size of the metadata that is passed on with a request, in bytes.
 const MAX_METADATA: usize = 64 << 10;
+
+/// The method of this server that searches.
+const SEARCH_METHOD: &str = "dev.larder/search";
 
 /// Maximum number of URIs in one subscription.
 const MAX_URIS: usize = 1024;
@@ -64,6 +67,8 @@ pub(super) enum Method {
     SetLogLevel,
     Subscribe,
     Unsubscribe,
+    /// A search, which is a method of this server and not of the protocol.
+    Search,
     /// From the `resources-get` extension, like the next two.
     Get,
     SubscribeAll,
@@ -109,6 +114,7 @@ impl Method {
             "prompts/list" => Some(Self::Prompts),
             "prompts/get" => Some(Self::GetPrompt),
             "resources/get" => Some(Self::Get),
+            SEARCH_METHOD => Some(Self::Search),
             _ => None,
         }
     }
@@ -132,6 +138,7 @@ impl Method {
             Self::Prompts => "prompts",
             Self::GetPrompt => "prompt",
             Self::SetLogLevel => "log-level",
+            Self::Search => "search",
             Self::Subscribe | Self::SubscribeAll => "subscribe",
             Self::Unsubscribe | Self::UnsubscribeAll => "unsubscribe",
         }
@@ -151,6 +158,7 @@ impl Method {
             Self::Prompts => "prompts/list",
             Self::GetPrompt => "prompts/get",
             Self::SetLogLevel => "logging/setLevel",
+            Self::Search => SEARCH_METHOD,
             Self::Get => "resources/get",
             Self::Subscribe | Self::SubscribeAll => "resources/subscribe",
             Self::Unsubscribe | Self::UnsubscribeAll => "resources/unsubscribe",
@@ -183,12 +191,18 @@ pub(super) enum Operation {
         cursor: Option<String>,
     },
     CallTool(Box<Retried<ToolRequest>>),
+    /// A call of one of the server's own tools.
+    CallResourceTool(Box<ResourceToolCall>),
     Prompts {
         cursor: Option<String>,
     },
     GetPrompt(Box<Retried<PromptCall>>),
     /// From the legacy era.
     SetLogLevel(Severity),
+    Search {
+        query: Box<SearchQuery>,
+        cursor: Option<String>,
+    },
     Subscribe {
         uri: Uri,
     },
@@ -212,13 +226,6 @@ pub(super) enum Operation {
         method: Method,
         invalid: InvalidUri,
     },
-}
-
-/// A text that is not a URI.
-#[derive(Debug)]
-pub(super) struct InvalidUri {
-    pub(super) text: String,
-    pub(super) error: BadUri,
 }
 
 /// A request whose parameters were read.
@@ -312,10 +319,11 @@ impl Operation {
             Self::Read { .. } => Method::Read,
             Self::Complete(_) | Self::CompleteArgument(_) => Method::Complete,
             Self::Tools { .. } => Method::Tools,
-            Self::CallTool(_) => Method::CallTool,
+            Self::CallTool(_) | Self::CallResourceTool(_) => Method::CallTool,
             Self::Prompts { .. } => Method::Prompts,
             Self::GetPrompt(_) => Method::GetPrompt,
             Self::SetLogLevel(_) => Method::SetLogLevel,
+            Self::Search { .. } => Method::Search,
             Self::Subscribe { .. } => Method::Subscribe,
             Self::Unsubscribe { .. } => Method::Unsubscribe,
             Self::Get { .. } => Method::Get,
@@ -363,6 +371,9 @@ impl Operation {
             Method::Prompts => Self::Prompts { cursor: cursor()? },
             Method::GetPrompt => Self::GetPrompt(Box::new(parameters::prompt_call(fields)?)),
             Method::SetLogLevel => Self::SetLogLevel(parse_level(&fields.required_text("level")?)?),
+            Method::Search => {
+                Self::Search { query: Box::new(parameters::search(fields)?), cursor: cursor()? }
+            }
             Method::Subscribe => Self::with_uri(method, uri()?, |uri| Self::Subscribe { uri }),
             Method::Unsubscribe => Self::Unsubscribe { uri: uri_text()?.into_owned() },
             Method::Get => {
@@ -379,13 +390,6 @@ impl Operation {
 
     fn with_uri<T>(method: Method, uri: Result<T, InvalidUri>, of: impl FnOnce(T) -> Self) -> Self {
         uri.map_or_else(|invalid| Self::InvalidUri { method, invalid }, of)
-    }
-}
-
-impl InvalidUri {
-    /// Parses a URI; if it is invalid, keeps its text.
-    fn parse(text: Cow<'_, str>) -> Result<Uri, Self> {
-        Uri::parse(&text).map_err(|error| Self { text: text.into_owned(), error })
     }
 }
 

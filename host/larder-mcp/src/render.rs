@@ -1,6 +1,7 @@
 //! Writes entries, templates and contents as JSON in the form of the protocol.
 
 pub(super) mod definitions;
+pub(super) mod resource_tools;
 
 use serde_json::value::RawValue;
 

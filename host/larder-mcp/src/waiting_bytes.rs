@@ -45,6 +45,16 @@ impl WaitingBytes {
     pub(super) fn charge_kept(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
         charge_to_first(&self.whole, MemoryUse::Caches, caller, bytes)
     }
+
+    /// Like [`Self::charge`], for a call that waits for the answers of its client.
+    pub(super) fn charge_question(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+        charge_to_first(&self.whole, MemoryUse::Questions, caller, bytes)
+    }
+
+    /// Like [`Self::charge`], for a request that is received.
+    pub(super) fn charge_request(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+        charge_to_first(&self.whole, MemoryUse::Requests, caller, bytes)
+    }
 }
 
 /// Charges the first team of the caller that has room for the bytes.

@@ -20,6 +20,14 @@ pub struct InputRequired {
     pub state: Option<Vec<u8>>,
 }
 
+impl InputRequired {
+    /// Returns about how many bytes it has.
+    pub fn size(&self) -> usize {
+        let requests = self.requests.iter().map(|request| request.key.len() + request.params.get().len());
+        requests.sum::<usize>() + self.state.as_ref().map_or(0, Vec::len)
+    }
+}
+
 /// A request to the client.
 #[derive(Debug, Clone)]
 pub struct InputRequest {

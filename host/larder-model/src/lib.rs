@@ -1,6 +1,7 @@
 //! Plain values that every other crate uses: names, URIs, resources, tools, prompts, permissions and callers. No
 //! I/O, no protocol, no engine.
 
+pub mod address;
 pub mod format;
 pub mod input;
 pub mod interaction;

@@ -3,10 +3,12 @@
 
 mod ceiling;
 mod grant_request;
+mod key_value;
 mod own_files;
 mod quota;
 mod quota_usage;
 mod secret;
+mod tcp_rule;
 mod token_bucket;
 mod tool_grant;
 
@@ -17,10 +19,12 @@ use std::time::{Duration, Instant};
 
 pub use self::ceiling::{Bounds, Capped, Ceiling};
 pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted_imports};
+pub use self::key_value::{KeyValueGrant, KeyValueLimits};
 pub use self::own_files::{OwnFile, OwnFileConflict, OwnFiles, resolve_existing};
 pub use self::quota::Quota;
 pub use self::quota_usage::{MemoryReservation, QuotaExceeded, QuotaUsage};
 pub use self::secret::{MIN_SECRET_LEN, Secret, Secrets};
+pub use self::tcp_rule::TcpRule;
 pub use self::token_bucket::TokenBucket;
 pub use self::tool_grant::ToolGrant;
 use crate::name::TeamName;
@@ -60,6 +64,12 @@ pub struct Limits {
     pub component_size: u64,
     /// Size of the body of an HTTP response in bytes.
     pub http_body: u64,
+    /// TCP connections of all guests at the same time.
+    pub connections: u32,
+    /// Bytes that one call may send and receive over TCP connections.
+    pub tcp_bytes: u64,
+    /// What the provider may store.
+    pub key_value: KeyValueLimits,
 }
 
 impl Default for Limits {
@@ -80,6 +90,9 @@ impl Default for Limits {
             notifications: 1_000,
             component_size: 64 << 20,
             http_body: 8 << 20,
+            connections: 32,
+            tcp_bytes: 64 << 20,
+            key_value: KeyValueLimits::default(),
         }
     }
 }
@@ -99,6 +112,10 @@ pub struct Grant {
     pub dirs: Vec<Dir>,
     /// Rules for HTTP requests.
     pub hosts: Vec<HostRule>,
+    /// Rules for TCP connections.
+    pub tcp: Vec<TcpRule>,
+    /// The buckets of the key-value store.
+    pub key_value: KeyValueGrant,
     /// Whether the provider receives the values of template variables without safety checks.
     pub raw_values: bool,
     /// Whether its guests may be reused.
@@ -109,6 +126,8 @@ pub struct Grant {
     pub prompts: bool,
     /// Precedes the names of its tools and prompts.
     pub name_prefix: String,
+    /// Whether its text is kept in the full-text index of the team.
+    pub index: bool,
 }
 
 /// How many calls a guest serves.
@@ -198,13 +217,7 @@ impl HostRule {
 
     /// Whether this rule applies to this host.
     pub(crate) fn matches_host(&self, host: &str) -> bool {
-        let host = host.to_ascii_lowercase();
-        match self.host.strip_prefix("*.") {
-            Some(parent) => {
-                host.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
-            }
-            None => self.host == host,
-        }
+        tcp_rule::matches_host(&self.host, host)
     }
 }
 

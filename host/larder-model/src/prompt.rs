@@ -1,5 +1,8 @@
 //! Prompts: messages that a provider writes for a model when a user selects one.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use crate::input::ProvidedInput;
 use crate::message::Block;
 use crate::resource::{Icon, Metadata, Role};
@@ -54,6 +57,8 @@ pub struct PromptResult {
     pub messages: Vec<Message>,
     /// Metadata from the provider.
     pub metadata: Metadata,
+    /// What is released with the result, such as charged memory.
+    pub held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A message.

@@ -1,6 +1,7 @@
 //! Requests and results as plain data: entries, templates, contents, callers. This module knows neither MCP
 //! nor the sandbox engine; both sides convert to and from these types.
 
+mod connections;
 mod contents;
 mod packed_pairs;
 mod rendered;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+pub use self::connections::{ConnectionRecord, ConnectionRecords};
 pub use self::contents::Contents;
 pub use self::packed_pairs::PackedPairs;
 pub use self::rendered::Rendered;
@@ -299,6 +301,8 @@ pub struct Call {
     /// The client's side of the call. None if no client takes part in it: then no capability is supported, and
     /// log messages for the client are dropped.
     pub interaction: Option<Interaction>,
+    /// The TCP connections that guests attempted on behalf of the call; for the audit log.
+    pub connections: ConnectionRecords,
     cancelled: AtomicBool,
 }
 

@@ -111,7 +111,12 @@ pub enum Fault {
 impl Problem {
     /// Whether the provider works nevertheless.
     pub fn is_warning(&self) -> bool {
-        self.fault == Fault::PlainSecret
+        matches!(self.fault, Fault::Unknown(_) | Fault::PlainSecret)
+    }
+
+    /// Whether the provider cannot work, so that it is not served.
+    pub fn prevents_serving(&self) -> bool {
+        matches!(self.fault, Fault::Missing { .. })
     }
 }
 
@@ -124,6 +129,9 @@ impl fmt::Display for Problem {
             }
             Fault::Unknown(declared) if let Some(meant) = same_words(&self.setting, declared) => {
                 write!(f, "setting `{name}` is unknown: write `{meant}`")
+            }
+            Fault::Unknown(declared) if let Some(meant) = most_similar(&self.setting, declared) => {
+                write!(f, "setting `{name}` is unknown: did you mean `{meant}`?")
             }
             Fault::Unknown(declared) => {
                 let more = if declared.len() > MAX_NAMES { ", …" } else { "" };
@@ -154,6 +162,17 @@ fn same_words<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
         |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let wanted: String = words(name);
     declared.iter().find(|name| wanted == words(name))
+}
+
+/// Finds the declared name that differs least, if it differs by a typing error or two.
+fn most_similar<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
+    // The distance of very long names takes long to compute, and is too large anyway.
+    let candidates = declared.iter().filter(|declared| declared.len().abs_diff(name.len()) <= 2);
+    let distance = |declared: &str| strsim::osa_distance(name, declared);
+    let closest =
+        candidates.map(|declared| (distance(declared), declared)).min_by_key(|(distance, _)| *distance);
+    let (distance, meant) = closest?;
+    (distance <= 2 && distance < meant.chars().count().div_ceil(2)).then_some(meant)
 }
 
 /// Compares the configured settings and secrets of a provider with its declarations.
@@ -232,16 +251,16 @@ mod tests {
             &[("url", "x"), ("max-bytes", "1MiB"), ("maxBytes", "1MiB")],
             &[("token", "hush")],
             expect![[r#"
-                error: setting `max-bytes` is unknown: write `max_bytes`
-                error: setting `maxBytes` is unknown: write `max_bytes`
+                warning: setting `max-bytes` is unknown: write `max_bytes`
+                warning: setting `maxBytes` is unknown: write `max_bytes`
             "#]],
         );
         check_values(
-            &[("url", "x"), ("time", "soon"), ("limit", "inf"), ("token", "hush"), ("urls", "x")],
-            &[("tokens", "hush")],
+            &[("url", "x"), ("time", "soon"), ("limit", "inf"), ("token", "hush"), ("colour", "x")],
+            &[("tkoen", "hush")],
             expect![[r#"
-                error: setting `urls` is unknown; the settings are `url`, `time`, `token`, `limit`, `max_bytes`
-                error: setting `tokens` is unknown; the settings are `url`, `time`, `token`, `limit`, `max_bytes`
+                warning: setting `colour` is unknown; the settings are `url`, `time`, `token`, `limit`, `max_bytes`
+                warning: setting `tkoen` is unknown: did you mean `token`?
                 error: setting `time` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"
                 warning: setting `token` is a secret, but its value is in `settings`: move it to [secret.token]
                 error: setting `limit` is not a number: write a number, such as 10 or 2.5

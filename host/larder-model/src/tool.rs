@@ -1,5 +1,6 @@
 //! Tools: functions of a provider that a model may call.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -99,6 +100,8 @@ pub struct ToolResult {
     pub is_error: bool,
     /// Metadata from the provider.
     pub metadata: Metadata,
+    /// What is released with the result, such as charged memory.
+    pub held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 #[cfg(test)]

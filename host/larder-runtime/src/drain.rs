@@ -6,7 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -151,20 +151,22 @@ impl Drain {
     }
 
     /// Returns the output of `work`, or `None` if the tasks of this drain are dropped first. Costs nothing if `work` is
-    /// ready at once. Must be awaited by one task only.
+    /// ready at once. The task that awaits it may change: a call can be moved to another thread.
     pub async fn run_unless_dropped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let (mut work, mut dropped) = (pin!(work), pin!(None));
+        let mut registered: Option<Waker> = None;
         poll_fn(|context| {
             if let Poll::Ready(output) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(output));
             }
-            let is_registered = dropped.is_some();
+            let is_registered = registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
             if is_registered && !self.abort.is_set() {
                 return Poll::Pending;
             }
-            if !is_registered {
+            if dropped.is_none() {
                 dropped.set(Some(self.abort.token.cancelled()));
             }
+            registered = Some(context.waker().clone());
             dropped
                 .as_mut()
                 .as_pin_mut()
@@ -209,6 +211,8 @@ impl Drop for DrainGuard {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Wake};
+
     use super::*;
 
     #[tokio::test]
@@ -238,6 +242,27 @@ mod tests {
         let waiting = async { drain.run_unless_dropped(std::future::pending::<()>()).await };
         let (ended, _) = tokio::join!(waiting, drain.finish(Duration::from_millis(10)));
         assert_eq!(ended, None);
+    }
+
+    #[tokio::test]
+    async fn work_ends_in_the_task_that_awaits_it_now() {
+        struct Woken(AtomicBool);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.store(true, Ordering::SeqCst);
+            }
+        }
+        let drain = Drain::new();
+        let mut work = pin!(drain.run_unless_dropped(std::future::pending::<()>()));
+        let tasks = [(); 2].map(|()| Arc::new(Woken(AtomicBool::new(false))));
+        for task in &tasks {
+            let waker = Waker::from(task.clone());
+            assert!(work.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        drain.finish(Duration::ZERO).await;
+        assert!(tasks[1].0.load(Ordering::SeqCst), "the work was moved to this task");
+        let waker = Waker::from(tasks[1].clone());
+        assert_eq!(work.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(None));
     }
 
     #[tokio::test]

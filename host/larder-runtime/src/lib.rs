@@ -1,4 +1,4 @@
-//! What the running process consists of below any protocol: supervised tasks, threads for blocking work, timeouts, metrics,
+//! What the running process consists of below any protocol: supervised tasks, threads for blocking and long work, timeouts, metrics,
 //! health, limits on the log and on memory, file fingerprints and trusted files, and the Host and Origin checks of its listeners.
 
 pub mod blocking_threads;
@@ -9,6 +9,7 @@ pub mod file_fingerprint;
 pub mod health;
 pub mod host_policy;
 pub mod log_limit;
+pub mod low_priority_threads;
 pub mod memory_budget;
 pub mod metrics;
 pub mod private_files;

@@ -22,7 +22,7 @@ use larder_model::resource::Caller;
 /// What memory is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryUse {
-    /// Memories, tables and stacks of guests.
+    /// Memories, tables and stacks of guests, and the buffers of their TCP connections.
     Guests,
     /// Answers of guests that are converted, or wait for their response to be written.
     Answers,
@@ -34,16 +34,41 @@ pub enum MemoryUse {
     Caches,
     /// Lists of providers.
     Catalogs,
+    /// Calls that wait for the answers of their clients.
+    Questions,
+    /// Requests that are received, or wait for their responses.
+    Requests,
+    /// Bodies of HTTP requests of guests, and of the responses to them.
+    OutgoingHttp,
 }
 
 impl MemoryUse {
     /// All uses.
-    pub const ALL: [Self; 6] =
-        [Self::Guests, Self::Answers, Self::Responses, Self::Replay, Self::Caches, Self::Catalogs];
+    pub const ALL: [Self; 9] = [
+        Self::Guests,
+        Self::Answers,
+        Self::Responses,
+        Self::Replay,
+        Self::Caches,
+        Self::Catalogs,
+        Self::Questions,
+        Self::Requests,
+        Self::OutgoingHttp,
+    ];
 
     /// The name in metrics and in the status.
     pub fn label(self) -> &'static str {
-        ["guests", "answers", "responses", "replay", "caches", "catalogs"][self as usize]
+        match self {
+            Self::Guests => "guests",
+            Self::Answers => "answers",
+            Self::Responses => "responses",
+            Self::Replay => "replay",
+            Self::Caches => "caches",
+            Self::Catalogs => "catalogs",
+            Self::Questions => "questions",
+            Self::Requests => "requests",
+            Self::OutgoingHttp => "http",
+        }
     }
 }
 
@@ -175,6 +200,11 @@ impl TeamMemory {
     /// Begins a charge of no bytes.
     pub fn begin(&self, what: MemoryUse) -> MemoryCharge {
         MemoryCharge::new(self.clone(), what)
+    }
+
+    /// Begins a charge of no bytes, which grows for this caller if it is named.
+    pub fn begin_for(&self, what: MemoryUse, caller: Option<&Caller>) -> MemoryCharge {
+        MemoryCharge::for_caller(self.clone(), what, caller)
     }
 
     /// Charges bytes to the team, and to the caller if it is named.

@@ -26,7 +26,7 @@ pub use self::family::{ComputedFamily, Samples};
 use self::loads::LoadFamilies;
 pub use self::loads::{LoadMetrics, LoadOutcome};
 pub use self::outcome::Outcome;
-pub use self::provider::{CacheResult, LastError, ProviderMetrics};
+pub use self::provider::{CacheResult, ConnectOutcome, KeyValueResult, LastError, ProviderMetrics};
 use self::providers::Providers;
 pub use self::refusal::{Refusal, RefusalCounters};
 pub use self::server::{METHODS, ProtocolEra, ServerMetrics, WriteCounters};

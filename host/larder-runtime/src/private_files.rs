@@ -1,6 +1,6 @@
 //! Files and folders that only the user of this process may change, because the host trusts their content: approvals,
-//! and compiled components. Root may have to read what another user wrote, so permissions alone are not enough: the
-//! owner is checked as well, and links are not followed.
+//! compiled components, and stored values. Root may have to read what another user wrote, so permissions alone are not
+//! enough: the owner is checked as well, and links are not followed.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -55,6 +55,16 @@ impl From<io::Error> for Untrusted {
 /// followed.
 pub fn open(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
     open_checked(OpenOptions::new().read(true), path, forbidden)
+}
+
+/// Opens a regular file for reading and writing, with the same checks. It is created if it does not exist, with access
+/// for its owner only.
+pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
+    open_checked(
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600),
+        path,
+        forbidden,
+    )
 }
 
 /// Opens a file for a lock, and creates it if it does not exist. Its content is not changed.

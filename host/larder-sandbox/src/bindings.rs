@@ -7,6 +7,11 @@ wasmtime::component::bindgen!({
     imports: {
         "larder:provider/http-client.send": async | trappable,
         "larder:provider/http-client.send-all": async | trappable,
+        "larder:provider/key-value.get": async | trappable,
+        "larder:provider/key-value.set": async | trappable,
+        "larder:provider/key-value.delete": async | trappable,
+        "larder:provider/key-value.compare-and-swap": async | trappable,
+        "larder:provider/key-value.list-keys": async | trappable,
         default: trappable,
     },
     exports: { default: async },

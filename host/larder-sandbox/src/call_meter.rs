@@ -81,7 +81,8 @@ impl CallMeter {
         output
     }
 
-    fn charge(&self, cpu_time: Duration) {
+    /// Adds CPU time that was used for the call.
+    pub(super) fn charge(&self, cpu_time: Duration) {
         self.used.fetch_add(u64::try_from(cpu_time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
         self.config.metrics.record_cpu_time(cpu_time);
         if let Some(quota_usage) = &self.config.quota_usage {

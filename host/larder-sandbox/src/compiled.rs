@@ -21,10 +21,12 @@ const CONTRACT_PACKAGE: &str = "larder:provider/";
 /// The supported version of the contract; patch versions are compatible.
 const CONTRACT_VERSION: &str = "0.1";
 /// The interfaces of the contract that components may import.
-const OFFERED_INTERFACES: [&str; 5] =
-    ["provider-types", "provider-host", "http-client", "interaction-types", "interaction-host"];
+const OFFERED_INTERFACES: [&str; 6] =
+    ["provider-types", "provider-host", "http-client", "key-value", "interaction-types", "interaction-host"];
 /// The interface that every provider exports.
 const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
+/// The interface for tools.
+const TOOL_INTERFACE: &str = "larder:provider/tool-provider@0.1.0";
 
 /// Why a component is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +100,8 @@ pub struct CompiledComponent {
     pub(super) versions: Option<version_provider::GuestIndices>,
     /// The functions of `tool-provider`, if it exports that.
     pub(super) tools: Option<tool_provider::GuestIndices>,
+    /// The function `call-tool`, if it exports `tool-provider`.
+    pub(super) call_tool: Option<ComponentExportIndex>,
     /// The functions of `prompt-provider`, if it exports that.
     pub(super) prompts: Option<prompt_provider::GuestIndices>,
     /// The functions of `search-provider`, if it exports that.
@@ -194,11 +198,13 @@ impl Sandbox {
             return Err(Rejection::UnknownImport(unknown.clone()));
         }
         let pre = self.linker.instantiate_pre(&component).map_err(|error| mismatch(&error))?;
-        let interface = component.get_export_index(None, PROVIDER_INTERFACE);
-        let read =
-            interface.and_then(|interface| component.get_export_index(Some(&interface), "read-resource"));
+        let function = |interface: &str, name: &str| {
+            let interface = component.get_export_index(None, interface)?;
+            component.get_export_index(Some(&interface), name)
+        };
         Ok(CompiledComponent {
-            read: read.ok_or(Rejection::NotAProvider)?,
+            read: function(PROVIDER_INTERFACE, "read-resource").ok_or(Rejection::NotAProvider)?,
+            call_tool: function(TOOL_INTERFACE, "call-tool"),
             resources: resource_provider::GuestIndices::new(&pre)
                 .map_err(|error| missing_provider_interface(&exports, &error))?,
             completion: find_optional(&exports, "completion-provider", || {

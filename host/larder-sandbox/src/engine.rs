@@ -10,6 +10,7 @@ use super::bindings;
 use super::limits::GUEST_STACK;
 use super::state::GuestState;
 use super::unreadable_names::count_unreadable_names;
+use super::wasi_sockets::limit_sockets;
 
 /// Size of the native stack on which a guest and the host functions that it calls run, in bytes.
 const ASYNC_STACK: usize = 2 << 20;
@@ -85,6 +86,7 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     count_unreadable_names(&mut linker)?;
+    limit_sockets(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     bindings::InteractiveProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
     Ok(linker)

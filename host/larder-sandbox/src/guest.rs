@@ -36,6 +36,9 @@ pub(super) trait GuestCall: Send + Sync {
         0
     }
 
+    /// Makes an answer that depends on values of its caller unusable for other callers.
+    fn restrict_to_caller(_answer: &mut Self::Output) {}
+
     /// Takes the memory that is charged for a large answer, which the converted answer needs as well.
     fn keep_answer_memory(&self, _memory: MemoryCharge) {}
 
@@ -83,7 +86,8 @@ impl Guest {
     /// Resets the limits of a call that ends at this deadline. The meter records when the guest exceeds its CPU
     /// time.
     pub(super) fn prepare_call(&mut self, deadline: Instant, meter: Arc<CallMeter>) {
-        self.store.data_mut().deadline = deadline;
+        let state = self.store.data_mut();
+        (state.deadline, state.meter) = (deadline, Some(meter.clone()));
         let limits = &self.store.data().lease.grant.limits;
         let (cpu_time, result) = (limits.cpu_time, usize::try_from(limits.result).unwrap_or(usize::MAX));
         self.store.set_hostcall_fuel(result);

@@ -1,14 +1,16 @@
 //! The configuration of a provider's guests, and the lease under which each of them is opened.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::folder_threads::FolderThreads;
 use super::outgoing_http::OutgoingHttp;
+use super::outgoing_tcp::OutgoingTcp;
 use super::provider_log::ProviderLog;
 use super::signal_queue::SignalSender;
 use super::signal_rate_limit::SignalRateLimit;
+use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, Permit, QuotaUsage, TimeLimit};
 use larder_runtime::memory_budget::TeamMemory;
@@ -53,6 +55,8 @@ pub(super) struct GuestConfig {
     pub(super) grant: Arc<Grant>,
     /// Sends their HTTP requests.
     pub(super) outgoing_http: Arc<OutgoingHttp>,
+    /// Opens their TCP connections; none without a grant for TCP.
+    pub(super) outgoing_tcp: Option<Arc<OutgoingTcp>>,
     /// Limits how often they may send signals.
     pub(super) signal_rate_limit: SignalRateLimit,
     /// Limits what they, and the host on their behalf, add to the log.
@@ -67,6 +71,8 @@ pub(super) struct GuestConfig {
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
     /// What the team uses of the memory of the server.
     pub(super) memory: TeamMemory,
+    /// The key-value store of the team; empty in a process without one.
+    pub(super) key_value: OnceLock<KeyValueStore>,
 }
 
 #[cfg(test)]
@@ -83,7 +89,8 @@ impl GuestConfig {
             log: ProviderLog::new(revision, Arc::new(TokenBucket::new(1 << 16)), &Drain::new()),
             provider,
             team,
-            outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
+            outgoing_http: Arc::new(OutgoingHttp::new(&grant, Arc::new(super::dns::DnsLookups::new()))),
+            outgoing_tcp: None,
             grant,
             signal_rate_limit: SignalRateLimit::default(),
             signals: super::signal_queue::signal_channel().0,
@@ -91,6 +98,7 @@ impl GuestConfig {
             metrics: Arc::default(),
             quota_usage: None,
             memory: larder_runtime::memory_budget::MemoryBudget::unlimited().team(&TeamName::default_team()),
+            key_value: OnceLock::new(),
         })
     }
 }

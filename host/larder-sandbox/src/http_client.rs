@@ -8,11 +8,15 @@ use super::bindings::larder::provider::http_client::{Failure, Host, Request, Res
 use super::outgoing_http::{BodyBudget, FetchRequest, MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError};
 use super::state::GuestState;
 use larder_model::trace::TraceContext;
+use larder_runtime::memory_budget::MemoryUse;
+
+/// The message for a guest whose body does not fit into the memory budget.
+const NO_MEMORY: &str = "the server has no memory for the body at the moment (`server.memory`)";
 
 impl Host for GuestState {
     async fn send(&mut self, request: Request) -> wasmtime::Result<Result<Response, Failure>> {
         let outgoing_http = self.lease.outgoing_http.clone();
-        let budget = BodyBudget::new(outgoing_http.body_limit);
+        let budget = self.body_budget();
         let trace = self.lease.permit.trace();
         Ok(Box::pin(fetch(&outgoing_http, request, trace, &budget)).await)
     }
@@ -25,10 +29,19 @@ impl Host for GuestState {
         }
         let outgoing_http = self.lease.outgoing_http.clone();
         // The host holds all responses at the same time, so they share one limit.
-        let budget = BodyBudget::new(outgoing_http.body_limit);
+        let budget = self.body_budget();
         let trace = self.lease.permit.trace();
         let fetch = |request| Box::pin(fetch(&outgoing_http, request, trace, &budget));
         Ok(join_all(requests.into_iter().map(fetch)).await)
+    }
+}
+
+impl GuestState {
+    /// The limits for the bodies of one call. They are charged to the caller of the guest.
+    fn body_budget(&self) -> BodyBudget {
+        let caller = self.lease.permit.caller();
+        let charge = self.lease.memory.begin_for(MemoryUse::OutgoingHttp, caller);
+        BodyBudget::new(self.lease.outgoing_http.body_limit, charge)
     }
 }
 
@@ -56,5 +69,6 @@ fn failure(error: RequestError) -> Failure {
         RequestError::Unreachable(why) => Failure::Unreachable(why),
         RequestError::TimedOut => Failure::TimedOut,
         RequestError::TooLarge => Failure::TooLarge,
+        RequestError::NoMemory => Failure::Unreachable(NO_MEMORY.into()),
     }
 }

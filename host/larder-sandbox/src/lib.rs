@@ -3,7 +3,6 @@
 //! A guest normally lives for one call, and dropping the future of the call drops the guest. Where the
 //! operator allows it, a guest is reused for later calls of the same caller (module `reuse`).
 
-mod address;
 mod bindings;
 mod cache;
 mod call;
@@ -19,18 +18,22 @@ mod folder_threads;
 mod growth;
 mod guest;
 mod guest_config;
+mod guest_tcp;
 mod host;
 mod http_client;
 mod interaction_host;
+mod key_value_host;
 mod limits;
 mod log;
 mod long_calls;
 mod outgoing_http;
+mod outgoing_tcp;
 mod place;
 mod preopen;
 pub mod provider;
 mod provider_log;
 mod queue_timer;
+mod resolved_addresses;
 mod reuse;
 mod signal_queue;
 mod signal_rate_limit;
@@ -39,6 +42,7 @@ mod ticker;
 mod unreadable_names;
 mod unsupported_features;
 mod wasi_http;
+mod wasi_sockets;
 
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 pub(super) use self::body_budget::BodyBudget;
 use self::body_budget::Reservation;
 use self::connect_timeout::{ConnectTimedOut, ConnectTimeoutLayer, with_connect_timeout};
-use super::address;
 use super::dns::DnsLookups;
+use super::resolved_addresses::{NetworkScope, PrivateAddress};
 use larder_model::policy::{Grant, HostRule};
 use larder_runtime::deadline::with_deadline;
 
@@ -35,13 +35,6 @@ pub(super) struct OutgoingHttp {
     clients: [OnceLock<Result<reqwest::Client, String>>; 2],
 }
 
-/// Which addresses a request may reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NetworkScope {
-    Public,
-    Private,
-}
-
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestError {
@@ -50,6 +43,8 @@ pub(super) enum RequestError {
     Unreachable(String),
     TimedOut,
     TooLarge,
+    /// The memory budget has no room for the body of the request or of its response.
+    NoMemory,
 }
 
 /// A request whose response is read completely.
@@ -66,12 +61,12 @@ type FullResponse = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl OutgoingHttp {
     /// Creates a client for the hosts that a grant names.
-    pub(super) fn new(grant: &Grant) -> Self {
+    pub(super) fn new(grant: &Grant, lookups: Arc<DnsLookups>) -> Self {
         Self {
             rules: grant.hosts.clone().into(),
             timeout: grant.limits.timeout,
             body_limit: grant.limits.http_body,
-            lookups: Arc::new(DnsLookups::new()),
+            lookups,
             clients: [OnceLock::new(), OnceLock::new()],
         }
     }
@@ -96,6 +91,8 @@ impl OutgoingHttp {
         budget: &BodyBudget,
     ) -> Result<FullResponse, RequestError> {
         let FetchRequest { method, url, headers, body, timeout: _ } = request;
+        let mut reservation = Reservation::new(budget);
+        reservation.hold(&body)?;
         let mut request = http::Request::builder().method(method).uri(url);
         for (name, value) in headers.iter().filter(|(name, _)| !is_hop_header(name)) {
             request = request.header(name, value);
@@ -144,10 +141,7 @@ async fn read_body(mut body: reqwest::Body, budget: &BodyBudget) -> Result<Vec<u
     let (mut bytes, mut reservation) = (Vec::new(), Reservation::new(budget));
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|error| request_error(&error))?.into_data() {
-            if !reservation.grow(data.len()) {
-                return Err(RequestError::TooLarge);
-            }
-            bytes.extend_from_slice(&data);
+            reservation.append(&mut bytes, &data)?;
         }
     }
     reservation.keep();
@@ -181,15 +175,19 @@ fn check(rules: &[HostRule], method: &str, url: &reqwest::Url) -> Result<Network
         .iter()
         .filter(|rule| !is_address || rule.host.trim_matches(['[', ']']) == host)
         .filter(|rule| rule.allows(method, url.scheme(), if is_address { &rule.host } else { host }, port))
-        .map(|rule| if rule.private { NetworkScope::Private } else { NetworkScope::Public })
+        .map(|rule| NetworkScope::of_rule(rule.private))
         .max_by_key(|scope| *scope as usize);
     if let Some(scope) = scope {
         return Ok(scope);
     }
     let origin = url.origin().ascii_serialization();
-    Err(RequestError::Denied(format!(
-        "{method} to {origin} is not granted; its operator can allow it with `hosts = [\"{origin}\"]`"
-    )))
+    // Without `methods`, a rule allows only requests that read.
+    let rule = match method {
+        "GET" | "HEAD" => format!("\"{origin}\""),
+        _ => format!("{{ host = \"{origin}\", methods = [\"{method}\"] }}"),
+    };
+    let hint = format!("its operator can allow it with `hosts = [{rule}]`");
+    Err(RequestError::Denied(format!("{method} to {origin} is not granted; {hint}")))
 }
 
 fn request_error(error: &reqwest::Error) -> RequestError {
@@ -214,29 +212,14 @@ struct Resolver {
     lookups: Arc<DnsLookups>,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "`{name}` resolves to {address}, an address inside this network; its operator can allow it with `private = true`"
-)]
-struct PrivateAddress {
-    name: String,
-    address: IpAddr,
-}
-
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
-        let (private, lookups) = (self.scope == NetworkScope::Private, self.lookups.clone());
+        let (scope, lookups) = (self.scope, self.lookups.clone());
         Box::pin(async move {
             let found = lookups.addresses(name.clone()).await?;
-            let private_address =
-                found.iter().map(|found| found.ip()).find(|address| !address::is_public(*address));
-            let usable: Vec<_> =
-                found.into_iter().filter(|found| private || address::is_public(found.ip())).collect();
-            match private_address {
-                Some(address) if usable.is_empty() => Err(PrivateAddress { name, address }.into()),
-                _ => Ok(Box::new(usable.into_iter()) as Addrs),
-            }
+            let allowed = scope.check(&name, found)?;
+            Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
 }

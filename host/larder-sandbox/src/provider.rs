@@ -30,11 +30,14 @@ pub use self::error::CallError;
 pub use self::probe::{LoadError, ProbeResult};
 use self::settings_check::SettingsCheck;
 use crate::bindings::exports::larder::provider::resource_provider as wit;
+use crate::dns::DnsLookups;
 use crate::guest_config::GuestConfig;
 use crate::outgoing_http::OutgoingHttp;
+use crate::outgoing_tcp::OutgoingTcp;
 use crate::provider_log::ProviderLog;
 use crate::signal_rate_limit::SignalRateLimit;
 use crate::{CompiledComponent, Sandbox, SignalSender};
+use larder_key_value::KeyValueStore;
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::{Grant, QuotaUsage};
 use larder_model::resource::Freshness;
@@ -54,6 +57,7 @@ pub struct Provider {
     concurrency_limit: ConcurrencyLimit,
     breaker: CircuitBreaker,
     list_breaker: CircuitBreaker,
+    search_breaker: CircuitBreaker,
     since: SystemTime,
     grant_sources: GrantSources,
     settings_check: OnceLock<SettingsCheck>,
@@ -117,15 +121,18 @@ impl Provider {
         let memory = sandbox.memory_budget().team(&team);
         // Only calls to file systems can block a thread.
         let folder_threads = (!grant.dirs.is_empty()).then(|| sandbox.folder_threads(&team, &name));
+        let (number, lookups) = (REVISIONS.fetch_add(1, Ordering::Relaxed), Arc::new(DnsLookups::new()));
         Self {
             since: SystemTime::now(),
-            revision: REVISIONS.fetch_add(1, Ordering::Relaxed),
+            revision: number,
             breaker: CircuitBreaker::default(),
             list_breaker: CircuitBreaker::for_one_subject(),
+            search_breaker: CircuitBreaker::for_one_subject(),
             concurrency_limit: ConcurrencyLimit::new(&grant.limits),
             config: Arc::new(GuestConfig {
                 metrics: sandbox.metrics().provider(&team, &name),
-                outgoing_http: Arc::new(OutgoingHttp::new(&grant)),
+                outgoing_http: Arc::new(OutgoingHttp::new(&grant, lookups.clone())),
+                outgoing_tcp: OutgoingTcp::new(&grant, lookups, sandbox.reusable.discarder(number)),
                 signal_rate_limit: SignalRateLimit::default(),
                 log: ProviderLog::new(
                     revision,
@@ -133,6 +140,7 @@ impl Provider {
                     sandbox.drain(),
                 ),
                 memory: memory.clone(),
+                key_value: OnceLock::new(),
                 provider: name,
                 team,
                 grant,
@@ -153,6 +161,13 @@ impl Provider {
     /// Ends its calls when the tasks of this drain, which is that of its team, are dropped.
     pub fn with_drain(mut self, drain: Drain) -> Self {
         self.drain = Arc::new(drain);
+        self
+    }
+
+    /// Lets its guests use the key-value store of its team, as far as they are granted that.
+    pub fn with_key_value(self, store: Option<&KeyValueStore>) -> Self {
+        // It is set here only.
+        store.into_iter().for_each(|store| _ = self.config.key_value.set(store.clone()));
         self
     }
 
@@ -206,6 +221,11 @@ impl Provider {
     /// How long the circuit breaker of its list is still open; none if it is not.
     pub fn list_circuit_open_for(&self) -> Option<Duration> {
         self.list_breaker.circuit_open_for()
+    }
+
+    /// How long the circuit breaker of its search is still open; none if it is not.
+    pub fn search_circuit_open_for(&self) -> Option<Duration> {
+        self.search_breaker.circuit_open_for()
     }
 
     /// What it may access, and its limits.

@@ -89,6 +89,17 @@ impl ReusableGuests {
         drop(removed);
     }
 
+    /// Returns a function that drops all guests of a revision.
+    pub(super) fn discarder(&self, revision: u64) -> impl Fn() + Send + Sync + 'static {
+        // A guest refers to the function, and the pool to the guest.
+        let inner = Arc::downgrade(&self.0);
+        move || {
+            if let Some(inner) = inner.upgrade() {
+                Self(inner).discard(revision);
+            }
+        }
+    }
+
     /// The number of idle guests.
     pub(super) fn len(&self) -> usize {
         self.0.lock().pool.len()

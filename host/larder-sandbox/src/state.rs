@@ -1,12 +1,15 @@
 //! The state of a guest's store: its lease, WASI context, limits and log.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::call_meter::CallMeter;
 use super::guest_config::Lease;
+use super::guest_tcp::GuestTcp;
 use super::limits::GuestLimiter;
 use super::log::{Log, LogLevel, LogStream};
 use super::place::UnmovedGrowth;
@@ -39,10 +42,17 @@ pub(super) struct GuestState {
     pub(super) unreadable_names: u64,
     /// Whether the loss of a signal was logged already during this call.
     pub(super) logged_lost_signal: bool,
+    /// Whether it asked for values of its caller, in this call or an earlier one.
+    pub(super) used_caller_bucket: bool,
+    /// Measures the current call.
+    pub(super) meter: Option<Arc<CallMeter>>,
     wasi: WasiCtx,
     http: WasiHttpCtx,
     http_hooks: HttpHooks,
     table: ResourceTable,
+    /// Present if TCP connections are granted. Dropped after the sockets in the table, so that its permits are free
+    /// when the connections are closed.
+    pub(super) tcp: Option<Box<GuestTcp>>,
 }
 
 impl GuestState {
@@ -53,6 +63,7 @@ impl GuestState {
         http.set_field_size_limit(MAX_HTTP_FIELD_BYTES);
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_RESOURCES);
+        let tcp = GuestTcp::new(&lease.config, &log);
         Ok(Self {
             limiter: GuestLimiter::new(&lease.config),
             unmoved_growth: UnmovedGrowth::at_instantiation(),
@@ -60,7 +71,9 @@ impl GuestState {
             notifications_left: limits.notifications,
             unreadable_names: 0,
             logged_lost_signal: false,
-            wasi: wasi(&lease.grant, &log)?,
+            used_caller_bucket: false,
+            meter: None,
+            wasi: wasi(&lease.grant, &log, tcp.as_deref())?,
             http_hooks: HttpHooks::new(
                 lease.outgoing_http.clone(),
                 log.clone(),
@@ -68,6 +81,7 @@ impl GuestState {
             ),
             http,
             table,
+            tcp,
             log,
             lease,
         })
@@ -82,18 +96,24 @@ impl GuestState {
         self.unmoved_growth = UnmovedGrowth::in_call();
         self.log.begin_call(lease.grant.limits.log);
         self.http_hooks.set_trace(lease.permit.trace().cloned());
+        if let Some(tcp) = &mut self.tcp {
+            tcp.begin_call(&lease);
+        }
         self.lease = lease;
     }
 }
 
-/// Creates a WASI context with the granted variables and folders. It has no arguments, no stdin and no
-/// sockets.
-fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
+/// Creates a WASI context with the granted variables, folders and TCP connections. It has no arguments, no stdin and
+/// no other sockets.
+fn wasi(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> wasmtime::Result<WasiCtx> {
     let mut wasi = WasiCtxBuilder::new();
     wasi.stdout(LogStream::new(log, LogLevel::Info))
         .stderr(LogStream::new(log, LogLevel::Warn))
         .max_random_size(MAX_RANDOM_BYTES);
     wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+    if let Some(tcp) = tcp {
+        tcp.allow_connections(&mut wasi);
+    }
     for (name, value) in &grant.env {
         wasi.env(name, value);
     }
@@ -103,6 +123,13 @@ fn wasi(grant: &Grant, log: &Log) -> wasmtime::Result<WasiCtx> {
         })?;
     }
     Ok(wasi.build())
+}
+
+impl GuestState {
+    /// The resources of the host that the guest has handles of.
+    pub(super) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
+    }
 }
 
 impl WasiView for GuestState {

@@ -129,6 +129,7 @@ fn to_wasi(error: RequestError, log: &Log) -> WasiError {
         RequestError::Unreachable(why) => WasiError::InternalError(Some(why)),
         RequestError::TimedOut => WasiError::ConnectionTimeout,
         RequestError::TooLarge => WasiError::HttpResponseBodySize(None),
+        RequestError::NoMemory => WasiError::InternalError(Some("no memory".into())),
     }
 }
 

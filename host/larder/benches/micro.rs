@@ -5,6 +5,8 @@
 mod allocators;
 #[path = "micro/bare.rs"]
 mod bare;
+#[path = "micro/schemas.rs"]
+mod schemas;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -315,6 +317,7 @@ fn main() {
     pages(&mut criterion, &fixture);
     swap(&mut criterion, &fixture);
     guests(&mut criterion, &fixture);
+    schemas::schemas(&mut criterion);
     allocators::allocators(&mut criterion, &fixture.runtime, &fixture.guest);
     criterion.final_summary();
 }

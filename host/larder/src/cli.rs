@@ -8,10 +8,13 @@ mod check;
 mod compile;
 mod complete;
 mod completions;
+mod connect;
 mod connection;
+mod definitions;
 mod dev;
 mod error;
 mod filter;
+mod forget;
 mod guest_stderr;
 mod inspect;
 mod list;
@@ -28,6 +31,7 @@ mod reload;
 mod request;
 mod sanitize;
 mod sdk;
+mod search;
 mod serve;
 mod server_address;
 mod status;
@@ -84,9 +88,12 @@ enum Command {
     Call(call::Call),
     Prompts(prompts::Prompts),
     Prompt(prompt::Prompt),
+    Search(search::Search),
     Watch(watch::Watch),
     Request(request::Request),
+    Connect(connect::Connect),
     Approve(approve::Approve),
+    Forget(forget::Forget),
     Token(token::Token),
     New(new::New),
     Sdk(sdk::Sdk),
@@ -175,9 +182,12 @@ impl Command {
             Self::Call(call) => call.run().await,
             Self::Prompts(prompts) => prompts.run().await,
             Self::Prompt(prompt) => prompt.run().await,
+            Self::Search(search) => search.run().await,
             Self::Watch(watch) => watch.run().await,
             Self::Request(request) => request.run().await,
+            Self::Connect(connect) => connect.run(),
             Self::Approve(approve) => approve.run().await,
+            Self::Forget(forget) => forget.run().await,
             Self::Token(token) => token.run(),
             Self::New(new) => new.run(),
             Self::Sdk(sdk) => sdk.run(),

@@ -189,6 +189,8 @@ pub struct Overrides {
     pub listen: Option<ListenAddress>,
     /// The admin address.
     pub admin: Option<AdminAddress>,
+    /// Whether clients are offered the server's own tools, whatever the file says.
+    pub resource_tools: bool,
 }
 
 /// Environment variables, for `${NAME}` and grants.
@@ -220,6 +222,11 @@ pub fn env_token(name: &str) -> Option<String> {
     environment().remove(name).filter(|token| !token.trim().is_empty())
 }
 
+/// Returns a variable that says where other programs keep their files, or one that a command names.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    environment().remove(name).filter(|value| !value.is_empty())
+}
+
 /// Returns the name of the user who runs this process, to record who approved a grant.
 pub fn operator_name() -> String {
     let env = environment();
@@ -235,7 +242,9 @@ pub fn without_file(plugins: &Path, others: &Overrides) -> Result<Config, Config
     let overrides = Overrides { config: None, plugins: Some(plugins.to_owned()), ..others.clone() };
     let mut env = environment();
     env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
-    parse("", &context, &env, &overrides)
+    let mut config = parse("", &context, &env, &overrides)?;
+    config.teams.values_mut().for_each(|team| team.reconcile.requires_settings = false);
+    Ok(config)
 }
 
 /// Whether the environment allows coloured terminal output (<https://no-color.org>).

@@ -109,12 +109,19 @@ async fn collisions_are_decided_by_priority_and_then_by_name() {
     let collisions = server.reader.snapshot().collisions().to_vec();
     // Four entries and four templates.
     assert_eq!(collisions.len(), 8, "{collisions:?}");
-    assert!(collisions.iter().all(|collision| collision.owner.as_str() == "a"));
+    assert!(collisions.iter().all(|collision| collision.owner.as_ref().unwrap().as_str() == "a"));
     assert_eq!(server.uris().await.iter().filter(|uri| *uri == "echo://hello").count(), 1);
 
     let server =
         TestServer::builder("b@echo a@echo").provider("b", |_, priority| *priority = 1).start().await;
-    assert!(server.reader.snapshot().collisions().iter().all(|collision| collision.owner.as_str() == "b"));
+    assert!(
+        server.reader.snapshot().collisions().iter().all(|collision| collision
+            .owner
+            .as_ref()
+            .unwrap()
+            .as_str()
+            == "b")
+    );
 }
 
 #[tokio::test]
@@ -123,7 +130,10 @@ async fn the_first_owner_keeps_its_uris() {
     std::fs::copy(crate::harness::component_path("echo"), server.folder.path().join("a.wasm")).unwrap();
     server.reconciler().run_pass().await;
     let collisions = server.reader.snapshot().collisions().to_vec();
-    assert!(!collisions.is_empty() && collisions.iter().all(|collision| collision.owner.as_str() == "b"));
+    assert!(
+        !collisions.is_empty()
+            && collisions.iter().all(|collision| collision.owner.as_ref().unwrap().as_str() == "b")
+    );
 }
 
 #[tokio::test]

@@ -2,9 +2,12 @@
 
 mod approval;
 mod calls;
+mod changes;
 mod headers;
+mod hostile;
 mod input;
 mod lists;
+mod waiting;
 
 use larder_model::policy::{Access, Dir, ToolGrant};
 use serde_json::{Value, json};

@@ -240,7 +240,7 @@ impl Drop for Pipe {
 }
 
 #[tokio::test]
-async fn sockets_are_never_available() {
+async fn sockets_need_a_grant() {
     let server = TestServer::builder("net").start().await;
     for uri in [
         "net://connect/127.0.0.1%3A9",

@@ -1,5 +1,7 @@
 //! The test harness: a server in this process with real components, and functions that wait for conditions.
 
+mod builder;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
 use larder_core::reconcile::{self, Approvals, ProviderConfig, ReconcilePass, Reconciler, StartLimits};
 use larder_core::source::{Folder, Source};
+use larder_key_value::{KeyValueStore, database_path};
 use larder_model::name::{ProviderName, TeamName, Teams};
 use larder_model::policy::{ApprovalMode, Bounds, Ceiling, Grant, Quota, QuotaUsage};
 use larder_model::resource::{Body, Call, Caller, ReadResult};
@@ -87,6 +90,8 @@ pub(crate) struct TestServerBuilder {
     memory: u64,
     quota: Option<Quota>,
     ceiling: Ceiling,
+    requires_settings: bool,
+    resource_tools: bool,
 }
 
 /// A server without an endpoint: a gateway for one team, with the components of a temporary folder.
@@ -97,6 +102,7 @@ pub(crate) struct TestServer {
     pub(crate) first_pass: ReconcilePass,
     pub(crate) metrics: Metrics,
     pub(crate) health: Health,
+    pub(crate) key_value: KeyValueStore,
     /// `None` once `run_reconciler` has moved it to a task.
     reconciler: Option<Reconciler>,
     notifier: Notifier,
@@ -106,188 +112,6 @@ pub(crate) struct TestServer {
     /// The plugins folder: `folder` itself, or a path in it.
     pub(crate) plugins: PathBuf,
     pub(crate) drain: Drain,
-}
-
-impl TestServerBuilder {
-    /// Uses the folder of a server that it stops, as a restart would, with every file that the server left
-    /// there.
-    pub(crate) async fn restart(server: TestServer) -> Self {
-        server.drain.finish(Duration::from_secs(10)).await;
-        let TestServer { folder, plugins, .. } = server;
-        Self { folder, plugins, ..TestServer::builder("") }
-    }
-
-    /// Sets the upper bound for the grants of all providers.
-    pub(crate) fn ceiling(mut self, bounds: Bounds) -> Self {
-        self.ceiling.bounds = Some(bounds);
-        self
-    }
-
-    /// Sets the team that the server belongs to.
-    pub(crate) fn team(mut self, name: &str) -> Self {
-        self.team = TeamName::parse(name).unwrap();
-        self
-    }
-
-    /// Sets the quota of the team. Without it, there is no quota.
-    pub(crate) fn quota(mut self, quota: Quota) -> Self {
-        self.quota = Some(quota);
-        self
-    }
-
-    /// Sets the plugins folder to a path below the temporary folder. The path is not created.
-    pub(crate) fn plugins_at(mut self, path: &str) -> Self {
-        self.plugins = self.folder.path().join(path);
-        self
-    }
-
-    /// Adds a source of components, which takes the place of the plugins folder.
-    pub(crate) fn source(mut self, source: impl Source + 'static) -> Self {
-        self.sources.push(Box::new(source));
-        self
-    }
-
-    /// Sets the time between two scans that nothing triggered.
-    pub(crate) fn scan_interval(mut self, interval: Duration) -> Self {
-        self.scan_interval = interval;
-        self
-    }
-
-    /// Sets how long the components of a missing source are served.
-    pub(crate) fn missing_source_grace(mut self, grace: Duration) -> Self {
-        self.missing_source_grace = grace;
-        self
-    }
-
-    /// Limits how long the start waits for components to load. Without this, it waits for all of them.
-    pub(crate) fn start_limits(mut self, limits: StartLimits) -> Self {
-        self.start_limits = Some(limits);
-        self
-    }
-
-    /// The temporary folder.
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Adds a file to the temporary folder.
-    pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
-        std::fs::write(self.folder.path().join(name), bytes).unwrap();
-        self
-    }
-
-    /// Changes the grant and the priority of one provider.
-    pub(crate) fn provider(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
-        let provider = self.providers.entry(ProviderName::parse(name).unwrap()).or_default();
-        let mut grant = Grant::clone(&provider.grant);
-        change(&mut grant, &mut provider.priority);
-        provider.grant = Arc::new(grant);
-        self
-    }
-
-    /// Sets when the grant requests of one provider need approval.
-    pub(crate) fn approve(mut self, name: &str, mode: ApprovalMode) -> Self {
-        self.providers.entry(ProviderName::parse(name).unwrap()).or_default().approval_mode = mode;
-        self
-    }
-
-    /// Adds a setting of one provider.
-    pub(crate) fn setting(self, provider: &str, key: &str, value: &str) -> Self {
-        self.provider(provider, |grant, _| {
-            grant.settings.insert(key.into(), value.into());
-        })
-    }
-
-    /// Sets the page size of both lists.
-    pub(crate) fn page_size(mut self, size: u32) -> Self {
-        self.page_size = same_page_size(size);
-        self
-    }
-
-    /// Sets the page size of each list.
-    pub(crate) fn page_sizes(mut self, resources: u32, templates: u32) -> Self {
-        self.page_size = PageSize { resources, templates };
-        self
-    }
-
-    /// Sets the operator's part of the server's instructions for models.
-    pub(crate) fn instructions(mut self, text: &str) -> Self {
-        self.instructions = Some(text.into());
-        self
-    }
-
-    /// Sets the limits of the response cache.
-    pub(crate) fn cache(mut self, bytes: usize, entries: usize) -> Self {
-        self.cache = CacheConfig { bytes, entries };
-        self
-    }
-
-    /// Sets the size of the memory budget.
-    pub(crate) fn memory(mut self, bytes: u64) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    /// Loads the components, and returns the server.
-    pub(crate) async fn start(self) -> TestServer {
-        let drain = Drain::new();
-        let sandbox_config = sandbox::Config { memory: self.memory, ..sandbox_config() };
-        let sandbox = Arc::new(Sandbox::new(&sandbox_config, &drain).unwrap());
-        let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
-        let (writer, reader) = catalog::catalog(self.team.clone(), 100);
-        let config = reconcile::Config {
-            team: self.team,
-            providers: self.providers,
-            default: ProviderConfig::default(),
-            ceiling: Arc::new(self.ceiling),
-            scan_interval: self.scan_interval,
-            missing_source_grace: self.missing_source_grace,
-            own_files: Arc::default(),
-            parse_grant_request: larder::config::parse_grant_request,
-            relative_to: self.plugins.clone(),
-            approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
-        };
-        let notifier = writer.notifier();
-        let quota_usage = self.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
-        let mut sources = self.sources;
-        if sources.is_empty() {
-            sources.push(Box::new(Folder::new(self.plugins.clone())));
-        }
-        let reconciler =
-            Reconciler::new(config, sources, sandbox, writer, quota_usage.clone(), drain.clone());
-        let health = Health::default();
-        let mut reconciler = reconciler.with_health(health.clone());
-        let signals = reconciler.signals();
-        let first_pass = match self.start_limits {
-            Some(limits) => reconciler.run_first_pass(limits).await,
-            None => reconciler.run_pass().await,
-        };
-        let config = gateway::Config {
-            page_size: self.page_size,
-            instructions: self.instructions,
-            cache: self.cache,
-            private: false,
-        };
-        let quotas = quota_usage.clone().into_iter().map(|usage| (reader.team().clone(), usage));
-        let gateway =
-            Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(quotas).with_memory(memory);
-        let (folder, plugins) = (self.folder, self.plugins);
-        let reconciler = Some(reconciler);
-        TestServer {
-            gateway,
-            reader,
-            first_pass,
-            metrics,
-            health,
-            reconciler,
-            notifier,
-            signals,
-            quota_usage,
-            folder,
-            plugins,
-            drain,
-        }
-    }
 }
 
 fn same_page_size(size: u32) -> PageSize {
@@ -356,6 +180,8 @@ impl TestServer {
             memory: sandbox_config().memory,
             quota: None,
             ceiling: Ceiling::default(),
+            requires_settings: false,
+            resource_tools: false,
         }
     }
 

@@ -199,3 +199,27 @@ async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
     // A read can be interrupted by another process for a tick.
     assert!(moved("quiet", "echo") < reads.len() as f64 / 10.0);
 }
+
+/// Whether the server has a thread whose name begins so.
+#[cfg(target_os = "linux")]
+fn has_thread(admin: &AdminClient, name: &str) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", admin.process.id())).unwrap();
+    let names =
+        tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
+    names.into_iter().any(|found| found.starts_with(name))
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_large_response_is_written_on_a_thread_of_lower_priority() {
+    let work_dir = WorkDir::with_guests("sized").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let (admin, url) = AdminClient::open(&work_dir);
+    let mut client = Client::builder().http(&url).await.unwrap();
+    for (kind, bytes, is_low) in
+        [("text", 100_000, false), ("text", 5_000_000, true), ("blob", 5_000_000, true)]
+    {
+        let reading = client.read(&format!("sized://sized/{kind}/{bytes}")).await.unwrap();
+        assert_eq!(reading.contents.len(), 1);
+        assert_eq!(has_thread(&admin, "larder-low"), is_low, "{kind} {bytes}");
+    }
+}

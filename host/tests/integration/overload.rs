@@ -1,6 +1,7 @@
 //! Excess connections and requests are refused at once with a time to retry; accepted ones are served as
 //! before.
 
+mod bodies;
 mod connections;
 mod memory_budget;
 mod waiting_bytes;

@@ -5,10 +5,15 @@
 
 #include "larder_check.h"
 #include "larder_interactive.h"
+#include "larder_key_value.h"
 #include "larder_settings.h"
 
 static int failures;
 static const char *stub_setting;
+// The value of the key "k" of the shared bucket, and the failure of all operations on the bucket of a caller.
+static larder_text stub_value;
+static bool stub_has_value;
+static uint8_t stub_failure;
 
 static void expect(int line, const char *actual, const char *wanted) {
     if (strcmp(actual ? actual : "(null)", wanted) == 0) return;
@@ -211,12 +216,38 @@ static void matches_greedy_templates(void) {
     TRUE(!larder_match_greedy("git://{+path}", &uri, &match));
 }
 
+static void stores_values(void) {
+    larder_text into = {0}, one = {0}, two = {0};
+    larder_error error;
+    bool found, swapped;
+    larder_addf(&one, "1");
+    larder_addf(&two, "2");
+    TRUE(larder_get_value(LARDER_SHARED, "k", &into, &found, &error) && !found);
+    TRUE(!larder_get_value(LARDER_SHARED, "k", &into, NULL, &error) && error.tag == LARDER_NOT_FOUND);
+    TRUE(larder_set_value(LARDER_SHARED, "k", "1", 1, &error));
+    TRUE(larder_get_value(LARDER_SHARED, "k", &into, NULL, &error));
+    SAME(into.ptr, "1");
+    TRUE(larder_swap_value(LARDER_SHARED, "k", NULL, &two, &swapped, &error) && !swapped);
+    TRUE(larder_swap_value(LARDER_SHARED, "k", &one, &two, &swapped, &error) && swapped);
+    TRUE(larder_swap_value(LARDER_SHARED, "k", &two, NULL, &swapped, &error) && swapped && !stub_has_value);
+    TRUE(larder_set_value(LARDER_SHARED, "k", "", 0, &error) && stub_has_value);
+    TRUE(larder_delete_value(LARDER_SHARED, "k", &error) && !stub_has_value);
+    TRUE(!larder_set_value(LARDER_SHARED, "\xff", "", 0, &error) && error.tag == LARDER_FAILED);
+    TRUE(!larder_delete_value(LARDER_SHARED, NULL, &error) && error.tag == LARDER_FAILED);
+    const int kinds[] = {LARDER_DENIED, LARDER_DENIED, LARDER_FAILED, LARDER_FAILED, LARDER_FAILED, LARDER_UNAVAILABLE};
+    for (stub_failure = 0; stub_failure < 6; stub_failure++)
+        TRUE(!larder_set_value(LARDER_CALLER, "k", "", 0, &error) && error.tag == kinds[stub_failure]);
+    larder_key_page page;
+    TRUE(!larder_list_keys(LARDER_CALLER, "", NULL, &page, &error));
+}
+
 int main(void) {
     reads_json();
     checks_results();
     checks_answers();
     reads_responses();
     reads_settings();
+    stores_values();
     matches_greedy_templates();
     return failures > 0;
 }
@@ -264,3 +295,48 @@ void larder_provider_http_client_request_free(larder_provider_http_client_reques
 void larder_provider_http_client_response_free(larder_provider_http_client_response_t *x) { (void)x; }
 void larder_provider_http_client_failure_free(larder_provider_http_client_failure_t *x) { (void)x; }
 void exports_larder_provider_resource_provider_template_match_free(larder_match *x) { (void)x; }
+
+static bool stub_fails(larder_bucket bucket, larder_provider_key_value_failure_t *failure) {
+    if (bucket == LARDER_SHARED) return false;
+    failure->tag = stub_failure;
+    failure->val.not_granted = view("why");
+    return true;
+}
+bool larder_provider_key_value_get(larder_bucket bucket, provider_string_t *key, provider_option_list_u8_t *value,
+                                   larder_provider_key_value_failure_t *failure) {
+    if (stub_fails(bucket, failure)) return false;
+    value->is_some = stub_has_value && larder_equal(key, "k");
+    value->val = (provider_list_u8_t){(uint8_t *)stub_value.ptr, stub_value.len};
+    return true;
+}
+bool larder_provider_key_value_set(larder_bucket bucket, provider_string_t *key, provider_list_u8_t *value,
+                                   larder_provider_key_value_failure_t *failure) {
+    if (stub_fails(bucket, failure)) return false;
+    stub_value.len = 0;
+    larder_add(&stub_value, value->ptr, value->len);
+    return stub_has_value = larder_equal(key, "k");
+}
+bool larder_provider_key_value_delete(larder_bucket bucket, provider_string_t *key,
+                                      larder_provider_key_value_failure_t *failure) {
+    if (stub_fails(bucket, failure)) return false;
+    if (larder_equal(key, "k")) stub_has_value = false;
+    return true;
+}
+bool larder_provider_key_value_compare_and_swap(larder_bucket bucket, provider_string_t *key,
+                                                provider_list_u8_t *expected, provider_list_u8_t *value, bool *swapped,
+                                                larder_provider_key_value_failure_t *failure) {
+    if (stub_fails(bucket, failure)) return false;
+    *swapped = stub_has_value == (expected != NULL);
+    if (expected) *swapped = *swapped && expected->len == stub_value.len && !memcmp(expected->ptr, stub_value.ptr, expected->len);
+    if (*swapped && value) larder_provider_key_value_set(bucket, key, value, failure);
+    if (*swapped && !value) stub_has_value = false;
+    return true;
+}
+bool larder_provider_key_value_list_keys(larder_bucket bucket, provider_string_t *prefix, provider_string_t *cursor,
+                                         uint32_t limit, larder_key_page *page,
+                                         larder_provider_key_value_failure_t *failure) {
+    (void)prefix, (void)cursor, (void)limit, (void)page;
+    return !stub_fails(bucket, failure);
+}
+void provider_option_list_u8_free(provider_option_list_u8_t *x) { (void)x; }
+void larder_provider_key_value_failure_free(larder_provider_key_value_failure_t *x) { (void)x; }

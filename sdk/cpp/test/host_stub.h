@@ -16,6 +16,10 @@ inline std::map<std::string, std::string> settings;
 inline bool has_caller = false;
 inline std::vector<int> statuses;
 
+// What the host stores in the shared bucket, and the case of the failure of every operation on the bucket of a caller.
+inline std::map<std::string, std::string> values;
+inline int failure = 1;
+
 // What the host received.
 inline std::string log;
 inline std::string notified;
@@ -68,9 +72,67 @@ inline void put_response(std::uint8_t *at, int status) {
     put_text(at + 4 * WORD, status == 204 ? "" : "body");
 }
 
+// The failure of an operation on the bucket of a caller. Returns whether it is one.
+inline bool fails(std::int32_t bucket, std::uint8_t *to) {
+    put<std::uint8_t>(to, bucket != 0);
+    if (bucket == 0) return false;
+    put<std::uint8_t>(to + WORD, static_cast<std::uint8_t>(failure));
+    put_text(to + 2 * WORD, failure == 0 || failure == 5 ? "why" : "");
+    return true;
+}
+
 }  // namespace stub
 
 extern "C" {
+
+#define STORE(name) __wasm_import_larder_provider_key_value_##name
+
+void STORE(get)(std::int32_t bucket, std::uint8_t *key, std::size_t length, std::uint8_t *to) {
+    using namespace stub;
+    if (fails(bucket, to)) return;
+    const auto found = values.find(text(key, length));
+    put<std::uint8_t>(to + WORD, found != values.end());
+    if (found != values.end()) put_text(to + 2 * WORD, found->second);
+}
+void STORE(set)(std::int32_t bucket, std::uint8_t *key, std::size_t length, std::uint8_t *value, std::size_t size,
+                std::uint8_t *to) {
+    if (!stub::fails(bucket, to)) stub::values[stub::text(key, length)] = stub::text(value, size);
+}
+void STORE(delete)(std::int32_t bucket, std::uint8_t *key, std::size_t length, std::uint8_t *to) {
+    if (!stub::fails(bucket, to)) stub::values.erase(stub::text(key, length));
+}
+void STORE(compare_and_swap)(std::int32_t bucket, std::uint8_t *key, std::size_t length, std::int32_t is_expected,
+                             std::uint8_t *expected, std::size_t expected_size, std::int32_t is_set,
+                             std::uint8_t *value, std::size_t size, std::uint8_t *to) {
+    using namespace stub;
+    if (fails(bucket, to)) return;
+    const std::string name = text(key, length);
+    const auto found = values.find(name);
+    const bool exists = found != values.end();
+    const bool same = exists == (is_expected != 0) && (!exists || found->second == text(expected, expected_size));
+    put<std::uint8_t>(to + WORD, same);
+    if (same && is_set) values[name] = text(value, size);
+    if (same && !is_set) values.erase(name);
+}
+// Two keys on a page.
+void STORE(list_keys)(std::int32_t bucket, std::uint8_t *prefix, std::size_t length, std::int32_t is_after,
+                      std::uint8_t *cursor, std::size_t cursor_length, std::int32_t, std::uint8_t *to) {
+    using namespace stub;
+    if (fails(bucket, to)) return;
+    std::vector<std::string> keys;
+    for (const auto &[key, value] : values) {
+        const bool follows = !is_after || key > text(cursor, cursor_length);
+        if (follows && key.starts_with(text(prefix, length))) keys.push_back(key);
+    }
+    const bool has_more = keys.size() > 2;
+    if (has_more) keys.resize(2);
+    auto *page = list<std::uint8_t>(keys.size() * 2 * WORD);
+    for (std::size_t at = 0; at < keys.size(); at++) put_text(page + at * 2 * WORD, keys[at]);
+    put(to + WORD, page);
+    put<std::size_t>(to + 2 * WORD, keys.size());
+    put<std::uint8_t>(to + 3 * WORD, has_more);
+    if (has_more) put_text(to + 4 * WORD, keys.back());
+}
 
 void __component_type_object_force_link_provider(void) {}
 

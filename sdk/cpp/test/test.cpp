@@ -322,6 +322,31 @@ void http() {
     TRUE(!all[0]->header("content") && larder::http::send_all({}).empty());
 }
 
+void key_value() {
+    const auto &bucket = larder::key_value::shared;
+    for (const char *key : {"a/3", "a/1", "b", "a/2"}) TRUE(bucket.set(key, key).has_value());
+    SAME(bucket.get("b").value().value(), "b");
+    TRUE(!bucket.get("c").value() && bucket.keys("c").value().empty());
+    TRUE((bucket.keys("a/").value() == std::vector<std::string>{"a/1", "a/2", "a/3"}));
+    TRUE(!bucket.compare_and_swap("b", {}, "x").value() && !bucket.compare_and_swap("b", "a", "x").value());
+    TRUE(bucket.compare_and_swap("b", "b", "").value());
+    SAME(bucket.get("b").value().value(), "");
+    TRUE(bucket.compare_and_swap("b", "", {}).value() && !bucket.get("b").value());
+    TRUE(bucket.remove("a/1").has_value() && bucket.remove("a/1").has_value());
+    TRUE(bucket.set("\xff", "").error().kind == larder::ErrorKind::failed);
+    const auto failure = [](int of) {
+        stub::failure = of;
+        const larder::Error error = larder::key_value::caller.get("a").error();
+        return std::to_string(static_cast<int>(error.kind)) + error.text;
+    };
+    SAME(failure(0), "3why");
+    SAME(failure(1), "3values of a caller need a caller with a subject");
+    SAME(failure(2), "5the key or the value is too long to be stored");
+    SAME(failure(3), "5too many keys are stored");
+    SAME(failure(4), "5the key-value store is full");
+    SAME(failure(5), "4why");
+}
+
 void json() {
     const larder::Json json(R"({"a":{"b":[1,"x",true,null]},"t":"é\n"})");
     TRUE(json.number("a.b.0") == 1 && json.text("a.b.1") == "x" && json.boolean("a.b.2") == true);
@@ -345,6 +370,7 @@ int main() {
     settings();
     host();
     http();
+    key_value();
     json();
     return failures > 0;
 }

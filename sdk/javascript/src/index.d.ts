@@ -249,6 +249,34 @@ export function encode(text: string): Uint8Array;
 /** Throws a RangeError if the bytes are not UTF-8. */
 export function decode(bytes: Uint8Array): string;
 
+/**
+ * Values that outlive a call, in buckets that the operator grants. A value is on the disk when `set` returns. The
+ * functions throw `Denied` without the grant, `Failed` beyond a limit, and `Unavailable` if the store cannot be used.
+ */
+export namespace keyValue {
+  interface Bucket {
+    /** Returns a value; undefined if there is no such key. */
+    get(key: string): Uint8Array | undefined;
+    /** Returns a value as text; undefined if there is no such key. */
+    getText(key: string): string | undefined;
+    /** Stores a value. */
+    set(key: string, value: string | Uint8Array): void;
+    /** Removes a key, if it exists. */
+    delete(key: string): void;
+    /**
+     * Stores a value, or removes the key if it is undefined, if the key has the expected value, where undefined means
+     * that it does not exist. Returns whether it did so.
+     */
+    compareAndSwap(key: string, expected: string | Uint8Array | undefined, value: string | Uint8Array | undefined): boolean;
+    /** Returns all keys that begin with a prefix, in order. */
+    keys(prefix?: string): Generator<string>;
+  }
+  /** All callers of the provider read and write the same values. It needs the grant `key_value = ["shared"]`. */
+  const shared: Bucket;
+  /** Only calls of the same caller read and write these values. It needs the grant `key_value = ["caller"]`. */
+  const caller: Bucket;
+}
+
 export namespace http {
   interface Response {
     readonly status: number;

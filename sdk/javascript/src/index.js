@@ -7,5 +7,6 @@ export { granted, readFile, readText } from './files.js';
 export { matchGreedy } from './greedy.js';
 export * from './host.js';
 export * as http from './http.js';
+export * as keyValue from './key-value.js';
 export { matches, matching, paginate } from './page.js';
 export { decode, encode } from './utf8.js';

@@ -4,7 +4,7 @@ Modules have to be imported at the top of a file: imports run when the component
 modules can be loaded.
 """
 
-from . import http
+from . import http, key_value
 from .client import client_log_level, client_supports, log_to_client, prompts_changed, tools_changed
 from .errors import Denied, Error, Failed, Invalid, NotFound, NotModified, ToolError, Unavailable
 from .export import export
@@ -138,6 +138,7 @@ __all__ = [
     "export",
     "http",
     "info",
+    "key_value",
     "log_to_client",
     "metadata",
     "paginate",

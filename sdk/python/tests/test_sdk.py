@@ -24,6 +24,7 @@ from larder_provider import (
     export,
     host,
     http,
+    key_value,
     paginate,
 )
 from larder_provider.errors import to_error
@@ -131,6 +132,18 @@ class Errors(unittest.TestCase):
         found = http.send_all([http.Request("a://x"), http.Request("a://y", "PUT", {"a": "b"}, b"x", 0.5)])
         self.assertEqual([type(error) for error in found], [Unavailable] * 2)
         self.assertEqual(host.time_left(), math.inf)
+
+    def test_without_a_host_values_are_in_memory(self):
+        shared = key_value.shared
+        shared.set("a/2", "zwei")
+        shared.set("a/1", b"one")
+        self.assertEqual((shared.get("a/1"), shared.get_text("a/2"), shared.get("b")), (b"one", "zwei", None))
+        self.assertEqual((list(shared.keys("a/")), list(key_value.caller.keys())), (["a/1", "a/2"], []))
+        self.assertFalse(shared.compare_and_swap("a/1", None, "uno"))
+        self.assertTrue(shared.compare_and_swap("a/1", "one", "uno"))
+        self.assertTrue(shared.compare_and_swap("a/1", "uno", None))
+        shared.delete("a/2")
+        self.assertEqual(list(shared.keys()), [])
 
     def test_lone_surrogates_are_replaced(self):
         self.assertEqual(host.valid_unicode([("é", "caf\udce9"), None]), [("é", "caf?"), None])

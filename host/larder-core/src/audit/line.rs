@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use larder_model::name::Digest;
+use larder_model::resource::ConnectionRecord;
 
 /// The record of an operation of a caller.
 #[derive(Debug, Serialize)]
@@ -49,6 +50,9 @@ pub struct AuditLine<'a> {
     /// The number of items on the page of a list, or of proposed values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<usize>,
+    /// The TCP connections that guests attempted for it.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "connections")]
+    pub connections: Vec<ConnectionRecord>,
     /// Bytes of content.
     pub bytes: u64,
     /// Duration in milliseconds.
@@ -120,6 +124,24 @@ impl AuditEvent<'_> {
 
 fn time<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&humantime::format_rfc3339_millis(*time))
+}
+
+/// A connection attempt.
+#[derive(Serialize)]
+struct Connection<'a> {
+    to: &'a str,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<u64>,
+}
+
+#[expect(clippy::ptr_arg, reason = "serde passes a reference to the field")]
+fn connections<S: Serializer>(records: &Vec<ConnectionRecord>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(records.iter().map(|record| Connection {
+        to: &record.to,
+        outcome: record.outcome,
+        more: Some(record.more).filter(|more| *more > 0),
+    }))
 }
 
 fn digest<S: Serializer>(digest: &Option<Digest>, to: S) -> Result<S::Ok, S::Error> {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::watch as watch_channel;
 
+use super::seen_lists::SeenLists;
+use super::update_queue::{UpdateHints, UpdateQueue};
 use super::updates::UpdateTimes;
-use super::watch::WatchHub;
+use super::watch::{LastSeen, WatchHub};
 use super::{Catalog, ContentState, Lists, LogicalTime, Watch, WatchEvents};
-use larder_model::name::TeamName;
+use larder_model::name::{ProviderName, TeamName};
 use larder_model::uri::Uri;
 
 /// Creates the empty catalog of a team. Returns its writer and its reader.
@@ -17,6 +19,7 @@ pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
         team,
         now: ArcSwap::default(),
         updates: UpdateTimes::default(),
+        update_queue: UpdateQueue::default(),
         hub: WatchHub::new(watched_uris),
         published: watch_channel::Sender::default(),
     });
@@ -25,7 +28,16 @@ pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
 
 /// Creates a watch over several catalogs. It watches nothing yet.
 pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
-    Watch::new(readers.into_iter().map(|reader| &reader.cell.hub))
+    let cells: Vec<_> = readers.into_iter().map(|reader| reader.cell.clone()).collect();
+    let mut watch = Watch::new(cells.iter().map(|cell| &cell.hub));
+    // The changes of one catalog are exact.
+    if cells.len() > 1 {
+        watch.compare(LastSeen::new(move || {
+            let catalogs: Vec<_> = cells.iter().map(|cell| cell.now.load_full()).collect();
+            SeenLists::of(&catalogs.iter().map(|catalog| &**catalog).collect::<Vec<_>>())
+        }));
+    }
+    watch
 }
 
 #[derive(Debug)]
@@ -33,9 +45,18 @@ struct CatalogCell {
     team: TeamName,
     now: ArcSwap<Catalog>,
     updates: UpdateTimes,
+    update_queue: UpdateQueue,
     hub: WatchHub,
     /// Increases with each catalog.
     published: watch_channel::Sender<u64>,
+}
+
+impl CatalogCell {
+    /// Records that a URI has new content.
+    fn record_update(&self, uri: &Uri) {
+        self.updates.record(uri);
+        self.update_queue.uri(uri);
+    }
 }
 
 /// The only writer. It cannot be cloned.
@@ -64,8 +85,13 @@ impl Writer {
 
     /// Notifies the watchers of this URI of an update that its provider reported.
     pub fn updated(&self, uri: &Uri) {
-        self.cell.updates.record(uri);
+        self.cell.record_update(uri);
         self.cell.hub.provider_updated(uri);
+    }
+
+    /// Records that any content of this provider may have changed. Its list may be the same as before.
+    pub(crate) fn may_have_changed(&self, provider: &ProviderName) {
+        self.cell.update_queue.provider(provider);
     }
 
     /// Returns the notifier for the change detector.
@@ -85,14 +111,14 @@ impl Notifier {
     pub fn updated(&self, uri: &Uri) {
         // Recorded before the notification: a notified client reads again, and must not get a cached
         // response.
-        self.cell.updates.record(uri);
+        self.cell.record_update(uri);
         self.cell.hub.updated(uri);
     }
 
     /// Records what a check of a URI found, if it found anything, and notifies the watchers if they must be.
     pub(crate) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) {
         if notify {
-            self.cell.updates.record(uri);
+            self.cell.record_update(uri);
         }
         self.cell.hub.checked(uri, state, notify);
     }
@@ -154,6 +180,16 @@ impl Reader {
     /// Returns a receiver that changes with each new catalog.
     pub fn published(&self) -> watch_channel::Receiver<u64> {
         self.cell.published.subscribe()
+    }
+
+    /// Begins to collect what [`Self::next_hints`] returns.
+    pub(crate) fn collect_hints(&self) {
+        self.cell.update_queue.collect();
+    }
+
+    /// Waits for content that may have changed. For a single consumer. Cancel safe.
+    pub(crate) async fn next_hints(&self) -> UpdateHints {
+        self.cell.update_queue.next().await
     }
 
     /// Returns the number of watches and the number of watched URIs.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::header_parameters::HeaderParameter;
-use crate::json_schema::{JsonSchema, SchemaError};
+use crate::json_schema::{JsonSchema, SchemaError, pattern};
 use larder_model::name::Digest;
 use larder_model::prompt::{Argument, Prompt};
 use larder_model::resource::{Icon, Metadata, Rendered, Theme};
@@ -66,10 +66,15 @@ impl Definitions {
 impl OfferedTool {
     /// Compiles the schemas of a tool. Fails if one is invalid, or if the name with the prefix is too long.
     pub(crate) fn new(tool: Tool, prefix: &str) -> Result<Self, String> {
+        Self::with_pattern_size(tool, prefix, pattern::size_limit(1))
+    }
+
+    /// Like [`Self::new`], with this limit for the size of each regular expression.
+    pub(crate) fn with_pattern_size(tool: Tool, prefix: &str, size: usize) -> Result<Self, String> {
         let name = ToolName::parse(&format!("{prefix}{}", tool.name)).map_err(|error| error.to_string())?;
-        let input =
-            JsonSchema::compile(&tool.input_schema).map_err(|why| format!("its input schema: {why}"))?;
-        let output = tool.output_schema.as_deref().map(JsonSchema::compile).transpose();
+        let compile = |schema| JsonSchema::compile(schema, size);
+        let input = compile(&tool.input_schema).map_err(|why| format!("its input schema: {why}"))?;
+        let output = tool.output_schema.as_deref().map(compile).transpose();
         let output = output.map_err(|why| format!("its output schema: {why}"))?;
         let schema: Value =
             serde_json::from_str(tool.input_schema.get()).map_err(|error| error.to_string())?;
@@ -91,6 +96,19 @@ impl OfferedTool {
         let value: Value = serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
         let checked = output.validate(&value);
         checked.map_err(|error| format!("its structured result does not match its output schema: {error}"))
+    }
+}
+
+#[cfg(feature = "test-util")]
+impl OfferedTool {
+    /// Compiles a tool, to measure its schema.
+    pub fn compile(tool: Tool) -> Result<Self, String> {
+        Self::new(tool, "")
+    }
+
+    /// Whether the arguments match the input schema.
+    pub fn accepts(&self, arguments: &Value) -> bool {
+        self.check_arguments(arguments).is_ok()
     }
 }
 

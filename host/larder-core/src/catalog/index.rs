@@ -45,7 +45,7 @@ impl Index {
         let mut collide = |what: &str, owner: usize| {
             collisions.push(Collision {
                 what: what.to_owned(),
-                owner: offers[owner].name().clone(),
+                owner: Some(offers[owner].name().clone()),
                 loser: offer.name().clone(),
             });
         };
@@ -87,6 +87,11 @@ impl Index {
 
     pub(super) fn tool(&self, name: &str) -> Option<DefinitionRef> {
         self.tools.get(name).copied()
+    }
+
+    /// Makes a name free that the server itself uses.
+    pub(super) fn remove_tool(&mut self, name: &str) {
+        self.tools.remove(name);
     }
 
     pub(super) fn prompt(&self, name: &str) -> Option<DefinitionRef> {

@@ -40,13 +40,13 @@ pub struct RejectedComponent {
     pub since: SystemTime,
 }
 
-/// Two providers offer the same URI or template. It is served from one of them.
+/// Two providers offer the same URI or template, or the same tool or prompt. It is served from one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Collision {
     /// The URI, or the text of the template.
     pub what: String,
-    /// The provider that it is served from.
-    pub owner: ProviderName,
+    /// The provider that it is served from; none if it is the server itself.
+    pub owner: Option<ProviderName>,
     /// The other provider.
     pub loser: ProviderName,
 }
@@ -68,6 +68,13 @@ impl fmt::Display for PendingApproval {
 impl fmt::Display for Collision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, owner, loser } = self;
+        let Some(owner) = owner else {
+            return write!(
+                f,
+                "`{what}` of `{loser}` is not offered: the server itself has a tool of this name \
+                 (`server.resource_tools`); set a `prefix` for `{loser}`"
+            );
+        };
         if owner == loser {
             return write!(f, "`{owner}` lists `{what}` twice; the first one is served");
         }
@@ -91,6 +98,12 @@ impl Collision {
             [] => return String::new(),
             [only] => return only.to_string(),
             [first, ..] => (first, collisions.len()),
+        };
+        let Some(owner) = owner else {
+            return format!(
+                "{count} tools of `{loser}`, such as `{what}`, are not offered: the server itself has tools of these \
+                 names (`server.resource_tools`); set a `prefix` for `{loser}`"
+            );
         };
         if owner == loser {
             return format!(
@@ -134,7 +147,8 @@ mod tests {
 
     fn collisions(count: usize, owner: &str, loser: &str) -> Vec<Collision> {
         let name = |name| ProviderName::parse(name).unwrap();
-        let collision = |n| Collision { what: format!("x:{n}"), owner: name(owner), loser: name(loser) };
+        let collision =
+            |n| Collision { what: format!("x:{n}"), owner: Some(name(owner)), loser: name(loser) };
         (0..count).map(collision).collect()
     }
 

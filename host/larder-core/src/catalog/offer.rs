@@ -51,7 +51,7 @@ pub struct Offer {
     /// The operator's priority, for two providers of the same generation.
     pub priority: i32,
     /// The digest of everything that lists show of this offer.
-    pub(super) list_digest: Digest,
+    pub(crate) list_digest: Digest,
     freshness: Freshness,
     probed_at: Instant,
     /// When a refresh was last requested. A newer list becomes an offer of its own.
@@ -112,6 +112,12 @@ impl Offer {
     /// Returns the provider's name.
     pub fn name(&self) -> &ProviderName {
         self.provider.name()
+    }
+
+    /// Returns the provider's name, after that of its team if it is not the default one.
+    pub(crate) fn full_name(&self) -> String {
+        let team = self.provider.team().non_default();
+        team.map_or_else(|| self.name().to_string(), |team| format!("{team}/{}", self.name()))
     }
 
     /// Estimates how many of its entries have this size together, at least one.

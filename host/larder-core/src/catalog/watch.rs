@@ -1,6 +1,7 @@
 //! Listeners for changes. They receive states, not events: a change that is already pending is not added
 //! again, so a slow listener costs bounded memory and does not block others.
 
+mod last_seen;
 mod resumed;
 mod settled;
 
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+pub(super) use self::last_seen::LastSeen;
 use self::settled::Unsettled;
 use super::ContentState;
 use larder_model::uri::Uri;
@@ -204,6 +206,8 @@ pub struct Watch {
     /// Locked during changes, so that all hubs have the same set.
     uris: Mutex<BTreeSet<Uri>>,
     registrations: Vec<Registration>,
+    /// For a listener on several catalogs.
+    seen: Option<LastSeen>,
 }
 
 /// The registration of a listener in one hub.
@@ -216,12 +220,18 @@ struct Registration {
 impl Watch {
     pub(super) fn new<'a>(hubs: impl Iterator<Item = &'a WatchHub>) -> Self {
         let listener = Arc::new(Listener::default());
-        let mut watch = Self { listener, max_uris: 0, uris: Mutex::default(), registrations: Vec::new() };
+        let (uris, registrations) = (Mutex::default(), Vec::new());
+        let mut watch = Self { listener, max_uris: 0, uris, registrations, seen: None };
         for hub in hubs {
             watch.max_uris = watch.max_uris.max(hub.max_uris);
             watch.registrations.push(hub.register(&watch.listener));
         }
         watch
+    }
+
+    /// Reports a change of the tools or prompts of one catalog only if the listener sees it in all of them together.
+    pub(super) fn compare(&mut self, seen: LastSeen) {
+        self.seen = Some(seen);
     }
 
     /// Sets whether changes of the lists of resources and templates are reported, and no others.
@@ -234,6 +244,10 @@ impl Watch {
         let mut pending = lock(&self.listener.pending);
         pending.wanted_lists = lists;
         pending.changed_lists = pending.changed_lists.and(lists);
+        match pending.is_empty() {
+            true => self.seen.iter().for_each(LastSeen::remember),
+            false => self.seen.iter().for_each(LastSeen::forget),
+        }
     }
 
     /// Adds a URI. Returns false if that would exceed the limit of this listener or of all listeners
@@ -284,6 +298,7 @@ impl Watch {
 
     /// Marks everything watched as changed, for a client that may have missed changes.
     pub fn mark_all_changed(&self) {
+        self.seen.iter().for_each(LastSeen::forget);
         let uris = lock(&self.uris);
         let mut pending = lock(&self.listener.pending);
         pending.changed_lists = pending.wanted_lists;
@@ -307,6 +322,8 @@ impl Watch {
         let mut pending = lock(&self.listener.pending);
         let lists = std::mem::take(&mut pending.changed_lists);
         let uris = std::mem::take(&mut pending.uris).into_iter().map(Change::Updated);
+        drop(pending);
+        let lists = self.seen.as_ref().map_or(lists, |seen| seen.confirm(lists));
         lists.changes().chain(uris).collect()
     }
 }

@@ -189,6 +189,7 @@ impl<'a> AuditRecord<'a> {
             outcome: self.outcome,
             cached: self.cached,
             items: self.items,
+            connections: self.call.connections.list(),
             bytes: self.bytes,
             ms: started.elapsed().as_micros() as f64 / 1e3,
         })

@@ -17,8 +17,19 @@ impl Gateway {
         cursor: Option<&str>,
         filter: &Filter,
     ) -> Result<Page<Arc<Entry>>, Error> {
+        self.list_at_most(call, cursor, filter, self.page_size().resources).await
+    }
+
+    /// Like [`Self::list`], with at most this many entries.
+    pub async fn list_at_most(
+        &self,
+        call: &Arc<Call>,
+        cursor: Option<&str>,
+        filter: &Filter,
+        max: u32,
+    ) -> Result<Page<Arc<Entry>>, Error> {
         let record = self.begin_record("list", call, None).await?;
-        let result = self.entry_page(call, cursor, filter).await;
+        let result = self.entry_page(call, cursor, filter, max).await;
         written(record.end_with_items(&result, |page| page.items.len())).await?;
         result
     }
@@ -30,8 +41,19 @@ impl Gateway {
         cursor: Option<&str>,
         filter: &Filter,
     ) -> Result<Page<Arc<Template>>, Error> {
+        self.templates_at_most(call, cursor, filter, self.page_size().templates).await
+    }
+
+    /// Like [`Self::templates`], with at most this many.
+    pub async fn templates_at_most(
+        &self,
+        call: &Arc<Call>,
+        cursor: Option<&str>,
+        filter: &Filter,
+        max: u32,
+    ) -> Result<Page<Arc<Template>>, Error> {
         let record = self.begin_record("list-templates", call, None).await?;
-        let result = self.template_page(call, cursor, filter).await;
+        let result = self.template_page(call, cursor, filter, max).await;
         written(record.end_with_items(&result, |page| page.items.len())).await?;
         result
     }

@@ -47,6 +47,8 @@ pub(super) enum ListKind {
     Tools,
     #[serde(rename = "p")]
     Prompts,
+    #[serde(rename = "s")]
+    Search,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use super::audit_record::written;
 use super::cursor::{Cursor, ListKind, Position};
 use super::view::View;
 use super::{Error, Gateway, MAX_PAGE_BYTES};
-use crate::catalog::{Offer, OfferedPrompt, OfferedTool};
+use crate::catalog::{Offer, OfferedPrompt, OfferedTool, ResourceTool};
 use larder_model::resource::{Call, Freshness, Page};
 use larder_model::tool::Tool;
 
@@ -54,7 +54,11 @@ impl Gateway {
     ) -> Result<Page<Arc<OfferedTool>>, Error> {
         let record = self.begin_record("list-tools", call, None).await?;
         let view = self.view(call.caller.as_ref());
-        let result = self.definitions(cursor, ListKind::Tools, &view, view.tools());
+        let mut result = self.definitions(cursor, ListKind::Tools, &view, view.tools());
+        if let (Ok(page), None, true) = (&mut result, cursor, view.has_resource_tools()) {
+            // The first page is larger by the server's own tools, which no cursor has to name then.
+            page.items.splice(..0, ResourceTool::all_offered().iter().cloned());
+        }
         written(record.end_with_items(&result, |page| page.items.len())).await?;
         result
     }

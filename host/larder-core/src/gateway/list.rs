@@ -26,12 +26,13 @@ struct EntryPage<'a> {
 }
 
 impl Gateway {
-    /// Returns a page of the entries that pass the filter.
+    /// Returns a page of the entries that pass the filter, with at most this many; 0 for no limit.
     pub(super) async fn entry_page(
         &self,
         call: &Arc<Call>,
         cursor: Option<&str>,
         filter: &Filter,
+        size: u32,
     ) -> Result<Page<Arc<Entry>>, Error> {
         let view = self.view(call.caller.as_ref());
         let (from, filter) = decode_cursor(cursor, ListKind::Entries, filter)?;
@@ -39,7 +40,7 @@ impl Gateway {
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh_stale_lists(&view);
         let freshness = view.freshness(Catalog::entries_freshness);
-        let page = new_page(self.page_size().resources, &filter, freshness);
+        let page = new_page(size, &filter, freshness);
         let mut list = EntryPage { view: &view, page, calls: &calls, first_calls: None };
         let mut offers = offers.filter(|offer| filter.allows_provider(offer));
         while let Some(offer) = offers.next() {
@@ -60,19 +61,20 @@ impl Gateway {
         Ok(list.page.finish())
     }
 
-    /// Returns a page of the templates that pass the filter. The catalog holds all of them.
+    /// Returns a page of the templates that pass the filter, with at most this many; 0 for no limit. The catalog holds
+    /// all of them.
     pub(super) async fn template_page(
         &self,
         call: &Arc<Call>,
         cursor: Option<&str>,
         filter: &Filter,
+        size: u32,
     ) -> Result<Page<Arc<Template>>, Error> {
         let view = self.view(call.caller.as_ref());
         let (from, filter) = decode_cursor(cursor, ListKind::Templates, filter)?;
         let offers = view.offers_from(from.as_ref())?;
         Self::refresh_stale_lists(&view);
-        let mut page =
-            new_page(self.page_size().templates, &filter, view.freshness(Catalog::templates_freshness));
+        let mut page = new_page(size, &filter, view.freshness(Catalog::templates_freshness));
         for offer in offers.filter(|offer| filter.allows_provider(offer)) {
             let after = from.as_ref().filter(|from| from.is_in(offer));
             let mut after = after.map_or("", |from| position_text(&from.position));

@@ -50,7 +50,7 @@ impl Gateway {
                 }
             }
         }
-        let max_freshness = self.max_freshness();
+        let max_freshness = view.max_freshness();
         let result = match (answer, refusal) {
             (Some((offer, result)), _) => result
                 .map(|result| ReadResult { freshness: result.freshness.merge(max_freshness), ..result })

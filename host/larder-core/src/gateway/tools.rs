@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::audit_record::{AuditRecord, written};
 use super::{Error, Gateway};
-use crate::catalog::{Offer, OfferedTool};
+use crate::catalog::{Offer, OfferedTool, ResourceTool};
 use larder_model::input::{Answer, ProvidedInput};
 use larder_model::message::{Block, BlockValue};
 use larder_model::name::Digest;
@@ -37,7 +37,14 @@ pub struct Answered<T> {
 }
 
 impl Gateway {
-    /// Returns the definition of a tool.
+    /// Returns the tool of the server itself that has this name, if the caller is offered such tools.
+    pub fn resource_tool(&self, call: &Call, name: &str) -> Option<ResourceTool> {
+        // Names of other tools need no snapshot.
+        let tool = ResourceTool::named(name)?;
+        self.view(call.caller.as_ref()).has_resource_tools().then_some(tool)
+    }
+
+    /// Returns the definition of a tool of a provider.
     pub fn tool(&self, call: &Call, name: &str) -> Option<Arc<OfferedTool>> {
         self.view(call.caller.as_ref()).tool(name).map(|(_, tool)| tool.clone())
     }
@@ -103,7 +110,7 @@ pub(super) fn check_asked_by(offer: &Offer, asked_by: Option<Digest>) -> Result<
 fn invalid_arguments(why: &str) -> ToolResult {
     let text = format!("The arguments do not match the input schema of the tool: {why}");
     let block = Block { value: BlockValue::Text(text), annotations: None, metadata: vec![] };
-    ToolResult { content: vec![block], structured: None, is_error: true, metadata: vec![] }
+    ToolResult { content: vec![block], structured: None, is_error: true, metadata: vec![], held: None }
 }
 
 /// Checks a result that succeeded. A provider that violates its own schema has failed.

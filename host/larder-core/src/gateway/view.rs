@@ -62,6 +62,11 @@ impl View {
         &self.teams
     }
 
+    /// Upper bound for the freshness of every response.
+    pub(super) fn max_freshness(&self) -> Freshness {
+        self.max_freshness
+    }
+
     /// Returns all offers in order.
     pub(super) fn offers(&self) -> impl Iterator<Item = &Arc<Offer>> {
         self.teams.iter().flat_map(TeamCatalog::offers)
@@ -129,6 +134,11 @@ impl View {
         all.filter(|(_, prompt)| {
             self.prompt(&prompt.name).is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
         })
+    }
+
+    /// Whether the server offers its own tools to the caller.
+    pub(super) fn has_resource_tools(&self) -> bool {
+        self.teams.iter().any(|team| team.catalog.has_resource_tools())
     }
 
     /// Returns the position of a team among those of the caller, which are ordered by name.

@@ -36,6 +36,10 @@ pub struct Config {
     pub relative_to: PathBuf,
     /// The approvals beyond the grants.
     pub approvals: Approvals,
+    /// Whether clients are offered the server's own tools, which read resources.
+    pub resource_tools: bool,
+    /// Whether a provider is rejected if a setting is missing that it requires. Otherwise it is loaded to be examined.
+    pub requires_settings: bool,
 }
 
 /// The operator's settings for one provider.
@@ -64,6 +68,11 @@ impl ConfigHandle {
     /// Returns a receiver for the latest configuration.
     pub(super) fn subscribe(&self) -> watch::Receiver<Config> {
         self.config.subscribe()
+    }
+
+    /// Whether clients are offered the server's own tools.
+    pub(super) fn has_resource_tools(&self) -> bool {
+        self.config.borrow().resource_tools
     }
 
     /// Returns the notification that triggers a scan.

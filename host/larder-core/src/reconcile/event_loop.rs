@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::load::{LoadEvent, LoadResult};
 use super::scan_schedule::ScanSchedule;
 use super::{DesiredComponents, ReconcilePass, Reconciler};
+use crate::catalog::{Catalog, Collision};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 use larder_runtime::metrics::process::thread_cpu_time;
@@ -39,7 +40,10 @@ impl Reconciler {
                 desired = self.scanner.finished() => self.charge_cpu_time(
                     |this| this.scan_finished(desired, &mut schedule)
                 ),
-                () = wake.notified() => schedule.wake(),
+                () = wake.notified() => {
+                    self.apply_settings();
+                    schedule.wake();
+                }
                 () = tokio::time::sleep_until(next_scan), if !self.scanner.is_scanning() => {
                     schedule.scan_started();
                     self.scanner.start_scan();
@@ -94,10 +98,25 @@ impl Reconciler {
         }
         self.publish(&pass);
         self.persist_state();
-        let now = self.writer.current();
-        let known: HashSet<_> = before.collisions().iter().collect();
-        pass.collisions = now.collisions().iter().filter(|c| !known.contains(c)).cloned().collect();
+        pass.collisions = self.new_collisions(&before);
         pass.log();
+    }
+
+    /// Applies the settings that need no scan, so that a source that does not respond does not delay them.
+    fn apply_settings(&mut self) {
+        let before = self.writer.current();
+        if self.config_handle.has_resource_tools() == before.has_resource_tools() {
+            return;
+        }
+        self.publish(&ReconcilePass::default());
+        let collisions = self.new_collisions(&before);
+        ReconcilePass { collisions, ..ReconcilePass::default() }.log();
+    }
+
+    /// Returns the collisions that the catalog did not have before.
+    fn new_collisions(&self, before: &Catalog) -> Vec<Collision> {
+        let (now, known) = (self.writer.current(), before.collisions().iter().collect::<HashSet<_>>());
+        now.collisions().iter().filter(|collision| !known.contains(collision)).cloned().collect()
     }
 
     /// Refreshes a provider's lists, at once or after the minimum interval.
@@ -127,6 +146,7 @@ impl Reconciler {
                 Err(_) => self.log_ignored_update(provider, &uri, "the URI is invalid"),
             },
             Signal::ListChanged => {
+                self.writer.may_have_changed(provider);
                 self.state.mark_list_changed(provider);
                 self.refresh_list(provider);
             }

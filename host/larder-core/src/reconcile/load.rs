@@ -10,7 +10,7 @@ mod result;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
@@ -26,6 +26,7 @@ pub(super) use self::result::{
 use super::desired_state::DesiredComponent;
 use super::{Approvals, ProviderConfig};
 use crate::source::Verification;
+use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
 use larder_runtime::blocking_threads::BlockingThreads;
@@ -48,6 +49,7 @@ pub(super) struct Loader {
     pub(super) threads: Arc<BlockingThreads>,
     pub(super) base_folder: PathBuf,
     pub(super) parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
+    pub(super) requires_settings: bool,
     pub(super) approvals: Approvals,
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
     /// For reading and compiling.
@@ -57,6 +59,8 @@ pub(super) struct Loader {
     pub(super) recheck_permit: Semaphore,
     pub(super) wake: Arc<Notify>,
     pub(super) load_events: mpsc::UnboundedSender<LoadEvent>,
+    /// Empty in a process without a key-value store.
+    pub(super) key_value: OnceLock<KeyValueStore>,
 }
 
 /// A load in progress.
@@ -185,7 +189,13 @@ impl Loader {
         drop(load.permit);
         let permit = self.probe_permits.acquire().await;
         self.send(LoadEvent::Probing { name: provider.name().to_string(), id: load.id });
-        let mut probe = pin!(provider.probe());
+        let mut probe = pin!(async {
+            // Its lists may fail without the setting, with a less helpful error.
+            if self.requires_settings {
+                provider.require_settings().await?;
+            }
+            provider.probe().await
+        });
         match tokio::time::timeout(MAX_PROBE_PERMIT_TIME, &mut probe).await {
             Ok(probed) => probed,
             Err(_) => {
@@ -214,6 +224,7 @@ impl Loader {
         let quota_usage = self.quota_usage.clone();
         Provider::new((name, self.team.clone()), compiled, grant, sandbox, signals, quota_usage)
             .with_drain(self.drain.clone())
+            .with_key_value(self.key_value.get())
     }
 }
 

@@ -55,7 +55,14 @@ impl RevisionSummary {
         let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let more = if offer.next_cursor.is_some() { " and more" } else { "" };
         let entries = count(offer.entries.len(), "resource");
-        let contents = format!("{entries}{more}, {}", count(offer.templates.len(), "template"));
+        let definitions =
+            [(offer.definitions.tools.len(), "tool"), (offer.definitions.prompts.len(), "prompt")];
+        let definitions = definitions.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(n, what));
+        let contents: Vec<_> = [format!("{entries}{more}"), count(offer.templates.len(), "template")]
+            .into_iter()
+            .chain(definitions)
+            .collect();
+        let contents = contents.join(", ");
         let (provider, digest) = (offer.name().clone(), offer.provider.digest());
         Self { provider, digest, contents }
     }
@@ -77,6 +84,7 @@ impl ReconcilePass {
             && self.omitted.is_empty()
             && self.problems.is_empty()
             && self.resolved.is_empty()
+            && self.collisions.is_empty()
     }
 
     /// Records in the audit log which components are served, and which are not.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tokio::sync::mpsc;
 
+use super::StreamItem;
 use crate::client_side::log_notification;
 use crate::fields::Fields;
 use crate::json_writer::object;
@@ -63,14 +64,19 @@ impl CallMessages {
     }
 
     /// Waits for the next message. Returns `None` when there are no more.
-    pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
+    pub(super) async fn next(&mut self) -> Option<StreamItem> {
         tokio::select! {
             biased;
-            Some(bytes) = next_progress(&mut self.progress) => Some(bytes),
-            Some(message) = receive(&mut self.log) => Some(log_notification(&message)),
-            Some(bytes) = receive(&mut self.requests) => Some(bytes),
+            Some(bytes) = next_progress(&mut self.progress) => Some(StreamItem::Message(bytes)),
+            Some(message) = receive(&mut self.log) => Some(StreamItem::Message(log_notification(&message))),
+            Some(bytes) = receive(&mut self.requests) => Some(StreamItem::Question(bytes)),
             else => None,
         }
+    }
+
+    /// Lets requests to the client fail.
+    pub(super) fn drop_requests(&mut self) {
+        self.requests = None;
     }
 
     /// Returns the pending notifications. A request to the client that was not sent has no purpose any more.

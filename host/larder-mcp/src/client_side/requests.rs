@@ -1,14 +1,17 @@
 //! Requests of the server to a legacy client, which answers each with a message of its own. While they wait, no guest
 //! runs for the call, and the call holds no permit.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::json_writer::object;
-use larder_model::input::{InputRequest, InputResponse};
+use larder_model::input::{InputMethod, InputRequest, InputResponse};
 
 /// How long a client, or the person in front of it, may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -36,9 +39,12 @@ pub(crate) enum AskError {
     /// The limit of waiting requests is reached.
     #[error("more than {MAX_PENDING} requests wait for answers of the client")]
     TooMany,
-    /// The stream of the call has ended.
+    /// The stream of the call has ended, or nobody has read it for a while.
     #[error("the client cannot be reached")]
     Gone,
+    /// The server stops before there is an answer.
+    #[error("the server is stopping")]
+    Stopping,
     /// The client did not answer in time.
     #[error("the client did not answer within {} minutes", ANSWER_TIMEOUT.as_secs() / 60)]
     TimedOut,
@@ -78,7 +84,11 @@ impl ClientRequests {
             }
             Ok(responses)
         };
-        match tokio::time::timeout(timeout, all).await {
+        let answered = tokio::select! {
+            answered = tokio::time::timeout(timeout, all) => answered,
+            () = stream.closed() => return Err(AskError::Gone),
+        };
+        match answered {
             Ok(responses) => responses,
             Err(_) => {
                 for id in registered.open_ids() {
@@ -143,8 +153,21 @@ fn encode(id: u64, request: &InputRequest) -> Vec<u8> {
         o.text("jsonrpc", "2.0");
         o.text("id", &format!("{ID_PREFIX}{id}"));
         o.text("method", request.method.as_str());
-        o.raw("params", &request.params);
+        o.raw("params", &legacy_params(id, request));
     })
+}
+
+/// The parameters as versions before 2026-07-28 require them: a page that the user is to open has an id.
+fn legacy_params(id: u64, request: &InputRequest) -> Cow<'_, RawValue> {
+    let given = Cow::Borrowed(&*request.params);
+    let Ok(Value::Object(mut members)) = serde_json::from_str(request.params.get()) else { return given };
+    let is_page =
+        request.method == InputMethod::Elicitation && members.get("mode").is_some_and(|mode| mode == "url");
+    if !is_page || members.contains_key("elicitationId") {
+        return given;
+    }
+    members.insert("elicitationId".to_owned(), format!("{ID_PREFIX}{id}").into());
+    to_raw_value(&members).map_or(given, Cow::Owned)
 }
 
 fn cancellation(id: u64) -> Vec<u8> {
@@ -160,9 +183,6 @@ fn cancellation(id: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use larder_model::input::InputMethod;
-    use serde_json::value::RawValue;
-
     use super::*;
 
     fn request(key: &str) -> InputRequest {
@@ -191,6 +211,19 @@ mod tests {
         assert_eq!(outcomes, [("a".into(), "first".into()), ("b".into(), "second".into())]);
     }
 
+    #[test]
+    fn a_page_has_an_id() {
+        let params = |method, params: &str| {
+            let params = RawValue::from_string(params.into()).unwrap();
+            legacy_params(7, &InputRequest { key: "a".into(), method, params }).get().to_owned()
+        };
+        for unchanged in [r#"{"mode":"form"}"#, r#"{"mode":"url","elicitationId":"x"}"#, "{}"] {
+            assert_eq!(params(InputMethod::Elicitation, unchanged), unchanged);
+        }
+        let page = params(InputMethod::Elicitation, r#"{"mode":"url"}"#);
+        assert_eq!(page, r#"{"elicitationId":"larder-7","mode":"url"}"#);
+    }
+
     #[tokio::test]
     async fn requests_end_with_the_call_or_after_a_while() {
         let requests = ClientRequests::default();
@@ -206,7 +239,11 @@ mod tests {
         );
         let many: Vec<_> = (0..=MAX_PENDING).map(|n| request(&n.to_string())).collect();
         assert_eq!(requests.ask(&many, &sender).await, Err(AskError::TooMany));
-        drop(sent);
+        let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), async {
+            assert!(sent.recv().await.is_some());
+            drop(sent);
+        });
+        assert_eq!(answered, Err(AskError::Gone), "the stream ended while the call waited");
         assert_eq!(requests.ask(&asked, &sender).await, Err(AskError::Gone));
         assert!(requests.lock().waiting.is_empty());
     }

@@ -1,6 +1,9 @@
 //! The contents of readings in responses.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 
 use super::ResultMetadata;
 use crate::json_writer::write_objects;
@@ -8,10 +11,30 @@ use crate::message::Id;
 use crate::rpc_error::RpcError;
 use crate::waiting_bytes::ChargedResponse;
 use crate::{Endpoint, escape, render};
-use larder_model::resource::{Body, Call, Content, ReadResult};
+use larder_model::resource::{Body, Call, Content, Contents, ReadResult};
+
+/// A larger response is written on a thread of lower priority.
+const LARGE: usize = 1 << 20;
 
 impl Endpoint {
-    pub(super) fn read_result(
+    /// Writes the response to `resources/read`.
+    pub(super) async fn read_result(
+        &self,
+        id: &Id,
+        modern: bool,
+        call: &Arc<Call>,
+        reading: ReadResult,
+    ) -> Result<ChargedResponse, RpcError> {
+        if estimated_size(&reading.contents) <= LARGE {
+            return self.write_read_result(id, modern, call, &reading);
+        }
+        let (endpoint, id, call) = (self.clone(), id.clone(), call.clone());
+        // The contents are dropped there too, which takes as long as a part of the writing.
+        let write = move || endpoint.write_read_result(&id, modern, &call, &reading);
+        self.0.low_priority_threads.run(write).boxed().await
+    }
+
+    fn write_read_result(
         &self,
         id: &Id,
         modern: bool,
@@ -21,7 +44,7 @@ impl Endpoint {
         let metadata = ResultMetadata::of(reading);
         if reading.shared {
             let contents = &reading.contents;
-            let json = contents.rendered.get_or_try_render(|| self.contents_json(call, contents))?;
+            let json = self.shared_contents_json(call, contents)?;
             let out = self.output(call, json.len())?;
             return self.result_in(out, id, modern, metadata, |o| o.json_bytes("contents", json));
         }
@@ -29,6 +52,15 @@ impl Endpoint {
         self.result_in(out, id, modern, metadata, |o| {
             o.objects("contents", reading.contents.iter(), render::content)
         })
+    }
+
+    /// Returns the contents as a JSON array, which all responses with them share.
+    pub(super) fn shared_contents_json<'a>(
+        &self,
+        call: &Call,
+        contents: &'a Contents,
+    ) -> Result<&'a Bytes, RpcError> {
+        contents.rendered.get_or_try_render(|| self.contents_json(call, contents))
     }
 
     /// Returns the contents as a JSON array, which is kept with them.

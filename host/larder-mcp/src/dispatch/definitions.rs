@@ -46,7 +46,7 @@ impl Endpoint {
         let (name, arguments) = (request.name.clone(), request.arguments.to_string());
         let binding = Binding { caller: call.caller.as_ref(), method: "tools/call", name: &name, arguments };
         let source = InputSource { endpoint: self, call, peer, slot };
-        let mut input = Input { source, binding, rounds: 0 };
+        let mut input = Input::new(source, binding);
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
             (request.input, request.asked_by) = (Some(provided), asked_by);
         }
@@ -96,7 +96,7 @@ impl Endpoint {
         let (name, arguments) = (request.name.clone(), format!("{:?}", request.arguments));
         let binding = Binding { caller: call.caller.as_ref(), method: "prompts/get", name: &name, arguments };
         let source = InputSource { endpoint: self, call, peer, slot };
-        let mut input = Input { source, binding, rounds: 0 };
+        let mut input = Input::new(source, binding);
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
             (request.input, request.asked_by) = (Some(provided), asked_by);
         }

@@ -17,7 +17,7 @@ use crate::request_slot::RequestSlot;
 use crate::rpc_error::{
     DispatchError, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY, RpcError,
 };
-use larder_model::input::{InputRequired, ProvidedInput};
+use larder_model::input::{InputRequest, InputRequired, InputResponse, ProvidedInput};
 use larder_model::name::Digest;
 use larder_model::resource::Call;
 
@@ -37,7 +37,9 @@ pub(super) struct Input<'a> {
     pub(super) source: InputSource<'a>,
     /// What the state of the call is bound to.
     pub(super) binding: Binding<'a>,
-    pub(super) rounds: u32,
+    rounds: u32,
+    /// What a modern client answered without a state, that is, before it was asked.
+    in_advance: Vec<InputResponse>,
 }
 
 /// What a modern client has to answer.
@@ -54,25 +56,45 @@ pub(super) enum Provided {
     Later(InputQuestion),
 }
 
-impl Input<'_> {
+impl<'a> Input<'a> {
+    pub(super) fn new(source: InputSource<'a>, binding: Binding<'a>) -> Self {
+        Self { source, binding, rounds: 0, in_advance: Vec::new() }
+    }
+
     /// Asks the client for input.
     pub(super) async fn provide(
         &mut self,
         required: InputRequired,
         component: Digest,
     ) -> Result<Provided, DispatchError> {
-        match self.source.peer.is_modern() {
-            true => Ok(Provided::Later(self.later(&required, component)?)),
-            false => Ok(Provided::Now(self.now(required).await?)),
+        if !self.source.peer.is_modern() {
+            return Ok(Provided::Now(self.now(required).await?));
         }
+        self.check_capabilities(&required)?;
+        match self.answers_in_advance(&required.requests) {
+            Some(responses) => Ok(Provided::Now(ProvidedInput { responses, state: required.state })),
+            None => Ok(Provided::Later(self.later(&required, component)?)),
+        }
+    }
+
+    /// Returns the answers in advance to these requests, if they are complete. They are for the first question only, and
+    /// other answers are ignored. Since the provider has asked in this call, nothing has to be bound to an earlier one.
+    fn answers_in_advance(&mut self, requests: &[InputRequest]) -> Option<Vec<InputResponse>> {
+        let given = std::mem::take(&mut self.in_advance);
+        let answer = |request: &InputRequest| given.iter().find(|one| one.key == request.key).cloned();
+        requests.iter().map(answer).collect()
     }
 
     /// Returns what a modern client provided with its request, and the component that asked for it.
     pub(super) fn of_answers(
-        &self,
+        &mut self,
         answers: Option<Answers>,
     ) -> Result<Option<(ProvidedInput, Option<Digest>)>, RpcError> {
         let Some(Answers { responses, state }) = answers.filter(|_| self.source.peer.is_modern()) else {
+            return Ok(None);
+        };
+        let Some(state) = state else {
+            self.in_advance = responses;
             return Ok(None);
         };
         let invalid = || {
@@ -86,8 +108,7 @@ impl Input<'_> {
 
     /// Returns the question for a modern client, with the encrypted state of the call.
     fn later(&self, required: &InputRequired, component: Digest) -> Result<InputQuestion, RpcError> {
-        self.check_capabilities(required)?;
-        let request = |one: &larder_model::input::InputRequest| {
+        let request = |one: &InputRequest| {
             let request = json!({ "method": one.method.as_str(), "params": one.params });
             (one.key.clone(), request)
         };
@@ -110,8 +131,15 @@ impl Input<'_> {
         let InputSource { endpoint, call, peer, slot } = &mut self.source;
         let Peer::Legacy(client) = peer else { return Err(unreachable_client(AskError::Gone).into()) };
         let stream = client.stream.as_ref().ok_or_else(|| unreachable_client(AskError::Gone))?;
+        // The arguments are kept twice: for the next call, and in the binding of a modern state.
+        let kept = 2 * self.binding.arguments.len() + required.size();
+        let charge = endpoint.charge_question(call, kept)?;
         slot.release();
-        let responses = client.side.requests.ask(&required.requests, stream).await;
+        let responses = tokio::select! {
+            responses = client.side.requests.ask(&required.requests, stream) => responses,
+            () = endpoint.0.drain.stopping() => Err(AskError::Stopping),
+        };
+        drop(charge);
         slot.acquire_again(endpoint, call).await?;
         let responses = responses.map_err(unreachable_client)?;
         Ok(ProvidedInput { responses, state: required.state })

@@ -93,23 +93,16 @@ impl Endpoint {
         id: Id,
         mut call: CallStream,
     ) -> Response {
-        let first = match call.next().await {
+        let (first, asks) = match call.next().await {
             Some(StreamItem::Response(response)) => return charged_json(&id, response),
-            Some(StreamItem::Message(bytes)) => bytes,
+            Some(StreamItem::Message(bytes)) => (bytes, false),
+            Some(StreamItem::Question(bytes)) => (bytes, true),
             None => return cancelled(),
         };
         let stream = session.replay.open(id, identity.caller.clone());
         stream.push_message(first);
         let reader = RequestStream::subscribe(&stream, 0);
-        self.0.drain.spawn(async move {
-            while let Some(item) = call.next().await {
-                match item {
-                    StreamItem::Message(bytes) => stream.push_message(bytes),
-                    StreamItem::Response(response) => stream.push_response(response.into_bytes()),
-                }
-            }
-            stream.end();
-        });
+        self.0.drain.spawn(async move { forward(call, &stream, asks).await });
         match reader {
             Some(reader) => sse::request_stream(self.clone(), reader, session, identity.clone(), None),
             None => cancelled(),
@@ -194,6 +187,27 @@ impl Endpoint {
         let session = self.session(head).await?;
         self.0.sessions.end(&session).await;
         Ok(empty(StatusCode::NO_CONTENT))
+    }
+}
+
+/// Forwards the messages of a call to its stream, to the end. A call whose client is asked and does not read any more
+/// is not continued: nobody would answer.
+async fn forward(mut call: CallStream, stream: &Arc<RequestStream>, mut asks: bool) {
+    loop {
+        let item = tokio::select! {
+            item = call.next() => item,
+            () = stream.abandoned(), if asks => {
+                call.stop_asking();
+                asks = false;
+                continue;
+            }
+        };
+        asks = matches!(item, Some(StreamItem::Question(_)));
+        match item {
+            Some(StreamItem::Message(bytes) | StreamItem::Question(bytes)) => stream.push_message(bytes),
+            Some(StreamItem::Response(response)) => stream.push_response(response.into_bytes()),
+            None => return stream.end(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Responses of the endpoint: results in JSON, errors, and those without content.
 
-use http::StatusCode;
 use http::header::{self, HeaderValue};
+use http::{HeaderMap, StatusCode};
 
 use super::{PATH, sse};
 use crate::body::{Body, Response};
@@ -49,10 +49,11 @@ pub(super) fn empty(status: StatusCode) -> Response {
     response
 }
 
-pub(super) fn preflight() -> Response {
+/// The response to a preflight request with these headers.
+pub(super) fn preflight(request: &HeaderMap) -> Response {
     let mut response = empty(StatusCode::NO_CONTENT);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
-    cors::allow_request(response.headers_mut());
+    cors::allow_request(response.headers_mut(), request);
     response
 }
 

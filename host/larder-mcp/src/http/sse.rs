@@ -82,7 +82,7 @@ pub(super) fn call(
             biased;
             () = endpoint.0.authenticator.invalidated(&identity) => return None,
             item = call.next() => match item? {
-                StreamItem::Message(bytes) => StreamFrame::Small(message_events([bytes])),
+                StreamItem::Message(bytes) | StreamItem::Question(bytes) => StreamFrame::Small(message_events([bytes])),
                 StreamItem::Response(response) => response_event(response),
             },
             () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),

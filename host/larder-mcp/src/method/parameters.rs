@@ -1,14 +1,23 @@
 //! The parameters of completions, tools and prompts.
 
+use std::borrow::Cow;
+use std::num::NonZeroU32;
+
 use serde_json::{Map, Value};
 
 use super::Operation;
 use crate::fields::Fields;
 use crate::rpc_error::{INVALID_PARAMS, RpcError, clip};
+use larder_core::catalog::ResourceTool;
 use larder_core::gateway::{PromptCall, ToolRequest};
 use larder_model::input::InputResponse;
 use larder_model::prompt::ArgumentQuery;
 use larder_model::resource::CompletionRequest;
+use larder_model::search::SearchQuery;
+use larder_model::uri::{BadUri, Uri};
+
+/// The number of results of a search that has no `limit`.
+const DEFAULT_RESULTS: u32 = 20;
 
 /// A call that a modern client may make again with the answers that an earlier call asked for.
 #[derive(Debug)]
@@ -17,12 +26,34 @@ pub(crate) struct Retried<T> {
     pub(crate) answers: Option<Answers>,
 }
 
+/// A call of one of the server's own tools.
+#[derive(Debug)]
+pub(crate) struct ResourceToolCall {
+    pub(crate) tool: ResourceTool,
+    /// They are not validated yet.
+    pub(crate) arguments: Value,
+}
+
 /// The answers of a modern client.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) responses: Vec<InputResponse>,
-    /// The state that the earlier call returned.
-    pub(crate) state: String,
+    /// The state that the earlier call returned. None if the client answers in advance.
+    pub(crate) state: Option<String>,
+}
+
+/// A text that is not a URI.
+#[derive(Debug)]
+pub(crate) struct InvalidUri {
+    pub(crate) text: String,
+    pub(crate) error: BadUri,
+}
+
+impl InvalidUri {
+    /// Parses a URI; if it is invalid, keeps its text.
+    pub(super) fn parse(text: Cow<'_, str>) -> Result<Uri, Self> {
+        Uri::parse(&text).map_err(|error| Self { text: text.into_owned(), error })
+    }
 }
 
 /// Reads the parameters of `completion/complete`.
@@ -51,6 +82,18 @@ pub(super) fn completion(fields: &Fields<'_>) -> Result<Operation, RpcError> {
     }
 }
 
+/// Reads the parameters of a search.
+pub(super) fn search(fields: &Fields<'_>) -> Result<SearchQuery, RpcError> {
+    let invalid = || RpcError::new(INVALID_PARAMS, "`limit` must be a positive integer");
+    let limit = match fields.get("limit") {
+        None => DEFAULT_RESULTS,
+        Some(json) => serde_json::from_str::<NonZeroU32>(json.get()).map_err(|_| invalid())?.get(),
+    };
+    let optional = |key| Ok::<_, RpcError>(fields.text(key)?.map(Into::into));
+    let text = fields.required_text("query")?.into_owned();
+    Ok(SearchQuery { text, limit, uri_prefix: optional("uriPrefix")?, kind: optional("kind")? })
+}
+
 /// Reads the parameters of `tools/call`.
 pub(super) fn tool_call(fields: &Fields<'_>) -> Result<Retried<ToolRequest>, RpcError> {
     let name = fields.required_text("name")?.into_owned();
@@ -73,20 +116,16 @@ pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<Retried<PromptCall>, Rp
 
 /// Reads the answers of a modern client that makes a call again.
 fn answers(fields: &Fields<'_>) -> Result<Option<Answers>, RpcError> {
-    let state = fields.text("requestState")?.map(Into::into);
-    let Some(responses) = fields.object("inputResponses")? else {
-        return match state {
-            Some(state) => Ok(Some(Answers { responses: vec![], state })),
-            None => Ok(None),
-        };
-    };
-    let responses = responses
+    let (state, given) = (fields.text("requestState")?.map(Into::into), fields.object("inputResponses")?);
+    if state.is_none() && given.is_none() {
+        return Ok(None);
+    }
+    let responses = given
+        .unwrap_or_default()
         .iter()
         .map(|(key, json)| InputResponse { key: key.to_owned(), outcome: Ok(json.get().to_owned()) })
         .collect();
-    let missing =
-        || RpcError::new(INVALID_PARAMS, "`requestState` is missing: return it with `inputResponses`");
-    Ok(Some(Answers { responses, state: state.ok_or_else(missing)? }))
+    Ok(Some(Answers { responses, state }))
 }
 
 /// Reads the member `arguments`: texts by name. `label` is its name in errors.

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -19,6 +20,8 @@ use larder_model::resource::Caller;
 const MAX_PROGRESS: usize = 16;
 /// Maximum size in bytes of a response that is retained without a reader.
 const MAX_RETAINED_RESPONSE: usize = 64 << 10;
+/// A stream that nobody has read for this time is abandoned. Clients reconnect within seconds.
+const ABANDONED_AFTER: Duration = Duration::from_secs(15);
 
 /// The event stream of one request.
 pub(crate) struct RequestStream {
@@ -99,6 +102,19 @@ impl RequestStream {
         self.budget.add(stream, bytes, &self.caller);
     }
 
+    /// Waits until nobody has read the stream for a while. Cancel-safe.
+    pub(crate) async fn abandoned(&self) {
+        loop {
+            let mut notified = std::pin::pin!(self.changed.notified());
+            notified.as_mut().enable();
+            let has_reader = self.lock().reader.is_some();
+            tokio::select! {
+                () = notified => {}
+                () = tokio::time::sleep(ABANDONED_AFTER), if !has_reader => return,
+            }
+        }
+    }
+
     /// Whether the messages are discarded.
     pub(super) fn is_discarded(&self) -> bool {
         let state = self.lock();
@@ -116,6 +132,7 @@ impl RequestStream {
             previous.cancel();
         }
         drop(state);
+        stream.changed.notify_waiters();
         Some(StreamReader { stream: stream.clone(), last, token })
     }
 
@@ -217,6 +234,8 @@ impl Drop for StreamReader {
             self.stream.drop_large_response(&mut state);
             state.discard_if_expired();
         }
+        drop(state);
+        self.stream.changed.notify_waiters();
     }
 }
 
@@ -274,6 +293,26 @@ pub(super) mod tests {
                 "{late:?}"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_is_abandoned_when_nobody_has_read_it_for_a_while() {
+        let stream = stream(&Arc::default());
+        stream.push_message(b"a".to_vec());
+        let is_abandoned = async |seconds| {
+            tokio::time::timeout(Duration::from_secs(seconds), stream.abandoned()).await.is_ok()
+        };
+        let reader = RequestStream::subscribe(&stream, 0).unwrap();
+        assert!(!is_abandoned(3_600).await);
+        let leave_and_return = async {
+            drop(reader);
+            tokio::time::sleep(ABANDONED_AFTER / 2).await;
+            RequestStream::subscribe(&stream, 1)
+        };
+        let (abandoned, reader) = tokio::join!(is_abandoned(3_600), leave_and_return);
+        assert!(!abandoned);
+        drop(reader);
+        assert!(is_abandoned(20).await);
     }
 
     #[tokio::test]

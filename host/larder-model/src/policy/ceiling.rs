@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Access, Dir, Grant, GrantRequest, HostRule, Secrets, ToolGrant, grant_lines};
+use super::{
+    Access, Dir, Grant, GrantRequest, HostRule, KeyValueGrant, Secrets, TcpRule, ToolGrant, grant_lines,
+};
 
 /// What a team's providers may be granted at most, and the secrets that they may receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +22,10 @@ pub struct Bounds {
     pub dirs: Vec<Dir>,
     /// Rules for HTTP requests.
     pub hosts: Vec<HostRule>,
+    /// Rules for TCP connections.
+    pub tcp: Vec<TcpRule>,
+    /// The buckets of the key-value store.
+    pub key_value: KeyValueGrant,
     /// Environment variables.
     pub env: BTreeSet<String>,
     /// The tools that clients can call.
@@ -44,8 +50,10 @@ impl Ceiling {
         if let Some(bounds) = &self.bounds {
             allowed.dirs.retain(|dir| bounds.canonical_dir(dir).map(|dir| dirs.push(dir)).is_some());
             allowed.hosts.retain(|rule| bounds.has_host(rule));
+            allowed.tcp.retain(|rule| bounds.has_tcp(rule));
             allowed.env.retain(|name, _| bounds.env.contains(name));
             allowed.tools = allowed.tools.intersection(&bounds.tools);
+            allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
         }
         let secrets = grant.secrets.iter().filter_map(|(name, _)| Some((name, self.secrets.get(name)?)));
@@ -68,8 +76,10 @@ impl Ceiling {
             // fails to open.
             allowed.dirs.retain(|dir| bounds.canonical_dir(dir).is_some());
             allowed.hosts.retain(|rule| bounds.has_host(rule));
+            allowed.tcp.retain(|rule| bounds.has_tcp(rule));
             allowed.env.retain(|name, _| bounds.env.contains(name));
             allowed.tools = allowed.tools.intersection(&bounds.tools);
+            allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
         }
         let named = std::mem::take(&mut allowed.secrets).into_keys();
@@ -96,6 +106,10 @@ impl Bounds {
     fn has_host(&self, requested: &HostRule) -> bool {
         self.hosts.iter().any(|rule| rule.includes(requested))
     }
+
+    fn has_tcp(&self, requested: &TcpRule) -> bool {
+        self.tcp.iter().any(|rule| rule.includes(requested))
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +119,10 @@ mod tests {
 
     fn rule(host: &str) -> HostRule {
         HostRule { scheme: None, host: host.into(), port: None, methods: None, private: false }
+    }
+
+    fn tcp(host: &str, private: bool) -> TcpRule {
+        TcpRule { host: host.into(), port: 5432, private }
     }
 
     #[test]
@@ -129,6 +147,8 @@ mod tests {
             env: ["HOME", "PATH"].map(|name| (name.to_owned(), "x".to_owned())).into(),
             dirs: ["own/docs", "own/link", "others", "own/gone"].map(|name| dir(name, Access::Read)).into(),
             hosts: vec![rule("a.example.com"), rule("example.org")],
+            tcp: vec![tcp("db.example.com", false), tcp("db.example.com", true)],
+            key_value: KeyValueGrant { shared: true, caller: true },
             secrets,
             ..Grant::default()
         };
@@ -136,8 +156,10 @@ mod tests {
             bounds: Some(Bounds {
                 dirs: vec![dir("own", Access::Read)],
                 hosts: vec![rule("*.example.com")],
+                tcp: vec![tcp("*.example.com", false)],
                 env: ["HOME".to_owned()].into(),
                 tools: ToolGrant::Names(["a".to_owned()].into()),
+                key_value: KeyValueGrant { shared: false, caller: true },
                 prompts: false,
             }),
             secrets: [("ours".to_owned(), Secret::new("hush"))].into_iter().collect(),
@@ -153,11 +175,13 @@ mod tests {
         let expected = [
             "folder own-docs -own-docs, read",
             "http https:--a.example.com GET,HEAD",
+            "key-value caller",
             "secret ours",
+            "tcp db.example.com:5432",
             "variable HOME",
         ];
         assert_eq!(words(&grant_lines(&capped.allowed)), expected);
-        assert_eq!(capped.denied.len(), 6, "{:?}", capped.denied);
+        assert_eq!(capped.denied.len(), 8, "{:?}", capped.denied);
         let writes = Grant { dirs: vec![dir("own/docs", Access::Write)], ..Grant::default() };
         assert!(ceiling.cap(&writes).allowed.dirs.is_empty());
         let through = real.join("own/again");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Access, Dir, Grant, HostRule, Secret, ToolGrant};
+use super::{Access, Dir, Grant, HostRule, KeyValueGrant, Secret, TcpRule, ToolGrant};
 
 /// Whether a component receives what it requests beyond its operator's grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +24,10 @@ pub struct GrantRequest {
     pub dirs: Vec<Dir>,
     /// Rules for HTTP requests.
     pub hosts: Vec<HostRule>,
+    /// Rules for TCP connections.
+    pub tcp: Vec<TcpRule>,
+    /// The buckets of the key-value store.
+    pub key_value: KeyValueGrant,
     /// Environment variables of the host, with their values where they are set.
     pub env: BTreeMap<String, Option<String>>,
     /// Secrets of the host, with their values where the component may receive them.
@@ -39,9 +43,10 @@ impl GrantRequest {
     pub fn from_grant(grant: &Grant) -> Self {
         let env = grant.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
         let secrets = grant.secrets.iter().map(|(name, secret)| (name.clone(), Some(secret.clone())));
-        let (dirs, hosts) = (grant.dirs.clone(), grant.hosts.clone());
+        let (dirs, hosts, tcp) = (grant.dirs.clone(), grant.hosts.clone(), grant.tcp.clone());
         let (tools, prompts) = (grant.tools.clone(), grant.prompts);
-        Self { settings: BTreeMap::new(), dirs, hosts, env, secrets: secrets.collect(), tools, prompts }
+        let (settings, secrets, key_value) = (BTreeMap::new(), secrets.collect(), grant.key_value);
+        Self { settings, dirs, hosts, tcp, key_value, env, secrets, tools, prompts }
     }
 
     /// All requests as lines. Settings need no approval.
@@ -53,12 +58,15 @@ impl GrantRequest {
     pub fn lines_beyond(&self, operator: &Grant) -> BTreeSet<String> {
         let dirs = self.dirs.iter().filter(|dir| !covers_dir(operator, dir)).map(dir_line);
         let hosts = self.hosts.iter().filter(|rule| !covers_host(operator, rule)).map(host_line);
+        let tcp = self.tcp.iter().filter(|rule| !covers_tcp(operator, rule)).map(tcp_line);
         let env = self.env.keys().filter(|name| !operator.env.contains_key(*name));
         let env = env.map(|name| format!("variable {}", quoted(name)));
         let secrets = self.secrets.keys().filter(|name| operator.secrets.get(name).is_none());
         let tools = self.tools.lines_beyond(&operator.tools);
         let offers = tools.into_iter().chain(prompts_line(self.prompts && !operator.prompts));
-        dirs.chain(hosts).chain(env).chain(secrets.map(|name| secret_line(name))).chain(offers).collect()
+        let secrets = secrets.map(|name| secret_line(name));
+        let buckets = self.key_value.lines_beyond(operator.key_value);
+        dirs.chain(hosts).chain(tcp).chain(buckets).chain(env).chain(secrets).chain(offers).collect()
     }
 
     /// Returns the grant of the provider once all requests are approved. The operator's own grant has
@@ -79,6 +87,8 @@ impl GrantRequest {
         grant.secrets = requested.chain(own).collect();
         grant.dirs.extend(self.dirs.iter().filter(|dir| !covers_dir(operator, dir)).cloned());
         grant.hosts.extend(self.hosts.iter().filter(|rule| !covers_host(operator, rule)).cloned());
+        grant.tcp.extend(self.tcp.iter().filter(|rule| !covers_tcp(operator, rule)).cloned());
+        grant.key_value = operator.key_value.union(self.key_value);
         grant.tools = operator.tools.union(&self.tools);
         grant.prompts |= self.prompts;
         grant
@@ -108,7 +118,9 @@ pub fn grant_lines(grant: &Grant) -> BTreeSet<String> {
     let secrets = grant.secrets.iter().map(|(name, _)| secret_line(name));
     let (dirs, hosts) = (grant.dirs.iter().map(dir_line), grant.hosts.iter().map(host_line));
     let offers = grant.tools.lines_beyond(&ToolGrant::None).into_iter().chain(prompts_line(grant.prompts));
-    dirs.chain(hosts).chain(env).chain(secrets).chain(offers).collect()
+    let tcp = grant.tcp.iter().map(tcp_line);
+    let buckets = grant.key_value.lines_beyond(KeyValueGrant::default());
+    dirs.chain(hosts).chain(tcp).chain(buckets).chain(env).chain(secrets).chain(offers).collect()
 }
 
 fn prompts_line(prompts: bool) -> Option<String> {
@@ -122,6 +134,10 @@ fn covers_dir(operator: &Grant, requested: &Dir) -> bool {
 
 fn covers_host(operator: &Grant, requested: &HostRule) -> bool {
     operator.hosts.iter().any(|rule| rule.includes(requested))
+}
+
+fn covers_tcp(operator: &Grant, requested: &TcpRule) -> bool {
+    operator.tcp.iter().any(|rule| rule.includes(requested))
 }
 
 fn secret_line(name: &str) -> String {
@@ -154,6 +170,10 @@ fn host_line(rule: &HostRule) -> String {
         line += ", private";
     }
     line
+}
+
+fn tcp_line(rule: &TcpRule) -> String {
+    format!("tcp {rule}{}", if rule.private { ", private" } else { "" })
 }
 
 /// Quotes text with special characters, so that no line can be mistaken for another.
@@ -189,6 +209,11 @@ mod tests {
             ],
             env: [("HOME".to_owned(), Some("/home/me".to_owned())), ("GONE".to_owned(), None)].into(),
             secrets: [("token".to_owned(), Some(Secret::new("hush-hush")))].into(),
+            tcp: vec![
+                TcpRule { host: "db.internal".into(), port: 5432, private: false },
+                TcpRule { host: "10.0.0.5".into(), port: 6379, private: true },
+            ],
+            key_value: KeyValueGrant { shared: true, caller: true },
             tools: ToolGrant::Names([String::from("b"), String::from("a")].into()),
             prompts: true,
         }
@@ -202,8 +227,12 @@ mod tests {
             "http http://x.example GET,POST",
             "http https://*.example.org:8443 *, private",
             "http https://api.example.com GET,HEAD",
+            "key-value caller",
+            "key-value shared",
             "prompts",
             "secret token",
+            "tcp 10.0.0.5:6379, private",
+            "tcp db.internal:5432",
             "tool \"a\"",
             "tool \"b\"",
             "variable GONE",

@@ -21,6 +21,8 @@ pub struct Quota {
     pub component: u64,
     /// Notification streams that are open at the same time.
     pub watchers: u32,
+    /// TCP connections of all its guests at the same time.
+    pub connections: u32,
 }
 
 impl Default for Quota {
@@ -34,6 +36,7 @@ impl Default for Quota {
             providers: 100,
             component: 64 << 20,
             watchers: 500,
+            connections: 128,
         }
     }
 }

@@ -25,6 +25,7 @@ pub struct QuotaUsage {
     in_flight: Arc<Semaphore>,
     calls: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    connections: Arc<Semaphore>,
     refusals: AtomicU64,
 }
 
@@ -89,6 +90,7 @@ impl QuotaUsage {
             in_flight: Arc::new(Semaphore::new(in_flight)),
             calls: Arc::new(Semaphore::new(calls)),
             streams: Arc::new(Semaphore::new(quota.watchers as usize)),
+            connections: Arc::new(Semaphore::new(quota.connections as usize)),
             refusals: AtomicU64::new(0),
             quota,
         }
@@ -125,6 +127,12 @@ impl QuotaUsage {
     pub fn stream_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
         let exceeded = |_| QuotaExceeded { what: "notification streams", retry: DEFAULT_RETRY };
         self.streams.clone().try_acquire_owned().map_err(exceeded)
+    }
+
+    /// Acquires a permit for a TCP connection of a guest.
+    pub fn connection_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
+        let exceeded = |_| QuotaExceeded { what: "TCP connections", retry: DEFAULT_RETRY };
+        self.connections.clone().try_acquire_owned().map_err(exceeded)
     }
 
     /// Whether the team's providers may return more bytes.

@@ -21,6 +21,12 @@ impl MemoryCharge {
         Self { team, what, bytes: 0, of_caller: 0, caller: None }
     }
 
+    pub(super) fn for_caller(team: TeamMemory, what: MemoryUse, caller: Option<&Caller>) -> Self {
+        let mut charge = Self::new(team, what);
+        charge.caller = charge.id(caller);
+        charge
+    }
+
     /// Begins a charge of no bytes for the same use, team and caller.
     pub fn begin_another(&self) -> Self {
         let mut another = Self::new(self.team.clone(), self.what);

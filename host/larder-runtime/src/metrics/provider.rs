@@ -15,6 +15,7 @@ use super::{Outcome, lock};
 pub struct ProviderMetrics {
     outcomes: [Counter; Outcome::COUNT],
     cache_results: [Counter; CacheResult::ALL.len()],
+    key_value_results: [Counter; KeyValueResult::ALL.len()],
     cpu_nanos: AtomicU64,
     /// Whether the last poll of a guest took long.
     long_polls: AtomicBool,
@@ -26,6 +27,13 @@ pub struct ProviderMetrics {
     pub waits: Histogram,
     /// Calls that were moved to threads for long calls.
     pub moved_calls: Counter,
+    connections: [Counter; ConnectOutcome::ALL.len()],
+    /// Open TCP connections of guests.
+    pub open_connections: Gauge,
+    /// Bytes that guests sent over TCP connections.
+    pub tcp_sent: Counter,
+    /// Bytes that guests received over TCP connections.
+    pub tcp_received: Counter,
     /// Open guests.
     pub guests: Gauge<u64, AtomicU64>,
     last_error: Mutex<Option<LastError>>,
@@ -47,6 +55,56 @@ impl CacheResult {
         match self {
             Self::Hit => "hit",
             Self::Miss => "miss",
+        }
+    }
+}
+
+/// How the attempt of a guest to open a TCP connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectOutcome {
+    /// The connection was opened.
+    Ok,
+    /// It is not granted.
+    Denied,
+    /// The provider, its team or the server has too many connections.
+    Busy,
+    /// The host did not answer in time.
+    Timeout,
+    /// It failed otherwise.
+    Failed,
+}
+
+impl ConnectOutcome {
+    pub(super) const ALL: [Self; 5] = [Self::Ok, Self::Denied, Self::Busy, Self::Timeout, Self::Failed];
+
+    /// The name in metrics and in the audit log.
+    pub fn label(self) -> &'static str {
+        ["ok", "denied", "busy", "timeout", "failed"][self as usize]
+    }
+}
+
+/// How an operation of the key-value store ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyValueResult {
+    /// A value or a list was read.
+    Read,
+    /// A value was written.
+    Written,
+    /// It was not granted, or exceeded a limit.
+    Refused,
+    /// The store could not be used.
+    Unavailable,
+}
+
+impl KeyValueResult {
+    pub(super) const ALL: [Self; 4] = [Self::Read, Self::Written, Self::Refused, Self::Unavailable];
+
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Written => "written",
+            Self::Refused => "refused",
+            Self::Unavailable => "unavailable",
         }
     }
 }
@@ -83,6 +141,26 @@ impl ProviderMetrics {
     /// Number of reads with this result.
     pub fn reads(&self, result: CacheResult) -> u64 {
         self.cache_results[result as usize].get()
+    }
+
+    /// Counts an attempt to open a TCP connection.
+    pub fn record_connection(&self, outcome: ConnectOutcome) {
+        self.connections[outcome as usize].inc();
+    }
+
+    /// Number of attempts to open a TCP connection with this outcome.
+    pub fn connections(&self, outcome: ConnectOutcome) -> u64 {
+        self.connections[outcome as usize].get()
+    }
+
+    /// Counts an operation of the key-value store.
+    pub fn record_key_value(&self, result: KeyValueResult) {
+        self.key_value_results[result as usize].inc();
+    }
+
+    /// Number of operations of the key-value store with this result.
+    pub fn key_value_operations(&self, result: KeyValueResult) -> u64 {
+        self.key_value_results[result as usize].get()
     }
 
     /// Adds CPU time of a guest.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use prometheus_client::registry::Registry;
 
 use super::family::{ComputedFamily, Samples};
-use super::{CacheResult, Outcome, ProviderMetrics, lock};
+use super::{CacheResult, ConnectOutcome, KeyValueResult, Outcome, ProviderMetrics, lock};
 use larder_model::name::{ProviderName, TeamName};
 
 type Key = (TeamName, ProviderName);
@@ -67,6 +67,14 @@ impl Providers {
         });
         let help = "Reads, by whether a response was cached (hit) or the provider was called (miss)";
         registry.register("larder_cache_reads", help, ComputedFamily::counters(reads));
+        let operations = self.each(|samples, labels, metrics| {
+            KeyValueResult::ALL.iter().try_for_each(|result| {
+                let count = metrics.key_value_operations(*result);
+                samples.counter(&with(labels, ("result", result.label())), count)
+            })
+        });
+        let help = "Operations of the key-value store, by result";
+        registry.register("larder_key_value_operations", help, ComputedFamily::counters(operations));
         let durations = self.each(|samples, labels, metrics| samples.metric(labels, &metrics.durations));
         let help = "Duration of a call, without queueing";
         registry.register("larder_call_seconds", help, ComputedFamily::histograms(durations));
@@ -75,11 +83,32 @@ impl Providers {
         registry.register("larder_queue_seconds", help, ComputedFamily::histograms(waits));
         let cpu = self.each(|samples, labels, metrics| samples.counter(labels, metrics.cpu_seconds()));
         registry.register("larder_guest_cpu_seconds", "CPU time of guests", ComputedFamily::counters(cpu));
+        self.register_connections(registry);
         self.gauge(registry, "larder_guests", "Open guests", |metrics| metrics.guests.get());
         let help = "Memory of all open guests";
         self.gauge(registry, "larder_guest_memory_bytes", help, |metrics| metrics.memory());
         let help = "Peak memory of a single guest";
         self.gauge(registry, "larder_guest_memory_largest_bytes", help, |metrics| metrics.largest_memory());
+    }
+
+    fn register_connections(&self, registry: &mut Registry) {
+        let attempts = self.each(|samples, labels, metrics| {
+            ConnectOutcome::ALL.iter().try_for_each(|outcome| {
+                samples.counter(&with(labels, ("outcome", outcome.label())), metrics.connections(*outcome))
+            })
+        });
+        let help = "Attempts of guests to open a TCP connection, by outcome";
+        registry.register("larder_tcp_connections", help, ComputedFamily::counters(attempts));
+        let bytes = self.each(|samples, labels, metrics| {
+            samples.counter(&with(labels, ("direction", "sent")), metrics.tcp_sent.get())?;
+            samples.counter(&with(labels, ("direction", "received")), metrics.tcp_received.get())
+        });
+        let help = "Bytes that guests sent and received over TCP connections";
+        registry.register("larder_tcp_bytes", help, ComputedFamily::counters(bytes));
+        let help = "Open TCP connections of guests";
+        self.gauge(registry, "larder_tcp_connections_open", help, |metrics| {
+            u64::try_from(metrics.open_connections.get()).unwrap_or_default()
+        });
     }
 
     fn gauge(&self, registry: &mut Registry, name: &str, help: &str, value: fn(&ProviderMetrics) -> u64) {

@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 use super::refusal::RefusalCounters;
 
 /// Values of the `method` label. Any other method that a client sends is counted as `other`.
-pub const METHODS: [&str; 11] = [
+pub const METHODS: [&str; 17] = [
     "initialize",
     "ping",
     "discover",
@@ -16,6 +16,12 @@ pub const METHODS: [&str; 11] = [
     "templates",
     "read",
     "complete",
+    "search",
+    "tools",
+    "tool",
+    "prompts",
+    "prompt",
+    "log-level",
     "subscribe",
     "unsubscribe",
     "listen",

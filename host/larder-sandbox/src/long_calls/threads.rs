@@ -8,11 +8,8 @@ use super::job::{Job, JobQueue};
 use super::schedule::Schedule;
 use crate::place::become_long_call_thread;
 use crate::ticker::LongRunReports;
+use larder_runtime::low_priority_threads::lower_priority;
 
-/// The priority of the threads on Linux, as for the command `nice`. Beside a thread of normal priority such a thread
-/// gets about a quarter of a processor, so calls of neither kind wait forever.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 5;
 /// The weight of a team without a quota.
 const WEIGHT: Duration = Duration::from_secs(1);
 
@@ -69,6 +66,9 @@ impl Threads {
             if is_queued_again {
                 push(&mut state.schedule, job);
             }
+            drop(state);
+            // Linux lets a thread continue for some milliseconds also when one of higher priority is woken.
+            std::thread::yield_now();
         }
     }
 
@@ -104,12 +104,4 @@ fn push(schedule: &mut Schedule<Arc<Job>>, job: Arc<Job>) {
     let config = job.meter.config.clone();
     let weight = config.quota_usage.as_ref().map_or(WEIGHT, |quota_usage| quota_usage.quota().cpu);
     schedule.push(&config.team, weight, job);
-}
-
-/// Lowers the priority of this thread, where that does not lower the priority of the process.
-fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-        tracing::debug!(%error, "cannot lower the priority of a thread");
-    }
 }

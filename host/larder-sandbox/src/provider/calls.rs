@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::circuit_breaker::CircuitBreaker;
 use super::convert::{
     completion, description, entry_page, read_result, template_match, template_page, versions, wit_match,
 };
+use super::guest_calls::AnswerMemory;
 use super::instrument::InstrumentedCall;
 use super::omissions::Omissions;
 use super::{CallError, ListPage, ListQuery, Provider, guest_calls, wit};
@@ -65,9 +67,9 @@ impl Provider {
                 result
             }
         };
-        let guest_call = guest_calls::Read::new(request);
+        let guest_call = guest_calls::Read(request, AnswerMemory::default());
         let (result, guest_call) = self.call_and_return(permit, guest_call, convert).await;
-        let (mut result, memory) = (result?, guest_call.and_then(guest_calls::Read::answer_memory));
+        let (mut result, memory) = (result?, guest_call.and_then(|call| call.1.into_charge()));
         if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
             contents.hold(Box::new(memory));
         }
@@ -89,14 +91,25 @@ impl Provider {
         permit: Permit,
         query: ListQuery,
     ) -> Result<ListPage<Entry>, CallError> {
-        let attempt = self.list_breaker.attempt().map_err(|time| {
+        self.within_breaker(&self.list_breaker, "list", self.list(permit, query)).await
+    }
+
+    /// Makes a call unless this circuit breaker is open, and counts its faults there. `calls` names the calls in the
+    /// log.
+    pub(super) async fn within_breaker<T>(
+        &self,
+        breaker: &CircuitBreaker,
+        calls: &str,
+        call: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let attempt = breaker.attempt().map_err(|time| {
             self.config.metrics.record_call(Outcome::CircuitOpen);
             CallError::CircuitOpen(time)
         })?;
-        let result = self.list(permit, query).await;
+        let result = call.await;
         match &result {
             Err(CallError::Fault(_)) => {
-                attempt.faulted("").into_iter().for_each(|opened| self.log_circuit_opened("list", opened));
+                attempt.faulted("").into_iter().for_each(|opened| self.log_circuit_opened(calls, opened));
             }
             // The guest was not called.
             Err(
@@ -211,7 +224,7 @@ impl Provider {
     }
 
     /// Like [`Self::call`]; also returns the value that made the call, if it was made.
-    async fn call_and_return<W, T, F>(
+    pub(super) async fn call_and_return<W, T, F>(
         &self,
         mut permit: Permit,
         guest_call: W,

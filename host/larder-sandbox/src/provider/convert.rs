@@ -21,14 +21,16 @@ mod tools;
 pub(super) use self::description::description;
 pub(crate) use self::json::value as json_value;
 use self::pace::Pace;
-pub(super) use self::prompts::{prompt_page, prompt_result, wit_argument_query, wit_prompt_request};
+pub(super) use self::prompts::{
+    prompt_answer_size, prompt_page, prompt_result, prompt_size, wit_argument_query, wit_prompt_request,
+};
 pub(super) use self::resources::{
     entry_page, entry_size, read_result, reading_size, template_match, template_page, template_size,
     versions, wit_match,
 };
-pub(super) use self::search::{hits, wit_search_query};
+pub(super) use self::search::{hits, hits_size, wit_search_query};
 pub(super) use self::settings::declarations;
-pub(super) use self::tools::{tool_page, tool_result, wit_tool_call};
+pub(super) use self::tools::{tool_answer_size, tool_page, tool_result, tool_size, wit_tool_call};
 use super::omissions::Omissions;
 use super::{CallError, ListPage};
 use crate::bindings::larder::provider::provider_types as types;

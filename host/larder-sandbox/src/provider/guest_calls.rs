@@ -14,13 +14,17 @@ pub(super) use self::interactive::{
 use super::convert::{entry_size, reading_size, template_size};
 use super::wit;
 use crate::bindings::exports::larder::provider::{completion_provider, version_provider};
-use crate::bindings::larder::provider::provider_types::Error;
+use crate::bindings::larder::provider::provider_types::{Error, Freshness, Scope};
 use crate::guest::{CallableGuest, GuestCall};
 use crate::state::GuestState;
 use larder_model::uri::Uri;
 use larder_runtime::memory_budget::MemoryCharge;
 
 type Answer<T> = Result<T, Error>;
+
+fn restrict_to_caller(freshness: Option<&mut Freshness>) {
+    freshness.into_iter().for_each(|freshness| freshness.scope = Scope::Caller);
+}
 
 pub(super) struct Describe;
 
@@ -56,6 +60,10 @@ impl GuestCall for List {
 
     fn answer_size(answer: &Self::Output) -> usize {
         answer.page.as_ref().map_or(0, |page| page.entries.iter().map(entry_size).sum())
+    }
+
+    fn restrict_to_caller(answer: &mut Self::Output) {
+        restrict_to_caller(answer.page.as_mut().ok().and_then(|page| page.freshness.as_mut()));
     }
 
     fn subject(&self) -> &str {
@@ -117,21 +125,21 @@ impl GuestCall for Matching {
     }
 }
 
-pub(super) struct Read {
-    request: wit::ReadRequest,
-    memory: Mutex<Option<MemoryCharge>>,
-}
+/// The memory that is charged for the answer of a call; none if it is small.
+#[derive(Default)]
+pub(super) struct AnswerMemory(Mutex<Option<MemoryCharge>>);
 
-impl Read {
-    pub(super) fn new(request: wit::ReadRequest) -> Self {
-        Self { request, memory: Mutex::default() }
+impl AnswerMemory {
+    fn keep(&self, memory: MemoryCharge) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }
 
-    /// The memory that is charged for the answer; none if it is small.
-    pub(super) fn answer_memory(self) -> Option<MemoryCharge> {
-        self.memory.into_inner().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn into_charge(self) -> Option<MemoryCharge> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+pub(super) struct Read(pub(super) wit::ReadRequest, pub(super) AnswerMemory);
 
 impl GuestCall for Read {
     type Output = Answer<wit::Reading>;
@@ -141,12 +149,16 @@ impl GuestCall for Read {
         answer.as_ref().map_or(0, reading_size)
     }
 
+    fn restrict_to_caller(answer: &mut Self::Output) {
+        restrict_to_caller(answer.as_mut().ok().and_then(|reading| reading.freshness.as_mut()));
+    }
+
     fn keep_answer_memory(&self, memory: MemoryCharge) {
-        *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+        self.1.keep(memory);
     }
 
     fn subject(&self) -> &str {
-        &self.request.uri
+        &self.0.uri
     }
 
     /// Most calls are reads, so a fresh guest loads only this function: checking the types of all functions
@@ -157,12 +169,12 @@ impl GuestCall for Read {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         if let Some(functions) = guest.functions {
-            return functions.call_read_resource(store, &self.request).await;
+            return functions.call_read_resource(store, &self.0).await;
         }
         let read = guest
             .instance
             .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(&mut *store, &guest.compiled.read)?;
-        Ok(read.call_async(store, (&self.request,)).await?.0)
+        Ok(read.call_async(store, (&self.0,)).await?.0)
     }
 }
 

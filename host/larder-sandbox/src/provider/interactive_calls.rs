@@ -1,5 +1,6 @@
 //! The calls for tools, prompts, search and settings. Each fails if the component does not export the interface.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -8,6 +9,7 @@ use super::convert::{
     completion, declarations, hits, prompt_page, prompt_result, tool_page, tool_result, wit_argument_query,
     wit_prompt_request, wit_search_query, wit_tool_call,
 };
+use super::guest_calls::AnswerMemory;
 use super::omissions::Omissions;
 use super::pages::fetch_pages;
 use super::{CallError, ListPage, Provider, guest_calls};
@@ -69,7 +71,7 @@ impl Provider {
     /// Calls a tool. The call reaches at most one guest: it is never repeated, because a tool may have effects,
     /// even if it fails halfway. Callers must not share or cache the result either.
     pub async fn call_tool(&self, permit: Permit, call: ToolCall) -> Result<Answer<ToolResult>, CallError> {
-        let functions = implemented(&self.compiled.tools, "tool-provider")?;
+        let function = implemented(&self.compiled.call_tool, "tool-provider")?;
         let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
@@ -77,7 +79,14 @@ impl Provider {
             config.log_omissions(&omissions);
             result
         };
-        self.call(permit, guest_calls::CallTool(functions.clone(), wit_tool_call(call)), convert).await
+        let memory = AnswerMemory::default();
+        let guest_call = guest_calls::CallTool(*function, wit_tool_call(call), memory);
+        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert).await;
+        let mut answer = answer?;
+        if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
+            result.held = held(guest_call.2);
+        }
+        Ok(answer)
     }
 
     /// Returns a page of its list of prompts. The names on a page differ.
@@ -118,8 +127,14 @@ impl Provider {
             config.log_omissions(&omissions);
             result
         };
-        self.call(permit, guest_calls::GetPrompt(functions.clone(), wit_prompt_request(request)), convert)
-            .await
+        let memory = AnswerMemory::default();
+        let guest_call = guest_calls::GetPrompt(functions.clone(), wit_prompt_request(request), memory);
+        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert).await;
+        let mut answer = answer?;
+        if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
+            result.held = held(guest_call.2);
+        }
+        Ok(answer)
     }
 
     /// Completes an argument of one of its prompts.
@@ -143,6 +158,12 @@ impl Provider {
             convert,
         )
         .await
+    }
+
+    /// Searches in its content for a caller. The searches in all providers wait for it, so it has a circuit breaker of
+    /// its own, as lists have.
+    pub async fn search_for_caller(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
+        self.within_breaker(&self.search_breaker, "search", self.search(permit, query)).await
     }
 
     /// Searches in its content. At most `query.limit` hits are returned, and only those that match the filters of
@@ -180,4 +201,9 @@ impl Provider {
 /// Returns the functions of an optional interface, or the error that it is not implemented.
 fn implemented<'a, T>(functions: &'a Option<T>, interface: &str) -> Result<&'a T, CallError> {
     functions.as_ref().ok_or_else(|| CallError::Failed(format!("it does not implement `{interface}`")))
+}
+
+/// The memory that is charged for an answer, to be released with its result.
+fn held(memory: AnswerMemory) -> Option<Arc<dyn Any + Send + Sync>> {
+    memory.into_charge().map(|charge| Arc::new(charge) as Arc<dyn Any + Send + Sync>)
 }

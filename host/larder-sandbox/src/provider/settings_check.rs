@@ -1,6 +1,6 @@
 //! Compares the configured settings of a provider with those that it declares.
 
-use super::Provider;
+use super::{LoadError, Provider};
 use larder_model::policy::Permit;
 use larder_model::settings::{self, Problem};
 
@@ -13,6 +13,16 @@ pub(super) struct SettingsCheck {
 }
 
 impl Provider {
+    /// Rejects the revision if a setting is missing without which it cannot work.
+    pub async fn require_settings(&self) -> Result<(), LoadError> {
+        let problems = self.settings_check().await.problems;
+        match problems.iter().any(Problem::prevents_serving) {
+            // All of them, because another name of the missing setting may be among them.
+            true => Err(LoadError::Settings(problems)),
+            false => Ok(()),
+        }
+    }
+
     /// Checks the settings, if it declares any. A provider whose declarations cannot be used works nevertheless.
     /// The declarations and the configuration of a revision do not change, so one successful call is enough.
     pub(super) async fn settings_check(&self) -> SettingsCheck {

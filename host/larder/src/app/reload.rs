@@ -214,6 +214,7 @@ impl Reloader {
             parts.gateway.memory().set_team_count(config.teams.len());
         }
         parts.gateway.reload(config.gateway.clone(), parts.teams.gateway_parts(), parts.teams.quotas());
+        parts.gateway.set_text_indexes(parts.teams.text_indexes());
         parts.endpoint.reload(config.endpoint.clone());
         parts.authenticator.set_anonymous_caller(config.endpoint.caller.clone());
         self.log_hook.get().into_iter().for_each(|hook| hook(&config.log));
@@ -229,7 +230,7 @@ impl Reloader {
         }
         for (name, team) in changes.removed {
             tracing::info!(team = %name, "team removed");
-            self.parts.drain.spawn(async move { team.drain.finish(REMOVAL_GRACE).await });
+            self.parts.drain.spawn(async move { team.remove(REMOVAL_GRACE).await });
         }
     }
 }

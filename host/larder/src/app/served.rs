@@ -45,6 +45,10 @@ pub struct Provider {
     pub resources: Vec<String>,
     /// Its URI templates.
     pub templates: Vec<String>,
+    /// The names of the tools that clients can call.
+    pub tools: Vec<String>,
+    /// The names of the prompts that clients can get.
+    pub prompts: Vec<String>,
     /// Whether it has more resources than `resources` contains.
     pub has_more: bool,
     /// What was omitted from its lists, and why.
@@ -125,6 +129,8 @@ impl Provider {
                 .iter()
                 .map(|template| template.uri_template.as_str().to_owned())
                 .collect(),
+            tools: offer.definitions.tools.iter().map(|tool| tool.name.to_string()).collect(),
+            prompts: offer.definitions.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
             has_more: offer.next_cursor.is_some(),
             omitted: offer.omitted.clone(),
             setting_problems: setting_problems(offer, false),
@@ -143,17 +149,19 @@ impl Provider {
         full_name(self.team.as_deref(), &self.name)
     }
 
-    /// Summarizes what it offers: `12 resources, 1 template`, or its claims if it lists no resources.
+    /// Summarizes what it offers: `12 resources, 1 template, 3 tools`, or its claims if it lists no resources.
     pub fn counts(&self) -> String {
         let more = if self.has_more { "+" } else { "" };
         let resources = quantity(self.resources.len(), more, "resource");
-        match (self.templates.len(), self.claims.len()) {
-            (0, claims) if self.resources.is_empty() && claims > 0 => {
-                format!("{resources}, {}", quantity(claims, "", "claim"))
-            }
-            (0, _) => resources,
-            (templates, _) => format!("{resources}, {}", quantity(templates, "", "template")),
-        }
+        let others = match (self.templates.len(), self.claims.len()) {
+            (0, claims) if self.resources.is_empty() => (claims, "claim"),
+            (templates, _) => (templates, "template"),
+        };
+        let others = [others, (self.tools.len(), "tool"), (self.prompts.len(), "prompt")].into_iter();
+        let others = others
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, noun)| format!(", {}", quantity(count, "", noun)));
+        std::iter::once(resources).chain(others).collect()
     }
 }
 
@@ -199,5 +207,7 @@ mod tests {
         assert_eq!(provider(100, 2, true), "100+ resources, 2 templates");
         let claims = Provider { claims: texts(2), ..Provider::default() };
         assert_eq!(claims.counts(), "0 resources, 2 claims");
+        let definitions = Provider { tools: texts(1), prompts: texts(2), ..Provider::default() };
+        assert_eq!(definitions.counts(), "0 resources, 1 tool, 2 prompts");
     }
 }

@@ -1,6 +1,7 @@
 //! The parts of one team, which are not shared with other teams: its sources, its catalog, and the tasks that
 //! keep the catalog up to date.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -14,11 +15,14 @@ use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::reconcile::{ConfigHandle, Reconciler, StartLimits};
+use larder_core::search_index::{IndexProgress, SearchIndexer};
 use larder_core::source::{Folder, Source};
+use larder_key_value::{KeyValueStore, database_path};
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_sandbox::{Sandbox, SignalSender};
+use larder_search::{IndexThread, TextIndex};
 
 /// The running parts of one team.
 pub(super) struct Team {
@@ -28,8 +32,12 @@ pub(super) struct Team {
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
     /// The drain of its tasks and calls: it can be stopped alone.
     pub(super) drain: Drain,
+    pub(super) key_value: KeyValueStore,
+    /// What is shown of its full-text index.
+    pub(super) index_progress: IndexProgress,
     reconcile: Reconciler,
     change_detector: ChangeDetector,
+    search_indexer: SearchIndexer,
     /// Adds the name of the team to log lines, if the configuration has teams.
     span: tracing::Span,
 }
@@ -43,13 +51,17 @@ pub(super) struct SharedServices {
     pub(super) audit: AuditLog,
     pub(super) watched_uris: usize,
     pub(super) change_detector: change_detector::Config,
+    /// The folder with the values that providers store, and with the full-text indexes.
+    pub(super) state_dir: PathBuf,
+    pub(super) index_thread: IndexThread,
 }
 
 impl Team {
     /// Creates the parts of a team. Nothing is loaded yet.
     pub(super) fn new(config: config::Team, services: &SharedServices) -> Self {
-        let SharedServices { sandbox, drain, health, audit, watched_uris, change_detector } =
+        let SharedServices { sandbox, drain, health, audit, watched_uris, change_detector, .. } =
             services.clone();
+        let state_dir = &services.state_dir;
         let drain = drain.child();
         let name = config.reconcile.team.clone();
         let span = match config.quota {
@@ -60,17 +72,36 @@ impl Team {
             Some(_) => Folder::new(config.plugins).without_links_to_outside(),
             None => Folder::new(config.plugins),
         };
+        let values = database_path(state_dir, &config.reconcile.relative_to, &name);
+        let index_folder = larder_search::folder_of(state_dir, &config.reconcile.relative_to, &name);
+        let index =
+            TextIndex::new(index_folder, larder_search::Limits::default(), services.index_thread.clone());
+        let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let (writer, reader) = catalog::catalog(name, watched_uris);
         let notifier = writer.notifier();
         let sources: Vec<Box<dyn Source>> = vec![Box::new(folder)];
         let reconcile =
             Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
-        let reconcile = reconcile.with_health(health).with_audit(audit);
+        let reconcile =
+            reconcile.with_health(health.clone()).with_audit(audit).with_key_value(key_value.clone());
         let signals = reconcile.signals();
         let change_detector =
             ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain.clone());
-        Self { reader, signals, quota_usage, drain, reconcile, change_detector, span }
+        let search_indexer = SearchIndexer::new(reader.clone(), index, health, drain.clone());
+        let index_progress = search_indexer.progress();
+        Self {
+            reader,
+            signals,
+            quota_usage,
+            drain,
+            key_value,
+            index_progress,
+            reconcile,
+            change_detector,
+            search_indexer,
+            span,
+        }
     }
 
     /// Loads the components of its sources, or as many as possible within these limits.
@@ -101,6 +132,14 @@ impl Team {
         let reconcile = if persists_state { self.reconcile } else { self.reconcile.without_persistence() };
         let spawn = |name, task: BoxFuture<'static, ()>| critical_tasks.spawn_in(&self.drain, name, task);
         spawn("reconcile", reconcile.run().instrument(self.span.clone()).boxed());
+        if persists_state {
+            let key_value = self.key_value;
+            // Failures are reported to health.
+            self.drain.spawn(async move { key_value.load().await });
+        }
+        if persists_state {
+            spawn("search_indexer", self.search_indexer.run().instrument(self.span.clone()).boxed());
+        }
         spawn("change_detector", self.change_detector.run().instrument(self.span).boxed());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
@@ -14,6 +15,7 @@ use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
 use larder_sandbox::SignalSender;
+use larder_search::TextIndex;
 
 /// All teams that are served.
 pub(super) struct RunningTeams {
@@ -30,7 +32,7 @@ pub(super) struct RunningTeam {
     config_handle: ConfigHandle,
     wake: Arc<Notify>,
     /// The drain of everything that belongs to the team.
-    pub(super) drain: Drain,
+    drain: Drain,
 }
 
 /// What changed in the set of teams.
@@ -84,6 +86,12 @@ impl RunningTeams {
         self.lock().values().map(|team| (team.view.catalog.clone(), team.signals.clone())).collect()
     }
 
+    /// Returns the full-text index of each team.
+    pub(super) fn text_indexes(&self) -> Vec<(TeamName, TextIndex)> {
+        let teams = self.lock();
+        teams.iter().map(|(name, team)| (name.clone(), team.view.index.index().clone())).collect()
+    }
+
     /// Returns the quotas of the teams that have one.
     pub(super) fn quotas(&self) -> Vec<(TeamName, Arc<QuotaUsage>)> {
         let teams = self.lock();
@@ -101,9 +109,23 @@ impl RunningTeams {
 }
 
 impl RunningTeam {
+    /// Stops everything that belongs to the team, and deletes the text in its full-text index.
+    pub(super) async fn remove(self, grace: Duration) {
+        self.drain.finish(grace).await;
+        if let Err(error) = self.view.index.forget_all().await {
+            let team = self.view.catalog.team();
+            tracing::warn!(%team, %error, "the full-text index of a removed team cannot be deleted");
+        }
+    }
+
     fn new(config: &config::Team, team: &Team) -> Self {
         Self {
-            view: TeamView { plugins: config.plugins.clone(), catalog: team.reader.clone() },
+            view: TeamView {
+                plugins: config.plugins.clone(),
+                catalog: team.reader.clone(),
+                key_value: team.key_value.clone(),
+                index: team.index_progress.clone(),
+            },
             signals: team.signals.clone(),
             quota_usage: team.quota_usage.clone(),
             config_handle: team.config_handle(),

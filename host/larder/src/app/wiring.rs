@@ -24,6 +24,7 @@ use larder_mcp::auth::Authenticator;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_sandbox::Sandbox;
+use larder_search::IndexThread;
 
 /// The delay between the start and the removal of old files from the compilation cache.
 const CACHE_SWEEP_DELAY: Duration = Duration::from_secs(10);
@@ -53,6 +54,8 @@ impl App {
             audit: audit.clone(),
             watched_uris: config.watched_uris,
             change_detector: config.change_detector.clone(),
+            state_dir: config.state_dir.clone(),
+            index_thread: IndexThread::default(),
         }));
         let mut teams_to_run = teams.set(&config.teams).added;
         health.report("start", "not all components have been loaded yet", Impact::AllTeams);
@@ -65,6 +68,7 @@ impl App {
                 health: health.clone(),
                 issuer: issuer_source(&config, &authenticator),
                 needs_restart: needs_restart.subscribe(),
+                audit: audit.clone(),
                 reload: reload_trigger(&reloader_slot),
                 server_drain: drain.clone(),
             };
@@ -78,6 +82,7 @@ impl App {
             .with_audit(audit.clone())
             .with_quotas(teams.quotas())
             .with_memory(memory);
+        gateway.set_text_indexes(teams.text_indexes());
         gateway.register_refusal_metrics(&metrics);
         gateway.register_cache_metrics(&metrics);
         let endpoint = Endpoint::new(

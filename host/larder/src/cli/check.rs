@@ -211,7 +211,8 @@ fn print(findings: &Findings) -> Result<(), CommandError> {
             .for_each(|problem| out::note(&format!("{name}: warning: {problem}")));
     }
     served.collisions.iter().for_each(|collision| out::note(collision));
-    match (ok, warnings.len()) {
+    let of_settings = served.providers.iter().map(|provider| provider.setting_warnings.len());
+    match (ok, warnings.len() + of_settings.sum::<usize>()) {
         (false, _) => {}
         (true, 0) => out::note("no problems found"),
         (true, 1) => out::note("no problems found, but one warning"),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::app::RunError;
 use crate::config::ConfigError;
+use crate::connect::ConnectError;
 use larder_author::{BindingsError, DiskError, PackError, ScaffoldError};
 use larder_client::{ClientError, Revision};
 use larder_core::reconcile::ApprovalsError;
@@ -14,6 +15,8 @@ use larder_sandbox::Rejection;
 pub(super) enum CommandError {
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
@@ -26,6 +29,8 @@ pub(super) enum CommandError {
     Input { path: PathBuf, error: io::Error },
     #[error("the server repeats a cursor, so its list does not end")]
     CursorLoop,
+    #[error("the server does not support search: only Larder servers do, from version 0.1 on")]
+    NoSearch,
     #[error("{0} has no sessions: use `--protocol {newest}` or older", newest = Revision::LEGACY)]
     NoSession(Revision),
     #[error(transparent)]
@@ -70,11 +75,13 @@ impl CommandError {
             | Self::NoSession(_)
             | Self::TooManyFiles { .. } => true,
             Self::New(error) => error.is_usage(),
+            Self::Connect(error) => error.is_usage(),
             Self::Client(error) => error.is_usage(),
             Self::Run(_)
             | Self::Output(_)
             | Self::File { .. }
             | Self::CursorLoop
+            | Self::NoSearch
             | Self::Pack { .. }
             | Self::UnsupportedFeatures { .. }
             | Self::Bindings(_)

@@ -32,7 +32,7 @@ pub(super) struct FilterArgs {
 
 /// Accepts any kind, since providers choose them, and offers common ones for completion.
 #[derive(Debug, Clone)]
-struct KindParser;
+pub(super) struct KindParser;
 
 /// The kinds that the contract and the providers for general use name.
 const COMMON_KINDS: [&str; 3] = ["database-table", "file", "fixture"];

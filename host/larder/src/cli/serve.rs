@@ -31,6 +31,9 @@ pub(super) struct Serve {
     /// Serve one client over stdin and stdout instead of HTTP
     #[arg(long)]
     stdio: bool,
+    /// Offer tools that read resources and search in them, for clients that support only tools
+    #[arg(long)]
+    resource_tools: bool,
     #[command(flatten)]
     team: TeamArg,
 }
@@ -43,6 +46,7 @@ impl Serve {
             listen: self.listen,
             team: self.team.team,
             admin: self.admin,
+            resource_tools: self.resource_tools,
         };
         let config = config::load(&overrides)?;
         let process_log = log::start(&config.log);

@@ -10,7 +10,7 @@ use super::out;
 use crate::config::{self, ClientConfig, ConfiguredAddress};
 use larder_client::{Client, ClientBuilder};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct ServerArgs {
     /// The file with the certificates (PEM) to trust besides those of the system

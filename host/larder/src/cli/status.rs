@@ -8,7 +8,8 @@ use super::error::CommandError;
 use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
 use super::{Outcome, out, sanitize};
 use larder_admin::{
-    Grants, Issuer, Memory, PendingApproval, Provider, Rejected, Status as ServerStatus, Team,
+    Grants, IndexStatus, Issuer, Memory, PendingApproval, Provider, Rejected, Status as ServerStatus,
+    StoredValues, Team,
 };
 use larder_client as client;
 use larder_model::size;
@@ -96,18 +97,26 @@ fn team(team: &Team, lines: &mut Vec<String>) {
     }
     lines.extend(team.pending_approval.iter().map(pending_approval));
     lines.extend(team.collisions.iter().map(|collision| format!("  collision: {}", line(collision))));
+    lines.extend(team.stored.iter().map(stored));
     if lines.last().is_some_and(|last| last.starts_with("team ")) {
         lines.push("  no components yet".into());
     }
 }
 
 fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
-    let Provider { name, digest, resources, templates, since, .. } = provider;
-    let (resources, templates) =
-        (count(*resources, provider.has_more, "resource"), count(*templates, false, "template"));
+    let Provider { name, digest, since, .. } = provider;
+    let lists = [
+        count(provider.resources, provider.has_more, "resource"),
+        count(provider.templates, false, "template"),
+    ];
+    let definitions = [(provider.tools, "tool"), (provider.prompts, "prompt")].into_iter();
+    let definitions =
+        definitions.filter(|(number, _)| *number > 0).map(|(number, what)| count(number, false, what));
+    let contents: Vec<_> = lists.into_iter().chain(definitions).collect();
     let digest = digest.get(..12).unwrap_or(digest);
     lines.push(line(&format!(
-        "  {name:width$}  {digest}  since {since}  {resources}, {templates}; calls: {}",
+        "  {name:width$}  {digest}  since {since}  {}; calls: {}",
+        contents.join(", "),
         calls(&provider.calls)
     )));
     lines.extend(grants(provider));
@@ -117,6 +126,10 @@ fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
     if let Some(time) = provider.list_circuit_open_ms {
         lines.push(format!("    missing in lists: calls for its list only faulted; retry in {time} ms"));
     }
+    if let Some(time) = provider.search_circuit_open_ms {
+        lines.push(format!("    missing in searches: calls for its search only faulted; retry in {time} ms"));
+    }
+    lines.extend(provider.index.as_ref().map(index));
     if let Some(error) = &provider.last_error {
         let at = format!("    last error, {}: {} of a {}: ", error.at, error.outcome, error.operation);
         lines.push(at + &line(&error.message));
@@ -125,14 +138,24 @@ fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
     lines.extend(provider.setting_problems.iter().map(|problem| format!("    problem: {}", line(problem))));
 }
 
+/// Returns one line with the part of a provider in the full-text index.
+fn index(index: &IndexStatus) -> String {
+    let IndexStatus { documents, bytes, pending, error } = index;
+    let pending = if *pending > 0 { format!("; {pending} to read") } else { String::new() };
+    let error = error.as_ref().map(|error| format!("; not complete: {error}")).unwrap_or_default();
+    let documents = format!("{documents} {}", if *documents == 1 { "resource" } else { "resources" });
+    line(&format!("    full-text index: {documents}, {}{pending}{error}", size::show(*bytes)))
+}
+
 /// Returns one line with the grants of a provider. None if it has none.
 fn grants(provider: &Provider) -> Option<String> {
-    let Grants { secrets, env, dirs, hosts, .. } = &provider.grants;
+    let Grants { secrets, env, dirs, hosts, tcp, key_value, .. } = &provider.grants;
     let named =
         |kind, names: &[String]| (!names.is_empty()).then(|| format!("{kind} {}", line(&names.join(", "))));
-    let parts =
-        [named("folders", dirs), named("http", hosts), named("variables", env), named("secrets", secrets)];
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    let network = [named("http", hosts), named("tcp", tcp), named("key-value", key_value)];
+    let others = [named("variables", env), named("secrets", secrets)];
+    let parts: Vec<_> =
+        named("folders", dirs).into_iter().chain(network.into_iter().chain(others).flatten()).collect();
     (!parts.is_empty()).then(|| format!("    grants: {}", parts.join("; ")))
 }
 
@@ -164,6 +187,12 @@ fn pending_approval(pending: &PendingApproval) -> String {
     )
 }
 
+fn stored(values: &StoredValues) -> String {
+    let StoredValues { provider, keys, bytes, callers } = values;
+    let (keys, callers) = (count(*keys as usize, false, "value"), count(*callers as usize, false, "caller"));
+    format!("  stored by {}: {keys}, {}, {callers}", line(provider), size::show(*bytes))
+}
+
 fn line(text: &str) -> String {
     sanitize::line(text).into_owned()
 }
@@ -191,16 +220,17 @@ mod tests {
                 "team": "default", "plugins": "/srv/plugins",
                 "providers": [{
                     "name": "wiki", "digest": digest, "revision": 1, "since": "2026-01-02T03:04:06Z", "version": null,
-                    "resources": 3, "has_more": true, "templates": 1, "claims": [], "omitted": ["an\u{1b}[2Jentry"],
+                    "resources": 3, "has_more": true, "templates": 1, "tools": 2, "claims": [], "omitted": ["an\u{1b}[2Jentry"],
                     "setting_problems": ["setting `x` is required"],
                     "requested": ["secret key"], "allowed": [],
-                    "grants": { "settings": [], "secrets": ["key"], "env": [], "dirs": ["/a as /b (read)"], "hosts": [] },
+                    "grants": { "settings": [], "secrets": ["key"], "env": [], "dirs": ["/a as /b (read)"], "hosts": [], "tcp": ["db.internal:5432", "10.0.0.5:6379 (private)"], "key_value": ["shared"] },
                     "calls": { "ok": 4, "trap": 1 },
                     "last_error": { "at": "2026-01-02T03:05:00Z", "operation": "read", "outcome": "trap", "message": "it\ntrapped" },
                 }],
                 "rejected": [{ "file": "odd.wasm", "digest": null, "reason": "the file is empty", "since": "2026-01-02T03:04:06Z" }],
                 "pending_approval": [{ "provider": "net", "digest": digest, "requested": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
                 "collisions": [],
+                "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2048, "callers": 3 }],
             }, { "team": "empty", "plugins": "/srv/empty", "providers": [], "rejected": [], "pending_approval": [], "collisions": [] }],
         });
         expect![[r#"
@@ -211,13 +241,14 @@ mod tests {
             issuer https://id.example: 0 keys, never fetched; last error, 2026-01-02T03:04:09Z: connection refused
             memory: 4 MiB of 2 GiB (responses 3 MiB, guests 1 MiB); refused 2 times
             team default in /srv/plugins
-              wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 template; calls: 4 ok, 1 trap
-                grants: folders /a as /b (read); secrets key
+              wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 template, 2 tools; calls: 4 ok, 1 trap
+                grants: folders /a as /b (read); tcp db.internal:5432, 10.0.0.5:6379 (private); key-value shared; secrets key
                 last error, 2026-01-02T03:05:00Z: trap of a read: it trapped
                 omitted: an\u001b[2Jentry
                 problem: setting `x` is required
               rejected: odd.wasm: the file is empty (since 2026-01-02T03:04:06Z)
               pending approval: net 0123456789ab requests `env HOME`, `dir /x` (since 2026-01-02T03:04:06Z); run `larder approve net`
+              stored by wiki: 1 value, 2 KiB, 3 callers
             team empty in /srv/empty
               no components yet
         "#]].assert_eq(&show(&serde_json::from_value(status).unwrap()));

@@ -1,15 +1,11 @@
 //! `larder tools`: the tools of a server or a folder.
 
 use clap::Args;
-use serde_json::json;
 
-use super::connection::ConnectionArgs;
+use super::Outcome;
+use super::definitions::{Definition, ListDefinitions};
 use super::error::CommandError;
-use super::paging::all_items;
-use super::table::Table;
-use super::team::TeamArg;
-use super::{Outcome, out};
-use larder_client::Tool;
+use larder_client::{Client, ClientError, Page, Tool};
 
 /// List the tools of a server or of a plugins folder
 #[derive(Debug, Args)]
@@ -18,57 +14,46 @@ use larder_client::Tool;
 Tools that wait for approval are not listed: see `larder status`."
 )]
 pub(super) struct Tools {
-    /// Print JSON, with the schemas
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    team: TeamArg,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    list: ListDefinitions,
 }
 
 impl Tools {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let mut connection = self.connection.with_team(self.team).connect().await?;
-        let tools = all_items(usize::MAX, async |from| connection.client.tools(from).await).await;
-        connection.end().await;
-        let tools = tools?;
-        match self.json {
-            true => out::json(&json!({ "tools": tools }))?,
-            false if tools.is_empty() => out::note("no tools"),
-            false => out::text(&show(&tools).show())?,
-        }
-        Ok(Outcome::Success)
+        self.list.run::<Tool>().await
     }
 }
 
-fn show(tools: &[Tool]) -> Table<3> {
-    let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
-    for tool in tools {
-        let text = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-        table.row([&tool.name, &arguments(tool), text.lines().next().unwrap_or_default()]);
-    }
-    table
-}
+impl Definition for Tool {
+    const PLURAL: &str = "tools";
+    const TITLE: &str = "TOOL";
 
-/// The names of the arguments; optional ones in brackets.
-fn arguments(tool: &Tool) -> String {
-    let required = |name: &str| {
-        let required = tool.input_schema["required"].as_array();
-        required.is_some_and(|required| required.iter().any(|one| one == name))
-    };
-    let properties = tool.input_schema["properties"].as_object();
-    let names = properties.into_iter().flatten().map(|(name, _)| match required(name) {
-        true => name.clone(),
-        false => format!("[{name}]"),
-    });
-    names.collect::<Vec<_>>().join(" ")
+    async fn page(client: &mut Client, cursor: Option<&str>) -> Result<Page<Self>, ClientError> {
+        client.tools(cursor).await
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn arguments(&self) -> Vec<(&str, bool)> {
+        let required = self.input_schema["required"].as_array();
+        let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+        let properties = self.input_schema["properties"].as_object();
+        properties.into_iter().flatten().map(|(name, _)| (name.as_str(), is_required(name))).collect()
+    }
+
+    fn about(&self) -> Option<&str> {
+        self.description.as_deref().or(self.title.as_deref())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use serde_json::json;
 
+    use super::super::definitions::table;
     use super::*;
 
     #[test]
@@ -84,6 +69,6 @@ mod tests {
             double  [mode] n   Doubles a number.
             tell
         "#]]
-        .assert_eq(&show(&tools).aligned(false));
+        .assert_eq(&table(&tools).aligned(false));
     }
 }

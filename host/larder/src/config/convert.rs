@@ -61,6 +61,7 @@ pub(super) fn convert(
         state_dir: file.state_dir,
         scan_interval: time(file.watch.scan_interval, 2),
         missing_source_grace: missing_folder_grace(&file.watch),
+        resource_tools: overrides.resource_tools || file.server.resource_tools.unwrap_or(false),
         overrides,
     };
     let has_teams = !file.team.is_empty();
@@ -164,6 +165,7 @@ pub(super) fn grant_request(
         settings: raw.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
         dirs,
         hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
+        tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
         env: raw
             .env
             .into_iter()
@@ -171,6 +173,7 @@ pub(super) fn grant_request(
             .collect(),
         // A request names secrets; their values come from the operator's configuration.
         secrets: raw.secrets.into_iter().map(|name| (name, None)).collect(),
+        key_value: raw.key_value.0,
         tools: raw.tools.0,
         prompts: raw.prompts,
     }

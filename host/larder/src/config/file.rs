@@ -10,8 +10,9 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, Listen, Origin,
-    PageSize, Proxy, Scalar, ServerName, ServerUrl, SocketMode, Timestamp, TokenDigest, Tools,
+    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, KeyValue, Listen,
+    Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp,
+    TokenDigest, Tools,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,8 +54,10 @@ pub(super) struct Team {
 pub(super) struct Ceiling {
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
+    pub(super) tcp: Vec<Tcp>,
     pub(super) env: Vec<String>,
     pub(super) secrets: Vec<Spanned<String>>,
+    pub(super) key_value: KeyValue,
     pub(super) tools: Tools,
     pub(super) prompts: bool,
 }
@@ -70,6 +73,7 @@ pub(super) struct Quota {
     pub(super) providers: Option<NonZeroU32>,
     pub(super) component: Option<ByteSize<u64>>,
     pub(super) watchers: Option<NonZeroU32>,
+    pub(super) connections: Option<NonZeroU32>,
 }
 
 /// The source of a secret: an environment variable of the server, or a file.
@@ -120,6 +124,7 @@ pub(super) struct Server {
     pub(super) title: Option<String>,
     pub(super) instructions: Option<String>,
     pub(super) page_size: PageSize,
+    pub(super) resource_tools: Option<bool>,
     pub(super) extensions: Vec<Extension>,
     pub(super) body_limit: Option<ByteSize<usize>>,
     pub(super) sessions: Option<NonZeroU32>,
@@ -247,22 +252,32 @@ pub(super) struct Limits {
     pub(super) notifications: Option<NonZeroU32>,
     pub(super) component_size: Option<ByteSize<u64>>,
     pub(super) http_body: Option<ByteSize<u64>>,
+    pub(super) connections: Option<NonZeroU32>,
+    pub(super) tcp_bytes: Option<ByteSize<u64>>,
+    pub(super) key_value_size: Option<ByteSize<u64>>,
+    pub(super) key_value_bucket_size: Option<ByteSize<u64>>,
+    pub(super) key_value_bucket_keys: Option<NonZeroU32>,
+    pub(super) key_value_callers: Option<NonZeroU32>,
+    pub(super) key_value_expiry: Option<HumanDuration>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Provider {
-    pub(super) settings: BTreeMap<String, Scalar>,
+    pub(super) settings: BTreeMap<String, SettingValue>,
     pub(super) env: Env,
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
+    pub(super) tcp: Vec<Tcp>,
     pub(super) secrets: Vec<Spanned<String>>,
     pub(super) priority: Option<i32>,
     pub(super) raw_values: Option<bool>,
     pub(super) guests: Option<Guests>,
+    pub(super) key_value: KeyValue,
     pub(super) tools: Tools,
     pub(super) prompts: bool,
     pub(super) prefix: Option<Spanned<String>>,
+    pub(super) index: bool,
     pub(super) approve: Option<Approval>,
     pub(super) limits: Limits,
 }
@@ -290,11 +305,13 @@ pub(super) struct Compiler {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct GrantRequest {
-    pub(super) settings: BTreeMap<String, Scalar>,
+    pub(super) settings: BTreeMap<String, SettingValue>,
     pub(super) env: Vec<Spanned<String>>,
     pub(super) dirs: Vec<Spanned<Dir>>,
     pub(super) hosts: Vec<Host>,
+    pub(super) tcp: Vec<Tcp>,
     pub(super) secrets: Vec<String>,
+    pub(super) key_value: KeyValue,
     pub(super) tools: Tools,
     pub(super) prompts: bool,
 }

@@ -94,6 +94,8 @@ mod tests {
             r#"
             dirs = ["docs", { host = "link", guest = "/again", access = "write" }]
             hosts = ["https://api.example.com", { host = "*.example.org", methods = ["*"] }]
+            tcp = ["db.internal:5432", { host = "10.0.0.5", port = 6379, private = true }]
+            key_value = ["shared"]
             env = ["SECRET", "UNSET"]
             settings = { token = "${SECRET}", depth = 3 }
             "#,
@@ -104,6 +106,9 @@ mod tests {
                 folder FOLDER/docs as /docs, read
                 http https://*.example.org *
                 http https://api.example.com GET,HEAD
+                key-value shared
+                tcp 10.0.0.5:6379, private
+                tcp db.internal:5432
                 variable SECRET
                 variable UNSET"#]],
         );
@@ -115,10 +120,10 @@ mod tests {
         check(
             "priority = 5\nraw_values = true\nlimits.memory = '1GiB'\napprove = 'always'\ndirs = ['gone', '${SECRET}']\nenv = { A = 'b' }",
             expect![[r#"
-                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
-                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
-                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
-                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `secrets`, `tools`, `prompts`
+                line 1: priority: unknown field `priority`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
+                line 2: raw_values: unknown field `raw_values`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
+                line 3: limits: unknown field `limits`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
+                line 4: approve: unknown field `approve`, expected one of `settings`, `env`, `dirs`, `hosts`, `tcp`, `secrets`, `key_value`, `tools`, `prompts`
                 line 5: dirs[0]: there is no folder FOLDER/gone: create it
                 line 5: dirs[1]: there is no folder FOLDER/${SECRET}: create it
                 line 5: dirs[1]: `/` is the guest path of two folders: set a different `guest` for one of them

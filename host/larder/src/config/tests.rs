@@ -9,7 +9,10 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Access, ApprovalMode, Limits, Secret};
 use larder_sandbox::CacheLocation;
 
+mod addresses;
+mod changes;
 mod observability;
+mod overrides;
 mod own_files;
 mod team;
 
@@ -113,6 +116,8 @@ fn the_commented_keys_of_the_example_are_valid() {
         ("wiki.example.net", None, true),
     ];
     assert_eq!(hosts, expected);
+    let tcp: Vec<_> = grant.tcp.iter().map(|rule| (rule.to_string(), rule.private)).collect();
+    assert_eq!(tcp, [("db.example.com:5432".to_owned(), false), ("10.0.0.5:6379".to_owned(), true)]);
     assert_eq!(grant.secrets.get("wiki-token").map(Secret::reveal), Some("/home/me"));
     assert_eq!(config.local_caller.subject.as_deref(), Some("me"));
     assert_eq!(grant.limits.memory, 256 << 20);
@@ -152,6 +157,7 @@ fn every_key_has_an_effect() {
         "log.filter = 'warn'",
         "listen = '[::1]:1'",
         "title = 'x'",
+        "resource_tools = true",
     ] {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
@@ -160,10 +166,25 @@ fn every_key_has_an_effect() {
     {
         assert_ne!(folder.shown(&format!("[watch]\n{key}")), default, "{key}");
     }
-    for key in
-        ["memory", "cpu_time", "timeout", "queue_timeout", "result", "log", "component_size", "http_body"]
-    {
-        let value = if ["cpu_time", "timeout", "queue_timeout"].contains(&key) { "2ms" } else { "2KiB" };
+    for key in [
+        "memory",
+        "cpu_time",
+        "timeout",
+        "queue_timeout",
+        "result",
+        "log",
+        "component_size",
+        "http_body",
+        "tcp_bytes",
+        "key_value_size",
+        "key_value_bucket_size",
+        "key_value_expiry",
+    ] {
+        let value = if ["cpu_time", "timeout", "queue_timeout", "key_value_expiry"].contains(&key) {
+            "2ms"
+        } else {
+            "2KiB"
+        };
         assert_ne!(folder.shown(&format!("limits.{key} = '{value}'")), default, "{key}");
     }
     for key in [
@@ -174,6 +195,9 @@ fn every_key_has_an_effect() {
         "page_entries",
         "catalog_entries",
         "notifications",
+        "connections",
+        "key_value_bucket_keys",
+        "key_value_callers",
     ] {
         assert_ne!(folder.shown(&format!("limits.{key} = 2")), default, "{key}");
     }
@@ -238,66 +262,6 @@ fn rejects_a_state_folder_inside_the_plugins_folder() {
 }
 
 #[test]
-fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
-    let folder = Folder::new();
-    let reload = |before: &str, after: &str| folder.read(before).merge(folder.read(after));
-    let same = reload("", "");
-    assert!(same.needs_restart.is_empty());
-    let grants = reload("", "provider.a.dirs = ['docs']\nlimits.concurrency = 3\napprove = 'always'");
-    assert!(grants.needs_restart.is_empty());
-    let team = only_team(&grants.config);
-    assert_eq!(team.providers.len(), 1);
-    assert_eq!(
-        (team.default.grant.limits.concurrency, team.default.approval_mode),
-        (3, ApprovalMode::Always)
-    );
-    for (value, seconds) in [("'5s'", 5), ("0", 0)] {
-        let grace = reload("", &format!("watch.missing_folder_grace = {value}"));
-        assert!(grace.needs_restart.is_empty());
-        assert_eq!(only_team(&grace.config).missing_source_grace, Duration::from_secs(seconds));
-    }
-    let rest = reload("", "plugins = 'docs'\nwatch.scan_interval = '9s'\nserver.guests = 3");
-    assert_eq!(rest.needs_restart, ["plugins", "server.guests", "watch"]);
-    let credentials = reload("", TOKEN);
-    assert!(credentials.needs_restart.is_empty());
-    let now = only_team(&rest.config);
-    assert!(now.relative_to.ends_with("plugins") && now.scan_interval == Duration::from_secs(2));
-    for (text, key) in [
-        ("state_dir = 'docs'", "state_dir"),
-        ("watch.version_interval = '9s'", "watch"),
-        ("watch.read_interval = '0'", "watch"),
-        ("compiler.cpu_time = '9s'", "compiler"),
-        ("server.listen = '127.0.0.1:9'", "server.listen"),
-        ("server.log.format = 'json'", "server.log.format"),
-        ("server.sessions = 3", "server.sessions"),
-        ("admin.listen = 'off'", "admin"),
-        ("audit.file = '-'", "audit"),
-    ] {
-        let reloaded = reload("", text);
-        assert_eq!(reloaded.needs_restart, [key], "{text}");
-        let again = reloaded.config.merge(folder.read(text));
-        assert_eq!(again.needs_restart, [key], "it is not in effect, so it is reported again: {text}");
-        let back = reloaded.config.merge(folder.read(""));
-        assert!(back.needs_restart.is_empty(), "{text}");
-    }
-    let applied = reload("", "cache.entries = 3\nserver.page_size = 3\nserver.hosts = ['a.example']");
-    assert!(applied.needs_restart.is_empty());
-    assert_eq!((applied.config.gateway.cache.entries, applied.config.endpoint.hosts.len()), (3, 1));
-    let teams = "[team.a]\nplugins = 'docs'\n";
-    let added = reload(teams, &format!("{teams}[team.b]\nplugins = 'plugins'\n"));
-    assert!(added.needs_restart.is_empty() && added.config.teams.len() == 2);
-    let quota = reload(teams, &format!("{teams}[team.a.quota]\ncalls = 3\n"));
-    assert_eq!(quota.needs_restart, ["team.a.quota"]);
-}
-
-#[test]
-fn a_server_that_requires_credentials_keeps_requiring_them() {
-    let folder = Folder::new();
-    let reloaded = folder.read(TOKEN).merge(folder.read(""));
-    assert!(!reloaded.config.endpoint.auth.is_empty() && reloaded.config.gateway.private);
-}
-
-#[test]
 fn limits_of_a_provider_override_global_limits_and_defaults() {
     let config = Folder::new()
         .read("limits = { concurrency = 3, page_entries = 7 }\nprovider.a.limits.concurrency = 5");
@@ -334,7 +298,6 @@ log = "1TB"
 dirs = [3, "docs", "gone", { host = "docs", guest = "up/../", acess = "read" }, { guest = "/x" }]
 hosts = ["*", { host = "x", methods = [] }, "ok.example.org/path"]
 env = ["NO_SUCH"]
-settings = { list = [1], date = 2020-01-01 }
 "#,
         expect![[r#"
             larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`, `client`
@@ -357,9 +320,7 @@ settings = { list = [1], date = 2020-01-01 }
             larder.toml:21: provider.wiki.hosts[0]: `*` is not a host: write a name, `*.` and a name, or an IP address
             larder.toml:21: provider.wiki.hosts[1]: `methods` is empty: list some, or write ["*"] for all
             larder.toml:21: provider.wiki.hosts[2]: `ok.example.org/path`: a grant names a host, without a path, a query or a user
-            larder.toml:22: provider.wiki.env[0]: the environment variable NO_SUCH is not set; set it, or remove the name
-            larder.toml:23: provider.wiki.settings.date: invalid type: map, expected a string, a number or a boolean
-            larder.toml:23: provider.wiki.settings.list: invalid type: sequence, expected a string, a number or a boolean"#]],
+            larder.toml:22: provider.wiki.env[0]: the environment variable NO_SUCH is not set; set it, or remove the name"#]],
     );
 }
 
@@ -399,186 +360,6 @@ const TOKEN: &str = "[[auth.tokens]]\nname = 'ann'\ndigest = \
      'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'\n";
 const OAUTH: &str =
     "[auth.oauth]\nissuer = 'https://id.example.com'\naudience = 'https://docs.example.com/mcp'\n";
-
-#[test]
-fn credentials_allow_a_public_address_and_contradict_unauthenticated() {
-    let public = "[server]\nlisten = '0.0.0.0:80'\nhosts = ['docs.example.org']\n";
-    check(&format!("{public}{TOKEN}"), expect!["no error"]);
-    check(&format!("{public}{OAUTH}"), expect!["no error"]);
-    check(
-        &format!("server.unauthenticated = true\n{TOKEN}"),
-        expect![
-            "larder.toml:1: server.unauthenticated: contradicts the credentials in `auth`: remove one of the two"
-        ],
-    );
-    check(&format!("server.unauthenticated = false\n{TOKEN}"), expect!["no error"]);
-}
-
-#[test]
-fn a_unix_socket_needs_no_credentials_and_its_path_is_absolute() {
-    let folder = Folder::new();
-    let listen = |text: &str, option: Option<&str>| {
-        let listen = option.map(|text| parse_listen_address(text).unwrap());
-        folder.read_with(text, &[], &Overrides { listen, ..Overrides::default() }).unwrap().endpoint.listen
-    };
-    let socket = |path: &str, mode| ListenAddress::Unix { path: folder.0.path().join(path), mode };
-    assert_eq!(listen("server.listen = 'unix:larder.sock'", None), socket("larder.sock", 0o600));
-    assert_eq!(listen("server.listen = 'unix:/run/larder.sock'", None), socket("/run/larder.sock", 0o600));
-    assert_eq!(listen("server.socket_mode = '0660'", Some("unix:x/y")), socket("x/y", 0o660));
-    check(
-        "[server]\nlisten = 'unix:'\nsocket_mode = '0999'",
-        expect![[r#"
-            larder.toml:2: server.listen: the path of the Unix socket is missing: write "unix:/run/larder.sock"
-            larder.toml:3: server.socket_mode: `0999` is not a file mode: write it in octal, such as "0660""#]],
-    );
-    let long = format!("server.listen = 'unix:/{}'", "x".repeat(200));
-    let error = folder.read_with(&long, &[], &Overrides::default()).unwrap_err().to_string();
-    assert!(error.contains("cannot be the path of a Unix socket"), "{error}");
-}
-
-#[test]
-fn every_credential_key_has_an_effect() {
-    let folder = Folder::new();
-    for (section, keys) in [
-        (TOKEN, &["scopes = ['a']", "expires = 2036-01-31", "teams = ['default']"][..]),
-        (
-            OAUTH,
-            &[
-                "jwks = 'https://id.example.com/k'",
-                "algorithms = ['ES384']",
-                "team_claim = 'g'\nteams = { x = 'default' }",
-                "scopes = ['a']",
-                "leeway = '2s'",
-                "refresh = '2s'",
-            ],
-        ),
-    ] {
-        let plain = folder.shown(section);
-        for key in keys {
-            let shown = folder.shown(&format!("{section}{key}"));
-            assert!(shown != plain || key.starts_with("teams"), "{key}");
-        }
-    }
-    let timestamp = |text: &str| {
-        let config = folder.read(&format!("{TOKEN}expires = {text}"));
-        humantime::format_rfc3339(config.endpoint.auth.tokens[0].expires.unwrap()).to_string()
-    };
-    assert_eq!(timestamp("2036-01-31"), "2036-01-31T00:00:00Z");
-    assert_eq!(timestamp("2036-01-31T12:00:00Z"), "2036-01-31T12:00:00Z");
-    assert_eq!(timestamp("2036-01-31T12:00:00+02:00"), "2036-01-31T10:00:00Z");
-    assert_eq!(timestamp("2036-01-31 12:00:00-00:30"), "2036-01-31T12:30:00Z");
-    let teams = folder.read(OAUTH).endpoint.auth.oauth.unwrap().membership;
-    assert_eq!(teams, Membership::All(larder_model::name::Teams::default_team()));
-}
-
-#[test]
-fn reports_invalid_credentials() {
-    check(
-        r#"
-[[auth.tokens]]
-name = ""
-digest = "sha256:12"
-expires = 2036-01-31T12:00:00
-[[auth.tokens]]
-digest = "larder_1234"
-token = "larder_1234"
-[[auth.tokens]]
-name = "ann"
-digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-teams = []
-scopes = ["two words"]
-[[auth.tokens]]
-name = "bob"
-digest = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-teams = ["a b", "nobody"]
-[auth.oauth]
-issuer = "http://id.example.com"
-audience = "docs"
-jwks = "file:///keys"
-algorithms = ["none", "HS256"]
-team_claim = "groups"
-leeway = "1h"
-"#,
-        expect![[r#"
-            larder.toml:3: auth.tokens[0].name: is not a name: write 1 to 100 characters that identify the token holder
-            larder.toml:4: auth.tokens[0].digest: not a digest: write "sha256:" and 64 hexadecimal digits
-            larder.toml:5: auth.tokens[0].expires: `2036-01-31T12:00:00` is not a point in time: write a date, such as 2027-01-31, or a date and time with an offset, such as 2027-01-31T12:00:00Z
-            larder.toml:6: auth.tokens[1]: missing field `name`
-            larder.toml:8: auth.tokens[1].token: unknown field `token`, expected one of `name`, `digest`, `teams`, `scopes`, `expires`
-            larder.toml:12: auth.tokens[2].teams: is empty: a caller without a team has no access
-            larder.toml:13: auth.tokens[2].scopes[0]: is not a scope: write one word without quotes
-            larder.toml:16: auth.tokens[3].digest: duplicate token: give each holder a different one
-            larder.toml:17: auth.tokens[3].teams[0]: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
-            larder.toml:19: auth.oauth.issuer: `http://id.example.com` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
-            larder.toml:20: auth.oauth.audience: `docs` is not the URL of an endpoint: write the one that clients use, such as "https://docs.example.com/mcp"
-            larder.toml:21: auth.oauth.jwks: `file:///keys` is not a URL that can be trusted: write one that begins with https:// (http:// only for this machine), without a query or a fragment
-            larder.toml:22: auth.oauth.algorithms[0]: `none` is not a supported signature algorithm: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
-            larder.toml:22: auth.oauth.algorithms[1]: `HS256` is not a supported signature algorithm: use RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA
-            larder.toml:23: auth.oauth.team_claim: no value of this claim is mapped to a team: add a mapping, such as `teams = { staff = "default" }`
-            larder.toml:24: auth.oauth.leeway: is too long for clock differences: the maximum is "5m""#]],
-    );
-    check(
-        &format!("{OAUTH}algorithms = []\nteams = {{ a = 'default' }}"),
-        expect![[r#"
-        auth.oauth.teams: maps the values of a claim: name the claim with `team_claim`
-        larder.toml:4: auth.oauth.algorithms: is empty, so no token would be valid: list some, or remove the key"#]],
-    );
-    check(
-        "[auth.oauth]\nissuer = 'https://id.example.com'",
-        expect!["larder.toml:1: auth.oauth: missing field `audience`"],
-    );
-    check(
-        &format!("{OAUTH}refresh = '31m'"),
-        expect![[
-            r#"larder.toml:4: auth.oauth.refresh: is too long, since keys expire after an hour: the maximum is "30m""#
-        ]],
-    );
-}
-
-#[test]
-fn the_command_line_overrides_the_file() {
-    let folder = Folder::new();
-    let listen = ListenAddress::from(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let overrides =
-        Overrides { plugins: Some("docs".into()), listen: Some(listen.clone()), ..Overrides::default() };
-    let config = folder.read_with("plugins = 'gone'\nserver.listen = '0.0.0.0:1'", &[], &overrides).unwrap();
-    assert_eq!(config.endpoint.listen, listen);
-    assert!(config.teams[&TeamName::default_team()].plugins.ends_with("docs"));
-    let gone = Overrides { plugins: Some("gone".into()), ..Overrides::default() };
-    // A server waits for a missing folder; commands that run once report it.
-    check_with("", &gone, expect!["no error"]);
-    let error = folder.read_with("", &[], &gone).unwrap().require_plugins_folders().unwrap_err().to_string();
-    assert!(error.starts_with("--plugins: there is no folder") && error.contains("gone"), "{error}");
-    std::fs::write(folder.0.path().join("gone"), "").unwrap();
-    let error = folder.read_with("", &[], &gone).unwrap_err().to_string();
-    assert!(error.starts_with("--plugins: ") && error.ends_with("gone is not a folder"), "{error}");
-}
-
-#[test]
-fn larder_log_overrides_the_filter() {
-    let folder = Folder::new();
-    let filter = |env: &[(&str, &str)]| {
-        let read = folder.read_with("server.log.filter = 'warn'", env, &Overrides::default());
-        read.map(|config| config.log.filter).unwrap_or_else(|error| error.to_string())
-    };
-    assert_eq!(filter(&[]), "warn");
-    assert_eq!(filter(&[("LARDER_LOG", "")]), "warn");
-    assert_eq!(filter(&[("LARDER_LOG", "larder=debug")]), "larder=debug");
-    expect![[r#"LARDER_LOG: not a filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5"#]].assert_eq(&filter(&[("LARDER_LOG", "a=b=c")]));
-}
-
-#[test]
-fn substitutes_variables_in_every_string() {
-    let folder = Folder::new();
-    let env = [("NAME", "docs"), ("SECRET", "x${NAME}")];
-    let text = "plugins = '${NAME}'\nprovider.a.settings.t = '${SECRET}'\nprovider.a.dirs = ['${NAME}']";
-    let config = folder.read_with(text, &env, &Overrides::default()).unwrap();
-    let grant = &only_team(&config).providers[&ProviderName::parse("a").unwrap()].grant;
-    assert!(
-        config.teams[&TeamName::default_team()].plugins.ends_with("docs") && grant.dirs[0].guest == "/docs"
-    );
-    assert_eq!(grant.settings["t"], "x${NAME}");
-}
 
 #[test]
 fn the_cache_folder_follows_the_xdg_specification() {

@@ -3,6 +3,8 @@
 
 mod address;
 mod host;
+mod key_value;
+mod tcp;
 mod tools;
 
 use std::fmt;
@@ -16,7 +18,9 @@ use serde::{Deserialize, Deserializer};
 pub use address::AdminAddress;
 pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub(crate) use address::{parse_admin_address, parse_listen_address};
+pub(super) use key_value::KeyValue;
 pub(super) use host::Host;
+pub(super) use tcp::Tcp;
 pub(super) use tools::Tools;
 
 use larder_mcp as endpoint;
@@ -164,6 +168,36 @@ impl Visitor<'_> for ScalarVisitor {
 
     fn visit_bool<E: Error>(self, yes: bool) -> Result<String, E> {
         Ok(yes.to_string())
+    }
+}
+
+/// A setting of a provider: a string, a number or a boolean, converted to a string; or a list or a table, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SettingValue(pub(super) String);
+
+impl<'de> Deserialize<'de> for SettingValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => text,
+            toml::Value::Float(number) => number.to_string(),
+            other => match to_json(other) {
+                serde_json::Value::String(text) => text,
+                json => json.to_string(),
+            },
+        }))
+    }
+}
+
+/// The same value in JSON. A date is a string, and a number that JSON cannot express is null.
+fn to_json(value: toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(yes) => yes.into(),
+        toml::Value::Datetime(date) => date.to_string().into(),
+        toml::Value::Array(items) => items.into_iter().map(to_json).collect(),
+        toml::Value::Table(table) => table.into_iter().map(|(key, value)| (key, to_json(value))).collect(),
     }
 }
 

@@ -16,7 +16,7 @@ for (let n = 1; n <= count; n += 1) {
 assert.ok(expected.resources.length > 2 * expected.page_size, "the list needs at least three pages");
 
 // More than the slowest script needs on a loaded machine.
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 480_000;
 // More than a loaded machine needs for one notification.
 const NOTIFICATION_TIMEOUT_MS = 30_000;
 let failed = 0;
@@ -165,11 +165,12 @@ const stopped = (server, signal) => new Promise((resolve) => {
 });
 
 /** The notifications that were received and not yet taken. */
-function notificationQueue() {
+export function notificationQueue() {
   const received = [];
   let wake = () => {};
   return {
     push: (notification) => { received.push(notification); wake(); },
+    waiting: () => received.length,
     next: async () => {
       if (received.length === 0) {
         await new Promise((resolve, reject) => {
@@ -220,7 +221,7 @@ async function sessionChecks(label, client, notFound) {
 }
 
 /** Follows the cursors to the last page, and returns all items. */
-async function pages(page) {
+export async function pages(page) {
   const all = [];
   for (let cursor, count = 0; ; count += 1) {
     assert.ok(count < 100, "the pages do not end");

@@ -23,6 +23,8 @@ from mcp.types import (
     ResourceUpdatedNotification,
 )
 
+from interactions import Interactions
+
 EXPECTED = json.loads((Path(__file__).parent.parent / "expected.json").read_text())
 NUMBERED = EXPECTED["numbered"]
 EXPECTED["resources"] += [
@@ -30,7 +32,7 @@ EXPECTED["resources"] += [
     for n in range(1, NUMBERED["count"] + 1)
 ]
 # More than the checks need on a loaded machine.
-TIMEOUT_SECONDS = 240
+TIMEOUT_SECONDS = 480
 # More than a loaded machine needs for one notification.
 NOTIFICATION_TIMEOUT_SECONDS = 30
 # The SDK deprecates `subscribe`, which the legacy era still needs.
@@ -45,9 +47,11 @@ async def check(label, coroutine):
         await coroutine
         passed += 1
         print(f"ok    {label}", flush=True)
+        return True
     except Exception as error:  # the checks after a failed one must still run
         failed += 1
         print(f"FAIL  {label}: {type(error).__name__}: {error}", flush=True)
+        return False
 
 
 def assert_equal(actual, expected):
@@ -222,6 +226,9 @@ async def main():
     ]
     for label, server, mode, version in each:
         await check(f"{label}: connect and close", session(label, server, mode, version))
+    for label, server, mode, _ in each:
+        interactions = Interactions(label, EXPECTED, Path(folder).parent / "fixture", check)
+        await check(f"{label}: connect for tools", interactions.check(transport_to(server), mode))
     for label, server, mode, _ in each:
         await check(f"{label}: connect for notifications", check_notifications(label, server, mode, Path(folder)))
 

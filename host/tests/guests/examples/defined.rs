@@ -22,7 +22,7 @@ impl tool_provider::Guest for Defined {
         }"##;
         let output = r#"{ "type": "object", "properties": { "doubled": { "type": "integer" } }, "required": ["doubled"] }"#;
         let double = Tool {
-            description: Some(host::setting("description").unwrap_or_else(|| "Doubles a number.".to_owned())),
+            description: Some(description()),
             input_schema: input.to_owned(),
             output_schema: Some(output.to_owned()),
             ..tool("double")
@@ -40,6 +40,9 @@ impl tool_provider::Guest for Defined {
             let written = writeln!(file, "{} {}", call.name, call.arguments);
             written.map_err(|error| Error::Failed(error.to_string()))?;
         }
+        if call.name == "changed" {
+            interfaces::interaction_host::tools_changed();
+        }
         if call.name != "double" {
             return text_result(call.name);
         }
@@ -53,6 +56,12 @@ impl tool_provider::Guest for Defined {
         };
         Ok(ToolAnswer::Complete(ToolResult { structured, ..result(vec![]) }))
     }
+}
+
+/// A file takes precedence, so that the description can change while the component is served.
+fn description() -> String {
+    let changed = fs::read_to_string("/data/description").ok();
+    changed.or_else(|| host::setting("description")).unwrap_or_else(|| "Doubles a number.".to_owned())
 }
 
 impl prompt_provider::Guest for Defined {

@@ -19,7 +19,7 @@ pub use bindings::exports::larder::provider::resource_provider::{
 pub use bindings::larder::provider::provider_types::{
     Body, Caller, Content, Details, Entry, Error, Freshness, Icon, Role, Scope, Template, Theme,
 };
-pub use bindings::larder::provider::{http_client, provider_host as host};
+pub use bindings::larder::provider::{http_client, key_value, provider_host as host};
 
 /// The functions of a guest.
 pub trait Behaviour {

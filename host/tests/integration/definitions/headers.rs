@@ -46,6 +46,23 @@ async fn headers_must_agree_with_the_arguments() {
 }
 
 #[tokio::test]
+async fn pages_of_allowed_origins_may_send_them() {
+    let server = HttpTestServer::from_builder(granted("defined").setting("defined", "more", "routed")).await;
+    let preflight = async |origin: &str, requested: &str| {
+        let request = server.client.request(http::Method::OPTIONS, &server.url).header("origin", origin);
+        let request = request.header("access-control-request-method", "POST");
+        server.send(request.header("access-control-request-headers", requested)).await
+    };
+    let allowed = preflight("https://app.example.com", "content-type,mcp-param-region,x-other").await;
+    assert_eq!(allowed.status, 204);
+    let headers = allowed.headers["access-control-allow-headers"].to_str().unwrap();
+    let headers: Vec<_> = headers.split(", ").collect();
+    assert!(headers.contains(&"mcp-param-region") && headers.contains(&"content-type"), "{headers:?}");
+    assert!(!headers.contains(&"x-other"), "{headers:?}");
+    assert_eq!(preflight("https://evil.example.com", "mcp-param-region").await.status, 403);
+}
+
+#[tokio::test]
 async fn a_tool_whose_header_has_an_invalid_name_is_not_offered() {
     let builder = granted("defined").setting("defined", "more", "misrouted,routed");
     let server = HttpTestServer::from_builder(builder).await;

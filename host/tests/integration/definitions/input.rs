@@ -1,12 +1,8 @@
-//! Tools that ask their client for input, and log messages for the client, in both eras.
+//! Tools that ask modern clients for input, and log messages for clients of both eras.
 
-use std::time::Duration;
-
-use larder_model::policy::ToolGrant;
 use serde_json::{Value, json};
 
 use super::{call, granted};
-use crate::harness::TestServerBuilder;
 use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 
 /// The metadata of a client that can show forms.
@@ -38,7 +34,6 @@ async fn a_modern_client_calls_again_with_the_answers() {
     assert_eq!(text, "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}");
     // The state is of no use for anything else.
     for (params, expected) in [
-        (json!({ "inputResponses": answer }), "`requestState` is missing"),
         (json!({ "inputResponses": answer, "requestState": "x" }), "is not valid for this call"),
         (json!({ "inputResponses": answer, "requestState": state, "arguments": { "a": 1 } }), "is not valid"),
         (json!({ "inputResponses": answer, "requestState": state, "name": "tell" }), "is not valid"),
@@ -47,6 +42,51 @@ async fn a_modern_client_calls_again_with_the_answers() {
         let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
         assert!(message.contains(expected) && refused["error"]["code"] == -32602, "{refused}");
     }
+}
+
+#[tokio::test]
+async fn answers_without_a_state_serve_the_first_question() {
+    let server = HttpTestServer::from_builder(granted("interactive")).await;
+    let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+    let complete = ask(&server, json!({ "inputResponses": { "name": answer, "other": { "x": 1 } } })).await;
+    let text = complete["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{complete}"));
+    // The provider asked in this call, and gets its own state.
+    assert_eq!(text, "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}");
+    // What is missing is asked again.
+    for responses in [json!({}), json!({ "wrong": answer })] {
+        let asked = ask(&server, json!({ "inputResponses": responses })).await;
+        assert_eq!(asked["result"]["inputRequests"]["name"]["method"], "elicitation/create", "{asked}");
+    }
+    let no_capability = json!({ "name": "ask", "arguments": {}, "inputResponses": { "name": answer } });
+    let refused = server.modern("tools/call", no_capability).await.json();
+    assert_eq!(refused["error"]["code"], -32021, "{refused}");
+}
+
+#[tokio::test]
+async fn a_state_is_of_no_use_for_another_caller() {
+    let tokens = ["ann", "ben"].map(|name| crate::auth::static_token(name, name)).into();
+    let auth = larder_mcp::auth::Config { tokens, oauth: None };
+    let config = larder_mcp::Config { auth, ..crate::http_server::config() };
+    let server = HttpTestServer::with_config(granted("interactive"), config).await;
+    let ask = async |caller: &str, more: Value| {
+        let mut params = json!({ "name": "ask", "arguments": {}, "_meta": crate::http_server::meta() });
+        params["_meta"].as_object_mut().unwrap().extend(with_forms().as_object().unwrap().clone());
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let authorization = format!("Bearer {caller}");
+        let own = [("mcp-method", "tools/call"), ("mcp-name", "ask"), ("authorization", &*authorization)];
+        let headers = [&[JSON, ACCEPT, crate::http_server::MODERN][..], &own].concat();
+        server.post(&headers, body.to_string()).await.json()
+    };
+    let asked = ask("ann", json!({})).await;
+    let retried = json!({
+        "inputResponses": { "name": { "action": "decline" } },
+        "requestState": asked["result"]["requestState"],
+    });
+    let refused = ask("ben", retried.clone()).await;
+    let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    assert!(message.contains("is not valid for this call"), "{message}");
+    assert_eq!(ask("ann", retried).await["result"]["resultType"], "complete");
 }
 
 #[tokio::test]
@@ -123,110 +163,4 @@ async fn log_messages_reach_clients_that_ask_for_them() {
 fn events(body: &str) -> Vec<Value> {
     let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
     data.filter(|data| !data.is_empty()).map(|data| serde_json::from_str(data).unwrap()).collect()
-}
-
-/// A legacy client that can show forms.
-struct LegacyClient {
-    server: HttpTestServer,
-    session: String,
-}
-
-impl LegacyClient {
-    async fn start(builder: TestServerBuilder) -> Self {
-        let server = HttpTestServer::from_builder(builder).await;
-        let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": { "elicitation": {} },
-            "clientInfo": { "name": "t", "version": "1" },
-        });
-        let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
-        let response = server.post(&[JSON, ACCEPT], body.to_string()).await;
-        let session = response.headers["mcp-session-id"].to_str().unwrap().to_owned();
-        Self { server, session }
-    }
-
-    /// Starts a call, and returns its stream.
-    async fn call(&self, id: u32, name: &str) -> EventStream {
-        let params = json!({ "name": name, "arguments": {} });
-        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
-        let request = self.server.client.post(&self.server.url).header("mcp-session-id", &self.session);
-        let request = request.header(JSON.0, JSON.1).header(ACCEPT.0, ACCEPT.1).body(body.to_string());
-        let response = request.timeout(Duration::from_secs(60)).send().await.unwrap();
-        EventStream { response, text: String::new() }
-    }
-
-    async fn answer(&self, id: &Value, outcome: Value) {
-        let mut body = json!({ "jsonrpc": "2.0", "id": id });
-        body.as_object_mut().unwrap().extend(outcome.as_object().unwrap().clone());
-        let headers = [JSON, ACCEPT, ("mcp-session-id", self.session.as_str())];
-        let response = self.server.post(&headers, body.to_string()).await;
-        assert_eq!(response.status, 202, "{}", response.body);
-    }
-}
-
-struct EventStream {
-    response: reqwest::Response,
-    text: String,
-}
-
-impl EventStream {
-    async fn next(&mut self) -> Value {
-        loop {
-            if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let found = events(event).pop();
-                self.text = rest.to_owned();
-                if let Some(message) = found {
-                    return message;
-                }
-                continue;
-            }
-            let chunk = self.response.chunk().await.unwrap();
-            let chunk = chunk.unwrap_or_else(|| panic!("the stream ended after {}", self.text));
-            self.text += std::str::from_utf8(&chunk).unwrap();
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_legacy_client_is_asked_on_the_stream_of_the_call() {
-    let client = LegacyClient::start(granted("interactive")).await;
-    for (outcome, expected) in [
-        (
-            json!({ "result": { "action": "accept", "content": { "name": "Ada" } } }),
-            "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}",
-        ),
-        (json!({ "result": { "action": "decline" } }), "asked; name: {\"action\":\"decline\"}"),
-        (
-            json!({ "error": { "code": -1, "message": "no" } }),
-            "asked; name failed: {\"code\":-1,\"message\":\"no\"}",
-        ),
-    ] {
-        let mut stream = client.call(1, "ask").await;
-        let request = stream.next().await;
-        assert_eq!(request["method"], "elicitation/create", "{request}");
-        assert_eq!(request["params"], json!({ "message": "Who are you?" }));
-        client.answer(&request["id"], outcome).await;
-        let response = stream.next().await;
-        assert_eq!(response["result"]["content"][0]["text"], expected, "{response}");
-    }
-}
-
-#[tokio::test]
-async fn a_waiting_call_holds_neither_guest_nor_permit() {
-    let builder = granted("interactive").provider("interactive", |grant, _| {
-        grant.limits.concurrency = 1;
-        grant.tools = ToolGrant::All;
-    });
-    let quota = larder_model::policy::Quota { calls: 1, ..Default::default() };
-    let client = LegacyClient::start(builder.quota(quota)).await;
-    let (mut one, mut other) = (client.call(1, "ask").await, client.call(2, "ask").await);
-    let (first, second) = (one.next().await, other.next().await);
-    assert_ne!(first["id"], second["id"]);
-    let provider = client.server.server.reader.snapshot().offers()[0].provider.clone();
-    assert_eq!(provider.metrics().memory(), 0, "no guest is open");
-    for (request, stream) in [(second, &mut other), (first, &mut one)] {
-        client.answer(&request["id"], json!({ "result": { "action": "cancel" } })).await;
-        let response = stream.next().await;
-        assert_eq!(response["result"]["content"][0]["text"], "asked; name: {\"action\":\"cancel\"}");
-    }
 }

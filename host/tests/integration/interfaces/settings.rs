@@ -5,7 +5,7 @@ use larder_model::settings::Declaration;
 
 use super::{hostile, interactive, page, permit};
 use crate::admin::AdminClient;
-use crate::harness::TestServer;
+use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
 use crate::process::{WorkDir, path_arg};
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn the_catalog_has_the_problems_of_settings() {
     let problems: Vec<_> =
         server.reader.snapshot().offers()[0].setting_problems.iter().map(ToString::to_string).collect();
     let expected = [
-        "setting `nmae` is unknown; the settings are `name`, `more`, `brief`, `cache`, `wait`, `token`",
+        "setting `nmae` is unknown: did you mean `name`?",
         "setting `name` is required: add it to `settings`",
         "setting `more` is not a number: write a number, such as 10 or 2.5",
         "setting `token` is a secret, but its value is in `settings`: move it to [secret.token]",
@@ -94,7 +94,7 @@ fn check_reports_settings() {
     assert_eq!(wrong.code, Some(1));
     let wrong = wrong.stderr;
     for expected in [
-        "interactive: setting `nmae` is unknown; the settings are `name`,",
+        "interactive: warning: setting `nmae` is unknown: did you mean `name`?",
         "interactive: setting `more` is not a number",
         "interactive: warning: setting `token` is a secret",
     ] {
@@ -127,6 +127,43 @@ async fn a_server_reports_settings() {
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     let problems = status["teams"][0]["providers"][0]["setting_problems"].as_array().unwrap();
     assert_eq!(problems.len(), 3, "{problems:?}");
+}
+
+#[tokio::test]
+async fn a_provider_without_a_required_setting_is_not_served() {
+    let work_dir =
+        WorkDir::with_guests("interactive echo").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let checked = work_dir.larder("check");
+    assert_eq!(checked.code, Some(1));
+    let expected = "interactive.wasm is rejected: setting `name` is required: add it to `settings`";
+    assert!(checked.stderr.contains(expected), "{}", checked.stderr);
+    let (admin, _) = AdminClient::open(&work_dir);
+    let team = async || {
+        let (_, status) = admin.get("/status").await;
+        serde_json::from_str::<serde_json::Value>(&status).unwrap()["teams"][0].clone()
+    };
+    let before = team().await;
+    assert_eq!(before["rejected"][0]["reason"], "setting `name` is required: add it to `settings`");
+    assert_eq!(before["providers"].as_array().unwrap().len(), 1);
+    // It is served as soon as the setting is there, and continues to be served with it if it is removed again.
+    let with_name = "[admin]\nlisten = \"127.0.0.1:0\"\n[provider.interactive.settings]\nname = \"x\"\n";
+    let work_dir = work_dir.file("larder.toml", with_name);
+    let count = async || team().await["providers"].as_array().unwrap().len();
+    eventually_within(SLOW_WAIT, "the provider is served", async || count().await == 2).await;
+    let _work_dir = work_dir.file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let is_rejected = async || team().await["rejected"][0].is_object();
+    eventually_within(SLOW_WAIT, "the problem is reported", is_rejected).await;
+    assert_eq!(count().await, 2);
+}
+
+#[tokio::test]
+async fn a_misspelt_required_setting_is_named_with_the_missing_one() {
+    let builder = TestServer::builder("interactive").setting("interactive", "nmae", "x").requires_settings();
+    let server = builder.start().await;
+    assert_eq!(
+        server.rejection_reason("interactive.wasm"),
+        "setting `nmae` is unknown: did you mean `name`?; setting `name` is required: add it to `settings`"
+    );
 }
 
 #[test]

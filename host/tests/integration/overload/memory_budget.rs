@@ -38,7 +38,7 @@ fn watch_peak(budget: MemoryBudget) -> (Arc<AtomicU64>, tokio::task::AbortHandle
     (peak, watching.abort_handle())
 }
 
-async fn nothing_is_charged(http: &HttpTestServer) {
+pub(super) async fn nothing_is_charged(http: &HttpTestServer) {
     let budget = http.server.gateway.memory();
     let lists = budget.used_for(MemoryUse::Catalogs);
     eventually("the memory is released", async || budget.used() == lists).await;

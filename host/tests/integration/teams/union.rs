@@ -1,8 +1,9 @@
 //! A caller of several teams sees the resources of all of them: in order, each URI once, and reads return
 //! what was listed.
 
-use larder_core::catalog::Change;
+use larder_core::catalog::{Change, Lists};
 use larder_core::gateway::Filter;
+use larder_model::policy::ToolGrant;
 use larder_model::uri::Uri;
 
 use super::{TwoTeams, call_by, caller};
@@ -84,4 +85,35 @@ async fn a_watch_covers_all_teams() {
         let changes = tokio::time::timeout(std::time::Duration::from_secs(60), watch.next()).await.unwrap();
         assert_eq!(changes, [Change::List]);
     }
+}
+
+#[tokio::test]
+async fn a_tool_that_another_team_has_too_is_no_change() {
+    let mut two = TwoTeams::start("defined", 100, |team, builder| {
+        let more = if team == "beta" { "own" } else { "" };
+        builder
+            .setting("defined", "more", more)
+            .provider("defined", |grant, _| (grant.tools, grant.prompts) = (ToolGrant::All, true))
+            .file("later.wasm", &std::fs::read(crate::harness::component_path("defined")).unwrap())
+            .provider("later", |grant, _| grant.tools = ToolGrant::All)
+    })
+    .await;
+    let watches = ["alpha beta", "beta"].map(|teams| two.gateway.watch(&caller(teams)));
+    watches
+        .iter()
+        .for_each(|watch| watch.watch_lists(Lists { tools: true, prompts: true, resources: false }));
+    // Beta loses the tool `double` and the prompt `double`, which alpha has as well, and its tool `own`.
+    let expected = [vec![Change::Tools], vec![Change::Tools, Change::Prompts]];
+    std::fs::remove_file(two.beta.plugins.join("later.wasm")).unwrap();
+    std::fs::remove_file(two.beta.plugins.join("defined.wasm")).unwrap();
+    two.beta.reconciler().run_pass().await;
+    assert_eq!(watches.each_ref().map(|watch| watch.take()), expected);
+    // It gets `double` back, but not `own`.
+    let component = std::fs::read(crate::harness::component_path("defined")).unwrap();
+    std::fs::write(two.beta.plugins.join("later.wasm"), component).unwrap();
+    two.beta.reconciler().run_pass().await;
+    assert_eq!(watches.each_ref().map(|watch| watch.take()), [vec![], vec![Change::Tools]]);
+    // A client that may have missed something is told about everything.
+    watches[0].mark_all_changed();
+    assert_eq!(watches[0].take(), [Change::Tools, Change::Prompts]);
 }

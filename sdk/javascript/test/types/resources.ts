@@ -8,6 +8,7 @@ import {
   Failed,
   granted,
   http,
+  keyValue,
   LarderError,
   log,
   matches,
@@ -103,6 +104,10 @@ const bytes: Uint8Array = granted('/notes') ? readFile('/notes/a') : encode(read
 log('info', `${subject} ${scopes} ${limit} ${maybe} ${bytes.length} ${timeLeft() > 5} ${metadata()['a']}`);
 progress(1);
 progress(1, 2, 'half');
+const bucket: keyValue.Bucket = keyValue.shared;
+bucket.set('a', Uint8Array.of(1));
+const kept: string | undefined = keyValue.caller.getText('a');
+const swapped: boolean = bucket.compareAndSwap('a', kept, undefined) && [...bucket.keys('a')].length === 0;
 const response: http.Response = http.get('https://example.org', { accept: 'text/plain' }, { timeout: 500 }).accepted();
 const type: string | undefined = response.header('content-type');
 for (const { response, error } of http.sendAll([{ url: 'https://example.org', method: 'PUT', body: bytes, timeout: 5 }])) {

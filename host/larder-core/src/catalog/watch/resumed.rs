@@ -1,7 +1,7 @@
 //! Watches that continue after a restart of the server: their owners stored what was known of each URI, and are notified
 //! of what differs now.
 
-use super::{HubState, Watch, WatchHub, lock};
+use super::{HubState, LastSeen, Watch, WatchHub, lock};
 use crate::catalog::ContentState;
 use larder_model::uri::Uri;
 
@@ -62,6 +62,7 @@ impl Watch {
 
     /// Marks the watched lists as changed, for a client that may have missed changes.
     pub fn mark_lists_changed(&self) {
+        self.seen.iter().for_each(LastSeen::forget);
         let mut pending = lock(&self.listener.pending);
         pending.changed_lists = pending.wanted_lists;
         self.listener.wake.notify_one();

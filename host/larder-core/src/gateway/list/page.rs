@@ -174,9 +174,7 @@ impl PageBuilder<'_, Arc<Entry>> {
 
     /// Notes that the rest of the provider's list is missing. The client may ask again soon.
     pub(super) fn omit(&mut self, offer: &Offer) {
-        let team = offer.provider.team().non_default();
-        let name = offer.name();
-        self.incomplete.push(team.map_or_else(|| name.to_string(), |team| format!("{team}/{name}")));
+        self.incomplete.push(offer.full_name());
         self.freshness.ttl = Duration::ZERO;
     }
 

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use super::{LoadedProvider, Loader, Outcome, Revision};
 use crate::catalog::{Definitions, OfferedPrompt, OfferedTool, PendingApproval, tool_digest};
+use crate::json_schema::pattern;
 use crate::reconcile::approvals::ToolPins;
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, Grant};
@@ -115,9 +116,14 @@ fn definitions(
     prompts: Vec<Prompt>,
     notes: &mut Vec<String>,
 ) -> Definitions {
+    // The regular expressions of all tools share one limit.
+    let patterns =
+        tools.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]).flatten();
+    let patterns = patterns.filter_map(|schema| serde_json::from_str(schema.get()).ok());
+    let pattern_size = pattern::size_limit(patterns.map(|schema| pattern::count(&schema)).sum());
     let compile = |tool: Tool| {
         let name = tool.name.clone();
-        let compiled = OfferedTool::new(tool, &grant.name_prefix);
+        let compiled = OfferedTool::with_pattern_size(tool, &grant.name_prefix, pattern_size);
         compiled.map_err(|why| notes.push(format!("the tool `{name}`: {why}"))).ok()
     };
     let tools = tools.into_iter().filter_map(compile).collect();

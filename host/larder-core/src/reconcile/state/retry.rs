@@ -33,6 +33,7 @@ impl Retry {
             | LoadError::GrantRequestFile(_) => true,
             LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
             LoadError::BadName(_)
+            | LoadError::Settings(_)
             | LoadError::TooLarge { .. }
             | LoadError::TooMany(_)
             | LoadError::Verification(_) => false,

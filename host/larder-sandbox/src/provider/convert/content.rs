@@ -4,7 +4,7 @@ use super::metadata::{metadata, metadata_size};
 use super::names::quoted;
 use super::pace::Pace;
 use super::parts::{audience, clamp_priority};
-use super::resources::{body, entry, entry_size};
+use super::resources::{body, body_size, entry, entry_size};
 use super::texts::{self, last_modified};
 use super::{MAX_ITEM_BYTES, check_result_count};
 use crate::bindings::larder::provider::interaction_types as wit;
@@ -42,6 +42,17 @@ pub(super) fn converted_bytes(block: &wit::Block) -> usize {
         _ => 0,
     };
     value + metadata_size(&block.metadata)
+}
+
+/// Bytes of a block.
+pub(super) fn block_size(block: &wit::Block) -> usize {
+    let value = match &block.value {
+        wit::BlockValue::Text(text) => text.len(),
+        wit::BlockValue::Image(media) | wit::BlockValue::Audio(media) => media.data.len(),
+        wit::BlockValue::Embedded(resource) => body_size(&resource.body),
+        wit::BlockValue::Link(_) => 0,
+    };
+    size_of::<wit::Block>() + value + converted_bytes(block)
 }
 
 /// Converts a block, or returns why it cannot be used.

@@ -44,6 +44,12 @@ pub(super) async fn input_required(
     Ok(InputRequired { requests, state: required.state })
 }
 
+/// Returns the bytes of what a provider requires from the client.
+pub(super) fn required_size(required: &wit::InputRequired) -> usize {
+    let requests = required.requests.iter().map(|it| it.key.len() + it.method.len() + it.params.len());
+    requests.sum::<usize>() + required.state.as_ref().map_or(0, Vec::len)
+}
+
 fn input_request(request: wit::InputRequest, omissions: &Omissions<'_>) -> Result<InputRequest, CallError> {
     let wit::InputRequest { key, method, params } = request;
     if !is_word(&key) {

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::check_result_count;
-use super::content::{MAX_BLOCKS, block, converted_bytes};
-use super::input::{input_required, wit_provided_input};
-use super::metadata::metadata;
+use super::content::{MAX_BLOCKS, block, block_size, converted_bytes};
+use super::input::{input_required, required_size, wit_provided_input};
+use super::metadata::{metadata, metadata_size};
 use super::names::{WORD_RULE, is_word, quoted};
 use super::pace::Pace;
 use super::parts::{extras_size, icons, role, text_size};
@@ -43,7 +43,18 @@ pub(in crate::provider) async fn prompt_page(
     .await
 }
 
-fn prompt_size(prompt: &wit::Prompt) -> usize {
+/// Returns the bytes of an answer.
+pub(in crate::provider) fn prompt_answer_size(answer: &wit::PromptAnswer) -> usize {
+    match answer {
+        wit::PromptAnswer::InputRequired(required) => required_size(required),
+        wit::PromptAnswer::Complete(result) => {
+            let messages = result.messages.iter().map(|message| block_size(&message.content));
+            messages.sum::<usize>() + metadata_size(&result.metadata)
+        }
+    }
+}
+
+pub(in crate::provider) fn prompt_size(prompt: &wit::Prompt) -> usize {
     let argument =
         |it: &wit::Argument| text_size([&it.title, &it.description, &None, &None]) + it.name.len() + 32;
     text_size([&prompt.title, &prompt.description, &None, &None])
@@ -117,5 +128,6 @@ pub(in crate::provider) async fn prompt_result(
         messages,
         description: description(result.description, omissions),
         metadata: metadata(result.metadata, omissions),
+        held: None,
     }))
 }

@@ -67,13 +67,16 @@ pub(in crate::provider) fn template_size(item: &types::Template) -> usize {
 /// Returns the bytes of a reading.
 pub(in crate::provider) fn reading_size(reading: &wit::Reading) -> usize {
     let contents = reading.contents.iter().map(|content| {
-        let body = match &content.body {
-            types::Body::Text(text) => text.len(),
-            types::Body::Blob(blob) => blob.len(),
-        };
-        size_of::<types::Content>() + body + metadata_size(&content.metadata)
+        size_of::<types::Content>() + body_size(&content.body) + metadata_size(&content.metadata)
     });
     contents.sum()
+}
+
+pub(super) fn body_size(body: &types::Body) -> usize {
+    match body {
+        types::Body::Text(text) => text.len(),
+        types::Body::Blob(blob) => blob.len(),
+    }
 }
 
 fn details_size(details: &types::Details) -> usize {

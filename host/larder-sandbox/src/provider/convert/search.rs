@@ -51,6 +51,11 @@ pub(in crate::provider) async fn hits(
     Hits { hits, freshness: response.freshness.map_or(Freshness::UNKNOWN, freshness) }
 }
 
+/// Returns the bytes of the hits.
+pub(in crate::provider) fn hits_size(hits: &wit::Hits) -> usize {
+    hits.hits.iter().map(|hit| entry_size(&hit.entry) + hit.excerpt.as_ref().map_or(0, String::len)).sum()
+}
+
 fn matches_query(hit: &Hit, query: &SearchQuery) -> bool {
     let SearchQuery { uri_prefix, kind, .. } = query;
     uri_prefix.as_ref().is_none_or(|prefix| hit.entry.uri.as_str().starts_with(prefix))

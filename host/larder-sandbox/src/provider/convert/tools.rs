@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::content::blocks;
-use super::input::{input_required, wit_provided_input};
-use super::metadata::metadata;
+use super::content::{block_size, blocks};
+use super::input::{input_required, required_size, wit_provided_input};
+use super::metadata::{metadata, metadata_size};
 use super::names::quoted;
 use super::parts::{extras_size, icons, text_size};
 use super::texts::{description, title};
@@ -50,7 +50,19 @@ pub(in crate::provider) async fn tool_page(
     .await
 }
 
-fn tool_size(tool: &wit::Tool) -> usize {
+/// Returns the bytes of an answer.
+pub(in crate::provider) fn tool_answer_size(answer: &wit::ToolAnswer) -> usize {
+    match answer {
+        wit::ToolAnswer::InputRequired(required) => required_size(required),
+        wit::ToolAnswer::Complete(result) => {
+            let structured = result.structured.as_ref().map_or(0, String::len);
+            let blocks = result.content.iter().map(block_size).sum::<usize>();
+            blocks + structured + metadata_size(&result.metadata)
+        }
+    }
+}
+
+pub(in crate::provider) fn tool_size(tool: &wit::Tool) -> usize {
     text_size([&tool.title, &tool.description, &tool.output_schema, &None])
         + tool.name.len()
         + tool.input_schema.len()
@@ -132,6 +144,7 @@ pub(in crate::provider) async fn tool_result(
         structured: result.structured.as_deref().map(structured).transpose()?,
         is_error: result.is_error,
         metadata: metadata(result.metadata, omissions),
+        held: None,
     }))
 }
 

@@ -39,7 +39,10 @@ where
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        let output = self.guest_call.call(&mut *store, guest).await?;
+        let mut output = self.guest_call.call(&mut *store, guest).await?;
+        if store.data().used_caller_bucket {
+            W::restrict_to_caller(&mut output);
+        }
         let Ok(memory) = charge_answer(store.data(), W::answer_size(&output)) else {
             return Ok(Err(CallError::NoMemory));
         };

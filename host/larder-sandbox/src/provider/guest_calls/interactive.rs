@@ -1,13 +1,16 @@
 //! The calls of the functions for tools, prompts, search and settings.
 
 use wasmtime::Store;
+use wasmtime::component::ComponentExportIndex;
 
-use super::Answer;
+use super::{Answer, AnswerMemory};
 use crate::bindings::exports::larder::provider::{
     prompt_provider, search_provider, settings_provider, tool_provider,
 };
 use crate::guest::{CallableGuest, GuestCall};
+use crate::provider::convert::{hits_size, prompt_answer_size, prompt_size, tool_answer_size, tool_size};
 use crate::state::GuestState;
+use larder_runtime::memory_budget::MemoryCharge;
 
 pub(in crate::provider) struct ListTools(
     pub(in crate::provider) tool_provider::GuestIndices,
@@ -17,6 +20,10 @@ pub(in crate::provider) struct ListTools(
 impl GuestCall for ListTools {
     type Output = Answer<tool_provider::ToolPage>;
     const OPERATION: &'static str = "tools";
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, |page| page.tools.iter().map(tool_size).sum())
+    }
 
     fn subject(&self) -> &str {
         self.1.as_deref().unwrap_or_default()
@@ -32,8 +39,10 @@ impl GuestCall for ListTools {
 }
 
 pub(in crate::provider) struct CallTool(
-    pub(in crate::provider) tool_provider::GuestIndices,
+    /// The function `call-tool`. To load the other functions of the interface, their types would be checked too.
+    pub(in crate::provider) ComponentExportIndex,
     pub(in crate::provider) tool_provider::ToolCall,
+    pub(in crate::provider) AnswerMemory,
 );
 
 impl GuestCall for CallTool {
@@ -41,6 +50,14 @@ impl GuestCall for CallTool {
     const OPERATION: &'static str = "tool";
     /// A tool may have effects, and a guest that failed may have had some of them.
     const IS_REPEATABLE: bool = false;
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, tool_answer_size)
+    }
+
+    fn keep_answer_memory(&self, memory: MemoryCharge) {
+        self.2.keep(memory);
+    }
 
     fn subject(&self) -> &str {
         &self.1.name
@@ -51,7 +68,10 @@ impl GuestCall for CallTool {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_call_tool(store, &self.1).await
+        let function = guest
+            .instance
+            .get_typed_func::<(&tool_provider::ToolCall,), (Self::Output,)>(&mut *store, &self.0)?;
+        Ok(function.call_async(store, (&self.1,)).await?.0)
     }
 }
 
@@ -63,6 +83,10 @@ pub(in crate::provider) struct ListPrompts(
 impl GuestCall for ListPrompts {
     type Output = Answer<prompt_provider::PromptPage>;
     const OPERATION: &'static str = "prompts";
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, |page| page.prompts.iter().map(prompt_size).sum())
+    }
 
     fn subject(&self) -> &str {
         self.1.as_deref().unwrap_or_default()
@@ -80,11 +104,20 @@ impl GuestCall for ListPrompts {
 pub(in crate::provider) struct GetPrompt(
     pub(in crate::provider) prompt_provider::GuestIndices,
     pub(in crate::provider) prompt_provider::PromptRequest,
+    pub(in crate::provider) AnswerMemory,
 );
 
 impl GuestCall for GetPrompt {
     type Output = Answer<prompt_provider::PromptAnswer>;
     const OPERATION: &'static str = "prompt";
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, prompt_answer_size)
+    }
+
+    fn keep_answer_memory(&self, memory: MemoryCharge) {
+        self.2.keep(memory);
+    }
 
     fn subject(&self) -> &str {
         &self.1.name
@@ -108,6 +141,10 @@ impl GuestCall for CompleteArgument {
     type Output = Answer<prompt_provider::Suggestions>;
     const OPERATION: &'static str = "complete";
 
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, |suggestions| suggestions.values.iter().map(String::len).sum())
+    }
+
     fn subject(&self) -> &str {
         &self.1.prompt
     }
@@ -129,6 +166,10 @@ pub(in crate::provider) struct Search(
 impl GuestCall for Search {
     type Output = Answer<search_provider::Hits>;
     const OPERATION: &'static str = "search";
+
+    fn answer_size(answer: &Self::Output) -> usize {
+        answer.as_ref().map_or(0, hits_size)
+    }
 
     fn subject(&self) -> &str {
         &self.1.text

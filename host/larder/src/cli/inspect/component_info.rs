@@ -29,7 +29,10 @@ pub(super) enum ImportGroup {
     Folders,
     /// Environment variables, which need the grant `env`.
     Environment,
-    /// Sockets, which are always refused.
+    /// Values that outlive a call, which need the grant `key_value`.
+    #[serde(rename = "key-value")]
+    KeyValue,
+    /// Sockets: TCP connections need the grant `tcp`, everything else is always refused.
     Sockets,
     /// Clocks, random numbers and streams, which the runtime of every language imports.
     Runtime,
@@ -42,6 +45,7 @@ impl ImportGroup {
         let interface = import.split('@').next().unwrap_or(import);
         match interface.split_once('/') {
             Some(("larder:provider", "http-client")) => Self::Http,
+            Some(("larder:provider", "key-value")) => Self::KeyValue,
             Some(("larder:provider", _)) => Self::Host,
             Some(("wasi:http", _)) => Self::Http,
             Some(("wasi:filesystem", _)) => Self::Folders,
@@ -136,6 +140,7 @@ mod tests {
         for (import, group) in [
             ("larder:provider/provider-host@0.1.0", ImportGroup::Host),
             ("larder:provider/http-client@0.1.0", ImportGroup::Http),
+            ("larder:provider/key-value@0.1.0", ImportGroup::KeyValue),
             ("wasi:filesystem/types@0.2.6", ImportGroup::Folders),
             ("wasi:cli/environment@0.2.0", ImportGroup::Environment),
             ("wasi:cli/stdout@0.2.0", ImportGroup::Runtime),

@@ -53,9 +53,10 @@ fn meaning(group: ImportGroup) -> &'static str {
     match group {
         ImportGroup::Host => "the contract",
         ImportGroup::Http => "HTTP (grant: `hosts`)",
+        ImportGroup::KeyValue => "key-value store (grant: `key_value`)",
         ImportGroup::Folders => "folders (grant: `dirs`)",
         ImportGroup::Environment => "environment variables (grant: `env`)",
-        ImportGroup::Sockets => "sockets, which are always refused",
+        ImportGroup::Sockets => "TCP connections (grant: `tcp`)",
         ImportGroup::Runtime => "language runtime",
         ImportGroup::Unknown => "not provided by the host",
     }

@@ -11,13 +11,16 @@ use crate::config::file::{self, Provider};
 use crate::config::value::{self, ByteSize};
 use larder_core::reconcile::ProviderConfig;
 use larder_model::name::ProviderName;
-use larder_model::policy::{Access, ApprovalMode, Dir, Grant, GuestLifetime, Limits, Secrets};
+use larder_model::policy::{
+    Access, ApprovalMode, Dir, Grant, GuestLifetime, KeyValueLimits, Limits, Secrets,
+};
 use larder_model::tool::ToolName;
 
 /// Returns the configured limits, with `default` for those that are not set.
 pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
     let size = |raw: Option<ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
     let time = |raw: Option<value::HumanDuration>, default| raw.map_or(default, |time| time.0);
+    let number = |raw: Option<NonZeroU32>, default| raw.map_or(default, |number| number.get().into());
     Limits {
         memory: size(raw.memory.as_ref().map(|size| *size.get_ref()), default.memory),
         table_elements: raw.table_elements.map_or(default.table_elements, |n| NonZeroU32::get(n).into()),
@@ -34,6 +37,15 @@ pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
         notifications: count(raw.notifications, default.notifications),
         component_size: size(raw.component_size, default.component_size),
         http_body: size(raw.http_body, default.http_body),
+        connections: count(raw.connections, default.connections),
+        tcp_bytes: size(raw.tcp_bytes, default.tcp_bytes),
+        key_value: KeyValueLimits {
+            bytes: size(raw.key_value_size, default.key_value.bytes),
+            bucket_bytes: size(raw.key_value_bucket_size, default.key_value.bucket_bytes),
+            bucket_keys: number(raw.key_value_bucket_keys, default.key_value.bucket_keys),
+            callers: number(raw.key_value_callers, default.key_value.callers),
+            expiry: time(raw.key_value_expiry, default.key_value.expiry),
+        },
     }
 }
 
@@ -54,14 +66,17 @@ impl Conversion<'_> {
             env: self.variables(raw.env),
             dirs: self.dirs(&raw.dirs),
             hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
+            tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
             raw_values: raw.raw_values.unwrap_or(false),
             guests: match raw.guests {
                 None | Some(file::Guests::Fresh) => GuestLifetime::Fresh,
                 Some(file::Guests::Reuse) => GuestLifetime::Reused,
             },
+            key_value: raw.key_value.0,
             tools: raw.tools.0,
             prompts: raw.prompts,
             name_prefix: self.name_prefix(raw.prefix),
+            index: raw.index,
         };
         for name in raw.secrets.iter().filter(|name| grant.settings.contains_key(name.get_ref())) {
             self.error(

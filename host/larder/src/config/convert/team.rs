@@ -27,6 +27,7 @@ pub(super) struct GlobalSettings<'a> {
     pub(super) state_dir: Option<Spanned<PathBuf>>,
     pub(super) scan_interval: std::time::Duration,
     pub(super) missing_source_grace: std::time::Duration,
+    pub(super) resource_tools: bool,
     pub(super) overrides: &'a Overrides,
 }
 
@@ -185,9 +186,11 @@ impl Conversion<'_> {
     fn ceiling(&mut self, global: &GlobalSettings<'_>, raw: file::Ceiling) -> Ceiling {
         let dirs = raw.dirs.iter().filter_map(|dir| self.ceiling_dir(dir)).collect();
         let hosts = raw.hosts.into_iter().map(|host| host.0).collect();
+        let tcp = raw.tcp.into_iter().map(|rule| rule.0).collect();
         let secrets = self.select_secrets(&global.secrets, &raw.secrets);
         let (env, tools, prompts) = (raw.env.into_iter().collect(), raw.tools.0, raw.prompts);
-        Ceiling { bounds: Some(Bounds { dirs, hosts, env, tools, prompts }), secrets }
+        let key_value = raw.key_value.0;
+        Ceiling { bounds: Some(Bounds { dirs, hosts, tcp, key_value, env, tools, prompts }), secrets }
     }
 
     fn ceiling_dir(&mut self, raw: &Spanned<crate::config::value::Dir>) -> Option<Dir> {
@@ -228,8 +231,10 @@ impl Conversion<'_> {
             missing_source_grace: global.missing_source_grace,
             own_files: Arc::new(self.own_files.clone()),
             parse_grant_request: crate::config::grant_request::parse,
+            requires_settings: true,
             relative_to: team.plugins.clone(),
             approvals: Approvals::new(state, &team.plugins),
+            resource_tools: global.resource_tools,
             team: team.name,
         };
         Team { plugins: team.plugins, reconcile, quota: team.quota }
@@ -283,5 +288,6 @@ fn quota(raw: &file::Quota) -> Quota {
         providers: count(raw.providers, default.providers),
         component: size(raw.component, default.component),
         watchers: count(raw.watchers, default.watchers),
+        connections: count(raw.connections, default.connections),
     }
 }

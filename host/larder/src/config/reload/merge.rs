@@ -99,12 +99,14 @@ impl Merge {
             missing_source_grace: fresh.missing_source_grace,
             own_files: fresh.own_files,
             parse_grant_request: fresh.parse_grant_request,
+            requires_settings: fresh.requires_settings,
             // Both belong to the folder, whose change is reported already.
             relative_to: running.relative_to.clone(),
             approvals: match has_same_folder {
                 true => self.keep("state_dir", &running.approvals, fresh.approvals),
                 false => running.approvals.clone(),
             },
+            resource_tools: fresh.resource_tools,
         }
     }
 

@@ -19,7 +19,7 @@ fn the_team_keys_of_the_example_are_valid() {
     assert_eq!(team.quota, Some(Quota::default()));
     let (ceiling, terms) = (&team.reconcile.ceiling, &team.reconcile.providers);
     let bounds = ceiling.bounds.as_ref().unwrap();
-    assert_eq!((bounds.dirs.len(), bounds.hosts.len(), bounds.env.len()), (2, 1, 1));
+    assert_eq!((bounds.dirs.len(), bounds.hosts.len(), bounds.tcp.len(), bounds.env.len()), (2, 1, 1, 1));
     assert_eq!((bounds.dirs[0].access, bounds.dirs[1].access), (Access::Read, Access::Write));
     let grant = &terms[&ProviderName::parse("pages").unwrap()].grant;
     assert_eq!((grant.dirs.len(), grant.limits.memory), (1, 64 << 20));
@@ -56,7 +56,7 @@ fn every_team_key_has_an_effect() {
     for key in ["memory", "bytes", "component"] {
         assert_ne!(with(&format!("quota.{key} = '2KiB'")), default, "{key}");
     }
-    for key in ["calls", "requests", "providers", "watchers"] {
+    for key in ["calls", "requests", "providers", "watchers", "connections"] {
         assert_ne!(with(&format!("quota.{key} = 2")), default, "{key}");
     }
     for key in [
@@ -66,6 +66,7 @@ fn every_team_key_has_an_effect() {
         "provider.x.priority = 1",
         "ceiling.dirs = ['docs']",
         "ceiling.hosts = ['x']",
+        "ceiling.tcp = ['x:1']",
         "ceiling.env = ['X']",
         "ceiling.secrets = ['s']",
     ] {
@@ -180,7 +181,7 @@ both = { file = "keys/wiki", env = "UNSET" }
             larder.toml:7: stdio.teams[0]: there is no team `c`: the configuration has no [team.c]
             larder.toml:8: team.a b: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
             larder.toml:11: team.a.token: unknown field `token`, expected one of `plugins`, `approve`, `ceiling`, `limits`, `quota`, `provider`
-            larder.toml:12: team.a.ceiling.color: unknown field `color`, expected one of `dirs`, `hosts`, `env`, `secrets`, `tools`, `prompts`
+            larder.toml:12: team.a.ceiling.color: unknown field `color`, expected one of `dirs`, `hosts`, `tcp`, `env`, `secrets`, `key_value`, `tools`, `prompts`
             larder.toml:12: team.a.ceiling.dirs[0]: there is no folder FOLDER/gone: create it
             larder.toml:12: team.a.ceiling.dirs[1]: `guest` has no effect in a ceiling: remove it
             larder.toml:12: team.a.ceiling.secrets[0]: there is no secret `none`: add [secret.none]

@@ -64,14 +64,14 @@ fn parse_rule(text: &str) -> Result<HostRule, String> {
     Ok(HostRule { scheme, host, port, methods: None, private })
 }
 
-fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+pub(super) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => Some((host, Some(port.parse().ok()?))),
         _ => Some((text, None)),
     }
 }
 
-fn is_host_name(text: &str) -> bool {
+pub(super) fn is_host_name(text: &str) -> bool {
     let label =
         |l: &str| !l.is_empty() && l.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     text.split('.').all(label)

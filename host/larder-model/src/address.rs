@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether this address belongs to the public network: it is not loopback, private, link-local or otherwise
 /// special.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

@@ -1,0 +1,76 @@
+//! The path `/forget`, which deletes the stored values of a provider.
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::Admin;
+use super::response::{json, text};
+use larder_core::audit::AuditEvent;
+use larder_model::name::ProviderName;
+
+/// The path.
+pub(super) const PATH: &str = "/forget";
+
+/// Whose values to delete.
+#[derive(Debug, Deserialize)]
+pub(super) struct ForgetQuery {
+    team: String,
+    provider: String,
+}
+
+/// What was deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// Whether the values are deleted.
+    pub ok: bool,
+    /// Why they are not.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// The number of keys that were deleted.
+    pub keys: u64,
+    /// The bytes that were deleted.
+    pub bytes: u64,
+    /// The number of resources whose text was deleted from the full-text index.
+    #[serde(default)]
+    pub documents: u64,
+}
+
+/// Whoever sends this request can delete, so it needs what a reload needs: the token, or an address that only this
+/// machine can reach.
+pub(super) async fn post(State(admin): State<Admin>, Query(query): Query<ForgetQuery>) -> Response {
+    if !admin.0.may_reload {
+        let message = "other machines can reach this address, so `admin.token` has to be configured for this";
+        return text(StatusCode::FORBIDDEN, message.into());
+    }
+    let forgotten = admin.forget(&query).await;
+    let forgotten =
+        forgotten.unwrap_or_else(|error| Forgotten { error: Some(error), ..Forgotten::default() });
+    let status = if forgotten.ok { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    json(status, &forgotten)
+}
+
+impl Admin {
+    async fn forget(&self, query: &ForgetQuery) -> Result<Forgotten, String> {
+        let sources = &self.0.sources;
+        let stored = {
+            let teams = sources.teams.borrow();
+            let team = teams.iter().find(|team| team.catalog.team().as_str() == query.team);
+            team.map(|team| (team.key_value.clone(), team.index.clone()))
+        };
+        let (store, index) = stored.ok_or_else(|| format!("there is no team {:?}", query.team))?;
+        let provider = ProviderName::parse(&query.provider).map_err(|error| error.to_string())?;
+        let usage = store.forget(&provider).await.map_err(|error| error.to_string())?;
+        let indexed = index.forget(&provider).await.map_err(|error| error.to_string())?;
+        let (team, provider) = (Some(query.team.as_str()), Some(provider.as_str()));
+        sources.audit.record(&AuditEvent { team, provider, ..AuditEvent::new("forget", "ok") });
+        Ok(Forgotten {
+            ok: true,
+            error: None,
+            keys: usage.keys,
+            bytes: usage.bytes,
+            documents: indexed.documents,
+        })
+    }
+}

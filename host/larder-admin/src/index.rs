@@ -1,0 +1,25 @@
+//! The full-text index in the status.
+
+use serde::{Deserialize, Serialize};
+
+use larder_core::search_index::ProviderProgress;
+
+/// The part of a provider in the full-text index.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct IndexStatus {
+    /// The number of resources whose text can be found.
+    pub documents: u64,
+    /// The bytes of their text.
+    pub bytes: u64,
+    /// The number of resources that have to be read.
+    pub pending: u64,
+    /// Why it is not complete.
+    pub error: Option<String>,
+}
+
+impl IndexStatus {
+    pub(super) fn of(progress: &ProviderProgress) -> Self {
+        let ProviderProgress { documents, bytes, pending, error } = progress.clone();
+        Self { documents, bytes, pending, error }
+    }
+}

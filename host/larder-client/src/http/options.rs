@@ -1,0 +1,160 @@
+//! Where requests are sent, and what is sent with each of them.
+
+use std::path::PathBuf;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Certificate, Url};
+
+use crate::error::ClientError;
+
+/// The URL of requests over a Unix socket, whose server always has this path.
+const SOCKET_TARGET: &str = "http://localhost/mcp";
+
+/// What is sent with each request.
+#[derive(Clone, Default)]
+pub(crate) struct HttpOptions {
+    /// A bearer token.
+    pub(crate) token: Option<String>,
+    /// Additional headers.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Certificates (PEM) that are trusted besides those of the system.
+    pub(crate) ca: Option<Vec<u8>>,
+    /// Whether credentials may be sent over plain HTTP to another machine.
+    pub(crate) insecure: bool,
+}
+
+/// Where requests are sent.
+pub(super) struct Target {
+    /// The URL as the user knows it, for errors.
+    pub(super) url: Url,
+    /// The URL that requests have.
+    pub(super) request_url: Url,
+    pub(super) socket: Option<PathBuf>,
+}
+
+impl Target {
+    /// Parses a URL. Fails if credentials would be sent to another machine without encryption.
+    pub(super) fn new(url: &str, options: &HttpOptions) -> Result<Self, ClientError> {
+        let bad = || ClientError::BadUrl(url.escape_debug().to_string());
+        let url = Url::parse(url).map_err(|_| bad())?;
+        let socket = (url.scheme() == "unix").then(|| PathBuf::from(url.path()));
+        let request_url = match &socket {
+            Some(path) if path.as_os_str().is_empty() => return Err(bad()),
+            Some(_) => Url::parse(SOCKET_TARGET).map_err(|_| bad())?,
+            None if !matches!(url.scheme(), "http" | "https") || !url.has_host() => return Err(bad()),
+            None => url.clone(),
+        };
+        let is_exposed = request_url.scheme() == "http" && !is_local(&request_url);
+        if is_exposed && options.has_credential() && !options.insecure {
+            return Err(ClientError::PlainHttp(url.to_string()));
+        }
+        Ok(Self { url, request_url, socket })
+    }
+}
+
+impl HttpOptions {
+    fn has_credential(&self) -> bool {
+        let is_credential = |name: &str| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
+        self.token.is_some() || self.headers.iter().any(|(name, _)| is_credential(name))
+    }
+
+    /// The headers of each request.
+    pub(super) fn header_map(&self) -> Result<HeaderMap, ClientError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let bad = || ClientError::BadHeader(name.escape_debug().to_string());
+            let name = HeaderName::try_from(name).map_err(|_| bad())?;
+            let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if let Some(token) = &self.token {
+            let value = HeaderValue::try_from(format!("Bearer {token}"));
+            let mut value = value.map_err(|_| ClientError::BadToken)?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(headers)
+    }
+
+    /// The certificates that are trusted besides those of the system.
+    pub(super) fn certificates(&self) -> Result<Vec<Certificate>, ClientError> {
+        let Some(pem) = &self.ca else { return Ok(Vec::new()) };
+        match Certificate::from_pem_bundle(pem) {
+            Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+            _ => Err(ClientError::BadCertificates),
+        }
+    }
+}
+
+/// Whether the URL is one of this machine.
+pub(super) fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Encodes a header value. Values that are not plain ASCII use the base64 form that the protocol defines.
+pub(super) fn header_text(text: &str) -> String {
+    let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
+    match plain && !text.starts_with("=?base64?") {
+        true => text.to_owned(),
+        false => format!("=?base64?{}?=", base64_simd::STANDARD.encode_to_string(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::HttpTransport;
+    use super::*;
+
+    #[test]
+    fn encodes_header_values() {
+        assert_eq!(header_text("file:///a b"), "file:///a b");
+        assert_eq!(header_text("file:///ä"), "=?base64?ZmlsZTovLy/DpA==?=");
+        assert_eq!(header_text(" x"), "=?base64?IHg=?=");
+        assert_eq!(header_text("=?base64?eA==?="), "=?base64?PT9iYXNlNjQ/ZUE9PT89?=");
+    }
+
+    #[test]
+    fn rejects_invalid_urls_and_headers() {
+        for bad in ["", "127.0.0.1:7878", "ftp://x/mcp", "http:", "file:///x"] {
+            let transport = HttpTransport::new(bad, &HttpOptions::default());
+            assert!(matches!(transport, Err(ClientError::BadUrl(_))), "{bad}");
+        }
+        let new = |token: Option<&str>, header: Option<(&str, &str)>| {
+            let token = token.map(str::to_owned);
+            let headers = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let headers = headers.into_iter().collect();
+            let options = HttpOptions { token, headers, ..HttpOptions::default() };
+            HttpTransport::new("http://127.0.0.1:7878/mcp", &options)
+        };
+        assert!(matches!(new(Some("a\nb"), None), Err(ClientError::BadToken)));
+        assert!(matches!(new(None, Some(("a b", "c"))), Err(ClientError::BadHeader(_))));
+    }
+
+    #[test]
+    fn sends_a_token_to_another_machine_only_over_tls() {
+        let is_refused = |url: &str, insecure: bool, options: HttpOptions| {
+            let transport = HttpTransport::new(url, &HttpOptions { insecure, ..options });
+            matches!(transport, Err(ClientError::PlainHttp(_)))
+        };
+        let token = || HttpOptions { token: Some("t".into()), ..HttpOptions::default() };
+        let header = || HttpOptions {
+            headers: vec![("Authorization".into(), "Bearer t".into())],
+            ..HttpOptions::default()
+        };
+        for url in ["http://docs.example.com/mcp", "http://192.0.2.1/mcp", "http://localhost.example.com/mcp"]
+        {
+            assert!(is_refused(url, false, token()) && is_refused(url, false, header()), "{url}");
+            assert!(
+                !is_refused(url, true, token()) && !is_refused(url, false, HttpOptions::default()),
+                "{url}"
+            );
+        }
+        for url in ["https://docs.example.com/mcp", "http://localhost:1/mcp", "http://[::1]/mcp", "unix:/x"] {
+            assert!(!is_refused(url, false, token()), "{url}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The lists of tools and prompts as clients see them, also of several catalogs together: if a tool of one catalog has
+//! the name of a tool in an earlier one, clients do not see it, and its changes are no changes for them.
+
+use std::collections::HashSet;
+
+use super::Catalog;
+use larder_model::name::Digest;
+
+/// The digests of both lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SeenLists {
+    pub(super) tools: Digest,
+    pub(super) prompts: Digest,
+}
+
+impl SeenLists {
+    /// The lists of these catalogs, of which an earlier one takes precedence.
+    pub(super) fn of(catalogs: &[&Catalog]) -> Self {
+        let own_tools = catalogs.iter().any(|catalog| catalog.has_resource_tools());
+        let tools = catalogs.iter().flat_map(|catalog| catalog.tools());
+        let prompts = catalogs.iter().flat_map(|catalog| catalog.prompts());
+        Self {
+            tools: digest(own_tools, tools.map(|(_, tool)| (tool.name.as_str(), tool.digest))),
+            prompts: digest(false, prompts.map(|(_, prompt)| (prompt.name.as_str(), prompt.digest))),
+        }
+    }
+}
+
+/// Names contain no line breaks, so that the text is unambiguous.
+fn digest<'a>(more: bool, definitions: impl Iterator<Item = (&'a str, Digest)>) -> Digest {
+    let mut names = HashSet::new();
+    let first_ones = definitions.filter(|(name, _)| names.insert(*name));
+    let lines = first_ones.map(|(name, digest)| format!("{name}\n{digest}\n"));
+    Digest::of(std::iter::once(format!("{more}\n")).chain(lines).collect::<String>().as_bytes())
+}

@@ -1,0 +1,62 @@
+//! What a listener of several catalogs saw last, to find out whether a change in one of them is one for the listener.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use super::Lists;
+use crate::catalog::seen_lists::SeenLists;
+
+/// What a listener of several catalogs saw last.
+pub(in crate::catalog) struct LastSeen {
+    read: Box<dyn Fn() -> SeenLists + Send + Sync>,
+    /// None if every change must be reported.
+    last: Mutex<Option<SeenLists>>,
+}
+
+impl LastSeen {
+    /// `read` returns the lists as they are now.
+    pub(in crate::catalog) fn new(read: impl Fn() -> SeenLists + Send + Sync + 'static) -> Self {
+        Self { read: Box::new(read), last: Mutex::default() }
+    }
+
+    /// Compares with what is seen now, from now on.
+    pub(in crate::catalog) fn remember(&self) {
+        self.set(Some((self.read)()));
+    }
+
+    /// Reports the next change of each list, whatever it is.
+    pub(in crate::catalog) fn forget(&self) {
+        self.set(None);
+    }
+
+    /// Returns those lists that differ for the listener. A list that is not among them may have changed as well: it is
+    /// compared when its change is reported.
+    pub(in crate::catalog) fn confirm(&self, changed: Lists) -> Lists {
+        if !changed.tools && !changed.prompts {
+            return changed;
+        }
+        let now = (self.read)();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.unwrap_or(now);
+        let is_unknown = last.is_none();
+        *last = Some(SeenLists {
+            tools: if changed.tools { now.tools } else { before.tools },
+            prompts: if changed.prompts { now.prompts } else { before.prompts },
+        });
+        Lists {
+            tools: changed.tools && (is_unknown || before.tools != now.tools),
+            prompts: changed.prompts && (is_unknown || before.prompts != now.prompts),
+            ..changed
+        }
+    }
+
+    fn set(&self, seen: Option<SeenLists>) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    }
+}
+
+impl fmt::Debug for LastSeen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LastSeen")
+    }
+}

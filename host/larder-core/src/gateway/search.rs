@@ -1,0 +1,172 @@
+//! Search in everything that a caller may read. Three kinds of sources are ranked by themselves and then merged by
+//! rank: providers that can search, the full-text indexes of the teams, and the lists of all other providers.
+
+mod calls;
+mod candidate;
+mod index;
+mod merge;
+mod ranking;
+
+use std::sync::Arc;
+
+use self::calls::SearchCalls;
+use self::candidate::Candidate;
+use super::audit_record::written;
+use super::cursor::{Cursor, ListKind, Position};
+use super::filter::CompiledFilter;
+use super::{Error, Filter, Gateway, MAX_PAGE_BYTES};
+use larder_model::name::TeamName;
+use larder_model::resource::{Call, Entry};
+use larder_model::search::SearchQuery;
+use larder_model::size;
+
+/// Maximum number of results of a search on all pages together, and of what one source contributes.
+const MAX_RESULTS: u32 = 100;
+/// Maximum size in bytes of the text to search for, and of each condition.
+const MAX_TEXT: usize = 1 << 10;
+
+/// A page of the results of a search.
+#[derive(Debug)]
+pub struct SearchPage {
+    /// The results, best first.
+    pub results: Vec<Found>,
+    /// The cursor of the next page; none at the end.
+    pub next: Option<String>,
+    /// What is missing: the providers that did not answer, or not in time.
+    pub incomplete: Vec<String>,
+}
+
+/// A resource that a search found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The entry of the resource.
+    pub entry: Arc<Entry>,
+    /// A passage that shows why it was found.
+    pub excerpt: Option<String>,
+}
+
+impl Gateway {
+    /// Searches in what the caller may read, and returns at most `query.limit` results, from a cursor on.
+    pub async fn search(
+        &self,
+        call: &Arc<Call>,
+        query: &SearchQuery,
+        cursor: Option<&str>,
+    ) -> Result<SearchPage, Error> {
+        let record = self.begin_record("search", call, None).await?;
+        let result = Box::pin(self.search_page(call, query, cursor)).await;
+        written(record.end_with_items(&result, |page| page.results.len())).await?;
+        result
+    }
+
+    async fn search_page(
+        &self,
+        call: &Arc<Call>,
+        query: &SearchQuery,
+        cursor: Option<&str>,
+    ) -> Result<SearchPage, Error> {
+        check(query)?;
+        let start = cursor.map_or(Ok(0), |text| decode_cursor(text, query))?;
+        let view = self.view(call.caller.as_ref());
+        Self::refresh_stale_lists(&view);
+        // Each page is cut from the same ranking, so what is ranked does not depend on the size of the page.
+        let whole = SearchQuery { limit: MAX_RESULTS, ..query.clone() };
+        let calls = SearchCalls::new(call, &whole, self.memory());
+        let (mut answers, matches) = tokio::join!(calls.run(&view), index::search(&view, &query.text));
+        let filter = CompiledFilter::new(Filter { text: None, ..filter_of(query) });
+        let of_indexes = index::rankings(matches, &view, &filter, &mut answers);
+        let of_lists = ranking::rank_lists(&view, &query.text, &filter, &mut answers).await;
+        let rankings = std::mem::take(&mut answers.hits).into_iter().chain(of_indexes).chain([of_lists]);
+        let merged = merge::by_reciprocal_rank(rankings);
+        Ok(page(merged, start, query, answers.into_incomplete()))
+    }
+}
+
+/// Rejects a query that cannot be answered.
+fn check(query: &SearchQuery) -> Result<(), Error> {
+    let SearchQuery { text, uri_prefix, kind, .. } = query;
+    let invalid = |message: String| Err(Error::InvalidArguments { message });
+    if text.trim().is_empty() {
+        return invalid("the text to search for is empty: give some words".into());
+    }
+    let conditions = [uri_prefix.as_ref(), kind.as_ref()];
+    if conditions.into_iter().flatten().chain([text]).any(|text| text.len() > MAX_TEXT) {
+        let max = size::show(MAX_TEXT as u64);
+        return invalid(format!("the text to search for, a prefix or a kind has more than {max}"));
+    }
+    Ok(())
+}
+
+/// Returns the results from this position on, as many as fit into a page, and charges them to their providers.
+fn page(
+    merged: Vec<Candidate<'_>>,
+    start: usize,
+    query: &SearchQuery,
+    incomplete: Vec<String>,
+) -> SearchPage {
+    let size = query.limit.clamp(1, MAX_RESULTS) as usize;
+    let total = merged.len().min(MAX_RESULTS as usize);
+    let (mut results, mut bytes) = (Vec::new(), 0);
+    for candidate in merged.into_iter().take(total).skip(start).take(size) {
+        let more = candidate.wire_size();
+        // The first one always fits, so that each page makes progress.
+        if !results.is_empty() && bytes + more > MAX_PAGE_BYTES {
+            break;
+        }
+        bytes += more;
+        candidate.offer.provider.charge_bytes(more);
+        results.push(Found { entry: candidate.entry, excerpt: candidate.excerpt });
+    }
+    let end = start + results.len();
+    let next = (end < total && !results.is_empty()).then(|| encode_cursor(end, query));
+    SearchPage { results, next, incomplete }
+}
+
+/// The conditions of a query, which its cursors contain.
+fn filter_of(query: &SearchQuery) -> Filter {
+    let SearchQuery { text, uri_prefix, kind, limit: _ } = query.clone();
+    Filter { text: Some(text), uri_prefix, kind, ..Filter::default() }
+}
+
+fn encode_cursor(end: usize, query: &SearchQuery) -> String {
+    let team = TeamName::default_team().to_string();
+    let position = Position::After(end.to_string());
+    Cursor { list: ListKind::Search, team, provider: String::new(), filter: filter_of(query), position }
+        .encode()
+}
+
+/// Returns the number of results before the page.
+fn decode_cursor(text: &str, query: &SearchQuery) -> Result<usize, Error> {
+    let cursor = Cursor::decode(text, ListKind::Search).ok_or(Error::BadCursor)?;
+    if cursor.filter != filter_of(query) {
+        return Err(Error::FilterMismatch);
+    }
+    match cursor.position {
+        Position::After(end) => end.parse().map_err(|_| Error::BadCursor),
+        _ => Err(Error::BadCursor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_belongs_to_its_query() {
+        let query = SearchQuery { text: "a".into(), ..SearchQuery::default() };
+        let cursor = encode_cursor(20, &query);
+        assert_eq!(decode_cursor(&cursor, &query), Ok(20));
+        assert_eq!(decode_cursor(&cursor, &SearchQuery { limit: 5, ..query.clone() }), Ok(20));
+        let other = SearchQuery { text: "b".into(), ..query.clone() };
+        assert_eq!(decode_cursor(&cursor, &other), Err(Error::FilterMismatch));
+        assert_eq!(decode_cursor("x", &query), Err(Error::BadCursor));
+    }
+
+    #[test]
+    fn rejects_queries_that_are_empty_or_too_long() {
+        let query = |text: &str| SearchQuery { text: text.into(), ..SearchQuery::default() };
+        assert!(check(&query("a")).is_ok());
+        assert!(check(&query(" \n")).unwrap_err().to_string().contains("is empty"));
+        assert!(check(&query(&"x".repeat(1_025))).unwrap_err().to_string().contains("more than 1 KiB"));
+    }
+}

@@ -1,0 +1,243 @@
+//! The calls of providers for a search: of those that can search, and of those whose list depends on the caller. They
+//! run at the same time and have one deadline together, so that a client does not wait long, however many are slow.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+
+use super::candidate::{Candidate, is_own};
+use crate::catalog::Offer;
+use crate::gateway::MAX_PAGE_BYTES;
+use crate::gateway::view::{TeamCatalog, View};
+use larder_model::policy::{Permit, TimeLimit};
+use larder_model::resource::{Call, Entry};
+use larder_model::search::SearchQuery;
+use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse};
+use larder_sandbox::provider::{CallError, ListPage, ListQuery};
+
+/// How long a search waits for providers.
+pub(super) const SEARCH_TIME: Duration = Duration::from_secs(1);
+/// Maximum number of providers that are called at the same time.
+const MAX_CONCURRENT: usize = 16;
+/// Maximum number of pages of one list.
+const MAX_LIST_PAGES: u32 = 16;
+/// Maximum number of entries of one list that depends on the caller.
+const MAX_LIST_ENTRIES: u32 = 1_000;
+
+/// The calls for one search.
+pub(super) struct SearchCalls<'a> {
+    call: &'a Arc<Call>,
+    query: &'a SearchQuery,
+    memory: &'a MemoryBudget,
+    limit: TimeLimit,
+}
+
+/// What the providers answered.
+pub(super) struct Answers<'a> {
+    /// The results of each provider that can search, best first.
+    pub(super) hits: Vec<Vec<Candidate<'a>>>,
+    /// The revisions whose results these are.
+    searched: HashSet<u64>,
+    /// The lists that depend on the caller, by revision.
+    own_lists: HashMap<u64, Vec<Arc<Entry>>>,
+    incomplete: Vec<String>,
+    /// What the answers are charged as long as they are kept.
+    memory: Vec<MemoryCharge>,
+}
+
+/// What one provider answered, and what is charged for it.
+struct Answer<'a> {
+    hits: Option<Vec<Candidate<'a>>>,
+    own_list: Option<Vec<Arc<Entry>>>,
+    is_complete: bool,
+    memory: Option<MemoryCharge>,
+}
+
+impl<'a> SearchCalls<'a> {
+    pub(super) fn new(call: &'a Arc<Call>, query: &'a SearchQuery, memory: &'a MemoryBudget) -> Self {
+        let limit = TimeLimit { until: Instant::now() + SEARCH_TIME, total: SEARCH_TIME };
+        Self { call, query, memory, limit }
+    }
+
+    /// Calls all providers that have to be called for a search.
+    pub(super) async fn run<'v>(&self, view: &'v View) -> Answers<'v> {
+        let offers =
+            view.teams().iter().flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
+        let called = offers.filter(|(_, offer)| is_called(offer));
+        // A vector: the compiler cannot prove that a stream over an iterator with closures is `Send`.
+        let calls: Vec<_> = called.map(|(team, offer)| self.call(view, team, offer)).collect();
+        let mut calls = stream::iter(calls).buffered(MAX_CONCURRENT);
+        let mut answers = Answers {
+            hits: Vec::new(),
+            searched: HashSet::new(),
+            own_lists: HashMap::new(),
+            incomplete: Vec::new(),
+            memory: Vec::new(),
+        };
+        while let Some((offer, answer)) = calls.next().await {
+            answers.add(offer, answer);
+        }
+        answers
+    }
+
+    fn call<'s, 'v: 's>(
+        &'s self,
+        view: &'v View,
+        team: &'v TeamCatalog,
+        offer: &'v Arc<Offer>,
+    ) -> BoxFuture<'s, (&'v Arc<Offer>, Result<Answer<'v>, CallError>)> {
+        Box::pin(async move { (offer, self.ask(view, team, offer).await) })
+    }
+
+    async fn ask<'v>(
+        &self,
+        view: &'v View,
+        team: &'v TeamCatalog,
+        offer: &'v Arc<Offer>,
+    ) -> Result<Answer<'v>, CallError> {
+        // A provider that could not be called in time is not at fault.
+        if Instant::now() >= self.limit.until {
+            return Err(CallError::Busy);
+        }
+        offer.provider.check_byte_quota()?;
+        match offer.provider.supports_search() {
+            true => self.search(view, team, offer).await,
+            false => self.own_list(offer).await,
+        }
+    }
+
+    async fn search<'v>(
+        &self,
+        view: &'v View,
+        team: &'v TeamCatalog,
+        offer: &'v Arc<Offer>,
+    ) -> Result<Answer<'v>, CallError> {
+        let hits = offer.provider.search_for_caller(self.permit(offer)?, self.query).await?.hits;
+        let (mut candidates, mut bytes) = (Vec::new(), 0);
+        for hit in hits {
+            let candidate = Candidate { entry: Arc::new(hit.entry), excerpt: hit.excerpt, offer };
+            bytes += candidate.wire_size();
+            if bytes > MAX_PAGE_BYTES {
+                break;
+            }
+            if is_own(view, team, offer, &candidate.entry.uri) {
+                candidates.push(candidate);
+            }
+        }
+        let memory = self.charge(offer, bytes.min(MAX_PAGE_BYTES))?;
+        Ok(Answer { hits: Some(candidates), own_list: None, is_complete: true, memory: Some(memory) })
+    }
+
+    /// Fetches a list that depends on the caller. What was fetched before an error is used.
+    async fn own_list<'v>(&self, offer: &'v Arc<Offer>) -> Result<Answer<'v>, CallError> {
+        let (mut entries, mut bytes, mut cursor) = (Vec::new(), 0, None);
+        let mut is_complete = false;
+        for _ in 0..MAX_LIST_PAGES {
+            let page = match self.list_page(offer, cursor.take()).await {
+                Ok(page) => page,
+                Err(error) if entries.is_empty() => return Err(error),
+                Err(_) => break,
+            };
+            for entry in page.items {
+                bytes += entry.wire_size();
+                entries.push(Arc::new(entry));
+            }
+            is_complete = page.next.is_none();
+            cursor = page.next;
+            if is_complete || entries.len() >= MAX_LIST_ENTRIES as usize || bytes > MAX_PAGE_BYTES {
+                break;
+            }
+        }
+        let memory = self.charge(offer, bytes)?;
+        Ok(Answer { hits: None, own_list: Some(entries), is_complete, memory: Some(memory) })
+    }
+
+    async fn list_page(&self, offer: &Offer, cursor: Option<String>) -> Result<ListPage<Entry>, CallError> {
+        let SearchQuery { uri_prefix, kind, .. } = self.query.clone();
+        let limit = offer.provider.grant().limits.page_entries.min(MAX_LIST_ENTRIES);
+        offer
+            .provider
+            .list_for_caller(self.permit(offer)?, ListQuery { cursor, limit, uri_prefix, kind })
+            .await
+    }
+
+    fn permit(&self, offer: &Offer) -> Result<Permit, CallError> {
+        let permit = Permit::for_team(self.call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
+        Ok(permit.within(Some(self.limit)))
+    }
+
+    fn charge(&self, offer: &Offer, bytes: usize) -> Result<MemoryCharge, CallError> {
+        let team = self.memory.team(offer.provider.team());
+        let charged = team.charge(MemoryUse::Answers, self.call.caller.as_ref(), bytes as u64);
+        charged.map_err(|_| CallError::NoMemory)
+    }
+}
+
+/// Whether a provider is called for a search. The lists of all others are in the catalog.
+fn is_called(offer: &Offer) -> bool {
+    offer.provider.supports_search() || offer.is_personal()
+}
+
+impl<'a> Answers<'a> {
+    fn add(&mut self, offer: &'a Arc<Offer>, answer: Result<Answer<'a>, CallError>) {
+        let revision = offer.provider.revision();
+        match answer {
+            Ok(answer) => {
+                if let Some(hits) = answer.hits {
+                    self.searched.insert(revision);
+                    self.hits.push(hits);
+                }
+                self.own_lists.extend(answer.own_list.map(|list| (revision, list)));
+                self.memory.extend(answer.memory);
+                if !answer.is_complete {
+                    self.omit(offer);
+                }
+            }
+            // The provider answered that there is nothing for this caller.
+            Err(CallError::NotFound | CallError::Denied(_)) => {
+                self.searched.insert(revision);
+            }
+            Err(error) => {
+                offer.provider.log_failed_call(&error, "search");
+                self.omit(offer);
+            }
+        }
+    }
+
+    /// Notes that results of a provider may be missing.
+    pub(super) fn omit(&mut self, offer: &Offer) {
+        self.incomplete.push(offer.full_name());
+    }
+
+    /// Notes that something else may be missing.
+    pub(super) fn omit_index(&mut self, what: String) {
+        self.incomplete.push(what);
+    }
+
+    /// Returns the entries of a provider that the server ranks: none of one that searched itself.
+    pub(super) fn entries_to_rank<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
+        match self.searched.contains(&offer.provider.revision()) {
+            true => &[],
+            false => self.list_of(offer),
+        }
+    }
+
+    /// Returns the list of a provider, as far as it is known. If it depends on the caller, it is that of this caller.
+    pub(super) fn list_of<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
+        match offer.is_personal() {
+            true => self.own_lists.get(&offer.provider.revision()).map_or(&[], Vec::as_slice),
+            false => &offer.entries,
+        }
+    }
+
+    /// Returns what may be missing, without duplicates.
+    pub(super) fn into_incomplete(mut self) -> Vec<String> {
+        self.incomplete.sort();
+        self.incomplete.dedup();
+        self.incomplete
+    }
+}

@@ -1,0 +1,32 @@
+//! A resource that one source found, and the check that its provider may return it.
+
+use std::sync::Arc;
+
+use crate::catalog::Offer;
+use crate::gateway::view::{TeamCatalog, View};
+use larder_model::resource::Entry;
+use larder_model::uri::Uri;
+
+/// A resource that one source found.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate<'a> {
+    pub(super) entry: Arc<Entry>,
+    pub(super) excerpt: Option<String>,
+    /// The provider of the resource.
+    pub(super) offer: &'a Arc<Offer>,
+}
+
+impl Candidate<'_> {
+    /// Approximate size in a response in bytes.
+    pub(super) fn wire_size(&self) -> usize {
+        self.entry.wire_size() + self.excerpt.as_deref().map_or(0, str::len)
+    }
+}
+
+/// Whether a read of this URI reaches this provider. What another one lists is not its own.
+pub(super) fn is_own(view: &View, team: &TeamCatalog, offer: &Arc<Offer>, uri: &Uri) -> bool {
+    match view.by_uri(uri.as_str()) {
+        Some(owner) => Arc::ptr_eq(owner, offer),
+        None => team.catalog.owns(offer.name(), uri),
+    }
+}

@@ -1,0 +1,91 @@
+//! The results of the full-text indexes. Each team has one.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::MAX_RESULTS;
+use super::calls::{Answers, SEARCH_TIME};
+use super::candidate::{Candidate, is_own};
+use crate::catalog::Offer;
+use crate::gateway::filter::CompiledFilter;
+use crate::gateway::view::{TeamCatalog, View};
+use larder_model::resource::{Details, Entry, Rendered};
+use larder_search::Match;
+
+/// The matches of each team, in the order of the view. `None` if its index did not answer in time.
+pub(super) type TeamMatches = Vec<Option<Vec<Match>>>;
+
+/// Searches in the indexes of all teams at the same time, as long as a search waits for providers.
+pub(super) async fn search(view: &View, text: &str) -> TeamMatches {
+    let searches = view.teams().iter().map(|team| timeout(SEARCH_TIME, search_team(team, text)));
+    join_all(searches).await.into_iter().map(Result::ok).collect()
+}
+
+/// Searches in the index of one team.
+async fn search_team(team: &TeamCatalog, text: &str) -> Vec<Match> {
+    match team.state.text_index.get() {
+        Some(index) => index.search(text, MAX_RESULTS as usize).await,
+        None => Vec::new(),
+    }
+}
+
+/// Returns one ranking for each index, with what the caller may read.
+pub(super) fn rankings<'a>(
+    matches: TeamMatches,
+    view: &'a View,
+    filter: &CompiledFilter,
+    answers: &mut Answers<'a>,
+) -> Vec<Vec<Candidate<'a>>> {
+    let mut rankings = Vec::new();
+    for (team, found) in view.teams().iter().zip(matches) {
+        match found {
+            Some(found) => rankings.push(ranking(found, (view, team), filter, answers)),
+            None => answers.omit_index(format!("full-text index of {}", team.state.reader.team())),
+        }
+    }
+    rankings
+}
+
+fn ranking<'a>(
+    matches: Vec<Match>,
+    (view, team): (&'a View, &'a TeamCatalog),
+    filter: &CompiledFilter,
+    answers: &Answers<'a>,
+) -> Vec<Candidate<'a>> {
+    let offers = team.offers();
+    let candidates = matches.into_iter().take(MAX_RESULTS as usize).filter_map(|found| {
+        let at = offers.binary_search_by(|offer| offer.name().cmp(&found.provider)).ok()?;
+        let offer = &offers[at];
+        let entry = readable_entry(offer, &found, answers)?;
+        let is_shown = filter.matches(&entry) && is_own(view, team, offer, &found.uri);
+        is_shown.then(|| Candidate { entry, excerpt: Some(found.excerpt), offer })
+    });
+    candidates.collect()
+}
+
+/// Returns the entry of a match. If the list of its provider depends on the caller, the list of this caller must
+/// contain it.
+fn readable_entry(offer: &Offer, found: &Match, answers: &Answers<'_>) -> Option<Arc<Entry>> {
+    let listed = answers.list_of(offer).iter().find(|entry| entry.uri == found.uri);
+    match listed {
+        Some(entry) => Some(entry.clone()),
+        None if offer.is_personal() => None,
+        None => Some(Arc::new(unlisted_entry(found))),
+    }
+}
+
+fn unlisted_entry(found: &Match) -> Entry {
+    Entry {
+        uri: found.uri.clone(),
+        name: found.title.clone(),
+        title: None,
+        description: None,
+        mime_type: None,
+        size: None,
+        version: None,
+        details: Details::default(),
+        rendered: Rendered::default(),
+    }
+}

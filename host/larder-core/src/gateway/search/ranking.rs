@@ -1,0 +1,188 @@
+//! Ranks entries of lists by the words of a query: first by how many of the words they contain, then by the sum of the
+//! weights of the places where each word is. A whole word of the name or the title has weight 4, a part of one 3, the
+//! URI 2, the description 1. Of two equal ones, the one that is first in the list comes first.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::MAX_RESULTS;
+use super::calls::{Answers, SEARCH_TIME};
+use super::candidate::{Candidate, is_own};
+use crate::catalog::Offer;
+use crate::gateway::filter::CompiledFilter;
+use crate::gateway::view::View;
+use larder_model::resource::Entry;
+
+/// Maximum number of words of a query. Further ones are ignored.
+const MAX_WORDS: usize = 16;
+/// Bytes of text that are compared between two other tasks of the thread.
+const STEP_BYTES: usize = 64 << 10;
+
+/// The weight of an entry: the number of words that it contains, and the sum of their weights.
+type Weight = (usize, u32);
+
+/// The words of a query, and buffers for the texts that are compared with them.
+pub(super) struct Words {
+    words: Vec<String>,
+    name: String,
+    title: String,
+    uri: String,
+    description: String,
+}
+
+/// The best entries so far.
+struct Best<'a> {
+    ranked: Vec<(Weight, Candidate<'a>)>,
+}
+
+/// Ranks the entries of all providers that did not search themselves. Time is bounded: the providers that follow when
+/// it is over are noted as missing.
+pub(super) async fn rank_lists<'a>(
+    view: &'a View,
+    text: &str,
+    filter: &CompiledFilter,
+    answers: &mut Answers<'a>,
+) -> Vec<Candidate<'a>> {
+    let (mut words, mut best) = (Words::new(text), Best { ranked: Vec::new() });
+    let (until, mut compared, mut late) = (Instant::now() + SEARCH_TIME, 0, Vec::new());
+    let offers = view.teams().iter().flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
+    // A vector, because an iterator with closures that is used across an await is not provably `Send`.
+    for (team, offer) in offers.collect::<Vec<_>>() {
+        for entry in answers.entries_to_rank(offer) {
+            compared += entry.wire_size();
+            if compared > STEP_BYTES {
+                compared = 0;
+                tokio::task::yield_now().await;
+                if Instant::now() >= until {
+                    late.push(offer);
+                    break;
+                }
+            }
+            let weight = if filter.matches(entry) { words.weight(entry) } else { None };
+            if let Some(weight) = weight
+                && is_own(view, team, offer, &entry.uri)
+            {
+                best.add(weight, entry, offer);
+            }
+        }
+    }
+    late.into_iter().for_each(|offer| answers.omit(offer));
+    best.finish()
+}
+
+impl<'a> Best<'a> {
+    fn add(&mut self, weight: Weight, entry: &Arc<Entry>, offer: &'a Arc<Offer>) {
+        self.ranked.push((weight, Candidate { entry: entry.clone(), excerpt: None, offer }));
+        // What cannot be among the results is removed from time to time.
+        if self.ranked.len() >= 16 * MAX_RESULTS as usize {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        // The sort is stable.
+        self.ranked.sort_by(|(a, _), (b, _)| b.cmp(a));
+        self.ranked.truncate(MAX_RESULTS as usize);
+    }
+
+    fn finish(mut self) -> Vec<Candidate<'a>> {
+        self.cut();
+        self.ranked.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+}
+
+impl Words {
+    pub(super) fn new(text: &str) -> Self {
+        let lower = text.to_lowercase();
+        let mut words: Vec<String> = split(&lower).map(str::to_owned).collect();
+        if words.is_empty() {
+            // Signs only, such as `C++` without its letter.
+            words.push(lower.trim().to_owned());
+        }
+        words.sort();
+        words.dedup();
+        words.truncate(MAX_WORDS);
+        let (name, title, uri, description) = Default::default();
+        Self { words, name, title, uri, description }
+    }
+
+    /// Returns the weight of an entry; none if it contains none of the words.
+    pub(super) fn weight(&mut self, entry: &Entry) -> Option<Weight> {
+        lower_into(&mut self.name, &entry.name);
+        lower_into(&mut self.title, entry.title.as_deref().unwrap_or_default());
+        lower_into(&mut self.uri, entry.uri.as_str());
+        lower_into(&mut self.description, entry.description.as_deref().unwrap_or_default());
+        let weights = self.words.iter().map(|word| self.weight_of(word)).filter(|weight| *weight > 0);
+        let (count, sum) = weights.fold((0, 0), |(count, sum), weight| (count + 1, sum + weight));
+        (count > 0).then_some((count, sum))
+    }
+
+    fn weight_of(&self, word: &str) -> u32 {
+        let is_in = |text: &str| text.contains(word);
+        let is_whole = |text: &str| is_in(text) && split(text).any(|one| one == word);
+        match word {
+            _ if is_whole(&self.name) || is_whole(&self.title) => 4,
+            _ if is_in(&self.name) || is_in(&self.title) => 3,
+            _ if is_in(&self.uri) => 2,
+            _ if is_in(&self.description) => 1,
+            _ => 0,
+        }
+    }
+}
+
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// Writes a text in lower case into a buffer, which is used again.
+fn lower_into(buffer: &mut String, text: &str) {
+    buffer.clear();
+    match text.is_ascii() {
+        true => {
+            buffer.push_str(text);
+            buffer.make_ascii_lowercase();
+        }
+        false => buffer.extend(text.chars().flat_map(char::to_lowercase)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_model::resource::{Details, Rendered};
+    use larder_model::uri::Uri;
+
+    fn entry(uri: &str, name: &str, title: &str, description: &str) -> Entry {
+        Entry {
+            uri: Uri::parse(uri).unwrap(),
+            name: name.into(),
+            title: Some(title.into()),
+            description: Some(description.into()),
+            mime_type: None,
+            size: None,
+            version: None,
+            details: Details::default(),
+            rendered: Rendered::default(),
+        }
+    }
+
+    #[test]
+    fn weights_depend_on_the_place() {
+        let weight =
+            |text: &str| Words::new(text).weight(&entry("x:deploy/guide", "rust.md", "Größe", "of a"));
+        for (text, expected) in [
+            ("rust", Some((1, 4))),
+            ("GRÖSSE größe", Some((1, 4))),
+            ("rus", Some((1, 3))),
+            ("guide", Some((1, 2))),
+            ("of", Some((1, 1))),
+            ("rust guide of nothing", Some((3, 7))),
+            ("nothing", None),
+            ("rust rust Rust", Some((1, 4))),
+            ("/", Some((1, 2))),
+        ] {
+            assert_eq!(weight(text), expected, "{text}");
+        }
+        assert_eq!(Words::new(&"a b c ".repeat(1_000)).words.len(), 3);
+    }
+}

@@ -1,0 +1,201 @@
+//! Keeps the full-text index of a team up to date, in the background.
+//!
+//! The text of the listed resources of providers with `index = true` is read without a caller, so that it contains nothing
+//! that belongs to a caller. At most one read runs at a time, and only for content that is new or changed: a version, a
+//! notification, a new list or a new revision tells.
+
+mod content;
+mod plan;
+mod progress;
+mod provider_work;
+mod retry;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+
+pub use self::progress::{IndexProgress, ProviderProgress};
+use self::provider_work::{ProviderWork, Turn, TurnError};
+use self::retry::Retry;
+use crate::catalog::{Catalog, Offer, Reader, UpdateHints};
+use larder_model::name::ProviderName;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::{Health, Impact};
+use larder_search::{Change, IndexError, TextIndex};
+
+/// How long the documents of a provider are kept after the start although it is not served. Its component may still be
+/// compiled.
+const START_GRACE: Duration = Duration::from_secs(300);
+/// How long an index that nobody searches in stays in memory.
+const MAX_IDLE: Duration = Duration::from_secs(60);
+
+/// Updates the index of one team.
+pub struct SearchIndexer {
+    reader: Reader,
+    index: TextIndex,
+    progress: IndexProgress,
+    health: Health,
+    drain: Drain,
+    /// The providers whose text is in the index.
+    work: BTreeMap<ProviderName, ProviderWork>,
+    /// When to use the index again after it could not be used.
+    retry: Retry,
+    /// When providers that were never served count as removed.
+    start_ends: Instant,
+}
+
+impl SearchIndexer {
+    /// Creates an indexer. It does nothing before [`Self::run`].
+    pub fn new(reader: Reader, index: TextIndex, health: Health, drain: Drain) -> Self {
+        let (progress, start_ends) = (IndexProgress::new(index.clone()), Instant::now() + START_GRACE);
+        let (work, retry) = (BTreeMap::new(), Retry::default());
+        Self { reader, index, progress, health, drain, work, retry, start_ends }
+    }
+
+    /// Returns the progress, which stays current.
+    pub fn progress(&self) -> IndexProgress {
+        self.progress.clone()
+    }
+
+    /// Runs until shutdown.
+    pub async fn run(mut self) {
+        let mut published = self.reader.published();
+        while !self.drain.is_stopping() {
+            published.mark_unchanged();
+            let catalog = self.reader.snapshot();
+            self.follow(&catalog);
+            if self.retry.is_due() {
+                self.update(&catalog).await;
+            }
+            self.index.release(MAX_IDLE).await;
+            let (drain, next) = (self.drain.clone(), self.next_turn());
+            tokio::select! {
+                biased;
+                () = drain.stopping() => break,
+                hints = self.reader.next_hints() => self.take_hints(hints),
+                Ok(()) = published.changed() => {}
+                () = self.index.damaged() => self.begin_anew(),
+                () = tokio::time::sleep_until(next.into()) => {}
+            }
+        }
+        self.health.resolve(&self.part());
+    }
+
+    /// Notes which providers are to be indexed.
+    fn follow(&mut self, catalog: &Catalog) {
+        let indexed = |offer: &&Arc<Offer>| offer.provider.grant().index;
+        for offer in catalog.offers().iter().filter(indexed) {
+            self.reader.collect_hints();
+            self.work.entry(offer.name().clone()).or_default().follow(offer);
+        }
+    }
+
+    /// Gives each provider one turn.
+    async fn update(&mut self, catalog: &Arc<Catalog>) {
+        let result = match self.remove_others(catalog).await {
+            Ok(()) => self.take_turns(catalog).await,
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(()) => {
+                self.retry.succeeded();
+                self.health.resolve(&self.part());
+            }
+            Err(error) => self.index_failed(&error),
+        }
+    }
+
+    async fn take_turns(&mut self, catalog: &Arc<Catalog>) -> Result<(), IndexError> {
+        for offer in catalog.offers() {
+            let Some(work) = self.work.get_mut(offer.name()) else { continue };
+            if self.drain.is_stopping() || !offer.provider.grant().index || !work.is_due() {
+                continue;
+            }
+            let turn =
+                Turn { catalog, offer, index: &self.index, progress: &self.progress, drain: &self.drain };
+            match work.take_turn(&turn).await {
+                Ok(()) => {}
+                Err(TurnError::Index(error)) => return Err(error),
+                Err(TurnError::Provider(error)) => work.failed(&turn, &error),
+            }
+            if let Some(hints) = self.reader.next_hints().now_or_never() {
+                self.take_hints(hints);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the documents of providers that are not served or not indexed any more.
+    async fn remove_others(&mut self, catalog: &Catalog) -> Result<(), IndexError> {
+        let served: BTreeMap<_, _> =
+            catalog.offers().iter().map(|offer| (offer.name(), offer.provider.grant().index)).collect();
+        let is_indexed = |name: &ProviderName| served.get(name) == Some(&true);
+        let is_starting = Instant::now() < self.start_ends;
+        let may_start =
+            |name: &ProviderName| is_starting && !served.contains_key(name) && !self.work.contains_key(name);
+        if !self.index.open_existing().await? {
+            self.work.retain(|name, _| is_indexed(name));
+            return Ok(());
+        }
+        let stored = self.index.usage().into_keys();
+        let removed: Vec<_> = stored.filter(|name| !is_indexed(name) && !may_start(name)).collect();
+        if !removed.is_empty() {
+            self.index.apply(removed.iter().cloned().map(Change::RemoveProvider).collect()).await?;
+            self.work.values_mut().for_each(ProviderWork::room_was_made);
+        }
+        for provider in &removed {
+            tracing::info!(%provider, "removed from the full-text index");
+        }
+        self.work.retain(|name, _| is_indexed(name));
+        self.progress.retain(is_indexed);
+        Ok(())
+    }
+
+    fn take_hints(&mut self, hints: UpdateHints) {
+        let catalog = self.reader.snapshot();
+        for uri in hints.uris {
+            let owner = catalog.by_uri(uri.as_str());
+            if let Some(work) = owner.and_then(|owner| self.work.get_mut(owner.name())) {
+                work.uri_updated(uri);
+            }
+        }
+        let changed = self.work.iter_mut();
+        let changed = changed.filter(|(name, _)| hints.is_incomplete || hints.providers.contains(*name));
+        changed.for_each(|(_, work)| work.may_have_changed());
+    }
+
+    /// Begins anew, because the index is empty, or because what was read could not be stored.
+    fn begin_anew(&mut self) {
+        self.work.values_mut().for_each(ProviderWork::begin_anew);
+    }
+
+    fn index_failed(&mut self, error: &IndexError) {
+        self.begin_anew();
+        self.retry.failed(Duration::ZERO);
+        if matches!(error, IndexError::Damaged(_)) {
+            return;
+        }
+        let message = format!("team {}: {error}", self.reader.team());
+        self.health.report(&self.part(), message, Impact::OperatorOnly);
+        if self.retry.is_first_failure() {
+            tracing::warn!(%error, "the full-text index is not up to date");
+        }
+        for name in self.work.keys() {
+            self.progress.set_error(name, Some(error.to_string()));
+        }
+    }
+
+    /// Returns when there is something to do next, if nothing happens before.
+    fn next_turn(&self) -> Instant {
+        let now = Instant::now();
+        let next = self.work.values().map(ProviderWork::next_turn).min();
+        // The start ends, or an index that is not used is released.
+        next.unwrap_or(now + START_GRACE).min(now + MAX_IDLE).max(self.retry.at())
+    }
+
+    fn part(&self) -> String {
+        format!("full-text index of {}", self.reader.team())
+    }
+}

@@ -1,0 +1,68 @@
+//! Reads the text of a resource without a caller.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, Offer};
+use larder_model::policy::Permit;
+use larder_model::resource::{Body, Entry, Freshness, ReadResult, Scope};
+use larder_model::uri::Uri;
+use larder_sandbox::provider::CallError;
+
+/// What a read without a caller returned.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// The text of all parts.
+    Text(String),
+    /// There is no text in it.
+    Binary,
+    /// Without a caller there is nothing to read.
+    NeedsCaller,
+    /// It is the known version.
+    Unchanged,
+}
+
+/// Whether the content of an entry may be text, as far as the entry tells.
+pub(super) fn may_be_text(entry: &Entry) -> bool {
+    let Some(mime_type) = &entry.mime_type else { return true };
+    let kind = mime_type.split(['/', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_binary = matches!(kind.as_str(), "image" | "audio" | "video" | "font");
+    !is_binary || mime_type.contains("xml") || mime_type.contains("svg")
+}
+
+/// Reads a listed resource. Returns its content, and the version that the provider returned with it.
+pub(super) async fn read(
+    (catalog, offer): (&Arc<Catalog>, &Offer),
+    uri: &Uri,
+    known_version: Option<String>,
+    max_bytes: usize,
+) -> Result<(Content, Option<String>), CallError> {
+    let (catalog, name, requested) = (catalog.clone(), offer.name().clone(), uri.clone());
+    let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
+    let request = (offer.own_match(uri), known_version);
+    match offer.provider.read(Permit::for_host(), uri, request, may_return).await {
+        Ok(result) => Ok((content(&result, max_bytes), result.version.clone())),
+        Err(CallError::NotModified) => Ok((Content::Unchanged, None)),
+        Err(CallError::NotFound | CallError::Denied(_) | CallError::Invalid(_) | CallError::Refused(_)) => {
+            Ok((Content::NeedsCaller, None))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn content(result: &ReadResult, max_bytes: usize) -> Content {
+    // The provider says that the content belongs to its caller, although there is none.
+    if result.freshness.scope == Scope::Caller && result.freshness != Freshness::UNKNOWN {
+        return Content::NeedsCaller;
+    }
+    let mut text: Option<String> = None;
+    for part in result.contents.iter() {
+        let Body::Text(part) = &part.body else { continue };
+        let text = text.get_or_insert_default();
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let room = max_bytes.saturating_sub(text.len());
+        text.push_str(&part[..part.floor_char_boundary(room)]);
+    }
+    text.map_or(Content::Binary, Content::Text)
+}

@@ -1,0 +1,96 @@
+//! What is shown of the index of a team.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use larder_model::name::ProviderName;
+use larder_search::{Change, IndexError, TextIndex, Usage};
+
+/// The progress of the index of one team. Clones share it.
+#[derive(Debug, Clone)]
+pub struct IndexProgress {
+    index: TextIndex,
+    running: Arc<Mutex<BTreeMap<ProviderName, Running>>>,
+}
+
+/// The progress of one provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderProgress {
+    /// Resources whose text can be found.
+    pub documents: u64,
+    /// Bytes of their text.
+    pub bytes: u64,
+    /// Resources that have to be read, because they are new or may have changed.
+    pub pending: u64,
+    /// Why the index is not complete.
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Running {
+    pending: u64,
+    error: Option<String>,
+}
+
+impl IndexProgress {
+    /// Creates the progress of an index that nothing updates yet.
+    pub fn new(index: TextIndex) -> Self {
+        Self { index, running: Arc::default() }
+    }
+
+    /// Returns the index.
+    pub fn index(&self) -> &TextIndex {
+        &self.index
+    }
+
+    /// Returns the progress of each provider whose text is indexed.
+    pub fn providers(&self) -> BTreeMap<ProviderName, ProviderProgress> {
+        let usage = self.index.usage();
+        let of = |(name, running): (&ProviderName, &Running)| {
+            let used = usage.get(name).copied().unwrap_or_default();
+            let Running { pending, error } = running.clone();
+            let progress = ProviderProgress { documents: used.documents, bytes: used.bytes, pending, error };
+            (name.clone(), progress)
+        };
+        self.lock().iter().map(of).collect()
+    }
+
+    /// Returns what is stored of a provider, also if nothing updates the index. `None` if nothing is.
+    pub async fn stored(&self, provider: &ProviderName) -> Result<Option<Usage>, IndexError> {
+        let exists = self.index.open_existing().await?;
+        Ok(self.index.usage().get(provider).copied().filter(|_| exists))
+    }
+
+    /// Deletes what is stored of a provider, and returns how much it was. If the provider is still indexed, it is read
+    /// again later.
+    pub async fn forget(&self, provider: &ProviderName) -> Result<Usage, IndexError> {
+        let Some(usage) = self.stored(provider).await? else { return Ok(Usage::default()) };
+        self.index.apply(vec![Change::RemoveProvider(provider.clone())]).await?;
+        Ok(usage)
+    }
+
+    /// Deletes everything that is stored.
+    pub async fn forget_all(&self) -> Result<(), IndexError> {
+        if !self.index.open_existing().await? {
+            return Ok(());
+        }
+        let all: Vec<_> = self.index.usage().into_keys().map(Change::RemoveProvider).collect();
+        if all.is_empty() { Ok(()) } else { self.index.apply(all).await }
+    }
+
+    pub(super) fn set_pending(&self, provider: &ProviderName, pending: usize) {
+        self.lock().entry(provider.clone()).or_default().pending = pending as u64;
+    }
+
+    pub(super) fn set_error(&self, provider: &ProviderName, error: Option<String>) {
+        self.lock().entry(provider.clone()).or_default().error = error;
+    }
+
+    pub(super) fn retain(&self, is_indexed: impl Fn(&ProviderName) -> bool) {
+        self.lock().retain(|name, _| is_indexed(name));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ProviderName, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

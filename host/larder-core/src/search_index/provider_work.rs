@@ -1,0 +1,330 @@
+//! The work for one provider: a plan of reads, and what tells that a new plan is needed.
+
+mod batch;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use self::batch::Batch;
+use super::content::{self, Content};
+use super::plan::{Plan, PlannedRead, Situation};
+use super::progress::IndexProgress;
+use super::retry::Retry;
+use crate::catalog::{Catalog, Offer};
+use larder_model::name::Digest;
+use larder_model::policy::Permit;
+use larder_model::resource::Entry;
+use larder_model::uri::Uri;
+use larder_runtime::drain::Drain;
+use larder_sandbox::provider::CallError;
+use larder_search::{Change, IndexError, TextIndex};
+
+/// The time between two queries of the versions. Changes that are reported are handled at once.
+const VERSION_INTERVAL: Duration = Duration::from_secs(60);
+/// The time after which content without a version is read again, and what failed or did not fit is tried again.
+const READ_INTERVAL: Duration = Duration::from_secs(3_600);
+/// URIs in one query of versions.
+const MAX_VERSION_URIS: usize = 500;
+/// After this many failed reads in one plan, the provider is left alone for some time.
+const MAX_FAILED_READS: usize = 8;
+
+/// What is known of the work for one provider.
+#[derive(Debug, Default)]
+pub(super) struct ProviderWork {
+    /// The revision and the list that the plan is for.
+    planned_for: Option<(u64, Digest)>,
+    /// What is still to be read. `None` if a plan has to be made.
+    reads: Option<VecDeque<PlannedRead>>,
+    /// Whether something changed after the plan was made.
+    is_outdated: bool,
+    /// URIs whose update was noticed after the plan was made, and before.
+    updated: HashSet<Uri>,
+    planned_updates: HashSet<Uri>,
+    /// URIs whose state does not tell whether they changed, and that this revision was asked for.
+    already_read: HashSet<Uri>,
+    /// URIs that could not be read, and the last error.
+    failed: HashSet<Uri>,
+    last_error: Option<String>,
+    is_full: bool,
+    checked: Option<Instant>,
+    read_all: Option<Instant>,
+    /// When to ask a provider again that cannot answer, and when to try failed reads again.
+    retry: Retry,
+    retry_reads: Retry,
+}
+
+/// What one turn of a provider needs.
+pub(super) struct Turn<'a> {
+    pub(super) catalog: &'a Arc<Catalog>,
+    pub(super) offer: &'a Arc<Offer>,
+    pub(super) index: &'a TextIndex,
+    pub(super) progress: &'a IndexProgress,
+    pub(super) drain: &'a Drain,
+}
+
+/// Why a turn ended early.
+#[derive(Debug)]
+pub(super) enum TurnError {
+    /// The provider cannot answer now.
+    Provider(CallError),
+    /// The index cannot be used.
+    Index(IndexError),
+}
+
+impl From<IndexError> for TurnError {
+    fn from(error: IndexError) -> Self {
+        Self::Index(error)
+    }
+}
+
+impl ProviderWork {
+    /// Notes the revision that is served now.
+    pub(super) fn follow(&mut self, offer: &Offer) {
+        let now = (offer.provider.revision(), offer.list_digest);
+        if self.planned_for == Some(now) {
+            return;
+        }
+        if self.planned_for.is_none_or(|(revision, _)| revision != now.0) {
+            self.already_read.clear();
+            self.failed.clear();
+            self.retry.succeeded();
+        }
+        self.planned_for = Some(now);
+        self.replan();
+    }
+
+    /// Notes that the content of a URI changed.
+    pub(super) fn uri_updated(&mut self, uri: Uri) {
+        self.updated.insert(uri);
+        self.is_outdated = true;
+    }
+
+    /// Notes that anything may have changed.
+    pub(super) fn may_have_changed(&mut self) {
+        self.already_read.clear();
+        self.is_outdated = true;
+    }
+
+    /// Notes that the index has room again.
+    pub(super) fn room_was_made(&mut self) {
+        self.is_outdated |= std::mem::take(&mut self.is_full);
+    }
+
+    /// Makes a new plan, because the index is empty or what was read could not be stored.
+    pub(super) fn begin_anew(&mut self) {
+        self.already_read.clear();
+        self.failed.clear();
+        self.is_full = false;
+        self.replan();
+    }
+
+    fn replan(&mut self) {
+        self.reads = None;
+        self.is_outdated = false;
+        self.updated.extend(self.planned_updates.drain());
+    }
+
+    /// Whether there is something to do now.
+    pub(super) fn is_due(&self) -> bool {
+        self.next_turn() <= Instant::now()
+    }
+
+    /// Returns when there is something to do, if nothing happens before.
+    pub(super) fn next_turn(&self) -> Instant {
+        let is_idle = self.reads.as_ref().is_some_and(VecDeque::is_empty) && !self.is_outdated;
+        if !is_idle {
+            return self.retry.at();
+        }
+        let after = |last: Option<Instant>, time| last.map_or_else(Instant::now, |last| last + time);
+        let next = after(self.checked, VERSION_INTERVAL).min(after(self.read_all, READ_INTERVAL));
+        let next = if self.failed.is_empty() { next } else { next.min(self.retry_reads.at()) };
+        next.max(self.retry.at())
+    }
+
+    /// Makes a plan if there is none, and reads one batch of it.
+    pub(super) async fn take_turn(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
+        if turn.offer.is_personal() {
+            return self.skip_personal(turn).await;
+        }
+        if self.reads.as_ref().is_none_or(VecDeque::is_empty) {
+            self.make_plan(turn).await?;
+        }
+        let read = self.read_batch(turn).await;
+        turn.progress.set_pending(turn.offer.name(), self.reads.as_ref().map_or(0, VecDeque::len));
+        read?;
+        self.retry.succeeded();
+        if self.reads.as_ref().is_some_and(VecDeque::is_empty) {
+            self.plan_finished(turn);
+        }
+        Ok(())
+    }
+
+    /// The list of the provider depends on the caller, so nothing in it is for everybody.
+    async fn skip_personal(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
+        let name = turn.offer.name();
+        if turn.index.usage().contains_key(name) {
+            turn.index.apply(vec![Change::RemoveProvider(name.clone())]).await?;
+        }
+        self.reads = Some(VecDeque::new());
+        (self.is_outdated, self.checked, self.read_all) = (false, Some(Instant::now()), Some(Instant::now()));
+        let message = "its list depends on the caller, so its content is not indexed";
+        turn.progress.set_error(name, Some(message.into()));
+        Ok(())
+    }
+
+    async fn make_plan(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
+        let Turn { catalog, offer, .. } = turn;
+        let now = Instant::now();
+        self.replan();
+        if self.read_all.is_none_or(|last| now >= last + READ_INTERVAL) {
+            (self.read_all, self.is_full) = (Some(now), false);
+            self.already_read.clear();
+        }
+        if self.retry_reads.is_due() {
+            self.failed.clear();
+        }
+        let own = |entry: &&Arc<Entry>| {
+            catalog.by_uri(entry.uri.as_str()).is_some_and(|owner| Arc::ptr_eq(owner, offer))
+        };
+        let entries: Vec<&Entry> = offer.entries.iter().filter(own).map(AsRef::as_ref).collect();
+        let versions = versions(offer, &entries).await.map_err(TurnError::Provider)?;
+        self.checked = Some(now);
+        let known = turn.index.known(offer.name()).await?;
+        let already_read = self.already_read.union(&self.failed).cloned().collect();
+        let situation = Situation {
+            versions,
+            updated: &self.updated,
+            already_read: &already_read,
+            is_full: self.is_full || turn.index.is_full(),
+        };
+        let plan = Plan::new(entries.into_iter(), &known, &situation);
+        self.planned_updates = std::mem::take(&mut self.updated);
+        if !plan.removed.is_empty() {
+            let remove = |uri| Change::Remove(offer.name().clone(), uri);
+            turn.index.apply(plan.removed.into_iter().map(remove).collect()).await?;
+        }
+        turn.progress.set_pending(offer.name(), plan.reads.len());
+        self.reads = Some(plan.reads);
+        Ok(())
+    }
+
+    /// Reads until the batch is complete, and stores it.
+    async fn read_batch(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
+        let (mut batch, mut ended) = (Batch::default(), Ok(()));
+        while let Some(read) = self.reads.as_mut().and_then(VecDeque::pop_front) {
+            if self.is_full && !read.is_stored {
+                continue;
+            }
+            let content = content::read(
+                (turn.catalog, turn.offer),
+                &read.uri,
+                read.known_version.clone(),
+                turn.index.limits().document_bytes,
+            );
+            match turn.drain.run_until_stopping(content).await {
+                // What was read is stored, so that it is not read again after the restart.
+                None => break,
+                Some(Ok((content, version))) => self.add(&mut batch, turn.offer, &read, content, version),
+                Some(Err(error)) => {
+                    if let Err(error) = self.read_failed(read, error) {
+                        ended = Err(TurnError::Provider(error));
+                        break;
+                    }
+                }
+            }
+            if batch.is_complete() {
+                break;
+            }
+        }
+        match batch.store(turn.index).await {
+            Ok(()) => ended,
+            Err(IndexError::Full { .. }) => {
+                self.is_full = true;
+                ended
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn add(
+        &mut self,
+        batch: &mut Batch,
+        offer: &Offer,
+        read: &PlannedRead,
+        content: Content,
+        version: Option<String>,
+    ) {
+        self.failed.remove(&read.uri);
+        if !read.is_versioned() || content == Content::NeedsCaller {
+            self.already_read.insert(read.uri.clone());
+        }
+        batch.add(offer.name(), read, content, version);
+    }
+
+    /// Notes a failed read. Returns the error if the provider should be left alone for some time.
+    fn read_failed(&mut self, read: PlannedRead, error: CallError) -> Result<(), CallError> {
+        let is_temporary = matches!(
+            error,
+            CallError::Busy
+                | CallError::NoMemory
+                | CallError::QuotaExceeded(_)
+                | CallError::CircuitOpen(_)
+                | CallError::Unavailable(_)
+        );
+        if is_temporary {
+            self.reads.get_or_insert_default().push_front(read);
+            return Err(error);
+        }
+        self.last_error = Some(format!("cannot read {}: {error}", read.uri));
+        self.failed.insert(read.uri);
+        if self.failed.len().is_multiple_of(MAX_FAILED_READS) { Err(error) } else { Ok(()) }
+    }
+
+    fn plan_finished(&mut self, turn: &Turn<'_>) {
+        let (name, offer) = (turn.offer.name(), turn.offer);
+        self.planned_updates.clear();
+        if self.failed.is_empty() {
+            self.retry_reads.succeeded();
+        } else if self.retry_reads.is_due() {
+            self.retry_reads.failed(VERSION_INTERVAL / 2);
+        }
+        let failed = self.last_error.take().filter(|_| !self.failed.is_empty());
+        let failed = failed.map(|error| format!("{} resources cannot be read; {error}", self.failed.len()));
+        let full = (self.is_full || turn.index.is_full()).then(|| {
+            "the full-text index of the team is full, so some resources cannot be found by their content"
+                .to_owned()
+        });
+        let partial = offer.next_cursor.is_some().then(|| {
+            let count = offer.entries.len();
+            format!("only the first {count} resources of its list are indexed: raise limits.catalog_entries for more")
+        });
+        turn.progress.set_error(name, failed.or(full).or(partial));
+        tracing::debug!(provider = %name, "the full-text index is up to date");
+    }
+
+    /// Notes that the provider cannot answer now.
+    pub(super) fn failed(&mut self, turn: &Turn<'_>, error: &CallError) {
+        let at_least = match error {
+            CallError::QuotaExceeded(exceeded) => exceeded.retry,
+            CallError::CircuitOpen(time) => *time,
+            _ => Duration::ZERO,
+        };
+        self.retry.failed(at_least);
+        turn.progress.set_error(turn.offer.name(), Some(format!("cannot be read now: {error}")));
+    }
+}
+
+/// Asks a provider that has versions for those of these entries. The calls count as calls of the host.
+async fn versions(offer: &Offer, entries: &[&Entry]) -> Result<HashMap<Uri, String>, CallError> {
+    let mut versions = HashMap::new();
+    if !offer.provider.supports_versions() {
+        return Ok(versions);
+    }
+    for chunk in entries.chunks(MAX_VERSION_URIS) {
+        let uris: Vec<_> = chunk.iter().map(|entry| entry.uri.clone()).collect();
+        let found = offer.provider.versions(Permit::for_host(), &uris).await?;
+        versions.extend(uris.into_iter().zip(found).filter_map(|(uri, version)| Some((uri, version?))));
+    }
+    Ok(versions)
+}

@@ -1,0 +1,193 @@
+//! The file of the database: opened when it is first needed, closed after an error, and moved aside if it is damaged.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use redb::backends::FileBackend;
+use redb::{Builder, Database};
+
+use super::error::{Failed, KeyValueError};
+use larder_model::name::TeamName;
+use larder_runtime::health::{Health, Impact};
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
+
+/// Memory for the pages of one database. Values are small, and the system caches the file too.
+const CACHE_BYTES: usize = 2 << 20;
+/// How long to wait after a failure before the file is opened again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The file of a database. All methods block the calling thread.
+pub(crate) struct DatabaseFile {
+    path: PathBuf,
+    team: TeamName,
+    health: Health,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Arc<Database>>,
+    /// Why it cannot be used, and until when that is assumed.
+    failed: Option<(Instant, KeyValueError)>,
+}
+
+/// Why the file cannot be opened.
+enum OpenError {
+    Damaged(String),
+    InUse,
+    Other(String),
+}
+
+impl DatabaseFile {
+    pub(crate) fn new(path: PathBuf, team: &TeamName, health: Health) -> Self {
+        Self { path, team: team.clone(), health, state: Mutex::default() }
+    }
+
+    /// Works on the database, which is created if it does not exist.
+    pub(crate) fn run<T>(
+        &self,
+        work: impl FnOnce(&Database) -> Result<T, Failed>,
+    ) -> Result<T, KeyValueError> {
+        let database = self.open()?;
+        // The database panics where a page has a content that it cannot have.
+        match catch_unwind(AssertUnwindSafe(|| work(&database))) {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(Failed::Refused(error))) => Err(error),
+            Ok(Err(Failed::Storage(error))) => Err(self.close(&database, &error.to_string())),
+            Err(_) => Err(self.close(&database, "an operation panicked; see the log")),
+        }
+    }
+
+    /// Works on the database if it exists.
+    pub(crate) fn run_if_exists<T: Default>(
+        &self,
+        work: impl FnOnce(&Database) -> Result<T, Failed>,
+    ) -> Result<T, KeyValueError> {
+        match self.lock().open.is_none()
+            && matches!(self.path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+        {
+            true => Ok(T::default()),
+            false => self.run(work),
+        }
+    }
+
+    fn open(&self) -> Result<Arc<Database>, KeyValueError> {
+        let mut state = self.lock();
+        if let Some(database) = &state.open {
+            return Ok(database.clone());
+        }
+        if let Some((_, error)) = state.failed.as_ref().filter(|(until, _)| *until > Instant::now()) {
+            return Err(error.clone());
+        }
+        match open(&self.path) {
+            Ok(database) => {
+                let database = Arc::new(database);
+                *state = State { open: Some(database.clone()), failed: None };
+                self.health.resolve(&self.part());
+                Ok(database)
+            }
+            Err(error) => {
+                let error = self.report(error);
+                state.failed = Some((Instant::now() + RETRY_DELAY, error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Closes the database after an error. It is checked when it is opened again.
+    fn close(&self, database: &Arc<Database>, why: &str) -> KeyValueError {
+        let mut state = self.lock();
+        if state.open.as_ref().is_some_and(|open| Arc::ptr_eq(open, database)) {
+            tracing::error!(path = %self.path.display(), why, "the key-value store failed, and is opened again");
+            let error = KeyValueError::Unavailable("its file could not be read or written".into());
+            *state = State { open: None, failed: Some((Instant::now() + RETRY_DELAY, error)) };
+        }
+        KeyValueError::Unavailable("its file could not be read or written".into())
+    }
+
+    /// Tells the operator, and moves a damaged file aside.
+    fn report(&self, error: OpenError) -> KeyValueError {
+        let (path, team) = (self.path.display(), &self.team);
+        let (part, message) = match error {
+            OpenError::InUse => {
+                let message = format!("another process uses the stored values of team {team} ({path})");
+                self.health.report(&self.part(), message, Impact::OperatorOnly);
+                return KeyValueError::InUse;
+            }
+            OpenError::Other(why) => {
+                (self.part(), format!("the stored values of team {team} cannot be opened: {path} {why}"))
+            }
+            OpenError::Damaged(why) => {
+                let aside = self.path.with_extension("redb.damaged");
+                let moved = std::fs::rename(&self.path, &aside);
+                let what = match moved {
+                    Ok(()) => {
+                        format!("it was moved to {}, and providers begin without values", aside.display())
+                    }
+                    Err(error) => format!("it cannot be moved aside: {error}"),
+                };
+                // It stays until the server is restarted, because the values are gone.
+                let part = format!("damaged values of {team}");
+                (part, format!("the stored values of team {team} were damaged ({path}: {why}): {what}"))
+            }
+        };
+        tracing::error!("{message}");
+        self.health.report(&part, message, Impact::OperatorOnly);
+        KeyValueError::Unavailable("its file cannot be opened".into())
+    }
+
+    /// The name of this file in the health of the server.
+    fn part(&self) -> String {
+        format!("values of {}", self.team)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens the file and checks all of it. The folder belongs to this user, and no other user has access.
+fn open(path: &Path) -> Result<Database, OpenError> {
+    if let Some(folder) = path.parent() {
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        created.map_err(|error| OpenError::Other(format!("has no folder: {error}")))?;
+        private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
+    }
+    let file = private_files::open_read_write(path, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
+    // A new file has to be found after a power failure.
+    let folder = path.parent().map(File::open).transpose();
+    let synced = folder.and_then(|folder| folder.map_or(Ok(()), |folder| folder.sync_all()));
+    synced.map_err(|error| OpenError::Other(error.to_string()))?;
+    let backend = FileBackend::new(file).map_err(|error| database_error(error.into()))?;
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        let mut builder = Builder::new();
+        builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+        builder.create_with_backend(backend).map_err(redb::Error::from).and_then(|database| {
+            super::tables::create(&database)?;
+            Ok(database)
+        })
+    }));
+    opened.unwrap_or_else(|_| Err(redb::Error::Corrupted("it cannot be read".into()))).map_err(database_error)
+}
+
+fn untrusted(why: Untrusted) -> OpenError {
+    OpenError::Other(why.to_string())
+}
+
+fn database_error(error: redb::Error) -> OpenError {
+    match error {
+        redb::Error::DatabaseAlreadyOpen => OpenError::InUse,
+        redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
+            OpenError::Other(error.to_string())
+        }
+        error @ (redb::Error::LockProtocolMismatch | redb::Error::PreviousIo | redb::Error::Backend(_)) => {
+            OpenError::Other(error.to_string())
+        }
+        error => OpenError::Damaged(error.to_string()),
+    }
+}

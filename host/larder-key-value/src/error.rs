@@ -1,0 +1,36 @@
+//! Why an operation of the store failed.
+
+/// Why a value cannot be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyValueError {
+    /// The key or the value is too long.
+    #[error("the key or the value is too long")]
+    TooLarge,
+    /// The bucket has as many keys as it may have.
+    #[error("the bucket has as many keys as it may have (`limits.key_value_bucket_keys`)")]
+    TooManyKeys,
+    /// The bucket or the provider has as many bytes as it may have, or there are too many buckets of callers.
+    #[error("the key-value store is full")]
+    Full,
+    /// Another process uses the database.
+    #[error("another process uses the key-value store")]
+    InUse,
+    /// The database cannot be used at the moment.
+    #[error("the key-value store is not available: {0}")]
+    Unavailable(String),
+}
+
+/// Why a step of an operation failed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// The operation is not allowed. Other operations of the same transaction may be.
+    Refused(KeyValueError),
+    /// The database failed.
+    Storage(redb::Error),
+}
+
+impl<E: Into<redb::Error>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self::Storage(error.into())
+    }
+}

@@ -1,0 +1,201 @@
+//! Writes that wait at the same time are committed together, because a commit waits for the disk: whatever their number,
+//! the disk is synchronized once for all of them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use redb::Database;
+use tokio::sync::oneshot;
+
+use super::bucket::BucketName;
+use super::change::{Write, expire, forget, touch};
+use super::database::DatabaseFile;
+use super::error::{Failed, KeyValueError};
+use super::tables::{Tables, Usage};
+use larder_model::name::ProviderName;
+use larder_model::policy::KeyValueLimits;
+use larder_runtime::metrics::process::thread_cpu_time;
+
+/// Limits of one transaction.
+const MAX_BATCH: usize = 256;
+const MAX_BATCH_BYTES: u64 = 8 << 20;
+/// Limits of what may wait.
+const MAX_WAITING: usize = 1_024;
+const MAX_WAITING_BYTES: u64 = 64 << 20;
+
+/// Receives the CPU time of the work for a call.
+pub type ChargeCpu = Arc<dyn Fn(Duration) + Send + Sync>;
+
+/// What is to be changed.
+pub(crate) enum Change {
+    Write(Write),
+    /// Records that a bucket was used.
+    Touch(BucketName),
+    /// Removes the buckets of callers that were not used for long.
+    Expire(ProviderName, KeyValueLimits),
+    /// Removes everything that a provider stores.
+    Forget(ProviderName),
+}
+
+/// The result of a change that was made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Done {
+    /// Whether the value was changed.
+    Written(bool),
+    /// What was removed.
+    Forgotten(Usage),
+}
+
+pub(crate) type Answer = Result<Done, KeyValueError>;
+
+/// A change that waits.
+pub(crate) struct Job {
+    pub(crate) change: Change,
+    pub(crate) charge: Option<ChargeCpu>,
+    /// None if nobody waits for the answer.
+    pub(crate) answer: Option<oneshot::Sender<Answer>>,
+}
+
+/// The changes that wait.
+#[derive(Default)]
+pub(crate) struct Queue(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    bytes: u64,
+    /// Whether a thread takes jobs.
+    has_writer: bool,
+}
+
+/// What became of a batch, and what the providers in it store now.
+struct Committed {
+    answers: Vec<(Answer, Duration)>,
+    usage: BTreeMap<ProviderName, Usage>,
+}
+
+impl Queue {
+    /// Adds a change. Returns whether a thread has to be started that calls [`Self::take`] until nothing waits.
+    pub(crate) fn add(&self, job: Job) -> Result<bool, KeyValueError> {
+        let mut waiting = self.lock();
+        let bytes = job.change.size();
+        if waiting.jobs.len() >= MAX_WAITING || waiting.bytes + bytes > MAX_WAITING_BYTES {
+            return Err(KeyValueError::Unavailable("too many values wait to be written".into()));
+        }
+        waiting.bytes += bytes;
+        waiting.jobs.push_back(job);
+        Ok(!std::mem::replace(&mut waiting.has_writer, true))
+    }
+
+    /// Takes the next changes. If there are none, the thread has to end.
+    pub(crate) fn take(&self) -> Vec<Job> {
+        let mut waiting = self.lock();
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while let Some(job) = waiting.jobs.front() {
+            let size = job.change.size();
+            if batch.len() >= MAX_BATCH || (bytes + size > MAX_BATCH_BYTES && !batch.is_empty()) {
+                break;
+            }
+            bytes += size;
+            batch.extend(waiting.jobs.pop_front());
+        }
+        waiting.bytes -= bytes;
+        waiting.has_writer = !batch.is_empty();
+        batch
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Change {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Write(write) => write.size(),
+            _ => 0,
+        }
+    }
+
+    fn provider(&self) -> &ProviderName {
+        match self {
+            Self::Write(write) => &write.bucket.provider,
+            Self::Touch(bucket) => &bucket.provider,
+            Self::Expire(provider, _) | Self::Forget(provider) => provider,
+        }
+    }
+
+    fn apply(&self, tables: &mut Tables<'_>, now: u64) -> Result<Done, Failed> {
+        match self {
+            Self::Write(write) => write.apply(tables, now).map(Done::Written),
+            Self::Touch(bucket) => touch(tables, bucket, now).map(|()| Done::Written(true)),
+            Self::Expire(provider, limits) => {
+                expire(tables, provider.as_str(), limits, now).map(|_| Done::Written(true))
+            }
+            Self::Forget(provider) => forget(tables, provider.as_str()).map(Done::Forgotten),
+        }
+    }
+}
+
+impl Job {
+    /// Whether somebody waits for the answer, or nobody ever did. What a call that ended did not begin is not done.
+    fn is_wanted(&self) -> bool {
+        self.answer.as_ref().is_none_or(|answer| !answer.is_closed())
+    }
+}
+
+/// Makes the changes of a batch and answers them. `record` receives what the providers in it store now, before that.
+pub(crate) fn commit(
+    file: &DatabaseFile,
+    batch: Vec<Job>,
+    now: u64,
+    record: impl FnOnce(BTreeMap<ProviderName, Usage>),
+) {
+    let batch: Vec<_> = batch.into_iter().filter(Job::is_wanted).collect();
+    let answers = match file.run(|database| commit_in(database, &batch, now)) {
+        Ok(Committed { answers, usage }) => {
+            record(usage);
+            answers
+        }
+        Err(error) => vec![(Err(error), Duration::ZERO); batch.len()],
+    };
+    for (job, (answer, cpu_time)) in batch.into_iter().zip(answers) {
+        job.charge.into_iter().for_each(|charge| charge(cpu_time));
+        // Nobody receives it if the call ended.
+        job.answer.into_iter().for_each(|sender| _ = sender.send(answer.clone()));
+    }
+}
+
+fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, Failed> {
+    let mut transaction = database.begin_write()?;
+    // Providers choose the content. In one phase, an attacker could cause a transaction that is committed in part.
+    transaction.set_two_phase_commit(true);
+    let (mut answers, mut usage) = (Vec::with_capacity(batch.len()), BTreeMap::new());
+    {
+        let mut tables = Tables::open(&transaction)?;
+        for job in batch {
+            let start = thread_cpu_time();
+            let answer = match job.change.apply(&mut tables, now) {
+                Ok(done) => Ok(done),
+                Err(Failed::Refused(error)) => Err(error),
+                Err(failed @ Failed::Storage(_)) => return Err(failed),
+            };
+            answers.push((answer, thread_cpu_time().saturating_sub(start)));
+        }
+        for job in batch {
+            let provider = job.change.provider();
+            usage.insert(provider.clone(), tables.usage(provider.as_str())?);
+        }
+    }
+    let start = thread_cpu_time();
+    match answers.iter().any(|(answer, _)| !matches!(answer, Err(_) | Ok(Done::Written(false)))) {
+        true => transaction.commit()?,
+        // Nothing was changed, so the disk has nothing to do.
+        false => transaction.abort()?,
+    }
+    let share =
+        thread_cpu_time().saturating_sub(start) / u32::try_from(batch.len().max(1)).unwrap_or(u32::MAX);
+    answers.iter_mut().for_each(|(_, cpu_time)| *cpu_time += share);
+    Ok(Committed { answers, usage })
+}

@@ -1,0 +1,221 @@
+//! The calls of the server's own tools. They use the same functions of the gateway as the methods for resources, so
+//! permissions, limits, quotas, the cache and the audit log are those of the methods.
+
+use std::sync::Arc;
+
+use super::ResultMetadata;
+use super::contents::estimated_size;
+use crate::Endpoint;
+use crate::json_writer::{Object, write_object};
+use crate::message::Id;
+use crate::method::{Operation, ResourceToolCall};
+use crate::render::resource_tools as render;
+use crate::rpc_error::{DispatchError, RpcError};
+use crate::waiting_bytes::ChargedResponse;
+use larder_core::catalog::{ResourceArguments, ResourceTool};
+use larder_core::gateway::{Error, Filter};
+use larder_model::resource::{Body, Call, ReadResult};
+use larder_model::search::SearchQuery;
+use larder_model::uri::Uri;
+
+/// The number of items of a list that has no `limit`.
+const LIST_ITEMS: u32 = 50;
+/// The number of results of a search that has no `limit`.
+const SEARCH_RESULTS: u32 = 20;
+
+/// The parts of a call that every tool needs.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    endpoint: &'a Endpoint,
+    id: &'a Id,
+    modern: bool,
+    call: &'a Arc<Call>,
+}
+
+impl Endpoint {
+    /// Replaces a call of one of the server's own tools by what it means. The client's side of the call is removed: a
+    /// read that could use it would depend on the client, and its response could not be shared.
+    pub(super) fn resolve_resource_tool(&self, operation: &mut Operation, call: &mut Arc<Call>) {
+        let Operation::CallTool(retried) = operation else { return };
+        let Some(tool) = self.0.gateway.resource_tool(call, &retried.request.name) else { return };
+        // The `Arc` has not been cloned yet, so this succeeds.
+        Arc::get_mut(call).into_iter().for_each(|call| call.interaction = None);
+        let arguments = std::mem::take(&mut retried.request.arguments);
+        *operation = Operation::CallResourceTool(Box::new(ResourceToolCall { tool, arguments }));
+    }
+
+    /// Calls one of the server's own tools. Most errors become results that a model can read.
+    pub(super) async fn call_resource_tool(
+        &self,
+        (id, modern): (&Id, bool),
+        call: &Arc<Call>,
+        request: &ResourceToolCall,
+    ) -> Result<ChargedResponse, DispatchError> {
+        let context = Context { endpoint: self, id, modern, call };
+        let arguments = match request.tool.arguments(&request.arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => {
+                let message = format!("The arguments do not match the input schema of the tool: {why}");
+                return Ok(context.failed(&message));
+            }
+        };
+        let result = match request.tool {
+            ResourceTool::ListResources => context.list(arguments).await,
+            ResourceTool::ListResourceTemplates => context.templates(arguments).await,
+            ResourceTool::ReadResource => context.read(&arguments).await,
+            ResourceTool::SearchResources => context.search(arguments).await,
+            ResourceTool::Search => context.search_documents(arguments).await,
+            ResourceTool::Fetch => context.fetch(&arguments).await,
+        };
+        match result {
+            Err(DispatchError::Gateway(error)) => match message_for_model(&error, modern) {
+                Some(message) => Ok(context.failed(&message)),
+                None => Err(error.into()),
+            },
+            result => result,
+        }
+    }
+}
+
+impl Context<'_> {
+    async fn list(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+        let (limit, cursor) = (arguments.limit.unwrap_or(LIST_ITEMS), arguments.cursor.clone());
+        let filter = filter_of(arguments);
+        let page = self.endpoint.0.gateway.list_at_most(self.call, cursor.as_deref(), &filter, limit).await?;
+        let size = page.items.iter().map(|entry| entry.wire_size()).sum();
+        self.structured(size, &page.incomplete, |o| {
+            o.objects("resources", &page.items, |o, entry| render::summary(o, entry));
+            render::end_of_page(o, page.next.as_deref(), &page.incomplete);
+        })
+    }
+
+    async fn templates(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+        let (limit, cursor) = (arguments.limit.unwrap_or(LIST_ITEMS), arguments.cursor.clone());
+        let filter = filter_of(arguments);
+        let page =
+            self.endpoint.0.gateway.templates_at_most(self.call, cursor.as_deref(), &filter, limit).await?;
+        let size = page.items.iter().map(|template| template.wire_size()).sum();
+        self.structured(size, &page.incomplete, |o| {
+            o.objects("resourceTemplates", &page.items, |o, template| render::template_summary(o, template));
+            render::end_of_page(o, page.next.as_deref(), &page.incomplete);
+        })
+    }
+
+    /// Reads a resource, in the same way as `resources/read`.
+    async fn read_uri(self, text: &str) -> Result<Result<(Uri, ReadResult), String>, DispatchError> {
+        match Uri::parse(text) {
+            Ok(uri) => {
+                let reading = self.endpoint.0.gateway.read(self.call, &uri, None).await?;
+                Ok(Ok((uri, reading)))
+            }
+            Err(error) => {
+                self.endpoint.0.gateway.record_bad_uri(self.call, text).await?;
+                Ok(Err(error.to_string()))
+            }
+        }
+    }
+
+    async fn read(self, arguments: &ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+        let reading = match self.read_uri(&arguments.uri).await? {
+            Ok((_, reading)) => reading,
+            Err(message) => return Ok(self.failed(&message)),
+        };
+        let (endpoint, contents) = (self.endpoint, &reading.contents);
+        // The JSON that responses to `resources/read` share, if it has texts only.
+        let json = match reading.shared && contents.iter().all(|one| matches!(one.body, Body::Text(_))) {
+            true => Some(endpoint.shared_contents_json(self.call, contents)?),
+            false => None,
+        };
+        let metadata = ResultMetadata { version: reading.version.as_deref(), ..ResultMetadata::default() };
+        let out = endpoint.output(self.call, 2 * estimated_size(contents))?;
+        Ok(endpoint.result_in(out, self.id, self.modern, metadata, |o| {
+            render::contents(o, contents, json.map(|json| &json[..]));
+        })?)
+    }
+
+    async fn search(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+        let (limit, cursor) = (arguments.limit.unwrap_or(SEARCH_RESULTS), arguments.cursor.clone());
+        let query = query_of(arguments, limit);
+        let page = self.endpoint.0.gateway.search(self.call, &query, cursor.as_deref()).await?;
+        let sizes = page
+            .results
+            .iter()
+            .map(|found| found.entry.wire_size() + found.excerpt.as_deref().map_or(0, str::len));
+        self.structured(sizes.sum(), &page.incomplete, |o| {
+            o.objects("results", &page.results, |o, found| {
+                render::summary(o, &found.entry);
+                o.optional_text("excerpt", found.excerpt.as_deref());
+            });
+            render::end_of_page(o, page.next.as_deref(), &page.incomplete);
+        })
+    }
+
+    async fn search_documents(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+        let query = query_of(arguments, SEARCH_RESULTS);
+        let page = self.endpoint.0.gateway.search(self.call, &query, None).await?;
+        let size = page.results.iter().map(|found| found.entry.wire_size()).sum();
+        self.structured(size, &page.incomplete, |o| {
+            o.objects("results", &page.results, |o, found| render::document_link(o, &found.entry));
+        })
+    }
+
+    async fn fetch(self, arguments: &ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+        let (uri, reading) = match self.read_uri(&arguments.uri).await? {
+            Ok(found) => found,
+            Err(message) => return Ok(self.failed(&message)),
+        };
+        if !reading.contents.iter().any(|content| matches!(content.body, Body::Text(_))) {
+            let kind = reading.contents.first().and_then(|content| content.mime_type.as_deref());
+            let kind = kind.unwrap_or("of an unknown type");
+            return Ok(self.failed(&format!("`{uri}` has no text: its content is {kind}")));
+        }
+        let entry = self.endpoint.0.gateway.listed_entry(self.call, &uri);
+        self.structured(estimated_size(&reading.contents), &[], |o| {
+            render::document(o, &uri, entry.as_deref(), &reading);
+        })
+    }
+
+    /// Writes a structured result, and the same JSON as text for clients that do not know structured results.
+    fn structured(
+        self,
+        size: usize,
+        incomplete: &[String],
+        fill: impl FnOnce(&mut Object<'_>),
+    ) -> Result<ChargedResponse, DispatchError> {
+        let endpoint = self.endpoint;
+        let mut out = endpoint.output(self.call, size)?;
+        write_object(&mut out, fill);
+        // It is charged until the result is written.
+        let json = endpoint.finished(out)?;
+        let metadata = ResultMetadata { incomplete, ..ResultMetadata::default() };
+        let out = endpoint.output(self.call, 2 * json.bytes.len() + json.bytes.len() / 4)?;
+        Ok(endpoint.result_in(out, self.id, self.modern, metadata, |o| render::structured(o, &json.bytes))?)
+    }
+
+    /// A result that tells the model what went wrong.
+    fn failed(self, message: &str) -> ChargedResponse {
+        let metadata = ResultMetadata::default();
+        self.endpoint.result(self.id, self.modern, metadata, |o| render::failed(o, message))
+    }
+}
+
+fn filter_of(arguments: ResourceArguments) -> Filter {
+    let ResourceArguments { query, uri_prefix, kind, .. } = arguments;
+    Filter { text: query, uri_prefix, kind, ..Filter::default() }
+}
+
+fn query_of(arguments: ResourceArguments, limit: u32) -> SearchQuery {
+    let ResourceArguments { query, uri_prefix, kind, .. } = arguments;
+    SearchQuery { text: query.unwrap_or_default(), limit, uri_prefix, kind }
+}
+
+/// Returns what a model is told about an error. `None` if the request itself is refused, as a read would be.
+fn message_for_model(error: &Error, modern: bool) -> Option<String> {
+    match error {
+        Error::QuotaExceeded(_) | Error::NoMemory { .. } | Error::AuditClosed(_) => None,
+        Error::NotFound { uri } => Some(format!(
+            "There is no resource `{uri}`. Find the URIs of resources with search_resources or list_resources."
+        )),
+        other => Some(RpcError::from_gateway(other, modern).message.into_owned()),
+    }
+}

@@ -1,0 +1,117 @@
+//! Receives the bodies of requests. A large one is charged to its caller as it arrives, and until its request is
+//! answered. Only what has arrived is charged: the length that a client announces costs it nothing.
+
+use std::pin::{Pin, pin};
+
+use bytes::Bytes;
+use http::StatusCode;
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use super::RequestBody;
+use crate::rpc_error::{INVALID_REQUEST, RpcError};
+use crate::waiting_bytes::{FREE_BYTES, WaitingBytes};
+use larder_model::resource::Caller;
+use larder_model::size;
+use larder_runtime::memory_budget::{MemoryCharge, Refused};
+
+/// A complete body. It is charged if it is large.
+pub(super) struct ReceivedBody {
+    bytes: Bytes,
+    _charge: Option<Box<MemoryCharge>>,
+}
+
+/// Why a body was not received.
+#[derive(Debug)]
+pub(super) enum BodyError {
+    /// It ended early.
+    Ended,
+    /// It is larger than the limit.
+    TooLarge,
+    /// There is no memory for it.
+    NoMemory(Refused),
+}
+
+/// A body that is received in several pieces.
+struct Growing<'a> {
+    bytes: Vec<u8>,
+    charge: Option<Box<MemoryCharge>>,
+    /// The announced length.
+    length: usize,
+    memory: (&'a WaitingBytes, &'a Caller),
+}
+
+impl ReceivedBody {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Receives a body of at most `limit` bytes. Most bodies arrive in one piece, which is returned without copying.
+pub(super) async fn receive(
+    body: impl RequestBody,
+    (limit, length): (usize, Option<u64>),
+    memory: (&WaitingBytes, &Caller),
+) -> Result<ReceivedBody, BodyError> {
+    let mut body = pin!(Limited::new(body, limit));
+    let first = next(body.as_mut()).await?.unwrap_or_default();
+    if body.is_end_stream() && first.len() <= FREE_BYTES {
+        return Ok(ReceivedBody { bytes: first, _charge: None });
+    }
+    let length = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
+    let mut growing = Growing { bytes: Vec::new(), charge: None, length, memory };
+    growing.add(&first)?;
+    while let Some(more) = next(body.as_mut()).await? {
+        growing.add(&more)?;
+    }
+    Ok(ReceivedBody { bytes: growing.bytes.into(), _charge: growing.charge })
+}
+
+async fn next(body: Pin<&mut Limited<impl RequestBody>>) -> Result<Option<Bytes>, BodyError> {
+    let mut body = body;
+    match body.frame().await {
+        None => Ok(None),
+        Some(Ok(frame)) => Ok(Some(frame.into_data().unwrap_or_default())),
+        Some(Err(error)) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
+        Some(Err(_)) => Err(BodyError::Ended),
+    }
+}
+
+impl Growing<'_> {
+    fn add(&mut self, piece: &[u8]) -> Result<(), BodyError> {
+        let needed = self.bytes.len() + piece.len();
+        if needed > self.bytes.capacity() {
+            let capacity = needed.max((2 * self.bytes.capacity()).min(self.length));
+            self.charge(capacity).map_err(BodyError::NoMemory)?;
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(())
+    }
+
+    fn charge(&mut self, capacity: usize) -> Result<(), Refused> {
+        let (budget, caller) = self.memory;
+        match &mut self.charge {
+            Some(charge) => charge.grow(Some(caller), (capacity as u64).saturating_sub(charge.bytes())),
+            None if capacity <= FREE_BYTES => Ok(()),
+            None => {
+                self.charge = Some(Box::new(budget.charge_request(caller, capacity)?));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The error for a request without memory.
+pub(super) fn no_memory(refused: Refused) -> RpcError {
+    match refused {
+        Refused::Full => RpcError::overloaded("the server has no memory for a large request at the moment"),
+        Refused::AboveLimit(limit) => {
+            let why = format!(
+                "the body needs more than {}, which one client can use: the operator can raise `server.memory`",
+                size::show(limit)
+            );
+            RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Writes the results of the server's own tools. Entries are shorter than in lists: models do not use icons, for example.
+
+use super::super::json_writer::Object;
+use super::{names, text_or_blob};
+use larder_model::resource::{Body, Content, Entry, ReadResult, Template};
+use larder_model::uri::Uri;
+
+/// Writes the parts of an entry that help a model to select it.
+pub(crate) fn summary(o: &mut Object<'_>, entry: &Entry) {
+    o.text("uri", entry.uri.as_str());
+    names(o, &entry.name, entry.title.as_deref(), entry.description.as_deref(), entry.mime_type.as_deref());
+    entry.size.into_iter().for_each(|size| o.integer("size", size));
+    o.optional_text("kind", entry.details.kind.as_deref());
+}
+
+/// Like [`summary`], for a template.
+pub(crate) fn template_summary(o: &mut Object<'_>, template: &Template) {
+    o.text("uriTemplate", template.uri_template.as_str());
+    let (title, description) = (template.title.as_deref(), template.description.as_deref());
+    names(o, &template.name, title, description, template.mime_type.as_deref());
+    o.optional_text("kind", template.details.kind.as_deref());
+}
+
+/// Writes where a page continues, and what is missing on it.
+pub(crate) fn end_of_page(o: &mut Object<'_>, next: Option<&str>, incomplete: &[String]) {
+    o.optional_text("nextCursor", next);
+    if !incomplete.is_empty() {
+        o.texts("incomplete", incomplete.iter().map(String::as_str));
+    }
+}
+
+/// Writes a result of a search in the form that research connectors expect.
+pub(crate) fn document_link(o: &mut Object<'_>, entry: &Entry) {
+    o.text("id", entry.uri.as_str());
+    o.text("title", title_of(Some(entry), &entry.uri));
+    o.text("url", entry.uri.as_str());
+}
+
+/// Writes a document in the form that research connectors expect. Several texts are one below the other.
+pub(crate) fn document(o: &mut Object<'_>, uri: &Uri, entry: Option<&Entry>, reading: &ReadResult) {
+    let texts = reading.contents.iter().filter_map(|content| match &content.body {
+        Body::Text(text) => Some(text.as_str()),
+        Body::Blob(_) => None,
+    });
+    let texts: Vec<_> = texts.collect();
+    o.text("id", uri.as_str());
+    o.text("title", title_of(entry, uri));
+    match &texts[..] {
+        [text] => o.text("text", text),
+        texts => o.text("text", &texts.join("\n\n")),
+    }
+    o.text("url", uri.as_str());
+    o.object("metadata", |o| {
+        let mime_type = reading.contents.first().and_then(|content| content.mime_type.as_deref());
+        o.optional_text("mimeType", mime_type);
+        o.optional_text("kind", entry.and_then(|entry| entry.details.kind.as_deref()));
+        o.optional_text("version", reading.version.as_deref());
+    });
+}
+
+fn title_of<'a>(entry: Option<&'a Entry>, uri: &'a Uri) -> &'a str {
+    entry.map_or(uri.as_str(), |entry| entry.title.as_deref().unwrap_or(&entry.name))
+}
+
+/// Writes the contents of a resource: texts as they are, images and sounds as such, and other data as a resource. Each
+/// of several contents follows its URI. `json` are the contents as JSON, if they were written before.
+pub(crate) fn contents(o: &mut Object<'_>, contents: &[Content], json: Option<&[u8]>) {
+    let uri = |content| (contents.len() > 1).then_some(Part::Uri(content));
+    let parts = contents.iter().flat_map(|content| uri(content).into_iter().chain([Part::Body(content)]));
+    o.objects("content", parts, |o, part| match part {
+        Part::Uri(content) => text(o, content.uri.as_str()),
+        Part::Body(content) => block(o, content),
+    });
+    o.object("structuredContent", |o| match json {
+        Some(json) => o.json_bytes("contents", json),
+        None => o.objects("contents", contents, structured_content),
+    });
+}
+
+/// What a block of a result shows of a content.
+enum Part<'a> {
+    Uri(&'a Content),
+    Body(&'a Content),
+}
+
+fn text(o: &mut Object<'_>, value: &str) {
+    o.text("type", "text");
+    o.text("text", value);
+}
+
+fn block(o: &mut Object<'_>, content: &Content) {
+    let mime_type = content.mime_type.as_deref().unwrap_or_default();
+    let kind = ["image", "audio"]
+        .into_iter()
+        .find(|kind| mime_type.strip_prefix(kind).is_some_and(|rest| rest.starts_with('/')));
+    match (&content.body, kind) {
+        (Body::Text(value), _) => text(o, value),
+        (Body::Blob(data), Some(kind)) => {
+            o.text("type", kind);
+            o.base64("data", data);
+            o.text("mimeType", mime_type);
+        }
+        (body @ Body::Blob(_), None) => {
+            o.text("type", "resource");
+            o.object("resource", |o| {
+                o.text("uri", content.uri.as_str());
+                o.optional_text("mimeType", content.mime_type.as_deref());
+                text_or_blob(o, body);
+            });
+        }
+    }
+}
+
+/// Data that is not text is in the blocks only: a model cannot read it as JSON.
+fn structured_content(o: &mut Object<'_>, content: &Content) {
+    o.text("uri", content.uri.as_str());
+    o.optional_text("mimeType", content.mime_type.as_deref());
+    match &content.body {
+        Body::Text(text) => o.text("text", text),
+        Body::Blob(data) => o.integer("size", data.len() as u64),
+    }
+}
+
+/// Writes a structured result, and the same JSON as text.
+pub(crate) fn structured(o: &mut Object<'_>, json: &[u8]) {
+    // It was written as UTF-8.
+    let value = std::str::from_utf8(json).unwrap_or_default();
+    o.objects("content", [value], text);
+    o.json_bytes("structuredContent", json);
+}
+
+/// Writes a result that says what went wrong.
+pub(crate) fn failed(o: &mut Object<'_>, message: &str) {
+    o.objects("content", [message], text);
+    o.flag("isError", true);
+}

@@ -1,0 +1,94 @@
+//! Threads for work of the host that takes long, such as writing a response of many megabytes. They have a lower priority
+//! than the threads that serve requests, so that other requests do not wait for such work.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
+
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use tokio::sync::oneshot;
+
+/// The priority of the threads on Linux, as for the command `nice`. Beside a thread of normal priority such a thread
+/// gets about a quarter of a processor, so work of neither kind waits forever.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 5;
+
+/// Lowers the priority of this thread, where that does not lower the priority of the process.
+pub fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+        tracing::debug!(%error, "cannot lower the priority of a thread");
+    }
+}
+
+thread_local! {
+    static IS_LOW: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets threads of higher priority run, if this is one of lower priority. Work that takes longer than a millisecond has
+/// to call it again and again: Linux lets a thread continue for some milliseconds also when one of higher priority is
+/// woken.
+pub fn pause() {
+    if IS_LOW.get() {
+        std::thread::yield_now();
+    }
+}
+
+/// One thread for each processor. They are started when they are first needed.
+#[derive(Debug, Default)]
+pub struct LowPriorityThreads(OnceLock<Option<ThreadPool>>);
+
+impl LowPriorityThreads {
+    /// Runs work on one of the threads, or on this one if they cannot be started. Work that has begun is finished also
+    /// where the future is dropped, so it has to be short.
+    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let Some(threads) = self.0.get_or_init(start) else { return work() };
+        let (sender, receiver) = oneshot::channel();
+        threads.spawn_fifo(move || {
+            if !sender.is_closed() {
+                // Nobody waits for it any more if it cannot be sent.
+                _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
+            }
+        });
+        match receiver.await {
+            Ok(Ok(output)) => output,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_) => resume_unwind(Box::new("a thread of lower priority ended")),
+        }
+    }
+}
+
+fn begin_thread() {
+    lower_priority();
+    IS_LOW.set(true);
+}
+
+fn start() -> Option<ThreadPool> {
+    let builder = ThreadPoolBuilder::new().thread_name(|_| "larder-low".into());
+    let threads = builder.start_handler(|_| begin_thread()).build();
+    threads.inspect_err(|error| tracing::warn!(%error, "cannot start threads of lower priority")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn runs_work_on_other_threads() {
+        let threads = LowPriorityThreads::default();
+        let here = std::thread::current().id();
+        assert_ne!(threads.run(|| std::thread::current().id()).await, here);
+        #[cfg(target_os = "linux")]
+        assert_eq!(threads.run(|| rustix::process::getpriority_process(None).ok()).await, Some(NICE));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_passed_on_and_the_threads_continue() {
+        let threads = LowPriorityThreads::default();
+        for _ in 0..3 {
+            let work = AssertUnwindSafe(threads.run(|| panic!("on purpose")));
+            assert!(futures_util::FutureExt::catch_unwind(work).await.is_err());
+        }
+        assert_eq!(threads.run(|| 7).await, 7);
+    }
+}

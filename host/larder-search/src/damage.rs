@@ -1,0 +1,56 @@
+//! Tells a folder that cannot be used at the moment from files that are damaged.
+
+use std::io::{self, ErrorKind};
+
+use tantivy::TantivyError;
+use tantivy::directory::error::{LockError, OpenReadError, OpenWriteError};
+
+/// Why an operation of an index failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The disk is full, the folder is read-only, or similar. The files are good.
+    #[error("{0}")]
+    Unusable(String),
+    /// The files are not those of an index.
+    #[error("{0}")]
+    Damaged(String),
+    /// Another process keeps the index up to date.
+    #[error("another process uses it")]
+    InUse,
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if is_environment(&error) {
+            Self::Unusable(error.to_string())
+        } else {
+            Self::Damaged(error.to_string())
+        }
+    }
+}
+
+impl From<TantivyError> for Failure {
+    fn from(error: TantivyError) -> Self {
+        match io_error(&error) {
+            Some(error) if is_environment(error) => Self::Unusable(error.to_string()),
+            _ => Self::Damaged(error.to_string()),
+        }
+    }
+}
+
+fn io_error(error: &TantivyError) -> Option<&io::Error> {
+    match error {
+        TantivyError::IoError(error)
+        | TantivyError::OpenReadError(OpenReadError::IoError { io_error: error, .. })
+        | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error: error, .. })
+        | TantivyError::LockFailure(LockError::IoError(error), _) => Some(error),
+        _ => None,
+    }
+}
+
+/// Whether an error of the operating system is about the disk or the permissions, not about the content of the folder.
+fn is_environment(error: &io::Error) -> bool {
+    let is_content =
+        matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::IsADirectory);
+    error.raw_os_error().is_some() && !is_content
+}

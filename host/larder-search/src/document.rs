@@ -1,0 +1,119 @@
+//! What is stored in an index, and what a search returns.
+
+use larder_model::name::ProviderName;
+use larder_model::uri::Uri;
+
+/// A text to store. It replaces what is stored of the same provider and URI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// The provider that returned the text.
+    pub provider: ProviderName,
+    /// The URI that was read.
+    pub uri: Uri,
+    /// Its name for people.
+    pub title: String,
+    /// The text. `None` if there is nothing to search in: then only the state is stored, so that it is not read again
+    /// before it changes.
+    pub text: Option<String>,
+    /// Identifies the content that was read. Equal states mean equal contents.
+    pub state: String,
+}
+
+/// A change of what is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Adds or replaces a document.
+    Put(Document),
+    /// Removes a document.
+    Remove(ProviderName, Uri),
+    /// Removes all documents of a provider, and deletes their text on the disk.
+    RemoveProvider(ProviderName),
+}
+
+/// A document that a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    /// The provider that returned the text.
+    pub provider: ProviderName,
+    /// The URI of the text.
+    pub uri: Uri,
+    /// Its name for people.
+    pub title: String,
+    /// A passage in one line that contains words of the query, or the beginning of the text.
+    pub excerpt: String,
+    /// Higher is better. Comparable only within the result of one search.
+    pub score: f32,
+}
+
+/// What is stored of a document, without its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownDocument {
+    /// Identifies the content that was read.
+    pub state: String,
+    /// Whether its text can be found.
+    pub is_searchable: bool,
+}
+
+/// What is stored of a provider.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Number of documents whose text can be found.
+    pub documents: u64,
+    /// Bytes of their text.
+    pub bytes: u64,
+}
+
+impl Usage {
+    /// Adds a text of this size.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.documents += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// Limits of one index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Number of documents whose text can be found.
+    pub documents: u64,
+    /// Bytes of their text.
+    pub bytes: u64,
+    /// Bytes of the text of one document. The rest of a longer text is not stored.
+    pub document_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { documents: 100_000, bytes: 256 << 20, document_bytes: 1 << 20 }
+    }
+}
+
+/// Why something was not stored, or cannot be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IndexError {
+    /// The limits are reached: some documents were not stored.
+    #[error(
+        "the full-text index is full, so some content cannot be found: it has {} documents and {} bytes of text, the \
+         limits are {} and {}", .used.documents, .used.bytes, .limits.documents, .limits.bytes
+    )]
+    Full {
+        /// What is stored.
+        used: Usage,
+        /// The limits.
+        limits: Limits,
+    },
+    /// The folder cannot be read or written.
+    #[error("cannot use the folder {folder} of the full-text index: {reason}")]
+    Folder {
+        /// The folder.
+        folder: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Another process has the index.
+    #[error("the full-text index in {0} is kept up to date by another larder process")]
+    InUse(String),
+    /// Files of the index were damaged. It was deleted, and is empty now.
+    #[error("the full-text index was damaged ({0}), and is built again")]
+    Damaged(String),
+}

@@ -1,0 +1,74 @@
+//! The passage of a text that shows why it was found.
+
+use std::collections::VecDeque;
+
+use crate::query::QueryWords;
+use crate::words;
+
+/// Bytes of a passage, and of what precedes its first word that was searched for.
+const MAX_BYTES: usize = 240;
+const CONTEXT_BYTES: usize = 60;
+
+/// Returns the passage with the most different words of the query, in one line. If no word is in the text, returns its
+/// beginning.
+pub(crate) fn excerpt(text: &str, query: &QueryWords) -> String {
+    let start = best_place(text, query).saturating_sub(CONTEXT_BYTES);
+    let start = word_start(text, text.floor_char_boundary(start));
+    let rest = &text[start..];
+    let end = start + rest.floor_char_boundary(MAX_BYTES);
+    let passage = text[start..end].split(|c: char| c.is_whitespace() || c.is_control());
+    let passage: Vec<_> = passage.filter(|part| !part.is_empty()).collect();
+    let (before, after) = (if start > 0 { "… " } else { "" }, if end < text.len() { " …" } else { "" });
+    format!("{before}{}{after}", passage.join(" "))
+}
+
+/// Returns where the best passage begins.
+fn best_place(text: &str, query: &QueryWords) -> usize {
+    let (mut analyzer, mut best, mut best_count) = (words::analyzer(), 0, 0);
+    // The words that were searched for in the last bytes, with their places.
+    let mut near: VecDeque<(usize, usize)> = VecDeque::new();
+    let mut stream = analyzer.token_stream(text);
+    while best_count < query.len() && stream.advance() {
+        let token = stream.token();
+        let Some(position) = query.position(&token.text) else { continue };
+        near.push_back((token.offset_from, position));
+        while near.front().is_some_and(|(from, _)| from + MAX_BYTES - CONTEXT_BYTES < token.offset_to) {
+            near.pop_front();
+        }
+        let mut found: Vec<_> = near.iter().map(|(_, position)| position).collect();
+        found.sort_unstable();
+        found.dedup();
+        if let (true, Some((from, _))) = (found.len() > best_count, near.front()) {
+            (best, best_count) = (*from, found.len());
+        }
+    }
+    best
+}
+
+/// Returns the beginning of the word after this place, or the place itself if there is none nearby.
+fn word_start(text: &str, at: usize) -> usize {
+    if at == 0 {
+        return 0;
+    }
+    let near = text[at..].char_indices().take(20).find(|(_, c)| c.is_whitespace());
+    near.map_or(at, |(space, _)| at + space)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_the_best_passage_in_one_line() {
+        let of = |text: &str, query: &str| excerpt(text, &QueryWords::of(query).unwrap());
+        assert_eq!(of("One\n\ttwo  three", "absent"), "One two three");
+        let filler = "lorem ipsum ".repeat(100);
+        let text = format!("blue {filler} sky\u{7} {filler} a blue, blue sky over it {filler}");
+        let passage = of(&text, "blue sk");
+        assert!(passage.contains("a blue, blue sky over it"), "{passage}");
+        assert!(passage.starts_with("… ") && passage.ends_with(" …") && passage.len() < 260, "{passage}");
+        for query in ["é", "東", "x"] {
+            of(&"é東x".repeat(1_000), query);
+        }
+    }
+}

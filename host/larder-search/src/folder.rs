@@ -1,0 +1,89 @@
+//! The folder of an index: who may use it, and the version of what is in it.
+
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::damage::Failure;
+use crate::schema;
+use larder_model::name::{Digest, TeamName};
+use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
+
+/// The lock of the process that changes the index.
+const LOCK: &str = "lock";
+/// The version of what is in the folder.
+const FORMAT: &str = "format";
+/// The folder with the files of tantivy.
+const INDEX: &str = "index";
+
+/// The exclusive right to change an index. It ends when it is dropped, and with the process.
+#[derive(Debug)]
+pub(crate) struct FolderLock {
+    _file: File,
+}
+
+/// The folder for the indexes of all servers that use the same state folder.
+const ALL: &str = "search";
+
+/// Returns the folder of the index of a team. Two servers of one user share the state folder but have different plugins
+/// folders, which may hold providers of the same name. Blocks the calling thread.
+pub fn folder_of(state: &Path, plugins: &Path, team: &TeamName) -> PathBuf {
+    let canonical = plugins.canonicalize().unwrap_or_else(|_| plugins.to_owned());
+    let plugins = Digest::of(canonical.as_os_str().as_encoded_bytes()).short();
+    state.join(ALL).join(plugins).join(team.as_str())
+}
+
+/// Returns the folder with the files of tantivy.
+pub(crate) fn index_folder(folder: &Path) -> PathBuf {
+    folder.join(INDEX)
+}
+
+/// Whether there is an index, of whatever version.
+pub(crate) fn exists(folder: &Path) -> bool {
+    index_folder(folder).exists()
+}
+
+/// Whether there is an index of this version.
+pub(crate) fn is_current(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join(FORMAT)).is_ok_and(|found| found == format())
+}
+
+/// Creates the folder if it does not exist, and locks it. Only this user may have access to it: it contains the text of
+/// documents.
+pub(crate) fn lock(folder: &Path) -> Result<FolderLock, Failure> {
+    // Whatever is wrong here, it is not the content of the index.
+    let unusable = |error: io::Error| Failure::Unusable(error.to_string());
+    let untrusted = |error: Untrusted| Failure::Unusable(format!("it {error}"));
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
+    private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
+    let file = private_files::open_lock(&folder.join(LOCK)).map_err(untrusted)?;
+    match file.try_lock() {
+        Ok(()) => Ok(FolderLock { _file: file }),
+        Err(TryLockError::WouldBlock) => Err(Failure::InUse),
+        Err(TryLockError::Error(error)) => Err(unusable(error)),
+    }
+}
+
+/// Deletes what is in the folder, and prepares it for a new index. The folder has no version until [`mark`].
+pub(crate) fn clear(folder: &Path, _: &FolderLock) -> io::Result<()> {
+    let index = index_folder(folder);
+    for deleted in [std::fs::remove_file(folder.join(FORMAT)), std::fs::remove_dir_all(&index)] {
+        deleted.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    }
+    DirBuilder::new().mode(0o700).create(&index)
+}
+
+/// Sets the version of what is in the folder.
+pub(crate) fn mark(folder: &Path, _: &FolderLock) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(format().as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(folder.join(FORMAT))?;
+    Ok(())
+}
+
+/// The version of the fields and of the format of tantivy.
+fn format() -> String {
+    format!("larder {} tantivy {}\n", schema::VERSION, tantivy::version_string())
+}

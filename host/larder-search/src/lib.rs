@@ -1,0 +1,18 @@
+//! The full-text index of what providers return, one for each team, in a folder on disk. The crate knows neither catalogs
+//! nor callers: who may see a match is decided where it is used.
+
+mod damage;
+mod directory;
+mod document;
+mod excerpt;
+mod folder;
+mod query;
+mod schema;
+mod stored;
+mod text_index;
+mod words;
+mod writer;
+
+pub use self::document::{Change, Document, IndexError, KnownDocument, Limits, Match, Usage};
+pub use self::folder::folder_of;
+pub use self::text_index::{IndexThread, TextIndex};

@@ -1,0 +1,68 @@
+//! The command with which a client starts this program.
+
+use std::path::{Path, PathBuf};
+
+use super::super::error::CommandError;
+use crate::config::{self, DEFAULT_FILE, Overrides};
+use crate::connect::Server;
+use larder_model::name::TeamName;
+
+/// `larder serve --stdio` with these options.
+pub(super) struct StartedCommand<'a> {
+    pub(super) config: Option<&'a Path>,
+    pub(super) plugins: Option<&'a Path>,
+    pub(super) team: Option<&'a TeamName>,
+    pub(super) resource_tools: bool,
+}
+
+impl StartedCommand<'_> {
+    /// Checks that the configuration can be served, and returns the command with absolute paths: clients start it in any
+    /// folder.
+    pub(super) fn server(&self) -> Result<Server, CommandError> {
+        // Without `--config`, larder would read the file of whatever project the client is started in.
+        let config = self.config.unwrap_or(Path::new(DEFAULT_FILE));
+        let overrides = Overrides {
+            config: Some(config.to_owned()),
+            plugins: self.plugins.map(ToOwned::to_owned),
+            team: self.team.cloned(),
+            ..Overrides::default()
+        };
+        config::load(&overrides)?.require_plugins_folders()?.over_stdio()?;
+        let mut args = vec!["serve".to_owned(), "--stdio".into(), "--config".into(), absolute(config)?];
+        if let Some(plugins) = self.plugins {
+            args.extend(["--plugins".into(), absolute(plugins)?]);
+        }
+        if let Some(team) = self.team {
+            args.extend(["--team".into(), team.as_str().into()]);
+        }
+        if self.resource_tools {
+            args.push("--resource-tools".into());
+        }
+        Ok(Server::Program { command: text(&this_program()?)?, args })
+    }
+}
+
+/// The path of this program. If the same program is in `PATH`, for example as a symlink that a package manager updates,
+/// that is the path that stays valid.
+fn this_program() -> Result<PathBuf, CommandError> {
+    let failed = |error| CommandError::Input { path: "larder".into(), error };
+    let program = std::env::current_exe().map_err(failed)?;
+    let folders = config::variable("PATH").unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_owned();
+    let is_this =
+        |path: &PathBuf| path.is_absolute() && path.canonicalize().ok() == program.canonicalize().ok();
+    Ok(std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(is_this).unwrap_or(program))
+}
+
+fn absolute(path: &Path) -> Result<String, CommandError> {
+    let absolute = std::path::absolute(path);
+    text(&absolute.map_err(|error| CommandError::Input { path: path.to_owned(), error })?)
+}
+
+/// JSON and TOML contain text only.
+fn text(path: &Path) -> Result<String, CommandError> {
+    path.to_str().map(ToOwned::to_owned).ok_or_else(|| {
+        let error = std::io::Error::other("its path is not UTF-8, so that no configuration can name it");
+        CommandError::Input { path: path.to_owned(), error }
+    })
+}

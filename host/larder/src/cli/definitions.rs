@@ -1,0 +1,73 @@
+//! What `larder tools` and `larder prompts` have in common: they list the definitions of a server or a folder.
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::connection::ConnectionArgs;
+use super::error::CommandError;
+use super::paging::all_items;
+use super::table::Table;
+use super::team::TeamArg;
+use super::{Outcome, out};
+use larder_client::{Client, ClientError, Page};
+
+/// A tool or a prompt.
+pub(super) trait Definition: Serialize + Sized {
+    /// What all of them are called, also in JSON.
+    const PLURAL: &str;
+    /// The title of the first column.
+    const TITLE: &str;
+
+    /// Returns one page of the list.
+    async fn page(client: &mut Client, cursor: Option<&str>) -> Result<Page<Self>, ClientError>;
+
+    fn name(&self) -> &str;
+
+    /// The arguments with whether they are required.
+    fn arguments(&self) -> Vec<(&str, bool)>;
+
+    /// A description, or else a title.
+    fn about(&self) -> Option<&str>;
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListDefinitions {
+    /// Print JSON, with everything that the server says about them
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    team: TeamArg,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+impl ListDefinitions {
+    pub(super) async fn run<T: Definition>(self) -> Result<Outcome, CommandError> {
+        let mut connection = self.connection.with_team(self.team).connect().await?;
+        let found = all_items(usize::MAX, async |from| T::page(&mut connection.client, from).await).await;
+        connection.end().await;
+        let found = found?;
+        match self.json {
+            true => out::json(&json!({ T::PLURAL: found }))?,
+            false if found.is_empty() => out::note(&format!("no {}", T::PLURAL)),
+            false => out::text(&table(&found).show())?,
+        }
+        Ok(Outcome::Success)
+    }
+}
+
+/// Optional arguments are in brackets.
+pub(super) fn table<T: Definition>(definitions: &[T]) -> Table<3> {
+    let mut table = Table::new([T::TITLE, "ARGUMENTS", "DESCRIPTION"]);
+    for definition in definitions {
+        let argument = |(name, is_required)| match is_required {
+            true => str::to_owned(name),
+            false => format!("[{name}]"),
+        };
+        let arguments: Vec<_> = definition.arguments().into_iter().map(argument).collect();
+        let about = definition.about().and_then(|text| text.lines().next()).unwrap_or_default();
+        table.row([definition.name(), &arguments.join(" "), about]);
+    }
+    table
+}

@@ -1,0 +1,204 @@
+//! `larder forget`: deletes what is stored for a provider.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::error::CommandError;
+use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
+use super::team::TeamArg;
+use super::{Outcome, out, sanitize};
+use crate::config::{self, Config, Overrides, Team};
+use larder_admin::Forgotten;
+use larder_client as client;
+use larder_core::audit::{self, AuditEvent, AuditLog};
+use larder_core::search_index::IndexProgress;
+use larder_key_value::{KeyValueError, KeyValueStore, Usage, database_path};
+use larder_model::name::{ProviderName, TeamName};
+use larder_model::size;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
+use larder_search::{IndexError, IndexThread, TextIndex};
+
+/// Delete the values that a provider stores, and its text in the full-text index
+///
+/// The values are those in its key-value store, for all callers. They are kept when the component is removed. Approvals
+/// and grants stay. If a server is running, it deletes both; text that is still indexed is read again later.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code 1 if nothing is stored for that provider, or if it is not deleted.")]
+pub(super) struct Forget {
+    /// The provider
+    #[arg(value_parser = ProviderName::parse)]
+    name: ProviderName,
+    /// Delete without confirmation
+    #[arg(long)]
+    yes: bool,
+    /// The folder with the components [default: plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    #[command(flatten)]
+    team: TeamArg,
+    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
+    /// http://127.0.0.1:7879]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    admin: Option<String>,
+    /// The token for the admin address (`admin.token` in the configuration) [env: LARDER_ADMIN_TOKEN]
+    #[arg(long)]
+    token: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// The values of one team, while no server uses them.
+struct LocalValues {
+    store: KeyValueStore,
+    index: IndexProgress,
+    audit: audit::Config,
+}
+
+/// How much is stored, or was deleted.
+#[derive(Debug, Clone, Copy)]
+struct Amount {
+    keys: u64,
+    bytes: u64,
+    /// Resources in the full-text index.
+    documents: u64,
+}
+
+impl Forget {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let overrides = Overrides {
+            config: self.server.config.clone(),
+            plugins: self.plugins.clone(),
+            team: self.team.team.clone(),
+            ..Overrides::default()
+        };
+        let config = config::load(&overrides)?;
+        let (audit, state_dir) = (config.audit.clone(), config.state_dir.clone());
+        let (team, folder) = match self.team(config) {
+            Ok((name, team)) => (name, team.reconcile.relative_to),
+            Err(message) => {
+                out::note(&message);
+                return Ok(Outcome::Negative);
+            }
+        };
+        if self.admin.is_some() {
+            return self.forget_in_server(&team).await;
+        }
+        let path = database_path(&state_dir, &folder, &team);
+        let store = KeyValueStore::new(path, &team, Health::default(), &Drain::new());
+        let index_folder = larder_search::folder_of(&state_dir, &folder, &team);
+        let index = TextIndex::new(index_folder, larder_search::Limits::default(), IndexThread::default());
+        let index = IndexProgress::new(index);
+        match (store.load().await, index.stored(&self.name).await) {
+            (Err(KeyValueError::InUse), _) | (_, Err(IndexError::InUse(_))) => {
+                self.forget_in_server(&team).await
+            }
+            (Err(error), _) => Ok(not_deleted(&error.to_string())),
+            (_, Err(error)) => Ok(not_deleted(&error.to_string())),
+            (Ok(()), Ok(indexed)) => {
+                self.forget_here(&team, indexed, LocalValues { store, index, audit }).await
+            }
+        }
+    }
+
+    /// Returns the team of the provider, which must be given if there are several.
+    fn team(&self, config: Config) -> Result<(TeamName, Team), String> {
+        let mut teams: Vec<_> = config.teams.into_iter().collect();
+        teams.retain(|(name, _)| self.team.team.as_ref().is_none_or(|team| team == name));
+        let names: Vec<_> = teams.iter().map(|(name, _)| name.to_string()).collect();
+        match (teams.pop(), teams.is_empty()) {
+            (Some(only), true) => Ok(only),
+            _ => Err(format!("larder: there are several teams ({}): add --team NAME", names.join(", "))),
+        }
+    }
+
+    async fn forget_here(
+        &self,
+        team: &TeamName,
+        indexed: Option<larder_search::Usage>,
+        values: LocalValues,
+    ) -> Result<Outcome, CommandError> {
+        let stored = values.store.usage().get(&self.name).copied();
+        if stored.is_none() && indexed.is_none() {
+            return Ok(self.nothing_stored(team));
+        }
+        let (stored, indexed) = (stored.unwrap_or_default(), indexed.unwrap_or_default());
+        let amount = Amount { keys: stored.keys, bytes: stored.bytes, documents: indexed.documents };
+        if !self.confirm(&format!("delete {} of {}?", shown(amount), self.name))? {
+            return Ok(not_deleted("it was not confirmed"));
+        }
+        // Recorded before it takes effect.
+        let operator = config::operator_name();
+        let (subject, team, provider) = (Some(&*operator), Some(team.as_str()), Some(self.name.as_str()));
+        let event = AuditEvent { subject, team, provider, ..AuditEvent::new("forget", "ok") };
+        AuditLog::append(&values.audit, &event).map_err(CommandError::Audit)?;
+        if let Err(error) = values.index.forget(&self.name).await {
+            return Ok(not_deleted(&error.to_string()));
+        }
+        match values.store.forget(&self.name).await {
+            Ok(Usage { keys, bytes, .. }) => Ok(self.deleted(Amount { keys, bytes, ..amount })),
+            Err(error) => Ok(not_deleted(&error.to_string())),
+        }
+    }
+
+    async fn forget_in_server(self, team: &TeamName) -> Result<Outcome, CommandError> {
+        if !self.confirm(&format!("delete all stored values of {}?", self.name))? {
+            return Ok(not_deleted("it was not confirmed"));
+        }
+        let Self { name, admin, token, server, .. } = &self;
+        let token = GivenToken { token: token.clone(), file: None };
+        let ServerAddress { url, builder, .. } = server.clone().resolve(&ADMIN, admin.clone(), token)?;
+        let forgotten: serde_json::Value = builder.forget(&url, team.as_str(), name.as_str()).await?;
+        let forgotten: Forgotten =
+            serde_json::from_value(forgotten).map_err(|_| client::ClientError::NotStatus(url))?;
+        match forgotten {
+            Forgotten { ok: true, keys: 0, documents: 0, .. } => Ok(self.nothing_stored(team)),
+            Forgotten { ok: true, keys, bytes, documents, .. } => {
+                Ok(self.deleted(Amount { keys, bytes, documents }))
+            }
+            Forgotten { error, .. } => Ok(not_deleted(&error.unwrap_or_default())),
+        }
+    }
+
+    fn nothing_stored(&self, team: &TeamName) -> Outcome {
+        let team = team.non_default().map(|team| format!(" of team {team}")).unwrap_or_default();
+        out::note(&format!("larder: nothing is stored for {}{team}", self.name));
+        Outcome::Negative
+    }
+
+    fn deleted(&self, amount: Amount) -> Outcome {
+        out::note(&format!("larder: deleted {} of {}", shown(amount), self.name));
+        Outcome::Success
+    }
+
+    /// Asks for confirmation on a terminal. Scripts use `--yes`.
+    fn confirm(&self, question: &str) -> io::Result<bool> {
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() {
+            out::note("larder: stdin is not a terminal: use --yes to delete without confirmation");
+            return Ok(false);
+        }
+        write!(io::stderr(), "{question} [y/N] ")?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+}
+
+fn not_deleted(why: &str) -> Outcome {
+    out::note(&sanitize::line(&format!("larder: not deleted: {why}")));
+    Outcome::Negative
+}
+
+fn shown(Amount { keys, bytes, documents }: Amount) -> String {
+    let values = format!("{keys} {} ({})", if keys == 1 { "value" } else { "values" }, size::show(bytes));
+    match documents {
+        0 => values,
+        1 => format!("{values} and 1 indexed text"),
+        _ => format!("{values} and {documents} indexed texts"),
+    }
+}

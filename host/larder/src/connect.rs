@@ -1,0 +1,20 @@
+//! Entries for this server in the configuration files of MCP clients: which file, which keys, and edits that keep
+//! everything else as it was written.
+
+mod client;
+mod config_file;
+mod entry;
+mod error;
+mod json_file;
+mod location;
+mod plan;
+mod toml_file;
+
+pub(crate) use client::Client;
+pub(crate) use entry::{Server, Token};
+pub(crate) use error::ConnectError;
+pub(crate) use location::{Platform, Scope, file_of};
+pub(crate) use plan::{Change, Plan};
+
+#[cfg(test)]
+mod tests;

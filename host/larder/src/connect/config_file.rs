@@ -1,0 +1,168 @@
+//! A configuration file on disk. It is replaced as a whole, with its mode and behind its symlink, and only if it is still
+//! what was read.
+
+use std::fs::{self, Metadata, Permissions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::error::{ConnectError, EditError};
+
+/// The number of symlinks that are followed.
+const MAX_LINKS: usize = 40;
+
+/// A file, and what it contained.
+#[derive(Debug)]
+pub(super) struct ConfigFile {
+    /// The path as it was given.
+    path: PathBuf,
+    /// Where its symlinks lead.
+    target: PathBuf,
+    /// The content. `None` if there is no file.
+    content: Option<Vec<u8>>,
+    metadata: Option<Metadata>,
+}
+
+/// Who may read a file that does not exist yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// Those whom the system allows by default.
+    Default,
+    /// Only its owner, because it contains a token.
+    Owner,
+}
+
+impl ConfigFile {
+    pub(super) fn read(path: &Path) -> Result<Self, ConnectError> {
+        let target = follow_links(path).map_err(|error| ConnectError::Read { path: path.into(), error })?;
+        let file = Self { path: path.into(), target, content: None, metadata: None };
+        let metadata = match fs::metadata(&file.target) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(file),
+            Err(error) => return Err(ConnectError::Read { path: file.path, error }),
+        };
+        if !metadata.is_file() {
+            return Err(ConnectError::NotAFile(file.path));
+        }
+        let content = file.current()?;
+        Ok(Self { content, metadata: Some(metadata), ..file })
+    }
+
+    /// The text. Empty if there is no file.
+    pub(super) fn text(&self) -> Result<&str, ConnectError> {
+        std::str::from_utf8(self.content.as_deref().unwrap_or_default())
+            .map_err(|_| ConnectError::Broken { path: self.path.clone(), reason: EditError::NotText })
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.content.is_some()
+    }
+
+    /// Replaces the file, and creates its folder. `None` deletes the file. The content as it was read is written to
+    /// `backup` before that.
+    pub(super) fn replace(
+        &self,
+        text: Option<&str>,
+        readers: Readers,
+        backup: Option<&Path>,
+    ) -> Result<(), ConnectError> {
+        let failed = |error| ConnectError::Write { path: self.path.clone(), error };
+        if self.metadata.as_ref().is_some_and(|metadata| metadata.permissions().readonly()) {
+            return Err(ConnectError::ReadOnly(self.path.clone()));
+        }
+        let Some(text) = text else {
+            self.check_unchanged()?;
+            backup.map_or(Ok(()), |backup| self.back_up(backup))?;
+            return fs::remove_file(&self.target).map_err(failed);
+        };
+        let folder = self.target.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(failed)?;
+        let new = self.new_file(folder, text.as_bytes(), readers).map_err(failed)?;
+        self.check_unchanged()?;
+        backup.map_or(Ok(()), |backup| self.back_up(backup))?;
+        match &self.content {
+            Some(_) => new.persist(&self.target).map_err(|error| failed(error.error))?,
+            None => new.persist_noclobber(&self.target).map_err(|error| match error.error.kind() {
+                ErrorKind::AlreadyExists => ConnectError::Changed(self.path.clone()),
+                _ => failed(error.error),
+            })?,
+        };
+        Ok(())
+    }
+
+    /// Writes the content as it was read into a file beside this one.
+    fn back_up(&self, backup: &Path) -> Result<(), ConnectError> {
+        let Some(content) = &self.content else { return Ok(()) };
+        let failed = |error| ConnectError::Write { path: backup.into(), error };
+        let folder = backup.parent().unwrap_or(Path::new("."));
+        let new = self.new_file(folder, content, Readers::Owner).map_err(failed)?;
+        new.persist(backup).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+
+    /// Writes a complete file under a temporary name, with the mode and the owner of the one that was read.
+    fn new_file(
+        &self,
+        folder: &Path,
+        content: &[u8],
+        readers: Readers,
+    ) -> io::Result<tempfile::NamedTempFile> {
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        if self.metadata.is_none() && readers == Readers::Default {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(Permissions::from_mode(0o666));
+        }
+        let mut new = builder.prefix(".larder-").tempfile_in(folder)?;
+        new.write_all(content)?;
+        if let Some(old) = &self.metadata {
+            keep_owner(new.as_file(), old)?;
+            new.as_file().set_permissions(old.permissions())?;
+        }
+        new.as_file().sync_all()?;
+        Ok(new)
+    }
+
+    fn check_unchanged(&self) -> Result<(), ConnectError> {
+        match self.current()? == self.content {
+            true => Ok(()),
+            false => Err(ConnectError::Changed(self.path.clone())),
+        }
+    }
+
+    fn current(&self) -> Result<Option<Vec<u8>>, ConnectError> {
+        match fs::read(&self.target) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(ConnectError::Read { path: self.path.clone(), error }),
+        }
+    }
+}
+
+/// Follows symlinks, also to a file that does not exist.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = std::path::absolute(path)?;
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
+            // It is not a symlink, or nothing.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symlinks"))
+}
+
+#[cfg(unix)]
+fn keep_owner(new: &fs::File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let current = new.metadata()?;
+    let wanted = |old: u32, new: u32| (old != new).then_some(old);
+    match (wanted(old.uid(), current.uid()), wanted(old.gid(), current.gid())) {
+        (None, None) => Ok(()),
+        (owner, group) => std::os::unix::fs::fchown(new, owner, group),
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &fs::File, _: &Metadata) -> io::Result<()> {
+    Ok(())
+}

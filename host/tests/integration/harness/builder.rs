@@ -1,0 +1,203 @@
+//! Configures and starts a test server.
+
+use super::*;
+
+impl TestServerBuilder {
+    /// Uses the folder of a server that it stops, as a restart would, with every file that the server left
+    /// there.
+    pub(crate) async fn restart(server: TestServer) -> Self {
+        server.drain.finish(Duration::from_secs(10)).await;
+        let TestServer { folder, plugins, .. } = server;
+        Self { folder, plugins, ..TestServer::builder("") }
+    }
+
+    /// Sets the upper bound for the grants of all providers.
+    pub(crate) fn ceiling(mut self, bounds: Bounds) -> Self {
+        self.ceiling.bounds = Some(bounds);
+        self
+    }
+
+    /// Rejects providers without the settings that they require, as a real server does.
+    pub(crate) fn requires_settings(mut self) -> Self {
+        self.requires_settings = true;
+        self
+    }
+
+    /// Sets the team that the server belongs to.
+    pub(crate) fn team(mut self, name: &str) -> Self {
+        self.team = TeamName::parse(name).unwrap();
+        self
+    }
+
+    /// Sets the quota of the team. Without it, there is no quota.
+    pub(crate) fn quota(mut self, quota: Quota) -> Self {
+        self.quota = Some(quota);
+        self
+    }
+
+    /// Sets the plugins folder to a path below the temporary folder. The path is not created.
+    pub(crate) fn plugins_at(mut self, path: &str) -> Self {
+        self.plugins = self.folder.path().join(path);
+        self
+    }
+
+    /// Adds a source of components, which takes the place of the plugins folder.
+    pub(crate) fn source(mut self, source: impl Source + 'static) -> Self {
+        self.sources.push(Box::new(source));
+        self
+    }
+
+    /// Sets the time between two scans that nothing triggered.
+    pub(crate) fn scan_interval(mut self, interval: Duration) -> Self {
+        self.scan_interval = interval;
+        self
+    }
+
+    /// Sets how long the components of a missing source are served.
+    pub(crate) fn missing_source_grace(mut self, grace: Duration) -> Self {
+        self.missing_source_grace = grace;
+        self
+    }
+
+    /// Limits how long the start waits for components to load. Without this, it waits for all of them.
+    pub(crate) fn start_limits(mut self, limits: StartLimits) -> Self {
+        self.start_limits = Some(limits);
+        self
+    }
+
+    /// The temporary folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Adds a file to the temporary folder.
+    pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
+        std::fs::write(self.folder.path().join(name), bytes).unwrap();
+        self
+    }
+
+    /// Changes the grant and the priority of one provider.
+    pub(crate) fn provider(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
+        let provider = self.providers.entry(ProviderName::parse(name).unwrap()).or_default();
+        let mut grant = Grant::clone(&provider.grant);
+        change(&mut grant, &mut provider.priority);
+        provider.grant = Arc::new(grant);
+        self
+    }
+
+    /// Sets when the grant requests of one provider need approval.
+    pub(crate) fn approve(mut self, name: &str, mode: ApprovalMode) -> Self {
+        self.providers.entry(ProviderName::parse(name).unwrap()).or_default().approval_mode = mode;
+        self
+    }
+
+    /// Adds a setting of one provider.
+    pub(crate) fn setting(self, provider: &str, key: &str, value: &str) -> Self {
+        self.provider(provider, |grant, _| {
+            grant.settings.insert(key.into(), value.into());
+        })
+    }
+
+    /// Sets the page size of both lists.
+    pub(crate) fn page_size(mut self, size: u32) -> Self {
+        self.page_size = same_page_size(size);
+        self
+    }
+
+    /// Sets the page size of each list.
+    pub(crate) fn page_sizes(mut self, resources: u32, templates: u32) -> Self {
+        self.page_size = PageSize { resources, templates };
+        self
+    }
+
+    /// Sets the operator's part of the server's instructions for models.
+    pub(crate) fn instructions(mut self, text: &str) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+
+    /// Sets the limits of the response cache.
+    pub(crate) fn cache(mut self, bytes: usize, entries: usize) -> Self {
+        self.cache = CacheConfig { bytes, entries };
+        self
+    }
+
+    /// Sets the size of the memory budget.
+    pub(crate) fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Offers the server's own tools, which read resources.
+    pub(crate) fn resource_tools(mut self) -> Self {
+        self.resource_tools = true;
+        self
+    }
+
+    /// Loads the components, and returns the server.
+    pub(crate) async fn start(self) -> TestServer {
+        let drain = Drain::new();
+        let sandbox_config = sandbox::Config { memory: self.memory, ..sandbox_config() };
+        let sandbox = Arc::new(Sandbox::new(&sandbox_config, &drain).unwrap());
+        let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
+        let (writer, reader) = catalog::catalog(self.team.clone(), 100);
+        let name = self.team.clone();
+        let values = database_path(&self.folder.path().join(".state"), &self.plugins, &name);
+        let config = reconcile::Config {
+            team: self.team,
+            providers: self.providers,
+            default: ProviderConfig::default(),
+            ceiling: Arc::new(self.ceiling),
+            scan_interval: self.scan_interval,
+            missing_source_grace: self.missing_source_grace,
+            own_files: Arc::default(),
+            parse_grant_request: larder::config::parse_grant_request,
+            requires_settings: self.requires_settings,
+            relative_to: self.plugins.clone(),
+            approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
+            resource_tools: self.resource_tools,
+        };
+        let notifier = writer.notifier();
+        let quota_usage = self.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
+        let mut sources = self.sources;
+        if sources.is_empty() {
+            sources.push(Box::new(Folder::new(self.plugins.clone())));
+        }
+        let reconciler =
+            Reconciler::new(config, sources, sandbox, writer, quota_usage.clone(), drain.clone());
+        let health = Health::default();
+        let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
+        let mut reconciler = reconciler.with_health(health.clone()).with_key_value(key_value.clone());
+        let signals = reconciler.signals();
+        let first_pass = match self.start_limits {
+            Some(limits) => reconciler.run_first_pass(limits).await,
+            None => reconciler.run_pass().await,
+        };
+        let config = gateway::Config {
+            page_size: self.page_size,
+            instructions: self.instructions,
+            cache: self.cache,
+            private: false,
+        };
+        let quotas = quota_usage.clone().into_iter().map(|usage| (reader.team().clone(), usage));
+        let gateway =
+            Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(quotas).with_memory(memory);
+        let (folder, plugins) = (self.folder, self.plugins);
+        let reconciler = Some(reconciler);
+        TestServer {
+            gateway,
+            reader,
+            first_pass,
+            metrics,
+            health,
+            key_value,
+            reconciler,
+            notifier,
+            signals,
+            quota_usage,
+            folder,
+            plugins,
+            drain,
+        }
+    }
+}
