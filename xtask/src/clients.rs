@@ -1,5 +1,6 @@
 //! Tests with real MCP clients: each connects over HTTP and stdio, with every protocol version it supports,
-//! to `larder serve` with two providers. The expected results are in `host/tests/clients/expected.json`.
+//! to `larder serve` with two providers. The expected results are in `host/tests/clients/expected.json`. What each
+//! client did with tools and prompts is printed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -48,7 +49,13 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
     // The server is stopped properly, and this is logged, also if the client failed.
     let stopped = server.stop();
     result.and(stopped)?;
-    Ok(Outcome::Passed)
+    Ok(Outcome::PassedWithNote(deeds(&output.contents())))
+}
+
+/// The lines of a log that say what a client did.
+fn deeds(log: &str) -> String {
+    let lines = log.lines().filter_map(|line| line.strip_prefix("did "));
+    lines.map(|line| format!("\n    {}", line.trim_start())).collect()
 }
 
 /// Creates a token and adds it to the configurations. From then on, HTTP clients need it.
@@ -74,19 +81,35 @@ pub(crate) fn node(script: &str) -> Command {
 /// Configures the providers `conformance` and `files`, so that pages span more than one provider. Also
 /// returns the folder of the files.
 fn two_providers(name: &str) -> Result<(PathBuf, PathBuf)> {
-    let docs = target("xtask").join(name).join("docs");
-    // The clients change files in this folder to trigger notifications.
-    if docs.exists() {
-        fs::remove_dir_all(&docs)?;
+    let (docs, state) = (target("xtask").join(name).join("docs"), target("xtask").join(name).join("fixture"));
+    // The clients change files in these folders to trigger notifications.
+    for folder in [&docs, &state] {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::create_dir_all(folder)?;
     }
-    fs::create_dir_all(&docs)?;
     for (document, text) in DOCUMENTS {
         fs::write(docs.join(document), text)?;
     }
     let expected = fs::read(root().join("host/tests/clients/expected.json"))?;
     let expected: serde_json::Value = serde_json::from_slice(&expected)?;
     let pages = format!("page_size = {}\n", expected["page_size"]);
-    Ok((config(name, &pages, &[(&docs, "/docs")])?, docs))
+    let file = config(name, &pages, &[(&docs, "/docs")])?;
+    grant_interactions(&file, &state)?;
+    Ok((file, docs))
+}
+
+/// Grants the tools and prompts of `conformance`, which it changes as the files of this folder say.
+pub(crate) fn grant_interactions(file: &Path, state: &Path) -> Result<()> {
+    let (settings, state) = (fs::read_to_string(file)?, toml_string(state));
+    let grant = format!(
+        "\n[provider.conformance]\ntools = true\nprompts = true\napprove = \"always\"\n\
+         dirs = [{{ host = {state}, guest = \"/state\", access = \"write\" }}]\n\
+         limits = {{ timeout = \"60s\" }}\n"
+    );
+    fs::write(file, settings + &grant)?;
+    Ok(())
 }
 
 /// Writes a `larder.toml` with only these two providers, whatever else was built, and grants them these

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::clients::{config, node};
+use crate::clients::{config, grant_interactions, node};
 use crate::run::{Output, target};
 use crate::server::RunningServer;
 use crate::step::Outcome;
@@ -42,15 +42,14 @@ fn suite(output: &Output, package: &str, run: &str, scope: &[&str]) -> Result<Ou
     Ok(Outcome::Passed)
 }
 
-/// Configures the providers in a new folder, and grants the tools and prompts of `conformance`. In a folder of an
-/// earlier run, tools that were changed since then would be withdrawn.
+/// Configures the providers in a new folder, and grants the tools and prompts of `conformance`.
 fn granted() -> Result<PathBuf> {
     let folder = target("xtask").join("conformance");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let file = config("conformance", "", &[])?;
-    let settings = fs::read_to_string(&file)?;
-    fs::write(&file, format!("{settings}\n[provider.conformance]\ntools = true\nprompts = true\n"))?;
+    let (file, state) = (config("conformance", "", &[])?, folder.join("state"));
+    fs::create_dir_all(&state)?;
+    grant_interactions(&file, &state)?;
     Ok(file)
 }

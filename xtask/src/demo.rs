@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::clients::settings;
+use crate::clients::{copy_providers, settings};
 use crate::plugins;
 use crate::run::{Output, cargo, command, larder, root, stdout_of, target};
 use crate::server::RunningServer;
@@ -14,6 +14,8 @@ use crate::server::RunningServer;
 const LISTEN: &str = "127.0.0.1:7878";
 /// Folders that are granted in addition to the documents.
 const FOLDERS: [&str; 2] = ["wit", "examples"];
+/// The providers of the demo. Others are built too, but they need a server or a database.
+const PROVIDERS: [&str; 3] = ["conformance", "files", "notes"];
 
 /// Builds everything, prints commands to try, and replaces this process with the server.
 pub(crate) fn serve(listen: Option<&str>) -> Result<()> {
@@ -51,6 +53,21 @@ fn read_documents(server: &RunningServer, output: &Output) -> Result<()> {
     }
     let readme = run(&["read", "file:///docs/README.md"])?;
     ensure!(readme == fs::read_to_string(root().join("README.md"))?, "README.md was not returned unchanged");
+    for uri in ["notes:///src/getting-started", "notes://backlinks/src/getting-started"] {
+        ensure!(!run(&["read", uri])?.is_empty(), "{uri} is empty");
+    }
+    if has_repository() {
+        let committed = stdout_of(command("git").args(["show", "HEAD:README.md"]))?;
+        let read = run(&["read", "git://larder/HEAD/README.md"])?;
+        ensure!(read == committed, "git://larder/HEAD/README.md is not the committed file");
+    }
+    let found = run(&["search", "contributing"])?;
+    ensure!(
+        found.contains("file:///docs/CONTRIBUTING.md"),
+        "the search does not find CONTRIBUTING.md: {found}"
+    );
+    let called = run(&["call", "read_resource", "--arg", "uri=file:///docs/README.md"])?;
+    ensure!(called == readme, "the tool does not return README.md unchanged");
     Ok(())
 }
 
@@ -64,19 +81,52 @@ fn build(output: &Output) -> Result<()> {
 fn config() -> Result<PathBuf> {
     let dir = target("demo");
     let docs = dir.join("docs");
-    fs::create_dir_all(&docs)?;
-    for file in fs::read_dir(root())? {
-        let path = file?.path();
-        if let (Some("md"), Some(name)) = (path.extension().and_then(|e| e.to_str()), path.file_name()) {
-            fs::copy(&path, docs.join(name))?;
-        }
-    }
+    copy_documents(&docs)?;
     let folders = FOLDERS.map(|name| (root().join(name), format!("/{name}")));
     let mut dirs: Vec<(&Path, &str)> = vec![(&docs, "/docs")];
     dirs.extend(folders.iter().filter(|(host, _)| host.exists()).map(|(h, g)| (h.as_path(), g.as_str())));
-    let file = dir.join("larder.toml");
-    fs::write(&file, settings(&target("plugins"), "title = \"Larder's own documents\"\n", &dirs)?)?;
+    let (file, plugins) = (dir.join("larder.toml"), dir.join("plugins"));
+    copy_providers(&plugins, &PROVIDERS)?;
+    let server = "title = \"Larder's own documents\"\nresource_tools = true\n";
+    fs::write(&file, settings(&plugins, server, &dirs)? + &other_providers(&plugins)?)?;
     Ok(file)
+}
+
+/// The configuration of the other providers: the book as notes, the admin address as an API, and the repository, unless
+/// this is a copy without its history.
+fn other_providers(plugins: &Path) -> Result<String> {
+    let path = |name: &str| format!("{:?}", root().join(name)).replace('$', "$$");
+    let grant = |name: &str, host: &str, guest: &str| {
+        format!("\n[provider.{name}]\ndirs = [{{ host = {}, guest = {guest:?} }}]\n", path(host))
+    };
+    let mut toml = grant("notes", "docs", "/docs");
+    if has_repository() {
+        copy_providers(plugins, &["git"])?;
+        toml += &grant("git", ".git", "/larder");
+    }
+    if target("plugins/openapi.wasm").exists() {
+        copy_providers(plugins, &["openapi"])?;
+        toml += &grant("openapi", "examples", "/api");
+        toml += "settings = { document = \"/api/admin-api.yaml\", name = \"admin\" }\n";
+    }
+    Ok(toml)
+}
+
+/// Whether this folder is a repository and not a linked worktree.
+fn has_repository() -> bool {
+    root().join(".git/HEAD").exists()
+}
+
+/// Copies the documents in the root of the repository to a folder.
+pub(crate) fn copy_documents(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    for file in fs::read_dir(root())? {
+        let path = file?.path();
+        if let (Some("md"), Some(name)) = (path.extension().and_then(|e| e.to_str()), path.file_name()) {
+            fs::copy(&path, folder.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 fn instructions(url: &str, config: &Path) -> String {
@@ -88,6 +138,10 @@ Serving this repository's documents at {url} until Ctrl-C. In another terminal:
 
   {larder} list --url {url}
   {larder} read file:///docs/README.md --url {url}
+  {larder} read 'notes:///src/getting-started?section=two-commands' --url {url}
+  {larder} read 'git://larder/HEAD?log=20' --url {url}
+  {larder} search contributing --url {url}
+  {larder} call fetch --arg id=file:///docs/README.md --url {url}
   {larder} inspect {plugins}/files.wasm
 
   curl -s {url} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \

@@ -14,16 +14,19 @@ mod fuzz;
 mod languages;
 mod new;
 mod plugins;
+mod providers;
 mod random_answers;
 mod run;
 mod sdks;
 mod server;
 mod soak;
+mod sources;
 mod step;
 mod steps;
 mod teams;
 mod test;
 mod tools;
+mod tools_only;
 mod trials;
 mod wit;
 
@@ -46,7 +49,8 @@ usage: cargo xtask COMMAND
        --against PROGRAM     also measure another build of larder
   fuzz [TARGET...]           look for inputs that break the parsers, from the corpora in fuzz/ (needs a C++ compiler)
        --seconds N           how long each target runs (default 120)
-  plugins                    build plugins/ to target/plugins/NAME.wasm
+  plugins                    build plugins/ to target/plugins/NAME.wasm; without a C compiler for WASI, those that
+                             need one are not built
   guests                     build host/tests/guests to target/guests/NAME.wasm; can be combined with plugins
   go-bindings                regenerate the bindings in sdk/go
   fixtures                   store the built examples in host/tests/fixtures for a new version of the contract

@@ -1,7 +1,11 @@
 //! Builds components: the providers that are shipped, and the guests of the integration tests.
 
+mod c_compiler;
+mod projects;
+
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -9,14 +13,54 @@ use serde_json::Value;
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 
 pub(crate) const TARGET: &str = "wasm32-wasip2";
+const PROVIDERS: &str = "plugins/Cargo.toml";
 
 /// Builds `plugins/NAME` to `target/plugins/NAME.wasm`.
 pub(crate) fn plugins(output: &Output) -> Result<()> {
-    let manifest = "plugins/Cargo.toml";
+    let manifest = PROVIDERS;
     add_target(output)?;
-    output.run(&mut cargo(&["build", "--manifest-path", manifest, "--release", "--target", TARGET]))?;
+    let mut build =
+        cargo(&["build", "--workspace", "--manifest-path", manifest, "--release", "--target", TARGET]);
+    let not_built = set_c_compiler(&mut build, output)?;
+    output.run(&mut build)?;
     let built = root().join("plugins/target").join(TARGET).join("release");
-    collect(output, &target("plugins"), &built, components(manifest, "cdylib")?)
+    let mut components = components(manifest, "cdylib")?;
+    components.retain(|(name, _)| !not_built.contains(name));
+    let (projects, failure) = match projects::build(output) {
+        Ok(projects) => (projects, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    // The paths of their components are absolute.
+    let projects = projects.into_iter();
+    components.extend(projects.map(|(name, component)| (name, component.to_string_lossy().into_owned())));
+    // What was built is usable, even if a project in another language was not.
+    collect(output, &target("plugins"), &built, components)?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Lets cargo use the C compiler for WASI if a provider needs one: one with `c-compiler = true` in
+/// `[package.metadata.larder]`. If there is no compiler, these providers are excluded and reported. Returns their names.
+pub(crate) fn set_c_compiler(cargo: &mut Command, output: &Output) -> Result<Vec<String>> {
+    let metadata = metadata(PROVIDERS)?;
+    let needs_it = |package: &&Value| package["metadata"]["larder"]["c-compiler"] == true;
+    let names = list(&metadata["packages"]).filter(needs_it).filter_map(|package| package["name"].as_str());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    if names.is_empty() {
+        return Ok(names);
+    }
+    match c_compiler::find(output)? {
+        Ok(compiler) => {
+            compiler.configure(cargo);
+            Ok(Vec::new())
+        }
+        Err(reason) => {
+            for name in &names {
+                output.write_line(&format!("{name:<24} not built: {reason}"))?;
+                cargo.args(["--exclude", name]);
+            }
+            Ok(names)
+        }
+    }
 }
 
 /// Builds `host/tests/guests`, where each example is a component, to `target/guests/NAME.wasm`.
@@ -42,15 +86,7 @@ pub(crate) fn add_target(output: &Output) -> Result<()> {
 
 /// The name and the file name of each component in a workspace, from cargo's metadata.
 fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
-    let metadata = stdout_of(&mut cargo(&[
-        "metadata",
-        "--manifest-path",
-        manifest,
-        "--no-deps",
-        "--format-version",
-        "1",
-    ]))?;
-    let metadata: Value = serde_json::from_str(&metadata)?;
+    let metadata = metadata(manifest)?;
     let mut found = Vec::new();
     for package in list(&metadata["packages"]) {
         for target in list(&package["targets"]).filter(|target| list(&target["kind"]).any(|k| k == kind)) {
@@ -64,6 +100,11 @@ fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
         }
     }
     Ok(found)
+}
+
+fn metadata(manifest: &str) -> Result<Value> {
+    let args = ["metadata", "--manifest-path", manifest, "--no-deps", "--format-version", "1"];
+    Ok(serde_json::from_str(&stdout_of(&mut cargo(&args))?)?)
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {

@@ -1,12 +1,14 @@
 //! The list of all steps of `cargo xtask test`, and the steps that consist only of cargo commands.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 
 use crate::run::{self, Output, cargo, target};
 use crate::step::{Outcome, Step, Weight};
 use crate::{
-    book, clients, conformance, demo, deny, examples, frameworks, languages, new, plugins, random_answers,
-    sdks, teams, tools, trials, wit,
+    book, clients, conformance, demo, deny, examples, frameworks, languages, new, plugins, providers,
+    random_answers, sdks, teams, tools, tools_only, trials, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -71,10 +73,21 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;
     Light "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
+    Light "clients-tools-only-typescript", "clients that only support tools, with both TypeScript SDKs", ["plugins", "host", "node"], tools_only::typescript;
+    Light "clients-tools-only-python", "the same with the Python SDK", ["plugins", "host", "python"], tools_only::python;
     Light "clients-frameworks-sdk1", "LangChain and mcpadapt, with Python SDK 1", ["plugins", "host"], frameworks::python_sdk_1;
     Light "clients-frameworks-sdk2", "OpenAI Agents SDK and pydantic-ai, with Python SDK 2", ["plugins", "host"], frameworks::python_sdk_2;
     Light "clients-frameworks-llama", "LlamaIndex, with Python SDK 2", ["plugins", "host"], frameworks::llama_index;
     Light "clients-frameworks-javascript", "LangChain in JavaScript", ["plugins", "host", "node"], frameworks::javascript;
+    Light "provider-files", "the provider files, used by the Python SDK", ["plugins", "host", "python"], providers::files::check;
+    Light "provider-notes", "the same with notes", ["plugins", "host", "python"], providers::notes::check;
+    Light "provider-git", "the same with git", ["plugins", "host", "python"], providers::git::check;
+    Light "provider-http", "the same with http", ["plugins", "host", "python"], providers::http::check;
+    Light "provider-openapi", "the same with openapi", ["plugins", "host", "python"], providers::openapi::check;
+    Light "provider-feeds", "the same with feeds, and its native tests", ["plugins", "host", "python"], providers::feeds::check;
+    Light "provider-s3", "the same with s3", ["plugins", "host", "python"], providers::s3::check;
+    Light "provider-remote", "the same with remote", ["plugins", "host", "python"], providers::remote::check;
+    Light "provider-sqlite", "the same with sqlite", ["plugins", "host", "python"], providers::sqlite::check;
     Light "random-answers-typescript", "random answers of providers, read by the TypeScript SDKs", ["guests", "host", "node"], random_answers::typescript;
     Light "random-answers-python", "the same, read by the Python SDK", ["guests", "host", "python"], random_answers::python;
     Light "client-examples-larder", "examples/clients with larder's commands", ["plugins", "guests", "host"], examples::larder;
@@ -108,6 +121,9 @@ fn clippy(output: &Output) -> Result<Outcome> {
     for (manifest, args) in runs {
         let mut clippy = cargo(&["clippy", "--quiet", "--workspace", "--manifest-path", manifest]);
         clippy.args(args);
+        if manifest == plugins && args == wasm {
+            plugins::set_c_compiler(&mut clippy, output)?;
+        }
         if manifest == guests {
             clippy.arg("--examples");
         }
@@ -122,12 +138,14 @@ fn clippy(output: &Output) -> Result<Outcome> {
 /// Runs the tests with nextest if it is installed. It does not run documentation tests, so cargo runs those.
 fn host_tests(output: &Output) -> Result<Outcome> {
     if tools::succeeds(cargo(&["nextest", "--version"]).env("NO_COLOR", "1")) {
-        output.run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
+        let profile = if run::in_ci() { "ci" } else { "default" };
+        output.run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile]))?;
         output.run(&mut cargo(&["test", "--workspace", "--doc"]))?;
     } else {
         output.run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
     }
-    Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
+    let log = output.contents();
+    Ok(Outcome::PassedWithNote(count_tests(&log) + &flaky_tests(&log)))
 }
 
 /// Quick checks after an edit: formatting, lints and unit tests of the host.
@@ -169,9 +187,27 @@ fn count_tests(log: &str) -> String {
     format!("{} tests, {} ignored", sum(" passed"), sum(" ignored"))
 }
 
+/// Names the tests that passed only at the second attempt.
+fn flaky_tests(log: &str) -> String {
+    let names: BTreeSet<_> = log
+        .lines()
+        .filter(|line| line.trim_start().starts_with("FLAKY "))
+        .filter_map(|line| line.rsplit(' ').next())
+        .collect();
+    let names: Vec<_> = names.into_iter().collect();
+    if names.is_empty() { String::new() } else { format!("; failed once: {}", names.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::count_tests;
+    use super::{count_tests, flaky_tests};
+
+    #[test]
+    fn names_tests_that_failed_once() {
+        let log = "        PASS [   0.1s] (1/2) a::b one\n   FLAKY 2/2 [   0.2s] (2/2) a::b two::three\n";
+        assert_eq!(flaky_tests(log), "; failed once: two::three");
+        assert_eq!(flaky_tests("PASS [   0.1s] a::b one"), "");
+    }
 
     #[test]
     fn adds_up_the_tests_of_all_binaries() {

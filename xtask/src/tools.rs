@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, Result};
 
@@ -56,18 +56,22 @@ pub(crate) fn author_tools(output: &Output) -> Result<Outcome> {
 
 /// Installs the compiler that the template for TypeScript names.
 pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
-    if !succeeds(command("npm").arg("--version")) {
-        return missing("npm is not installed; it comes with Node: https://nodejs.org");
-    }
     let template = root().join("host/larder-author/templates/typescript/package.json");
     let manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(template)?)?;
     let version =
         manifest["devDependencies"]["typescript"].as_str().context("the template has no typescript")?;
-    let (dir, package) = (target("authors/node"), format!("typescript@{version}"));
-    fs::create_dir_all(&dir)?;
-    install_once(&dir, &package, || {
+    npm_package(output, &target("authors/node"), &format!("typescript@{version}"))
+}
+
+/// Installs a package of npm, such as `typescript@5.9.3`, into a folder of its own.
+pub(crate) fn npm_package(output: &Output, dir: &Path, package: &str) -> Result<Outcome> {
+    if !succeeds(command("npm").arg("--version")) {
+        return missing("npm is not installed; it comes with Node: https://nodejs.org");
+    }
+    fs::create_dir_all(dir)?;
+    install_once(dir, package, || {
         let options = ["--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
-        output.run(command("npm").arg("install").args(options).arg("--prefix").arg(&dir).arg(&package))
+        output.run(command("npm").arg("install").args(options).arg("--prefix").arg(dir).arg(package))
     })
 }
 
@@ -112,6 +116,11 @@ pub(crate) fn cc(output: &Output) -> Result<Option<Outcome>> {
 }
 
 static CC: OnceLock<&str> = OnceLock::new();
+
+/// The C compiler of the machine that [`cc`] found; `None` if Zig was installed as an author tool.
+pub(crate) fn system_cc() -> Option<&'static str> {
+    CC.get().copied()
+}
 
 /// Flags for `make` that replace the compilers of the Makefiles, if necessary.
 pub(crate) fn make_flags() -> Option<String> {
@@ -172,6 +181,27 @@ pub(crate) fn installed(output: &Output, name: &str, version: &str, features: &[
     Ok(program)
 }
 
+/// Ensures that a program of a Debian package is there. Where the user may install packages, this one is installed.
+pub(crate) fn debian_package(output: &Output, program: &str, package: &str) -> Result<Outcome> {
+    // Only one process at a time can install packages.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    if find_program(program).is_some() {
+        return Ok(Outcome::Passed);
+    }
+    let may_install = rustix::process::geteuid().is_root() && find_program("apt-get").is_some();
+    if !may_install {
+        return missing(&format!("{program} is not installed; get the package {package} of your system"));
+    }
+    let apt = |args: &[&str]| {
+        output.run(command("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    let install = ["install", "--yes", "--quiet", "--no-install-recommends", package];
+    // The list of packages may be missing or old.
+    apt(&install).or_else(|_| apt(&["update", "--quiet"]).and_then(|()| apt(&install)))?;
+    Ok(Outcome::Passed)
+}
+
 /// Finds a program in `PATH`.
 #[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
@@ -194,6 +224,9 @@ pub(crate) fn missing(what: &str) -> Result<Outcome> {
 /// Installs unless the same specification was installed before. The marker file is written last, so that an
 /// interrupted installation is repeated.
 fn install_once(dir: &Path, specification: &str, install: impl FnOnce() -> Result<()>) -> Result<Outcome> {
+    // Two steps that run at the same time may need the same tools.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     let marker = dir.join(".installed");
     if fs::read_to_string(&marker).is_ok_and(|installed| installed == specification) {
         return Ok(Outcome::Passed);

@@ -3,8 +3,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"larder.dev/provider"
 )
@@ -46,6 +48,12 @@ func (trial) Read(request provider.Request) (provider.Reading, error) {
 		text, err = get("granted")
 	case "elsewhere":
 		text, err = get("elsewhere")
+	case "stores":
+		text, err = stores(provider.SharedBucket)
+	case "stores-own":
+		var keys []string
+		keys, err = provider.CallerBucket.Keys("")
+		text = strings.Join(keys, ",")
 	case "raises":
 		panic("no such luck")
 	case "ends":
@@ -66,4 +74,20 @@ func (trial) Read(request provider.Request) (provider.Reading, error) {
 func get(setting string) (string, error) {
 	body, err := provider.Get(provider.Setting(setting, ""))
 	return string(body), err
+}
+
+func stores(bucket provider.Bucket) (string, error) {
+	failed := errors.Join(bucket.Set("a", []byte("1")), bucket.Set("b", []byte("2")))
+	var swapped []any
+	for _, expected := range [][]byte{[]byte("1"), []byte("2"), nil} {
+		done, err := bucket.CompareAndSwap("b", expected, []byte("3"))
+		swapped, failed = append(swapped, done), errors.Join(failed, err)
+	}
+	keys, err := bucket.Keys("")
+	b, _, _ := bucket.Get("b")
+	_, swapErr := bucket.CompareAndSwap("b", []byte("3"), nil)
+	failed = errors.Join(failed, err, swapErr, bucket.Delete("a"))
+	rest, _ := bucket.Keys("")
+	gone, _, _ := bucket.Get("b")
+	return fmt.Sprint(strings.Join(keys, ","), " ", string(b), " ", swapped[0], " ", swapped[1], " ", swapped[2], " ", len(rest)+len(gone)), failed
 }

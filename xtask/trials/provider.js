@@ -1,11 +1,23 @@
 // Test provider with correct and faulty behaviour, selected by the URI. The same provider exists in seven languages.
 
-import { defineProvider, Failed, http, NotFound, readText, setting } from "larder-provider";
+import { defineProvider, Failed, http, keyValue, NotFound, readText, setting } from "larder-provider";
+
+function stores(bucket) {
+  bucket.set("a", "1");
+  bucket.set("b", Uint8Array.of(50));
+  const swapped = ["1", "2", undefined].map((expected) => bucket.compareAndSwap("b", expected, "3"));
+  const found = [[...bucket.keys()].join(","), bucket.getText("b"), ...swapped];
+  bucket.compareAndSwap("b", "3", undefined);
+  bucket.delete("a");
+  return [...found, [...bucket.keys()].length + (bucket.get("b")?.length ?? 0)].join(" ");
+}
 
 const answers = {
   revision: () => "first",
   http: () => http.get(setting("granted")).accepted().text(),
   elsewhere: () => http.get(setting("elsewhere")).accepted().text(),
+  stores: () => stores(keyValue.shared),
+  "stores-own": () => [...keyValue.caller.keys()].join(","),
   long: () => readText("/folder/long.txt"),
   garbled() {
     throw new Failed("no caf\udce9");

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from larder_provider import Content, Failed, NotFound, Provider, Template, http, setting
+from larder_provider import Content, Failed, NotFound, Provider, Template, http, key_value, setting
 
 
 class Trial(Provider):
@@ -23,6 +23,10 @@ class Trial(Provider):
                 return Content(http.get(setting("granted")).accepted().text())
             case "elsewhere":
                 return Content(http.get(setting("elsewhere")).accepted().text())
+            case "stores":
+                return Content(stores(key_value.shared))
+            case "stores-own":
+                return Content(",".join(key_value.caller.keys()))
             case "long":
                 return Content(open("/folder/long.txt", encoding="utf-8").read())
             case "garbled":
@@ -39,3 +43,13 @@ class Trial(Provider):
                     pass
         raise NotFound
 
+
+def stores(bucket):
+    bucket.set("a", "1")
+    bucket.set("b", b"2")
+    swapped = [bucket.compare_and_swap("b", expected, "3") for expected in ("1", "2", None)]
+    keys, b = ",".join(bucket.keys()), bucket.get_text("b")
+    bucket.compare_and_swap("b", "3", None)
+    bucket.delete("a")
+    rest = len(list(bucket.keys())) + len(bucket.get("b") or b"")
+    return " ".join([keys, b, *map(str, swapped), str(rest)])

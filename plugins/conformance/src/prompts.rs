@@ -7,12 +7,13 @@ use serde_json::Value;
 
 use crate::media::PIXEL;
 use crate::questions;
+use crate::tools::changes::has_added_prompt;
 
 pub(crate) fn all<P: 'static>() -> Prompts<P> {
     let argument =
         |name: &str| Argument::new(name).description("An argument.").required().values(["hello", "world"]);
     let uri = Argument::new("resourceUri").description("The URI of the resource.").required();
-    Prompts::new()
+    let prompts = Prompts::new()
         .prompt(prompt("test_simple_prompt", "A text.", simple))
         .prompt(
             prompt("test_prompt_with_arguments", "A text with two arguments.", with_arguments)
@@ -21,7 +22,11 @@ pub(crate) fn all<P: 'static>() -> Prompts<P> {
         )
         .prompt(prompt("test_prompt_with_embedded_resource", "A resource.", with_resource).argument(uri))
         .prompt(prompt("test_prompt_with_image", "A picture.", with_image))
-        .prompt(prompt("test_input_required_result_prompt", "Asks for its context.", with_input))
+        .prompt(prompt("test_input_required_result_prompt", "Asks for its context.", with_input));
+    match has_added_prompt() {
+        true => prompts.prompt(prompt("test_added_prompt", "Was added while the server runs.", simple)),
+        false => prompts,
+    }
 }
 
 fn prompt<P: 'static, R: Into<PromptAnswer> + 'static>(

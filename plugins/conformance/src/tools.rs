@@ -1,7 +1,7 @@
 //! The tools.
 
 mod activity;
-mod changes;
+pub(crate) mod changes;
 mod input;
 mod results;
 mod rounds;

@@ -1,12 +1,16 @@
 //! A granted folder: its URIs, its contents and path completion.
 
+use std::collections::BinaryHeap;
+use std::fmt::Write as _;
+
 use larder_provider::{Completion, Content, Error, Result, warn};
+use provider_support::disk::{self, DirEntry, Disk, Stat};
+use provider_support::{mime, uri};
 
-use crate::disk::{self, DirEntry, Disk, Stat};
+use crate::scope::Scope;
 use crate::settings::Settings;
-use crate::{mime, uri};
 
-/// Maximum number of names in the content of a folder.
+/// Maximum number of names in the content of a folder. The content names the URI of the next ones.
 const MAX_LISTING: usize = 1000;
 
 /// A granted folder.
@@ -18,13 +22,23 @@ pub(crate) struct Folder {
 }
 
 /// A file or folder in a folder.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Child {
     /// The URI segment, with a trailing slash for a folder. Sorting by it also sorts the URIs of everything
     /// below.
     pub(crate) segment: String,
     pub(crate) name: String,
     pub(crate) is_folder: bool,
+}
+
+/// The first children of a folder after a position, sorted by URI.
+#[derive(Default)]
+pub(crate) struct Children {
+    pub(crate) sorted: Vec<Child>,
+    /// The number of further ones.
+    pub(crate) more: usize,
+    /// The number of names that are not UTF-8.
+    unreadable: usize,
 }
 
 /// The folders that were granted to this guest.
@@ -35,7 +49,7 @@ pub(crate) fn granted() -> Vec<Folder> {
 impl Folder {
     /// Creates a folder that was granted with this guest path.
     pub(crate) fn new(path: &str, disk: Disk) -> Self {
-        Self { prefix: uri::prefix(path), disk }
+        Self { prefix: prefix(path), disk }
     }
 
     /// The last segment of its path.
@@ -57,28 +71,77 @@ impl Folder {
         uri.starts_with(&self.prefix) || self.prefix.strip_suffix('/') == Some(uri)
     }
 
-    /// The metadata of a file or folder. Hidden names are reported as not found.
+    /// The metadata of a file or folder. What is not visible is reported as not found.
     pub(crate) fn stat(&self, path: &[String], settings: &Settings) -> Result<Stat> {
-        if !path.iter().all(|name| settings.is_visible(name)) {
+        if !path.iter().all(|name| settings.is_visible_name(name)) {
             return Err(Error::NotFound);
         }
+        let stat = self.disk.stat(path)?;
+        let Some((_, parents)) = path.split_last() else { return Ok(stat) };
+        let scope = self.scope(parents, settings)?;
+        if scope.is_visible(path, !stat.is_file, settings) { Ok(stat) } else { Err(Error::NotFound) }
+    }
+
+    /// The metadata of a file or folder that is known to be visible.
+    pub(crate) fn stat_visible(&self, path: &[String]) -> Result<Stat> {
         self.disk.stat(path)
     }
 
-    /// The content of a file, or the listing of a folder: one name per line, with a trailing slash for
-    /// folders.
+    /// The rules in a folder. It and all folders above it must be visible.
+    pub(crate) fn scope(&self, path: &[String], settings: &Settings) -> Result<Scope> {
+        let mut scope = self.enter(&Scope::default(), &[], settings)?;
+        for length in 1..=path.len() {
+            if !scope.is_visible(&path[..length], true, settings) {
+                return Err(Error::NotFound);
+            }
+            scope = self.enter(&scope, &path[..length], settings)?;
+        }
+        Ok(scope)
+    }
+
+    /// The rules in a folder, from those in the folder above it.
+    pub(crate) fn enter(&self, above: &Scope, path: &[String], settings: &Settings) -> Result<Scope> {
+        above.enter(&self.disk, path, settings)
+    }
+
+    /// The content of a file.
     pub(crate) fn content(&self, path: &[String], stat: &Stat, settings: &Settings) -> Result<Content> {
-        if stat.is_file {
-            let bytes = self.disk.read(path, stat, settings.max_bytes)?;
-            return Ok(content(bytes, path.last().and_then(|name| mime::from_name(name))));
+        let bytes = self.disk.read(path, stat, settings.max_bytes)?;
+        Ok(mime::content(path.last().map(String::as_str).unwrap_or_default(), bytes))
+    }
+
+    /// The media type of a file: by its name, or else by its content.
+    pub(crate) fn mime(&self, path: &[String]) -> Option<&'static str> {
+        let by_name = path.last().and_then(|name| mime::from_name(name));
+        by_name.or_else(|| {
+            Some(mime::from_content(&self.disk.file(path).ok()?.read_at(0, mime::HEAD as u64).ok()?))
+        })
+    }
+
+    /// The names in a folder after a position: one per line, with a trailing slash for folders.
+    pub(crate) fn listing(
+        &self,
+        path: &[String],
+        after: Option<&str>,
+        settings: &Settings,
+    ) -> Result<String> {
+        let scope = self.scope(path, settings)?;
+        let children = self.children(path, &scope, after, MAX_LISTING, settings)?;
+        let mut listing: String = children.sorted.iter().map(|child| child.display_name() + "\n").collect();
+        if let Some(last) = children.sorted.last().filter(|_| children.more > 0) {
+            let more = children.more;
+            let below: String = path.iter().map(|name| uri::segment(name).into_owned() + "/").collect();
+            let segment = &last.segment;
+            _ = writeln!(listing, "… and {more} more: {}{below}?after={segment}", self.prefix);
         }
-        let children = self.children(path, settings)?;
-        let mut listing: String =
-            children.iter().take(MAX_LISTING).map(|child| child.display_name() + "\n").collect();
-        if children.len() > MAX_LISTING {
-            listing.push_str(&format!("… and {} more\n", children.len() - MAX_LISTING));
+        if children.unreadable > 0 {
+            let names = children.unreadable;
+            _ = writeln!(
+                listing,
+                "… and {names} whose names are not UTF-8, which cannot be served: rename them"
+            );
         }
-        Ok(Content::text(listing).mime("inode/directory"))
+        Ok(listing)
     }
 
     /// Completes a path that was typed so far with the names in its last folder.
@@ -87,34 +150,60 @@ impl Folder {
             Some((parent, _)) => (&typed[..=parent.len()], parent.split('/').map(str::to_owned).collect()),
             None => ("", Vec::new()),
         };
-        let is_valid = |name: &String| !matches!(name.as_str(), "" | "." | "..") && settings.is_visible(name);
+        let is_valid =
+            |name: &String| !matches!(name.as_str(), "" | "." | "..") && settings.is_visible_name(name);
         if !path.iter().all(is_valid) {
             return Completion::default();
         }
-        let children = self.children(&path, settings).unwrap_or_default();
-        Completion::matching(children.iter().map(|child| format!("{parent}{}", child.display_name())), typed)
+        let scope = self.scope(&path, settings);
+        let children =
+            scope.and_then(|scope| self.children(&path, &scope, None, settings.max_names, settings));
+        let names = children.unwrap_or_default().sorted.into_iter();
+        Completion::matching(names.map(|child| format!("{parent}{}", child.display_name())), typed)
     }
 
-    /// The files and folders directly in a folder, sorted by URI.
-    pub(crate) fn children(&self, path: &[String], settings: &Settings) -> Result<Vec<Child>> {
-        let visible =
-            self.disk.entries(path)?.filter(|entry| settings.is_visible(&entry.name)).map(Child::from);
-        let mut children: Vec<Child> = visible.take(settings.max_names.saturating_add(1)).collect();
-        if children.len() > settings.max_names {
-            let folder = path.join("/");
-            warn!(
-                "{}{folder}: list truncated to {} names (setting `max_names`)",
-                self.prefix, settings.max_names
-            );
-            children.truncate(settings.max_names);
+    /// The first visible files and folders directly in a folder, sorted by URI. Only these are kept in memory, however
+    /// many there are.
+    pub(crate) fn children(
+        &self,
+        path: &[String],
+        scope: &Scope,
+        after: Option<&str>,
+        limit: usize,
+        settings: &Settings,
+    ) -> Result<Children> {
+        let (mut first, mut found) = (BinaryHeap::new(), Children::default());
+        let mut child_path = [path, &[String::new()]].concat();
+        for (seen, entry) in self.disk.entries(path)?.enumerate() {
+            if seen >= settings.max_names {
+                let (folder, names) = (path.join("/"), settings.max_names);
+                warn!("{}{folder}: list truncated to {names} names (setting `max_names`)", self.prefix);
+                break;
+            }
+            let Some(entry) = entry else {
+                found.unreadable += 1;
+                continue;
+            };
+            child_path[path.len()].clone_from(&entry.name);
+            let child = Child::from(entry);
+            if after.is_some_and(|after| child.segment.as_str() <= after)
+                || !scope.is_visible(&child_path, child.is_folder, settings)
+            {
+                continue;
+            }
+            first.push(child);
+            if first.len() > limit {
+                first.pop();
+                found.more += 1;
+            }
         }
-        children.sort_unstable_by(|a, b| a.segment.cmp(&b.segment));
-        Ok(children)
+        found.sorted = first.into_sorted_vec();
+        Ok(found)
     }
 }
 
 impl From<DirEntry> for Child {
-    fn from(DirEntry { name, is_folder }: DirEntry) -> Self {
+    fn from(DirEntry { name, is_folder, .. }: DirEntry) -> Self {
         let segment = uri::segment(&name).into_owned() + if is_folder { "/" } else { "" };
         Self { segment, name, is_folder }
     }
@@ -126,21 +215,23 @@ impl Child {
     }
 }
 
-impl Stat {
-    /// A version from size and modification time, which needs no read.
-    pub(crate) fn version(&self) -> String {
-        format!("{:x}-{:x}", self.size, self.modified.as_nanos())
-    }
+/// The URI of a granted folder with a trailing slash, from its guest path.
+fn prefix(path: &str) -> String {
+    let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    names.fold("file:///".to_owned(), |prefix, name| prefix + &uri::segment(name) + "/")
 }
 
-/// A text content if the bytes are UTF-8 and the media type is not binary, so that for example images are
-/// never returned as text.
-fn content(bytes: Vec<u8>, mime: Option<&str>) -> Content {
-    if mime.is_some_and(mime::is_binary) || bytes.contains(&0) {
-        return Content::blob(bytes).mime(mime.unwrap_or("application/octet-stream"));
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Content::text(text).mime(mime.unwrap_or("text/plain")),
-        Err(error) => Content::blob(error.into_bytes()).mime(mime.unwrap_or("application/octet-stream")),
+#[cfg(test)]
+mod tests {
+    use super::prefix;
+
+    #[test]
+    fn makes_a_folder_uri_from_the_guest_path() {
+        let check = |path: &str, expected: &str| assert_eq!(prefix(path), expected, "{path:?}");
+        check("/", "file:///");
+        check(".", "file:///");
+        check("/docs", "file:///docs/");
+        check("/docs/", "file:///docs/");
+        check("docs/my notes", "file:///docs/my%20notes/");
     }
 }

@@ -1,24 +1,24 @@
 //! Provides all granted folders as `file:///…` resources. URIs that lead out of a folder are rejected here;
 //! the sandbox additionally rejects every path that does.
 
-mod disk;
 mod folder;
-mod mime;
+mod patterns;
+mod scope;
 mod settings;
-mod uri;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Freshness, Provider, Query,
-    Reading, Request, Result, Template, TemplateMatch, TemplatePage, Variable, paginate,
+    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness, Provider,
+    Query, Reading, Request, Result, Template, TemplateMatch, TemplatePage, Variable, paginate,
 };
 
 use folder::Folder;
+use provider_support::{digest, uri};
 use settings::Settings;
-use walk::{Range, Walk};
+use walk::Walk;
 
 struct Files {
     folders: Vec<Folder>,
@@ -50,8 +50,7 @@ impl Provider for Files {
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
-        let range = Range { after: query.cursor.clone(), prefix: query.uri_prefix.clone() };
-        let entries = Walk::new(&self.folders, &self.settings, range);
+        let entries = Walk::new(&self.folders, &self.settings, query);
         Ok(paginate(entries, query).freshness(self.freshness()))
     }
 
@@ -67,17 +66,25 @@ impl Provider for Files {
     }
 
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
-        let (folder, names) = self.locate(uri).ok()?;
+        let Place { folder, names, .. } = self.locate(uri).ok()?;
         let variables = vec![Variable::new("path", names.join("/"))];
         Some(TemplateMatch { uri_template: folder.template(), variables })
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
-        let (folder, names) = self.locate(&request.uri)?;
-        let stat = folder.stat(&names, &self.settings)?;
-        let version = stat.version();
-        request.unless_known(&version)?;
-        let content = folder.content(&names, &stat, &self.settings)?;
+        let place = self.locate(&request.uri)?;
+        let stat = place.folder.stat(&place.names, &self.settings)?;
+        let (content, version) = if stat.is_file {
+            place.check_file()?;
+            let version = stat.version();
+            request.unless_known(&version)?;
+            (place.folder.content(&place.names, &stat, &self.settings)?, version)
+        } else {
+            let listing = self.listing(&place)?;
+            let version = digest(&listing);
+            request.unless_known(&version)?;
+            (Content::text(listing).mime("inode/directory"), version)
+        };
         Ok(Reading::from(content).version(version).freshness(self.freshness()))
     }
 
@@ -92,11 +99,7 @@ impl Provider for Files {
     }
 
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
-        let version = |uri: &String| {
-            let (folder, names) = self.locate(uri).ok()?;
-            Some(folder.stat(&names, &self.settings).ok()?.version())
-        };
-        Ok(uris.iter().map(version).collect())
+        Ok(uris.iter().map(|uri| self.version(uri).ok()).collect())
     }
 }
 
@@ -108,16 +111,50 @@ impl Files {
         Self { folders, settings }
     }
 
-    /// The folder of a URI and the path in it. If granted folders are nested, this is the innermost one.
-    fn locate(&self, uri: &str) -> Result<(&Folder, Vec<String>)> {
-        let inside = |folder: &&Folder| folder.contains(uri);
+    /// The place that a URI names. If granted folders are nested, its folder is the innermost one.
+    fn locate<'a>(&'a self, uri: &'a str) -> Result<Place<'a>> {
+        let (path, query) = uri.split_once('?').map_or((uri, None), |(path, query)| (path, Some(query)));
+        let inside = |folder: &&Folder| folder.contains(path);
         let innermost = self.folders.iter().filter(inside).max_by_key(|folder| folder.prefix.len());
         let folder = innermost.ok_or(Error::NotFound)?;
-        let below = uri.get(folder.prefix.len()..).unwrap_or_default();
-        Ok((folder, uri::names(below)?))
+        let below = path.get(folder.prefix.len()..).unwrap_or_default();
+        Ok(Place { folder, names: uri::names(below)?, query })
+    }
+
+    fn listing(&self, place: &Place<'_>) -> Result<String> {
+        let after = match place.query {
+            None => None,
+            Some(query) => Some(query.strip_prefix("after=").ok_or(Error::NotFound)?),
+        };
+        place.folder.listing(&place.names, after, &self.settings)
+    }
+
+    /// The version of a file is in its metadata. That of a folder is made from its listing, which depends on more than
+    /// the time of the folder.
+    fn version(&self, uri: &str) -> Result<String> {
+        let place = self.locate(uri)?;
+        let stat = place.folder.stat(&place.names, &self.settings)?;
+        if stat.is_file {
+            return place.check_file().map(|()| stat.version());
+        }
+        self.listing(&place).map(|listing| digest(&listing))
     }
 
     fn freshness(&self) -> Freshness {
         Freshness::everyone(self.settings.ttl)
+    }
+}
+
+/// What a URI names: a file, or a folder with an optional position in it.
+struct Place<'a> {
+    folder: &'a Folder,
+    names: Vec<String>,
+    query: Option<&'a str>,
+}
+
+impl Place<'_> {
+    /// A file has no query.
+    fn check_file(&self) -> Result<()> {
+        if self.query.is_none() { Ok(()) } else { Err(Error::NotFound) }
     }
 }

@@ -4,11 +4,30 @@ use std::time::Duration;
 
 use larder_provider::{Declaration, Result, Setting};
 
+use crate::patterns::Patterns;
+
 const HIDDEN: Setting<bool> =
     Setting::boolean("hidden", "Whether names that begin with a dot are visible.").default("false");
 const IGNORE: Setting<String> = Setting::text("ignore", "Names that are never visible, separated by commas.")
     // Folders with generated files, which are often large.
     .default("target,node_modules,.git,.venv,__pycache__");
+const INCLUDE: Setting<String> = Setting::text(
+    "include",
+    "Patterns as in .gitignore, separated by commas: only files that match are visible.",
+)
+.default("");
+const EXCLUDE: Setting<String> = Setting::text(
+    "exclude",
+    "Patterns as in .gitignore, separated by commas: files and folders that match are not visible.",
+)
+.default("");
+const IGNORE_FILES: Setting<String> = Setting::text(
+    "ignore_files",
+    "Names of files with patterns of what is not visible, separated by commas.",
+)
+.default(".gitignore");
+const FOLDERS: Setting<bool> =
+    Setting::boolean("folders", "Whether folders are in the list too.").default("false");
 const DEPTH: Setting<usize> =
     Setting::number("depth", "The maximum depth of folders in a list.").default("32");
 const MAX_NAMES: Setting<usize> =
@@ -25,6 +44,14 @@ pub(crate) struct Settings {
     pub(crate) hidden: bool,
     /// Names that are never visible.
     pub(crate) ignore: Vec<String>,
+    /// If there are any, only files that match are visible.
+    pub(crate) include: Patterns,
+    /// Files and folders that match are not visible.
+    pub(crate) exclude: Patterns,
+    /// Names of files with patterns, in the folder to which they apply.
+    pub(crate) ignore_files: Vec<String>,
+    /// Whether folders are listed.
+    pub(crate) folders: bool,
     /// Maximum depth of folders in a list.
     pub(crate) depth: usize,
     /// Maximum number of names per folder in a list.
@@ -41,6 +68,10 @@ impl Settings {
         vec![
             HIDDEN.declaration(),
             IGNORE.declaration(),
+            INCLUDE.declaration(),
+            EXCLUDE.declaration(),
+            IGNORE_FILES.declaration(),
+            FOLDERS.declaration(),
             DEPTH.declaration(),
             MAX_NAMES.declaration(),
             MAX_BYTES.declaration(),
@@ -49,11 +80,13 @@ impl Settings {
     }
 
     pub(crate) fn read() -> Result<Self> {
-        let ignore = IGNORE.get()?;
-        let names = ignore.split(',').map(str::trim).filter(|name| !name.is_empty());
         Ok(Self {
             hidden: HIDDEN.get()?,
-            ignore: names.map(str::to_owned).collect(),
+            ignore: items(&IGNORE.get()?),
+            include: Patterns::from_setting(&items(&INCLUDE.get()?)),
+            exclude: Patterns::from_setting(&items(&EXCLUDE.get()?)),
+            ignore_files: items(&IGNORE_FILES.get()?),
+            folders: FOLDERS.get()?,
             depth: DEPTH.get()?,
             max_names: MAX_NAMES.get()?,
             max_bytes: MAX_BYTES.get()?,
@@ -61,8 +94,14 @@ impl Settings {
         })
     }
 
-    /// Whether files and folders with this name are visible, both in lists and in reads.
-    pub(crate) fn is_visible(&self, name: &str) -> bool {
+    /// Whether files and folders with this name are visible as far as their name decides it.
+    pub(crate) fn is_visible_name(&self, name: &str) -> bool {
         (self.hidden || !name.starts_with('.')) && !self.ignore.iter().any(|ignored| ignored == name)
     }
+}
+
+/// The items of a list that is separated by commas or line breaks.
+fn items(list: &str) -> Vec<String> {
+    let items = list.split([',', '\n']).map(str::trim).filter(|item| !item.is_empty());
+    items.map(str::to_owned).collect()
 }

@@ -8,7 +8,8 @@ use larder_provider::{
 };
 
 use crate::Files;
-use crate::disk::Disk;
+use provider_support::disk::Disk;
+
 use crate::folder::Folder;
 use crate::settings::Settings;
 
@@ -102,6 +103,7 @@ fn reads_entries_as_text_or_bytes() {
         assert_eq!(reading.version, entry.version);
     }
     write(root.path(), "p.png", b"\x89PNG");
+    write(root.path(), "picture", b"\x89PNG\r\n\x1a\n");
     write(root.path(), "odd.txt", b"\xff");
     write(root.path(), "odd", b"a\0b");
     check_read(&files, "file:///docs/a%20b/%C3%BC%23%3F.txt", "text text/plain: a b/ü#?.txt");
@@ -109,6 +111,7 @@ fn reads_entries_as_text_or_bytes() {
     check_read(&files, "file:///docs/p.png", "blob image/png: [137");
     check_read(&files, "file:///docs/odd.txt", "blob text/plain: [255");
     check_read(&files, "file:///docs/odd", "blob application/octet-stream: [97, 0");
+    check_read(&files, "file:///docs/picture", "blob image/png: [137");
     check_read(&files, "file:///docs/b", "text inode/directory: z.md\n");
     check_read(&files, "file:///docs", "text inode/directory: a b/\nb-c.md\nb.md\nb/\nodd\n");
 }
@@ -203,4 +206,97 @@ fn nested_grants_are_listed_and_read_separately() {
         files.match_uri("file:///in/x/y").map(|found| found.variables[0].value.clone()),
         Some("x/y".into())
     );
+}
+
+/// The URIs below `file:///docs/` that are listed with these settings. Each is also read, and everything else in the
+/// folder is not found.
+fn visible(paths: &[&str], settings: &[(&str, &str)]) -> Vec<String> {
+    settings.iter().for_each(|(name, value)| set_setting(name, value));
+    let Fixture { files, root: _kept } = fixture(paths);
+    let listed: Vec<String> =
+        uris(&files.list(&Query::new(100)).unwrap()).iter().map(|uri| uri.to_string()).collect();
+    for path in paths {
+        let uri = format!("file:///docs/{path}");
+        assert_eq!(read(&files, &uri).is_ok(), listed.contains(&uri), "{uri}");
+    }
+    listed.iter().map(|uri| uri.replace("file:///docs/", "")).collect()
+}
+
+#[test]
+fn patterns_decide_what_is_listed_and_read() {
+    let paths = ["a.md", "a.tmp", "in/b.md", "in/keep.tmp", "in/out/c.md", "secret/d.md", "secret/e/f.md"];
+    let exclude = visible(&paths, &[("exclude", "*.tmp, !keep.tmp, /secret/")]);
+    assert_eq!(exclude, ["a.md", "in/b.md", "in/keep.tmp", "in/out/c.md"]);
+    let include = visible(&paths, &[("exclude", "out/"), ("include", "in/, f.md")]);
+    assert_eq!(include, ["in/b.md", "in/keep.tmp", "secret/e/f.md"]);
+}
+
+#[test]
+fn ignore_files_apply_to_their_folder() {
+    let root = tempfile::tempdir().unwrap();
+    for (path, content) in [
+        (".gitignore", "*.tmp\n/build/\n"),
+        ("in/.gitignore", "!keep.tmp\nsecret.md\n"),
+        ("a.tmp", ""),
+        ("build/x", ""),
+        ("in/build/x", ""),
+        ("in/keep.tmp", ""),
+        ("in/secret.md", ""),
+        ("secret.md", ""),
+    ] {
+        write(root.path(), path, content);
+    }
+    let docs = || vec![Folder::new("/docs", Disk(root.path().to_owned()))];
+    let files = Files::with_folders(docs(), Settings::read().unwrap());
+    let expected = ["file:///docs/in/build/x", "file:///docs/in/keep.tmp", "file:///docs/secret.md"];
+    assert_eq!(uris(&files.list(&Query::new(9)).unwrap()), expected);
+    check_read(&files, "file:///docs/build/x", "not found");
+    check_read(&files, "file:///docs/build", "not found");
+    check_read(&files, "file:///docs/in/secret.md", "not found");
+    check_read(&files, "file:///docs/in", "text inode/directory: build/\nkeep.tmp\n");
+    assert_eq!(files.versions(&["file:///docs/a.tmp".into()]), Ok(vec![None]));
+    set_setting("ignore_files", "");
+    let all = Files::with_folders(docs(), Settings::read().unwrap());
+    check_read(&all, "file:///docs/build/x", "text text/plain");
+}
+
+#[test]
+fn folders_are_listed_on_request() {
+    let all = visible(&["a/b.md", "c.md"], &[("folders", "true")]);
+    assert_eq!(all, ["a/", "a/b.md", "c.md"]);
+}
+
+#[test]
+fn a_large_folder_is_read_in_parts() {
+    let Fixture { files, root } = fixture(&[]);
+    for number in 0..2500 {
+        write(root.path(), &format!("{number:04}"), "");
+    }
+    let (mut query, mut all) = (Query::new(700), Vec::new());
+    while all.is_empty() || query.cursor.is_some() {
+        let page = files.list(&query).unwrap();
+        all.extend(uris(&page).iter().map(|uri| uri.to_string()));
+        query.cursor = page.next_cursor;
+    }
+    assert_eq!(all.len(), 2500);
+    assert!(all.is_sorted());
+    let last = Query { uri_prefix: Some("file:///docs/249".into()), ..Query::new(9) };
+    assert_eq!(files.list(&last).unwrap().entries.len(), 9);
+    check_read(&files, "file:///docs/?after=2498", "text inode/directory: 2499\n");
+    check_read(&files, "file:///docs/?before=2498", "not found");
+    check_read(&files, "file:///docs/0001?after=0", "not found");
+    let first = read(&files, "file:///docs/").unwrap();
+    let Body::Text(listing) = &first.contents[0].body else { panic!("not a text") };
+    assert!(listing.ends_with("0999\n… and 1500 more: file:///docs/?after=0999\n"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf8_are_counted() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let Fixture { files, root } = fixture(&["good"]);
+    let before = files.versions(&["file:///docs/".into()]).unwrap();
+    fs::write(root.path().join(std::ffi::OsStr::from_bytes(b"bad\xff")), "").unwrap();
+    check_read(&files, "file:///docs/", "text inode/directory: good\n… and 1 whose names are not UTF-8");
+    assert_ne!(files.versions(&["file:///docs/".into()]).unwrap(), before);
 }

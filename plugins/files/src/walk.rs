@@ -1,23 +1,29 @@
 //! Iterates over all files below the granted folders, sorted by URI. Folders outside the requested range are
-//! not opened, so a later page does not walk over the earlier ones again.
+//! not opened, so a later page does not walk over the earlier ones again. Of a large folder, only some of the names are
+//! in memory.
 
 use std::iter::Peekable;
-use std::time::{Duration, UNIX_EPOCH};
 
-use larder_provider::{Details, Entry, cancelled};
+use larder_provider::{Details, Entry, Query, cancelled, warn};
+use provider_support::disk::Stat;
+use provider_support::rfc3339;
 
-use crate::disk::Stat;
 use crate::folder::{Child, Folder};
-use crate::mime;
+use crate::scope::Scope;
 use crate::settings::Settings;
+
+/// The number of names of one folder that are in memory, unless one page has more entries.
+const CHUNK: usize = 1024;
 
 /// The requested part of the list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Range {
     /// Only URIs after this one.
-    pub(crate) after: Option<String>,
+    after: Option<String>,
     /// Only URIs with this prefix.
-    pub(crate) prefix: Option<String>,
+    prefix: Option<String>,
+    /// The number of names of a folder that are read at once.
+    chunk: usize,
 }
 
 /// Merges the walks of all folders.
@@ -33,15 +39,21 @@ struct FolderWalk<'a> {
     levels: Vec<Level>,
 }
 
-/// An open folder and its remaining children in reverse order.
+/// An open folder.
 struct Level {
     uri: String,
     names: Vec<String>,
+    scope: Scope,
+    /// The next children in reverse order.
     rest: Vec<Child>,
+    /// The last child that was read, if there are more after it.
+    continues_after: Option<String>,
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(folders: &'a [Folder], settings: &'a Settings, range: Range) -> Self {
+    pub(crate) fn new(folders: &'a [Folder], settings: &'a Settings, query: &Query) -> Self {
+        let chunk = usize::try_from(query.limit).unwrap_or(usize::MAX).saturating_add(1).max(CHUNK);
+        let range = Range { after: query.cursor.clone(), prefix: query.uri_prefix.clone(), chunk };
         let walk = |folder: &'a Folder| FolderWalk::new(folder, folders, settings, range.clone()).peekable();
         Self { walks: folders.iter().map(walk).collect() }
     }
@@ -69,18 +81,56 @@ impl<'a> FolderWalk<'a> {
 
     /// Opens a folder. A folder that cannot be opened is skipped, so that the others are still listed.
     fn enter(&mut self, uri: String, names: Vec<String>) {
-        let Ok(mut rest) = self.folder.children(&names, self.settings) else { return };
-        rest.retain(|child| {
-            let uri = format!("{uri}{}", child.segment);
-            if child.is_folder { self.range.may_contain(&uri) } else { self.range.contains(&uri) }
-        });
-        rest.reverse();
-        self.levels.push(Level { uri, names, rest });
+        let above = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
+        match self.folder.enter(&above, &names, self.settings) {
+            Ok(scope) => {
+                let continues_after = Some(self.range.start_in(&uri));
+                self.levels.push(Level { uri, names, scope, rest: Vec::new(), continues_after });
+            }
+            Err(error) => warn!("{uri} is not listed: {error}"),
+        }
+    }
+
+    /// Reads the next children of the current folder. Returns whether there are any.
+    fn read_more(&mut self) -> bool {
+        let Some(level) = self.levels.last_mut() else { return false };
+        let Some(after) = level.continues_after.take() else { return false };
+        let (limit, after) = (self.range.chunk, Some(after.as_str()).filter(|after| !after.is_empty()));
+        match self.folder.children(&level.names, &level.scope, after, limit, self.settings) {
+            Ok(children) => {
+                let last = children.sorted.last().map(|child| child.segment.clone());
+                level.continues_after = last.filter(|_| children.more > 0);
+                level.rest = children.sorted;
+                level.rest.reverse();
+            }
+            Err(error) => warn!("{} is not listed: {error}", level.uri),
+        }
+        !level.rest.is_empty()
     }
 
     /// Whether this folder is also granted separately. Then the separate grant is listed.
     fn is_separate_grant(&self, uri: &str) -> bool {
         self.others.iter().any(|other| other.prefix == uri)
+    }
+
+    /// The next file or folder in the range; `None` at the end.
+    fn next_child(&mut self) -> Option<(String, Vec<String>, bool)> {
+        loop {
+            let level = self.levels.last_mut()?;
+            let Some(child) = level.rest.pop() else {
+                if !self.read_more() {
+                    self.levels.pop();
+                }
+                continue;
+            };
+            let uri = format!("{}{}", level.uri, child.segment);
+            let in_range =
+                if child.is_folder { self.range.may_contain(&uri) } else { self.range.contains(&uri) };
+            if in_range {
+                let names = level.names.iter().cloned().chain([child.name]).collect();
+                return Some((uri, names, child.is_folder));
+            }
+        }
     }
 }
 
@@ -90,27 +140,47 @@ impl Iterator for FolderWalk<'_> {
     fn next(&mut self) -> Option<Entry> {
         loop {
             let depth = self.levels.len();
-            let level = self.levels.last_mut()?;
-            let Some(child) = level.rest.pop() else {
-                self.levels.pop();
-                continue;
-            };
-            let uri = format!("{}{}", level.uri, child.segment);
-            let names: Vec<String> = level.names.iter().chain([&child.name]).cloned().collect();
-            if !child.is_folder {
-                match self.folder.stat(&names, self.settings) {
-                    Ok(stat) if stat.is_file => return Some(entry(uri, &names, &stat)),
+            let (uri, names, is_folder) = self.next_child()?;
+            if !is_folder {
+                match self.folder.stat_visible(&names) {
+                    Ok(stat) if stat.is_file => return Some(self.file(uri, &names, &stat)),
                     _ => continue,
                 }
             }
             if cancelled() {
                 return None;
             }
+            let is_listed = self.settings.folders && self.range.contains(&uri);
+            let listed = is_listed.then(|| folder(uri.clone(), &names));
             if depth <= self.settings.depth && !self.is_separate_grant(&uri) {
                 self.enter(uri, names);
             }
+            if listed.is_some() {
+                return listed;
+            }
         }
     }
+}
+
+impl FolderWalk<'_> {
+    fn file(&self, uri: String, path: &[String], stat: &Stat) -> Entry {
+        let mut details = Details::kind("file");
+        details.last_modified = rfc3339(stat.modified);
+        let mut entry = entry(uri, path).size(stat.size).version(stat.version()).details(details);
+        entry.mime_type = self.folder.mime(path).map(str::to_owned);
+        entry
+    }
+}
+
+fn folder(uri: String, path: &[String]) -> Entry {
+    entry(uri, path).mime("inode/directory").details(Details::kind("folder"))
+}
+
+fn entry(uri: String, path: &[String]) -> Entry {
+    let name = path.last().map(String::as_str).unwrap_or_default();
+    let mut entry = Entry::new(uri, name);
+    entry.title = (path.len() > 1).then(|| path.join("/"));
+    entry
 }
 
 impl Range {
@@ -125,38 +195,11 @@ impl Range {
         self.after.as_deref().is_none_or(|after| uri > after)
             && self.prefix.as_deref().is_none_or(|prefix| uri.starts_with(prefix))
     }
-}
 
-fn entry(uri: String, path: &[String], stat: &Stat) -> Entry {
-    let name = path.last().map(String::as_str).unwrap_or_default();
-    let mut details = Details::kind("file");
-    details.last_modified = rfc3339(stat.modified);
-    let mut entry = Entry::new(uri, name).size(stat.size).version(stat.version()).details(details);
-    entry.title = (path.len() > 1).then(|| path.join("/"));
-    entry.mime_type = mime::from_name(name).map(str::to_owned);
-    entry
-}
-
-/// Returns `None` for times after the year 9999, which RFC 3339 cannot express but a file may have.
-fn rfc3339(since_1970: Duration) -> Option<String> {
-    const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
-    let is_valid = !since_1970.is_zero() && since_1970 < YEAR_10000;
-    is_valid.then(|| humantime::format_rfc3339_seconds(UNIX_EPOCH + since_1970).to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formats_times_within_the_range_of_rfc_3339() {
-        let check = |seconds: u64, expected: Option<&str>| {
-            assert_eq!(rfc3339(Duration::from_secs(seconds)).as_deref(), expected, "{seconds}");
-        };
-        check(0, None);
-        check(1_709_210_096, Some("2024-02-29T12:34:56Z"));
-        check(253_402_300_799, Some("9999-12-31T23:59:59Z"));
-        check(253_402_300_800, None);
-        check(u64::MAX, None);
+    /// The position in a folder before which nothing is in the range; empty if that is its beginning. The child that
+    /// contains the cursor is in the range if it is a folder, so the position is before its slash.
+    fn start_in(&self, folder: &str) -> String {
+        let below = self.after.as_deref().and_then(|after| after.strip_prefix(folder)).unwrap_or_default();
+        below.split('/').next().filter(|_| !below.is_empty()).unwrap_or_default().to_owned()
     }
 }

@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::all, reason = "generated code")]
 #![allow(unreachable_pub, unsafe_code, reason = "generated code")]
 
-pub use self::larder::provider::{http_client, provider_host, provider_types};
+pub use self::larder::provider::{http_client, key_value, provider_host, provider_types};
 
 wit_bindgen::generate!({
     path: "wit",

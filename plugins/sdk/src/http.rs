@@ -24,7 +24,7 @@ pub fn send(request: &Request) -> Result<Response, Failure> {
     #[cfg(target_family = "wasm")]
     return crate::bindings::http_client::send(request);
     #[cfg(not(target_family = "wasm"))]
-    Err(not_in_a_host(request))
+    native::send(request)
 }
 
 /// Sends several requests at once, and returns when all of them have ended. The results are in the order of
@@ -46,12 +46,43 @@ pub fn send_all(requests: &[Request]) -> Vec<Result<Response, Failure>> {
     #[cfg(target_family = "wasm")]
     return crate::bindings::http_client::send_all(requests);
     #[cfg(not(target_family = "wasm"))]
-    requests.iter().map(|request| Err(not_in_a_host(request))).collect()
+    requests.iter().map(native::send).collect()
 }
 
+/// Sets a function that answers the requests of native tests on this thread. Only available on native targets, where
+/// there is no network otherwise.
+///
+/// ```
+/// # use larder_provider::http::{self, Response};
+/// http::set_responder(|request| {
+///     Ok(Response { status: 200, headers: Vec::new(), body: request.url.clone().into_bytes() })
+/// });
+/// assert_eq!(http::get("https://example.org").unwrap().body, b"https://example.org");
+/// ```
 #[cfg(not(target_family = "wasm"))]
-fn not_in_a_host(request: &Request) -> Failure {
-    Failure::Unreachable(format!("{}: HTTP is available only in a host", request.url))
+pub fn set_responder(respond: impl Fn(&Request) -> Result<Response, Failure> + 'static) {
+    native::RESPONDER.set(Some(Box::new(respond)));
+}
+
+/// The substitute for the host in native tests.
+#[cfg(not(target_family = "wasm"))]
+mod native {
+    use std::cell::RefCell;
+
+    use super::{Failure, Request, Response};
+
+    type Responder = Box<dyn Fn(&Request) -> Result<Response, Failure>>;
+
+    thread_local! {
+        pub(super) static RESPONDER: RefCell<Option<Responder>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn send(request: &Request) -> Result<Response, Failure> {
+        RESPONDER.with_borrow(|respond| match respond {
+            Some(respond) => respond(request),
+            None => Err(Failure::Unreachable(format!("{}: HTTP is available only in a host", request.url))),
+        })
+    }
 }
 
 impl Request {

@@ -11,6 +11,7 @@ mod host;
 pub mod http;
 #[cfg(feature = "interactive")]
 mod interactive;
+pub mod key_value;
 mod page;
 mod provider;
 mod request;

@@ -23,10 +23,12 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const LAST_LINE: &str = "grüße zum schluss";
 
 /// Requested path, whether the read succeeds, and a part of the content or of the error message.
-const CASES: [(&str, bool, &str); 11] = [
+const CASES: [(&str, bool, &str); 13] = [
     ("revision", true, "first"),
     ("http", true, web::BODY),
     ("elsewhere", false, "is not granted; its operator can allow it with `hosts = "),
+    ("stores", true, "a,b 3 false true false 0"),
+    ("stores-own", false, "it needs the grant `key_value = ["),
     ("long", true, LAST_LINE),
     ("/a/b%20c", true, "a/b c"),
     ("garbled", false, "no caf"),
@@ -49,9 +51,10 @@ pub(super) fn run(output: &Output, dir: &Path, builds: &[PathBuf; 2], language: 
     let config = dir.join("larder.toml");
     // All limits are defaults except the CPU time, to make the test faster.
     let text = format!(
-        "plugins = \"plugins\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = \"cache\"\n\
+        "plugins = \"plugins\"\nstate_dir = \"state\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = \"cache\"\n\
          [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu_time = \"600ms\" }}\n\
          dirs = [{{ host = \"folder\", guest = \"/folder\" }}]\n\
+         key_value = [\"shared\"]\n\
          settings = {{ granted = \"{web}/\", elsewhere = \"{elsewhere}/\" }}\n",
         web = web.url(),
         elsewhere = elsewhere.url(),

@@ -1,5 +1,6 @@
 //! Tools that report progress or send log messages while they run.
 
+use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -9,12 +10,17 @@ use super::tool;
 
 /// The pause that the suites ask for.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The number of pauses of the tool that is to be cancelled: 20 seconds.
+const LONG: u32 = 400;
+/// Where that tool writes how far it is, if the folder is granted.
+const RUNNING: &str = "/state/running";
 
 pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
     tools
         .tool(tool("test_tool_with_logging", "Sends log messages.", logging))
         .tool(tool("test_logging_tool", "Sends log messages.", logging))
         .tool(tool("test_tool_with_progress", "Reports progress.", reporting))
+        .tool(tool("test_long_running", "Runs for 20 seconds, unless it is cancelled.", long_running))
 }
 
 fn logging(_call: &Call) -> Result<String> {
@@ -33,4 +39,15 @@ fn reporting(_call: &Call) -> Result<String> {
     sleep(PAUSE);
     progress(100.0, Some(100.0), None);
     Ok("The progress was reported.".to_owned())
+}
+
+/// Writes to a file while it runs, so that a test can see from outside whether it still does.
+fn long_running(_call: &Call) -> Result<String> {
+    for n in 0..LONG {
+        progress(f64::from(n), Some(f64::from(LONG)), None);
+        // Without the folder, the tool only takes long.
+        _ = fs::write(RUNNING, n.to_string());
+        sleep(PAUSE);
+    }
+    Ok("The call was not cancelled.".to_owned())
 }

@@ -17,6 +17,7 @@ pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
     tools
         .tool(sampling.description("Asks the client's model."))
         .tool(elicitation.description("Asks the user."))
+        .tool(tool("test_elicitation_url", "Asks the user to open a page.", page))
         .tool(tool("test_elicitation_sep1034_defaults", "Asks with defaults.", defaults))
         .tool(tool("test_elicitation_sep1330_enums", "Asks for choices.", choices))
         .tool(tool("test_missing_capability", "Asks the client's model.", model_only))
@@ -47,6 +48,15 @@ fn elicitation(call: &Call<Form>) -> Result<Answer> {
         "email": { "type": "string", "description": "User's email address" },
     });
     once(call, form(ANSWER, &call.arguments.message, properties), |answer| format!("User response: {answer}"))
+}
+
+fn page(call: &Call) -> Result<Answer> {
+    let params = json!({
+        "mode": "url",
+        "message": "Please sign in on this page.",
+        "url": "https://example.com/sign-in",
+    });
+    once(call, InputRequest::new(ANSWER, "elicitation/create", params), completed)
 }
 
 fn defaults(call: &Call) -> Result<Answer> {
@@ -115,6 +125,7 @@ mod tests {
         check(defaults, json!({ "action": "decline" }), declined);
         check(choices, json!({ "action": "decline" }), declined);
         check(user_only, json!({ "action": "decline" }), declined);
+        check(page, json!({ "action": "decline" }), declined);
         check(model_only, json!({ "model": "m" }), r#"{"model":"m"}"#);
     }
 }

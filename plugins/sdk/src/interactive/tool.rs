@@ -70,8 +70,8 @@ pub struct Tool<P> {
     pub(super) name: String,
     title: Option<String>,
     description: Option<String>,
-    input_schema: fn() -> Value,
-    output_schema: fn() -> Option<Value>,
+    input_schema: Box<dyn Fn() -> Value>,
+    output_schema: Box<dyn Fn() -> Option<Value>>,
     hints: Hints,
     icons: Vec<Icon>,
     metadata: Vec<(String, String)>,
@@ -89,8 +89,8 @@ impl<P> Tool<P> {
             name: name.into(),
             title: None,
             description: None,
-            input_schema: schema::arguments::<A>,
-            output_schema: output_schema::<R::Structured>,
+            input_schema: Box::new(schema::arguments::<A> as fn() -> Value),
+            output_schema: Box::new(output_schema::<R::Structured> as fn() -> Option<Value>),
             hints: Hints::default(),
             icons: Vec::new(),
             metadata: Vec::new(),
@@ -110,6 +110,36 @@ impl<P> Tool<P> {
     /// Sets a description for the model: what the tool does, and when to call it.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
+        self
+    }
+
+    /// Replaces the schema of the arguments, for tools that are not known when the component is built. The function of
+    /// such a tool takes a `Call<serde_json::Value>`. The schema is computed only when the tools are listed.
+    ///
+    /// ```
+    /// # use larder_provider::{Call, Error, Provider, Reading, Request, Result, Tool, Tools, serde_json::{Value, json}};
+    /// # struct Queries { names: Vec<String> }
+    /// # impl Provider for Queries {
+    /// #     fn new() -> Result<Self> { Ok(Self { names: Vec::new() }) }
+    /// #     fn read(&self, _: &Request) -> Result<Reading> { Err(Error::NotFound) }
+    /// fn tools(&self) -> Result<Tools<Self>> {
+    ///     let tool = |name: &String| {
+    ///         Tool::new(name, |_: &Self, call: &Call<Value>| Ok(call.arguments.to_string()))
+    ///             .input_schema(|| json!({ "type": "object", "required": ["year"] }))
+    ///     };
+    ///     Ok(self.names.iter().map(tool).fold(Tools::new(), Tools::tool))
+    /// }
+    /// # }
+    /// ```
+    pub fn input_schema(mut self, schema: impl Fn() -> Value + 'static) -> Self {
+        self.input_schema = Box::new(schema);
+        self
+    }
+
+    /// Replaces the schema of the structured result, for tools that are not known when the component is built. The
+    /// function of such a tool returns a `ToolResult<serde_json::Value>`.
+    pub fn output_schema(mut self, schema: impl Fn() -> Value + 'static) -> Self {
+        self.output_schema = Box::new(move || Some(schema()));
         self
     }
 
@@ -182,9 +212,10 @@ impl Default for Hints {
     }
 }
 
-/// The schema of a structured result; `()` means that there is none.
+/// The schema of a structured result. `()` means that there is no result, and the schema of any JSON value says nothing.
 fn output_schema<T: JsonSchema + 'static>() -> Option<Value> {
-    (TypeId::of::<T>() != TypeId::of::<()>()).then(schema::result::<T>)
+    let without = [TypeId::of::<()>(), TypeId::of::<Value>()];
+    (!without.contains(&TypeId::of::<T>())).then(schema::result::<T>)
 }
 
 /// The typed call, or a result that tells the model what is wrong with the arguments.

@@ -115,6 +115,21 @@ mod tests {
     }
 
     #[test]
+    fn schemas_can_be_given() {
+        let echo = |_: &Shop, call: &Call<Value>| Ok(ToolResult::structured(call.arguments.clone()));
+        let schema = |kind: &'static str| move || json!({ "type": "object", "title": kind });
+        let tool = || Tool::new("echo", echo).input_schema(schema("in")).output_schema(schema("out"));
+        let page = Tools::new().tool(tool()).page();
+        assert_eq!(page.tools[0].input_schema, r#"{"title":"in","type":"object"}"#);
+        assert_eq!(page.tools[0].output_schema.as_deref(), Some(r#"{"title":"out","type":"object"}"#));
+        let call = wit::ToolCall { name: "echo".into(), arguments: r#"{"a":1}"#.into(), input: None };
+        let Ok(wit::ToolAnswer::Complete(result)) = Tools::new().tool(tool()).call(&Shop, call) else {
+            panic!()
+        };
+        assert_eq!(result.structured.as_deref(), Some(r#"{"a":1}"#));
+    }
+
+    #[test]
     fn returns_typed_results() {
         let check = |name: &str, arguments: &str, text: &str, structured: Option<&str>, is_error: bool| {
             let structured = structured.map(str::to_owned);

@@ -1,0 +1,183 @@
+//! Ranked search: BM25 over the words of all notes. Words in the path, in tags and in headings count more.
+
+use std::collections::HashMap;
+
+/// How much the frequency of a word and the length of a note count, as is usual.
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+/// How many occurrences in the text one in a heading, tag or path is worth.
+const HEADING: f64 = 4.0;
+/// What a word counts that only begins with the searched one.
+const PREFIX: f64 = 0.4;
+/// Shorter words are not compared as prefixes.
+const MIN_PREFIX: usize = 3;
+const MAX_TERMS: usize = 16;
+/// The number of characters of an excerpt, and of those before the first found word.
+const EXCERPT: usize = 240;
+const BEFORE: usize = 60;
+
+/// The words of a query, and what was counted of them.
+pub(crate) struct Ranking {
+    terms: Vec<String>,
+    notes: Vec<Counts>,
+}
+
+/// What was counted in one note.
+struct Counts {
+    note: usize,
+    length: f64,
+    /// The weighted number of occurrences of each term.
+    frequencies: Vec<f64>,
+}
+
+impl Ranking {
+    pub(crate) fn new(query: &str) -> Self {
+        let mut terms: Vec<String> = Vec::new();
+        for term in words(query).map(|(_, word)| word.to_lowercase()) {
+            if !terms.contains(&term) && terms.len() < MAX_TERMS {
+                terms.push(term);
+            }
+        }
+        Self { terms, notes: Vec::new() }
+    }
+
+    /// Counts the words of a note.
+    pub(crate) fn add(&mut self, note: usize, path: &str, text: &str) {
+        let mut counts = Counts { note, length: 0.0, frequencies: vec![0.0; self.terms.len()] };
+        let lines = text.lines().map(|line| (line, if is_heading(line) { HEADING } else { 1.0 }));
+        for (line, weight) in lines.chain([(path, HEADING)]) {
+            for (_, word) in words(line) {
+                counts.length += 1.0;
+                self.count(word, weight, &mut counts.frequencies);
+            }
+        }
+        self.notes.push(counts);
+    }
+
+    fn count(&self, word: &str, weight: f64, frequencies: &mut [f64]) {
+        let lower;
+        let word = if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+            word
+        } else {
+            lower = word.to_lowercase();
+            &lower
+        };
+        for (term, frequency) in self.terms.iter().zip(frequencies) {
+            if word == term {
+                *frequency += weight;
+            } else if term.len() >= MIN_PREFIX && word.starts_with(term.as_str()) {
+                *frequency += weight * PREFIX;
+            }
+        }
+    }
+
+    /// The notes that contain at least one word, the best first.
+    pub(crate) fn best(&self) -> Vec<usize> {
+        let count = self.notes.len() as f64;
+        let average = self.notes.iter().map(|note| note.length).sum::<f64>() / count.max(1.0);
+        let rarities = (0..self.terms.len()).map(|term| {
+            let with = self.notes.iter().filter(|note| note.frequencies[term] > 0.0).count() as f64;
+            (1.0 + (count - with + 0.5) / (with + 0.5)).ln()
+        });
+        let rarities: Vec<f64> = rarities.collect();
+        let mut scores: Vec<(f64, usize)> = self
+            .notes
+            .iter()
+            .map(|note| (note.score(&rarities, average.max(1.0)), note.note))
+            .filter(|(score, _)| *score > 0.0)
+            .collect();
+        scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        scores.into_iter().map(|(_, note)| note).collect()
+    }
+
+    /// The passage around the first line that has the most words of the query.
+    pub(crate) fn excerpt(&self, text: &str) -> Option<String> {
+        let found = |line: &str| {
+            let mut frequencies = vec![0.0; self.terms.len()];
+            words(line).for_each(|(_, word)| self.count(word, 1.0, &mut frequencies));
+            frequencies.iter().filter(|frequency| **frequency > 0.0).count()
+        };
+        let counted = text.lines().map(|line| (found(line), line)).filter(|(count, _)| *count > 0);
+        // `max_by_key` returns the last of several.
+        let (_, line) = counted.reduce(|best, line| if line.0 > best.0 { line } else { best })?;
+        let mut single = vec![0.0; self.terms.len()];
+        let at = words(line).find(|(_, word)| {
+            self.count(word, 1.0, &mut single);
+            single.iter().any(|frequency| *frequency > 0.0)
+        });
+        let before =
+            line[..at.map_or(0, |(at, _)| at)].chars().rev().take(BEFORE).map(char::len_utf8).sum::<usize>();
+        let start = at.map_or(0, |(at, _)| at) - before;
+        Some(line[start..].trim().chars().take(EXCERPT).collect())
+    }
+}
+
+impl Counts {
+    fn score(&self, rarities: &[f64], average: f64) -> f64 {
+        let scores = self.frequencies.iter().zip(rarities).map(|(frequency, rarity)| {
+            rarity * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * self.length / average))
+        });
+        scores.sum()
+    }
+}
+
+/// The words of a text with their positions.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    parts.map(move |word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
+}
+
+fn is_heading(line: &str) -> bool {
+    line.starts_with('#') || line.starts_with("title:") || line.starts_with("tags:")
+}
+
+/// The counts per tag, in the order of the tags.
+pub(crate) fn count_tags(tags: impl IntoIterator<Item = String>) -> Vec<(String, usize)> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    tags.into_iter().for_each(|tag| *counts.entry(tag).or_default() += 1);
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_unstable();
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rank(query: &str, notes: &[&str]) -> Vec<usize> {
+        let mut ranking = Ranking::new(query);
+        notes.iter().enumerate().for_each(|(at, text)| ranking.add(at, "", text));
+        ranking.best()
+    }
+
+    #[test]
+    fn the_best_note_is_first() {
+        let notes =
+            ["apples and pears", "# Apples\nall about apples", "pears", "the Configuration of apples"];
+        assert_eq!(rank("apples", &notes)[0], 1);
+        assert_eq!(rank("apples", &notes).len(), 3);
+        assert_eq!(rank("apples pears", &notes)[0], 0);
+        assert_eq!(rank("CONFIG", &notes), [3]);
+        assert_eq!(rank("none", &notes), [0; 0]);
+        assert_eq!(rank("?!", &notes), [0; 0]);
+    }
+
+    #[test]
+    fn words_in_the_path_count() {
+        let mut ranking = Ranking::new("garden");
+        ranking.add(0, "x", "the garden, and the garden");
+        ranking.add(1, "garden/plan", "roses");
+        assert_eq!(ranking.best(), [1, 0]);
+    }
+
+    #[test]
+    fn an_excerpt_shows_the_words() {
+        let ranking = Ranking::new("roses red");
+        let text = "roses\nviolets are blue\nred \u{fc} roses\n";
+        assert_eq!(ranking.excerpt(text).as_deref(), Some("red \u{fc} roses"));
+        let long = "\u{fc}".repeat(500) + " roses " + &"x ".repeat(500);
+        let excerpt = ranking.excerpt(&long).unwrap();
+        assert!(excerpt.contains("roses") && excerpt.chars().count() <= EXCERPT, "{excerpt}");
+        assert_eq!(ranking.excerpt("nothing"), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! Where the document comes from: a file in a granted folder, or a URL.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use larder_provider::{Error, Freshness, Result};
+use larder_web::{BaseUrl, Client, Credentials, caching};
+use provider_support::digest;
+
+use crate::settings::Settings;
+
+/// The bytes of the document, its version, and how long they may be cached.
+pub(crate) struct Source {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) version: String,
+    pub(crate) freshness: Option<Freshness>,
+}
+
+/// Reads the document.
+pub(crate) fn load(settings: &Settings) -> Result<Source> {
+    match is_url(&settings.document) {
+        true => fetch(settings),
+        false => read(settings),
+    }
+}
+
+/// The current version of the document, if finding it costs less than reading and parsing it.
+pub(crate) fn version(settings: &Settings) -> Option<String> {
+    match is_url(&settings.document) {
+        true => {
+            let responses = client(settings).ok()?.heads(std::slice::from_ref(&settings.document));
+            caching::version(responses.first()?.as_ref()?)
+        }
+        false => Some(read(settings).ok()?.version),
+    }
+}
+
+pub(crate) fn is_url(document: &str) -> bool {
+    document.starts_with("https://") || document.starts_with("http://")
+}
+
+fn read(settings: &Settings) -> Result<Source> {
+    let hint = |error: std::io::Error| match Error::from(error) {
+        Error::NotFound => {
+            let path = &settings.document;
+            Error::Failed(format!(
+                "there is no file `{path}`: grant its folder with `dirs`, or change `document`"
+            ))
+        }
+        other => other,
+    };
+    let file = File::open(&settings.document).map_err(hint)?;
+    let mut bytes = Vec::new();
+    file.take(settings.max_document.saturating_add(1)).read_to_end(&mut bytes).map_err(hint)?;
+    if bytes.len() as u64 > settings.max_document {
+        return Err(too_large(settings));
+    }
+    Ok(Source { version: digest(&bytes), bytes, freshness: Some(Freshness::everyone(settings.ttl)) })
+}
+
+fn fetch(settings: &Settings) -> Result<Source> {
+    let response = client(settings)?.get_kept(&settings.document, None).map_err(|error| match error {
+        // The document itself is missing, and not a resource that a client asked for.
+        Error::NotFound => Error::Unavailable("there is no document at its URL".to_owned()),
+        other => other,
+    })?;
+    let version = caching::version(&response).unwrap_or_else(|| digest(&response.body));
+    let freshness = caching::freshness(&response, settings.ttl);
+    Ok(Source { version, freshness, bytes: response.body })
+}
+
+/// A client without credentials: those of the API are not for the server of the document.
+fn client(settings: &Settings) -> Result<Client> {
+    let base = BaseUrl::origin_of(&settings.document).ok_or("the setting `document` is not a valid URL")?;
+    let (timeout, max_bytes) = (settings.timeout, settings.max_document);
+    Ok(Client { base, credentials: Credentials::default(), headers: Vec::new(), timeout, max_bytes })
+}
+
+fn too_large(settings: &Settings) -> Error {
+    Error::too_large("the document", settings.max_document, "setting `max_document`")
+}

@@ -1,0 +1,204 @@
+//! Tests with a server that answers in this process. Real servers are used by `tests/session.py`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use larder_provider::http::{Request as HttpRequest, Response, set_responder};
+use larder_provider::{
+    Body, CompletionRequest, Error, Provider as _, Query, Request, Role, Scope, set_setting,
+};
+use serde_json::{Value, json};
+
+use crate::{Position, Remote};
+
+type Log = Rc<RefCell<Vec<String>>>;
+
+fn json_response(status: u16, message: &Value) -> Response {
+    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    Response { status, headers, body: message.to_string().into() }
+}
+
+fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    request.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+}
+
+/// A server of the modern era, or of the legacy era with a session. `respond` returns the results of its methods.
+fn remote(
+    is_modern: bool,
+    respond: impl Fn(&str, &Value) -> Result<Value, Value> + 'static,
+) -> (Remote, Log) {
+    let log = Log::default();
+    let seen = log.clone();
+    set_responder(move |request| {
+        let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let method = message["method"].as_str().unwrap_or(&request.method).to_owned();
+        seen.borrow_mut().push(method.clone());
+        let respond_to = |result: Result<Value, Value>| match result {
+            Ok(result) => {
+                json_response(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+            }
+            Err(error) => {
+                json_response(400, &json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }))
+            }
+        };
+        Ok(match (method.as_str(), is_modern) {
+            ("server/discover", true) => respond_to(Ok(json!({ "supportedVersions": ["2026-07-28"] }))),
+            (_, true) => {
+                assert_eq!(header(request, "mcp-method"), Some(method.as_str()));
+                assert!(message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"].is_object());
+                respond_to(respond(&method, &message["params"]))
+            }
+            ("initialize", false) => {
+                let mut response = respond_to(Ok(json!({ "protocolVersion": "2025-06-18" })));
+                response.headers.push(("Mcp-Session-Id".to_owned(), "s-1".to_owned()));
+                response
+            }
+            ("notifications/initialized" | "DELETE", false) => {
+                Response { status: 202, headers: vec![], body: vec![] }
+            }
+            (_, false) if header(request, "mcp-session-id") == Some("s-1") => {
+                assert_eq!(header(request, "mcp-protocol-version"), Some("2025-06-18"));
+                respond_to(respond(&method, &message["params"]))
+            }
+            _ => respond_to(Err(json!({ "code": -32000, "message": "no session" }))),
+        })
+    });
+    set_setting("url", "https://mcp.example/mcp");
+    (Remote::new().unwrap(), log)
+}
+
+fn reading() -> Value {
+    json!({ "contents": [{ "uri": "x:1", "mimeType": "text/plain", "text": "one" }, { "uri": "x:2", "blob": "/w==" }] })
+}
+
+#[test]
+fn reads_from_a_server_of_either_era() {
+    for is_modern in [true, false] {
+        let (remote, log) = remote(is_modern, |method, params| {
+            assert_eq!((method, &params["uri"]), ("resources/read", &json!("x:1")));
+            Ok(reading())
+        });
+        let found = remote.read(&Request::new("x:1")).unwrap();
+        assert_eq!(found.contents[0].body, Body::Text("one".into()));
+        assert_eq!(
+            (&found.contents[1].body, found.contents[1].uri.as_deref()),
+            (&Body::Blob(vec![255]), Some("x:2"))
+        );
+        let version = found.version.unwrap();
+        let known = Request { known_version: Some(version), ..Request::new("x:1") };
+        assert_eq!(remote.read(&known).unwrap_err(), Error::NotModified);
+        // The connection was kept in the store for the second read.
+        let handshake: &[&str] = if is_modern {
+            &["server/discover"]
+        } else {
+            &["server/discover", "initialize", "notifications/initialized"]
+        };
+        let expected: Vec<&str> =
+            handshake.iter().copied().chain(["resources/read", "resources/read"]).collect();
+        assert_eq!(*log.borrow(), expected);
+        larder_provider::key_value::shared().delete("connection").unwrap();
+    }
+}
+
+#[test]
+fn a_session_that_has_ended_is_replaced() {
+    let kept = json!({ "url": "https://mcp.example/mcp", "connection": { "Legacy": { "version": "2025-06-18", "session": "old" } } });
+    larder_provider::key_value::shared().set("connection", kept.to_string()).unwrap();
+    let (remote, log) = remote(false, |_, _| Ok(reading()));
+    assert!(remote.read(&Request::new("x:1")).is_ok());
+    let expected =
+        ["resources/read", "server/discover", "initialize", "notifications/initialized", "resources/read"];
+    assert_eq!(*log.borrow(), expected);
+}
+
+#[test]
+fn lists_are_paged_and_entries_keep_their_fields() {
+    let (remote, _) = remote(true, |method, params| match (method, params["cursor"].as_str()) {
+        ("resources/list", None) => Ok(json!({ "resources": [
+            { "uri": "x:1", "name": "one", "size": 3, "annotations": { "audience": ["user", "robot"], "priority": 0.5 },
+              "_meta": { "dev.larder/version": "7", "com.example/a": { "b": 1 } } },
+            { "name": "invalid" }, { "uri": "x:3", "name": "three" },
+        ], "nextCursor": "c 2", "ttlMs": 9, "cacheScope": "private" })),
+        ("resources/list", Some("c 2")) => Ok(json!({ "resources": [{ "uri": "x:4", "name": "four" }] })),
+        other => panic!("{other:?}"),
+    });
+    let (mut uris, mut query) = (Vec::new(), Query::new(2));
+    loop {
+        let page = remote.list(&query).unwrap();
+        if query.cursor.is_none() {
+            let first = &page.entries[0];
+            let details = first.details.as_ref().unwrap();
+            assert_eq!(
+                (first.size, first.version.as_deref(), details.audience.as_slice()),
+                (Some(3), Some("7"), &[Role::User][..])
+            );
+            assert_eq!(details.metadata, [("com.example/a".to_owned(), r#"{"b":1}"#.to_owned())]);
+            let freshness = page.freshness.unwrap();
+            assert_eq!((freshness.ttl_ms, freshness.scope), (9, Scope::Caller));
+        }
+        uris.extend(page.entries.into_iter().map(|entry| entry.uri));
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(uris, ["x:1", "x:3", "x:4"]);
+    let invalid = remote.list(&Query { cursor: Some("nonsense".into()), ..Query::new(2) });
+    assert_eq!(invalid.unwrap_err(), Error::invalid("the cursor is not one of this list"));
+}
+
+#[test]
+fn a_position_is_a_text_and_back() {
+    for position in [
+        Position::default(),
+        Position { cursor: Some(String::new()), offset: 3 },
+        Position { cursor: Some("a =b".into()), offset: 0 },
+    ] {
+        assert_eq!(Position::parse(Some(&position.text())), Ok(position));
+    }
+}
+
+#[test]
+fn errors_of_the_server_are_errors_of_the_provider() {
+    let check = |error: Value, expected: Error| {
+        let (remote, _) = remote(true, move |_, _| Err(error.clone()));
+        assert_eq!(remote.read(&Request::new("x:1")).unwrap_err(), expected);
+    };
+    check(json!({ "code": -32002, "message": "gone" }), Error::NotFound);
+    check(json!({ "code": -32602, "message": "bad", "data": { "uri": "x:1" } }), Error::NotFound);
+    check(json!({ "code": -32602, "message": "Resource x:1 not found" }), Error::NotFound);
+    check(json!({ "code": 0, "message": "Unknown resource: x:1" }), Error::NotFound);
+    check(json!({ "code": -32602, "message": "`uri` is not a URI" }), Error::invalid("`uri` is not a URI"));
+    check(json!({ "code": -32603, "message": "boom" }), Error::failed("the MCP server fails: boom"));
+}
+
+#[test]
+fn a_server_without_tools_and_completion_is_no_error() {
+    let (remote, _) = remote(true, |_, _| Err(json!({ "code": -32601, "message": "unknown" })));
+    assert!(remote.tools().is_ok() && remote.prompts().is_ok());
+    assert_eq!(remote.list(&Query::new(5)).unwrap().entries.len(), 0);
+    let request = CompletionRequest {
+        uri_template: "x:{a}".into(),
+        variable: "a".into(),
+        prefix: String::new(),
+        filled: Vec::new(),
+    };
+    assert_eq!(remote.complete(&request).unwrap().values.len(), 0);
+    assert_eq!(
+        remote.read(&Request::new("x:1")).unwrap_err(),
+        Error::failed("the server does not support resources/read: unknown")
+    );
+}
+
+#[test]
+fn an_address_that_is_no_mcp_server_is_named() {
+    set_responder(|_| Ok(Response { status: 404, headers: vec![], body: b"<html>".to_vec() }));
+    set_setting("url", "https://mcp.example/mcp");
+    let error = Remote::new().unwrap().read(&Request::new("x:1")).unwrap_err();
+    assert_eq!(error, Error::failed("the address is not that of an MCP server: status 404"));
+    for url in ["ftp://x", "https://user:hush@mcp.example/"] {
+        set_setting("url", url);
+        let error = Remote::new().err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(error, "the setting `url` is not the URL of a web server without a user");
+    }
+}

@@ -1,0 +1,66 @@
+"""Checks of `remote`. It is installed twice: for `server-everything`, a server in TypeScript with a handshake, and for
+another Larder, which serves the folder with `files`."""
+
+from provider_session import run
+
+STATIC = "demo://resource/static/document/"
+TEXT = "demo://resource/dynamic/text/{resourceId}"
+
+
+async def legacy_server(session):
+    entries = await session.uris(STATIC)
+    session.check("the resources", f"{STATIC}features.md" in entries and len(entries) >= 5)
+    templates = await session.templates()
+    session.check("the templates", TEXT in templates)
+    text = await session.text(f"{STATIC}features.md")
+    session.check("a read", "Everything" in text)
+    session.check("a template", (await session.text(TEXT.format(resourceId=1))).startswith("Resource 1:"))
+    [blob] = await session.contents("demo://resource/dynamic/blob/1")
+    session.check("bytes", hasattr(blob, "blob"))
+    session.check("completion", await session.complete(TEXT, "resourceId", "7"), ["7"])
+    await session.not_found(f"{STATIC}none.md")
+
+
+async def tools_and_prompts(session):
+    names = sorted(tool.name for tool in (await session.client.list_tools()).tools)
+    granted = ["get-structured-content", "get-sum", "get-tiny-image"]
+    session.check("only the granted tools", [name for name in names if name.startswith("get-")], granted)
+    result = await session.client.call_tool("get-sum", {"a": 2, "b": 40})
+    session.check("a tool", (result.is_error or False, result.content[0].text), (False, "The sum of 2 and 40 is 42."))
+    result = await session.client.call_tool("get-structured-content", {"location": "Chicago"})
+    session.check("a structured result", set(result.structured_content), {"temperature", "conditions", "humidity"})
+    result = await session.client.call_tool("get-tiny-image", {})
+    session.check("an image", any(block.type == "image" for block in result.content))
+    prompts = {prompt.name: prompt for prompt in (await session.client.list_prompts()).prompts}
+    session.check("the prompts", {"simple-prompt", "args-prompt"} <= set(prompts))
+    prompt = await session.client.get_prompt("args-prompt", {"city": "Oslo"})
+    session.check("a prompt", "Oslo" in prompt.messages[0].content.text)
+
+
+async def modern_server(session, folder):
+    many = await session.uris("file:///data/many/")
+    session.check("all pages of the other server", len(many), 1500)
+    session.check("a read through two servers", await session.text("file:///data/note.md"), "# Note\n")
+    template = next(it for it in await session.templates() if it.startswith("file:///"))
+    variable = template.split("{")[1].strip("}+*")
+    suggested = await session.complete(template, variable, "no")
+    session.check("completion through two servers", suggested, ["note.md"])
+    await session.not_found("file:///data/none")
+    await session.refused("file:///data/large.txt", "max_bytes")
+    name = session.unique("watched.txt")
+    (folder / "data" / name).write_text("before")
+    uri = f"file:///data/{name}"
+    session.check("a new file", await session.text(uri), "before")
+    async with session.watching(uri) as notifications:
+        (folder / "data" / name).write_text("after")
+        await notifications.updated(uri)
+        session.check("the new content", await session.text(uri), "after")
+
+
+async def checks(session, folder):
+    await legacy_server(session)
+    await tools_and_prompts(session)
+    await modern_server(session, folder)
+
+
+run(checks)

@@ -1,0 +1,16 @@
+// Serves a bucket with s3rver, which checks signatures, until its standard input ends. Prints its address.
+// Usage: node store.cjs FOLDER_OF_PACKAGES FOLDER_OF_OBJECTS
+const { createRequire } = require("node:module");
+const [packages, directory] = process.argv.slice(2);
+const S3rver = createRequire(packages + "/")("s3rver");
+
+const store = new S3rver({
+  directory,
+  address: "127.0.0.1",
+  port: 0,
+  silent: true,
+  vhostBuckets: false,
+  configureBuckets: [{ name: "team", configs: [] }],
+});
+store.run().then(({ address, port }) => console.log(`http://${address}:${port}`));
+process.stdin.on("end", () => process.exit(0)).resume();

@@ -1,0 +1,76 @@
+"""Checks of `sqlite`. The database is created and changed with the shell of SQLite."""
+
+import json
+import subprocess
+
+from provider_session import run
+
+TABLES = "sqlite://garden/tables/{table}{?format,limit,offset}"
+ROWS = "sqlite://garden/tables/{table}/rows/{key}"
+SUMMARY = "sqlite://garden/queries/summary{?format}"
+QUERY = "sqlite://garden/queries/by-colour{?colour,format}"
+
+
+def sqlite(folder, sql):
+    """Changes the database as another program would."""
+    subprocess.run(["sqlite3", folder / "garden.db"], input=sql.encode(), check=True)
+
+
+async def rows(session):
+    schema = await session.text("sqlite://garden/schema")
+    session.check("the schema", "CREATE TABLE plants" in schema and "CREATE VIEW tall" in schema)
+    page = json.loads(await session.text("sqlite://garden/tables/plants"))
+    session.check("the first rows", (len(page["rows"]), page["columns"]), (100, ["id", "name", "colour", "height"]))
+    count, uri = 0, "sqlite://garden/tables/plants?limit=900"
+    while uri:
+        page = json.loads(await session.text(uri))
+        count, uri = count + len(page["rows"]), page.get("next")
+    session.check("all pages of a table", count, 3000)
+    csv = await session.text("sqlite://garden/tables/plants?format=csv&limit=1")
+    session.check("CSV", csv, "id,name,colour,height\n1,Rose 1,red,1.5\n")
+    row = json.loads(await session.text("sqlite://garden/tables/plants/rows/7"))
+    session.check("a row", row["name"], "Rose 7")
+    tall = json.loads(await session.text("sqlite://garden/tables/tall?limit=3"))
+    session.check("a view", len(tall["rows"]), 3)
+
+
+async def checks(session, folder):
+    listed = ["queries/summary", "schema", "tables/plants", "tables/tall"]
+    # The table of the previous run may still be in the list.
+    uris = [uri for uri in await session.uris() if not uri.endswith("/news")]
+    session.check("the list", uris, [f"sqlite://garden/{path}" for path in listed])
+    session.check("the templates", await session.templates(), sorted([TABLES, ROWS, QUERY, SUMMARY]))
+    await rows(session)
+
+    found = json.loads(await session.text("sqlite://garden/queries/by-colour?colour=white"))
+    session.check("a query with a parameter", [row["name"] for row in found["rows"]], ["Lily"])
+    attack = json.loads(await session.text("sqlite://garden/queries/by-colour?colour=%27%20OR%201%20--"))
+    session.check("a value is not SQL", attack["rows"], [])
+    summary = json.loads(await session.text("sqlite://garden/queries/summary"))
+    session.check("a query without parameters", {row["colour"] for row in summary["rows"]}, {"red", "white"})
+
+    session.check("tables are completed", await session.complete(TABLES, "table", "pl"), ["plants"])
+    session.check("formats are completed", await session.complete(TABLES, "format", "c", table="plants"), ["csv"])
+    keys = await session.complete(ROWS, "key", "299", table="plants")
+    session.check("keys are completed", keys, ["299", *(str(key) for key in range(2990, 3000))])
+
+    for missing in ["schemas", "tables/none", "tables/plants/rows/9999", "tables/sqlite_schema", "queries/none"]:
+        await session.not_found(f"sqlite://garden/{missing}")
+    await session.refused("sqlite://garden/tables/plants?limit=many", "`limit` is not a number")
+    await session.refused("sqlite://garden/tables/plants?format=xml", "json", "csv")
+    await session.refused("sqlite://garden/tables/tall/rows/1", "no key")
+
+    name = session.unique("Lilac")
+    sqlite(folder, "CREATE TABLE IF NOT EXISTS news (id INTEGER PRIMARY KEY, text TEXT);")
+    uri = "sqlite://garden/tables/news"
+    session.check("a new table", "columns" in await session.text(uri))
+    async with session.watching(uri) as notifications:
+        sqlite(folder, f"INSERT INTO news (text) VALUES ('{name} blooms');")
+        await notifications.updated(uri)
+        session.check("the new row", f"{name} blooms" in await session.text(uri))
+    found = await session.search(f"{name} blooms")
+    session.check("search", found is None or any(uri.startswith("sqlite://garden/tables/news/rows/") for uri in found))
+    sqlite(folder, "DROP TABLE news;")
+
+
+run(checks)

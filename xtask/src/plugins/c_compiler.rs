@@ -1,0 +1,59 @@
+//! The C compiler for providers that contain C: Zig from the author tools, or the one of the machine.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::run::{Output, target};
+use crate::step::Outcome;
+use crate::tools;
+
+/// Scripts that cargo's build scripts use as compiler and archiver.
+pub(super) struct Compiler {
+    cc: PathBuf,
+    ar: PathBuf,
+}
+
+/// Finds a compiler, and otherwise returns the reason why there is none. In CI that is an error.
+pub(super) fn find(output: &Output) -> Result<Result<Compiler, String>> {
+    if let Some(Outcome::Skipped(reason)) = tools::cc(output)? {
+        return Ok(Err(reason));
+    }
+    let zig = || format!("'{}' -m ziglang cc -target wasm32-wasi", tools::author_tool("python").display());
+    let cc = tools::system_cc().map_or_else(zig, str::to_owned);
+    let ar = match cc.split_once(" cc ") {
+        Some((zig, _)) => format!("{zig} ar"),
+        None => "llvm-ar".to_owned(),
+    };
+    Ok(Ok(Compiler { cc: script("wasi-cc", &cc)?, ar: script("wasi-ar", &ar)? }))
+}
+
+impl Compiler {
+    /// Sets the variables that the crate `cc` reads.
+    pub(super) fn configure(&self, cargo: &mut Command) {
+        cargo.env("CC_wasm32_wasip2", &self.cc).env("AR_wasm32_wasip2", &self.ar);
+        cargo.env("ZIG_GLOBAL_CACHE_DIR", target("examples/zig"));
+    }
+}
+
+/// Writes a script that runs a command without the option `--target`, because Zig does not know Rust's name of the
+/// target. The file is not written again if it has this content, because build scripts depend on it.
+fn script(name: &str, command: &str) -> Result<PathBuf> {
+    let path = target("tools").join(name);
+    let text = format!(
+        "#!/bin/sh\nfor argument do\n  shift\n  case $argument in --target=*) ;; *) set -- \"$@\" \"$argument\" ;; esac\n\
+         done\nexec {command} \"$@\"\n"
+    );
+    if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+        return Ok(path);
+    }
+    fs::create_dir_all(target("tools"))?;
+    let new = path.with_extension("new");
+    fs::write(&new, text)?;
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
+    fs::rename(new, &path)?;
+    Ok(path)
+}
