@@ -8,6 +8,7 @@ pub(crate) mod git;
 pub(crate) mod http;
 pub(crate) mod notes;
 pub(crate) mod openapi;
+pub(crate) mod postgres;
 pub(crate) mod remote;
 pub(crate) mod s3;
 pub(crate) mod sqlite;

@@ -88,6 +88,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "provider-s3", "the same with s3", ["plugins", "host", "python"], providers::s3::check;
     Light "provider-remote", "the same with remote", ["plugins", "host", "python"], providers::remote::check;
     Light "provider-sqlite", "the same with sqlite", ["plugins", "host", "python"], providers::sqlite::check;
+    Light "provider-postgres", "the same with postgres, a real server with TLS", ["plugins", "host", "python"], providers::postgres::check;
     Light "random-answers-typescript", "random answers of providers, read by the TypeScript SDKs", ["guests", "host", "node"], random_answers::typescript;
     Light "random-answers-python", "the same, read by the Python SDK", ["guests", "host", "python"], random_answers::python;
     Light "client-examples-larder", "examples/clients with larder's commands", ["plugins", "guests", "host"], examples::larder;

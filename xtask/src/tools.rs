@@ -193,9 +193,8 @@ pub(crate) fn debian_package(output: &Output, program: &str, package: &str) -> R
     if !may_install {
         return missing(&format!("{program} is not installed; get the package {package} of your system"));
     }
-    let apt = |args: &[&str]| {
-        output.run(command("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive"))
-    };
+    let apt =
+        |args: &[&str]| output.run(command("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive"));
     let install = ["install", "--yes", "--quiet", "--no-install-recommends", package];
     // The list of packages may be missing or old.
     apt(&install).or_else(|_| apt(&["update", "--quiet"]).and_then(|()| apt(&install)))?;

@@ -247,7 +247,12 @@ impl State {
                 None => {
                     let cache = Cache::new(share, reader.clone());
                     cache.charge_to(&memory.team(reader.team()));
-                    Arc::new(TeamState { reader: reader.clone(), cache, signals, text_index: OnceLock::new() })
+                    Arc::new(TeamState {
+                        reader: reader.clone(),
+                        cache,
+                        signals,
+                        text_index: OnceLock::new(),
+                    })
                 }
             };
             (reader.team().clone(), state)

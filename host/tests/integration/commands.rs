@@ -44,8 +44,7 @@ fn client_commands_send_requests_to_a_server() {
 
 #[test]
 fn tools_and_prompts_are_listed_and_called() {
-    let config =
-        "[provider.defined]\ntools = true\n[provider.interactive]\ntools = ['tell', 'ask']\nprompts = true\nsettings.name = 'x'\n";
+    let config = "[provider.defined]\ntools = true\n[provider.interactive]\ntools = ['tell', 'ask']\nprompts = true\nsettings.name = 'x'\n";
     let work_dir = WorkDir::with_guests("defined interactive").file("larder.toml", config);
     let (_server, url) = work_dir.serve("--config larder.toml");
     let larder = |words: &str| work_dir.larder(&format!("{words} --url {url}"));

@@ -23,7 +23,9 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 
 fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     if !target("plugins/sqlite.wasm").exists() {
-        return Surroundings::missing("the provider sqlite was not built, because there is no C compiler for WASI");
+        return Surroundings::missing(
+            "the provider sqlite was not built, because there is no C compiler for WASI",
+        );
     }
     if let Outcome::Skipped(reason) = tools::debian_package(output, "sqlite3", "sqlite3")? {
         return Surroundings::missing(&reason);

@@ -25,13 +25,27 @@ impl Endpoint {
         call: &Arc<Call>,
         reading: ReadResult,
     ) -> Result<ChargedResponse, RpcError> {
+        self.write_contents(id, call, reading, move |endpoint, id, call, reading| {
+            endpoint.write_read_result(id, modern, call, reading)
+        })
+        .await
+    }
+
+    /// Writes a response with these contents, on a thread of lower priority if they are large.
+    pub(super) async fn write_contents<R: Send + 'static>(
+        &self,
+        id: &Id,
+        call: &Arc<Call>,
+        reading: ReadResult,
+        write: impl FnOnce(&Self, &Id, &Arc<Call>, &ReadResult) -> R + Send + 'static,
+    ) -> R {
         if estimated_size(&reading.contents) <= LARGE {
-            return self.write_read_result(id, modern, call, &reading);
+            return write(self, id, call, &reading);
         }
         let (endpoint, id, call) = (self.clone(), id.clone(), call.clone());
         // The contents are dropped there too, which takes as long as a part of the writing.
-        let write = move || endpoint.write_read_result(&id, modern, &call, &reading);
-        self.0.low_priority_threads.run(write).boxed().await
+        let work = move || write(&endpoint, &id, &call, &reading);
+        self.0.low_priority_threads.run(work).boxed().await
     }
 
     fn write_read_result(

@@ -120,6 +120,14 @@ impl Context<'_> {
             Ok((_, reading)) => reading,
             Err(message) => return Ok(self.failed(&message)),
         };
+        let Self { endpoint, id, modern, call } = self;
+        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: &ReadResult| {
+            Context { endpoint, id, modern, call }.write_reading(reading)
+        };
+        endpoint.write_contents(id, call, reading, write).await
+    }
+
+    fn write_reading(self, reading: &ReadResult) -> Result<ChargedResponse, DispatchError> {
         let (endpoint, contents) = (self.endpoint, &reading.contents);
         // The JSON that responses to `resources/read` share, if it has texts only.
         let json = match reading.shared && contents.iter().all(|one| matches!(one.body, Body::Text(_))) {
@@ -169,10 +177,15 @@ impl Context<'_> {
             let kind = kind.unwrap_or("of an unknown type");
             return Ok(self.failed(&format!("`{uri}` has no text: its content is {kind}")));
         }
-        let entry = self.endpoint.0.gateway.listed_entry(self.call, &uri);
-        self.structured(estimated_size(&reading.contents), &[], |o| {
-            render::document(o, &uri, entry.as_deref(), &reading);
-        })
+        let Self { endpoint, id, modern, call } = self;
+        let entry = endpoint.0.gateway.listed_entry(call, &uri);
+        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: &ReadResult| {
+            let size = estimated_size(&reading.contents);
+            Context { endpoint, id, modern, call }.structured(size, &[], |o| {
+                render::document(o, &uri, entry.as_deref(), reading);
+            })
+        };
+        endpoint.write_contents(id, call, reading, write).await
     }
 
     /// Writes a structured result, and the same JSON as text for clients that do not know structured results.

@@ -18,8 +18,8 @@ use serde::{Deserialize, Deserializer};
 pub use address::AdminAddress;
 pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub(crate) use address::{parse_admin_address, parse_listen_address};
-pub(super) use key_value::KeyValue;
 pub(super) use host::Host;
+pub(super) use key_value::KeyValue;
 pub(super) use tcp::Tcp;
 pub(super) use tools::Tools;
 

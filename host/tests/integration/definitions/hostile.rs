@@ -194,7 +194,8 @@ async fn deceptive_names_are_omitted() {
         the tool "two words": a tool name has 1 to 64 letters, digits, `_` or `-`
         the tool "wide\u{200b}": a tool name has 1 to 64 letters, digits, `_` or `-`
         the tool "сору": a tool name has 1 to 64 letters, digits, `_` or `-`
-    "#]].assert_eq(&omitted);
+    "#]]
+    .assert_eq(&omitted);
     // Descriptions are data: JSON escapes what is no valid JSON, and nothing else is changed.
     let tools = server.modern("tools/list", json!({})).await;
     assert!(tools.body.contains(r"red \u001b[31m") && !tools.body.contains('\u{1b}'), "{}", tools.body);
