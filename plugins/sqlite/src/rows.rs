@@ -51,7 +51,7 @@ pub(crate) fn query(
     if !statement.readonly() {
         return Err(Error::failed("the query would change the database"));
     }
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let (mut found, mut bytes) = (Rows { columns, ..Rows::default() }, 0);
     let mut rows = statement.query(parameters).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {

@@ -69,7 +69,9 @@ fn count(arguments: &str) -> Result<ToolAnswer, Error> {
     match arguments {
         _ if arguments.contains("fail") => Err(Error::Failed("it failed halfway".to_owned())),
         _ if arguments.contains("unavailable") => Err(Error::Unavailable("try again".to_owned())),
-        _ if arguments.contains("hang") => loop {},
+        _ if arguments.contains("hang") => loop {
+            std::hint::spin_loop();
+        },
         _ => text_result("counted"),
     }
 }
