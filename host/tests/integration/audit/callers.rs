@@ -95,7 +95,11 @@ async fn reloads_components_approvals_and_refusals_have_lines() {
     };
     let pending = has("components", "pending-approval").unwrap();
     assert!(pending["details"][0].as_str().unwrap().starts_with("echo "), "{pending}");
-    work_dir.larder("approve echo --yes --config larder.toml").expect_success();
+    // The server records the request in its state folder after the audit line.
+    eventually_within(SLOW_WAIT, "the request can be approved", async || {
+        work_dir.larder("approve echo --yes --config larder.toml").code == Some(0)
+    })
+    .await;
     let approval = has("approve", "ok").unwrap();
     assert!(approval["provider"] == "echo" && approval["details"] == json!(["variable HOME"]), "{approval}");
     assert!(pending["details"][0].as_str().unwrap().ends_with(approval["digest"].as_str().unwrap()));
