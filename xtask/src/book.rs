@@ -42,8 +42,6 @@ pub(crate) fn run_examples(output: &Output) -> Result<Outcome> {
         let name = page.strip_prefix(root())?.with_extension("").display().to_string().replace('/', "-");
         let folder = target("book-examples").join(name);
         recreate(&folder)?;
-        // What was approved or stored earlier must not decide how an example ends.
-        recreate(&state())?;
         for block in &blocks {
             let at = || format!("{}:{}", page.strip_prefix(root()).unwrap_or(&page).display(), block.line);
             block.run(&folder, output).with_context(at)?;
@@ -113,19 +111,8 @@ impl Block<'_> {
         };
         let programs = larder().parent().map(Path::to_owned).unwrap_or_default();
         let path = format!("{}:{}", programs.display(), search_path());
-        output.run(
-            child
-                .current_dir(folder)
-                .env("PATH", path)
-                .env("PLUGINS", target("plugins"))
-                .env("XDG_STATE_HOME", state()),
-        )
+        output.run(child.current_dir(folder).env("PATH", path).env("PLUGINS", target("plugins")))
     }
-}
-
-/// The folder for the state of the servers in examples.
-fn state() -> PathBuf {
-    target("book-examples-state")
 }
 
 #[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]

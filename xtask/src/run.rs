@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -46,7 +47,25 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     if in_ci() {
         command.env("CARGO_INCREMENTAL", "0");
     }
+    if let Some(state) = STATE.get() {
+        command.env("XDG_STATE_HOME", state);
+    }
     command
+}
+
+/// The folder for the state of all servers of this run; none outside of tests.
+static STATE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Gives the servers of this run a new folder for their state. What was approved or stored in an earlier run, or by the
+/// user, must not decide whether a test passes.
+pub(crate) fn use_new_state() -> Result<()> {
+    let state = target("xtask/state");
+    if state.exists() {
+        fs::remove_dir_all(&state)?;
+    }
+    fs::create_dir_all(&state)?;
+    STATE.get_or_init(|| state);
+    Ok(())
 }
 
 /// Free disk space in `target/`, in GiB, if `df` can tell it.

