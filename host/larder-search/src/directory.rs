@@ -61,7 +61,7 @@ fn record<T>(slot: &Mutex<Option<io::Error>>, result: io::Result<T>) -> io::Resu
     result
 }
 
-/// An open file. It can be read after it was deleted.
+/// An open file. Its content stays readable when the file is deleted.
 #[derive(Debug)]
 struct ReadFile {
     file: File,

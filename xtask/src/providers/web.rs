@@ -29,7 +29,7 @@ pub(super) fn serve(name: &str, folder: &Path) -> Result<Surroundings> {
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line)?;
     let (web, elsewhere) = line.trim().split_once(' ').context("the web server printed no URLs")?;
-    // The grants of the test name a host that resolves to the same server.
+    // Another name of the same server, which the configuration of the test does not grant.
     let other_name = elsewhere.replace("127.0.0.1", "localhost");
     let variables = vec![
         ("WEB", web.to_owned()),
