@@ -9,8 +9,9 @@ use postgres_protocol::message::frontend::{self, BindError};
 use postgres_protocol::{IsNull, Oid};
 
 use crate::failure::{Failure, MAX_BYTES, Refusal};
-use crate::rows::{Rows, to_json};
+use crate::rows::to_json;
 use crate::stream::Stream;
+use provider_table::Rows;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 16 << 10;

@@ -5,9 +5,9 @@ use larder_provider::{Completion, Content, Error, Request, Result};
 use crate::Postgres;
 use crate::database::Snapshot;
 use crate::failure::Failure;
-use crate::rows::Format;
 use crate::schema::{self, Selection, Table};
 use crate::settings::SavedQuery;
+use provider_table::Format;
 
 /// Rows of a table in one response, unless a request asks for another number.
 const DEFAULT_ROWS: usize = 100;
@@ -61,7 +61,7 @@ impl Postgres {
             format!("{address}?format={name}&limit={limit}&offset={}", offset + limit)
         };
         let next = rows.has_more.then(next);
-        rows.content(format, next)
+        rows.content(format, next.map(|next| ("dev.larder.postgres/next", next)))
     }
 
     fn saved(&self, snapshot: &mut Snapshot, saved: &SavedQuery, request: &Request) -> Result<Content> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::login;
-use crate::rows::Rows;
 use crate::settings::Server;
+use provider_table::Rows;
 
 /// The version: what a new transaction sees, see `pg_current_snapshot`. It changes when any transaction that wrote
 /// something ends, also in another database of the server.

@@ -23,7 +23,7 @@ use larder_provider::{
 
 use address::Addresses;
 use database::{Database, Snapshot};
-use rows::Format;
+use provider_table::Format;
 use schema::{Selection, Table};
 use settings::{SavedQuery, Settings};
 

@@ -1,6 +1,7 @@
 //! Search in the text columns of all tables, with one statement, so that one time limit applies to all of it.
 
 use larder_provider::{Details, Entry, Hit, Result, SearchQuery};
+use provider_table::{excerpt, pattern};
 use serde_json::Value;
 
 use crate::address::Addresses;
@@ -15,8 +16,6 @@ const MAX_TABLES: usize = 500;
 const MAX_HITS: u32 = 100;
 /// Characters of the text of a row, whose beginning is searched and may become the excerpt.
 const MAX_TEXT: usize = 10_000;
-/// Characters of an excerpt before and after the first word.
-const AROUND: usize = 80;
 
 /// Rows that contain all words, first those of tables with the fewest hits, since these are the most specific.
 pub(crate) fn hits(
@@ -74,23 +73,4 @@ fn select(number: usize, table: &Table, words: usize, limit: u32) -> Option<Stri
 fn hit(addresses: &Addresses, table: &Table, key: &str, excerpt: String) -> Hit {
     let entry = Entry::new(addresses.row(&table.schema, &table.name, key), format!("{} {key}", table.name));
     Hit::new(entry.mime("application/json").details(Details::kind("row"))).excerpt(excerpt)
-}
-
-/// The pattern of `ILIKE` for texts that contain a word.
-fn pattern(word: &str) -> String {
-    let mut pattern = String::from("%");
-    for c in word.chars() {
-        if matches!(c, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern + "%"
-}
-
-fn excerpt(text: &str, word: &str) -> String {
-    let found = text.to_lowercase().find(&word.to_lowercase()).unwrap_or_default();
-    let before =
-        text.char_indices().map(|(at, _)| at).filter(|at| at + AROUND >= found).min().unwrap_or_default();
-    text[before..].chars().take(2 * AROUND).collect()
 }

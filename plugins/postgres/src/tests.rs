@@ -7,9 +7,10 @@ use larder_provider::{Error, set_setting};
 use serde_json::json;
 
 use crate::address::Addresses;
-use crate::rows::{Format, Rows, to_json};
+use crate::rows::to_json;
 use crate::schema::quoted;
 use crate::settings::Settings;
+use provider_table::{Format, Rows};
 
 #[test]
 fn values_become_json() {

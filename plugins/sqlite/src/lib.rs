@@ -21,7 +21,8 @@ use rusqlite::ToSql;
 
 use address::Addresses;
 use database::{Database, failed};
-use rows::{Format, Rows, query};
+use provider_table::{Format, Rows};
+use rows::query;
 use schema::{Table, quoted};
 use settings::{SavedQuery, Settings};
 
@@ -193,7 +194,7 @@ impl Sqlite {
             format!("{address}?format={name}&limit={limit}&offset={}", offset + limit)
         };
         let next = rows.has_more.then(next);
-        rows.content(format, next)
+        rows.content(format, next.map(|next| ("dev.larder.sqlite/next", next)))
     }
 
     fn saved(

@@ -1,6 +1,7 @@
 //! Search in the text columns of all tables.
 
 use larder_provider::{Details, Entry, Hit, Result, SearchQuery};
+use provider_table::{excerpt, pattern};
 use rusqlite::{Connection, ToSql};
 
 use crate::address::Addresses;
@@ -9,8 +10,6 @@ use crate::schema::{Table, quoted, tables};
 
 /// Words of a search; others are ignored.
 const MAX_WORDS: usize = 8;
-/// Characters of an excerpt before and after the first word.
-const AROUND: usize = 80;
 
 /// Rows that contain all words, first those of tables with the fewest hits, since these are the most specific.
 pub(crate) fn hits(connection: &Connection, addresses: &Addresses, search: &SearchQuery) -> Result<Vec<Hit>> {
@@ -56,23 +55,4 @@ fn in_table(
         Some(Hit::new(entry).excerpt(excerpt(text, words[0])))
     };
     Ok(rows.rows.iter().filter_map(hit).collect())
-}
-
-/// The pattern of `LIKE` for texts that contain a word.
-fn pattern(word: &str) -> String {
-    let mut pattern = String::from("%");
-    for c in word.chars() {
-        if matches!(c, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern + "%"
-}
-
-fn excerpt(text: &str, word: &str) -> String {
-    let found = text.to_lowercase().find(&word.to_lowercase()).unwrap_or_default();
-    let before =
-        text.char_indices().map(|(at, _)| at).filter(|at| at + AROUND >= found).min().unwrap_or_default();
-    text[before..].chars().take(2 * AROUND).collect()
 }
