@@ -7,7 +7,6 @@ mod response;
 mod sse;
 
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,7 +84,10 @@ impl RequestHead<'_> {
 impl Endpoint {
     /// Returns the response to one HTTP request, as if it came over the network from a client without an
     /// address.
-    pub async fn respond(&self, request: Request<impl RequestBody>) -> http::Response<Body> {
+    pub async fn respond(
+        &self,
+        request: Request<impl RequestBody + Unpin + 'static>,
+    ) -> http::Response<Body> {
         self.respond_to(request, None).await
     }
 
@@ -97,16 +99,16 @@ impl Endpoint {
     /// no browser does; a host and an origin that are there must be allowed as everywhere.
     pub(super) async fn respond_to(
         &self,
-        request: Request<impl RequestBody>,
+        request: Request<impl RequestBody + Unpin + 'static>,
         connection: Option<&ConnectionState>,
     ) -> http::Response<Body> {
         let client = connection.map(ConnectionState::client);
         let is_unix = client.is_some_and(ClientAddress::is_unix);
-        let (head, body) = request.into_parts();
+        let (head, mut body) = request.into_parts();
         let mut source = self.begin_request(client, &head);
         let response = match head.uri.path() {
-            // Pinned here, so that the futures inside contain only a reference to the body.
-            PATH => self.respond_to_mcp(&head, pin!(body), is_unix, (connection, &mut source)).await,
+            // The futures inside contain only a reference to the body.
+            PATH => self.respond_to_mcp(&head, &mut body, is_unix, (connection, &mut source)).await,
             path => match path.strip_prefix(WELL_KNOWN).and_then(|rest| rest.strip_prefix(METADATA)) {
                 Some(suffix) if suffix.is_empty() || suffix.starts_with('/') => {
                     self.resource_metadata(&head, suffix, is_unix)
@@ -115,6 +117,9 @@ impl Endpoint {
             },
         };
         self.end_request(&source, &head, &response);
+        if !response.status().is_success() && !body.is_end_stream() {
+            self.0.drain.spawn(received_body::discard(body));
+        }
         response
     }
 

@@ -172,8 +172,8 @@ impl AsRef<[u8]> for ChargedBytes {
 /// takes at least this long. A copy for a fast client would cost more than the memory is worth.
 const LARGE: usize = 1 << 20;
 const SLOW: Duration = Duration::from_secs(1);
-/// The size of the pieces in which a large response is sent.
-const PIECE: usize = 256 << 10;
+/// The maximum size of the pieces in which a large response is sent.
+pub(super) const PIECE: usize = 256 << 10;
 
 /// The rest of a response that is being sent, in pieces. The memory of what was sent is freed along the way.
 #[derive(Debug)]
@@ -209,10 +209,10 @@ impl Unsent {
         self.rest.len()
     }
 
-    /// Takes the next piece; empty at the end.
-    pub(super) fn next_piece(&mut self) -> Bytes {
+    /// Takes the next piece of at most `max` bytes; empty at the end.
+    pub(super) fn next_piece(&mut self, max: usize) -> Bytes {
         self.free_sent_half();
-        self.rest.split_to(self.rest.len().min(PIECE))
+        self.rest.split_to(self.rest.len().min(max))
     }
 
     /// Moves the rest to an allocation of its own if that frees half of the memory. The copies of a response
@@ -265,9 +265,9 @@ mod tests {
             let (total, unsent_bytes) = (waiting.total() as usize, unsent.len());
             assert!(total >= unsent_bytes, "{total} of {unsent_bytes}");
             assert!(total <= 2 * unsent_bytes + LARGE, "{total} of {unsent_bytes}");
-            sent.extend_from_slice(&unsent.next_piece());
+            sent.extend_from_slice(&unsent.next_piece(PIECE));
         }
-        assert!(sent == whole && unsent.next_piece().is_empty());
+        assert!(sent == whole && unsent.next_piece(PIECE).is_empty());
         drop(unsent);
         assert_eq!(waiting.total(), 0);
     }

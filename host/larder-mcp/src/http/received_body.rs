@@ -2,6 +2,7 @@
 //! answered. Only what has arrived is charged: the length that a client announces costs it nothing.
 
 use std::pin::{Pin, pin};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -100,6 +101,21 @@ impl Growing<'_> {
             }
         }
     }
+}
+
+/// How long the rest of the body of a refused request is received.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How much of it is received.
+const DISCARD_LIMIT: usize = 64 << 20;
+
+/// Receives and drops the rest of a body whose request was refused before its end. A connection
+/// that is closed while bytes arrive is reset, and its client loses the response.
+pub(super) async fn discard(body: impl RequestBody) {
+    let mut body = pin!(Limited::new(body, DISCARD_LIMIT));
+    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+    // The connection is closed if the rest takes longer.
+    _ = tokio::time::timeout(DISCARD_TIMEOUT, rest).await;
 }
 
 /// The error for a request without memory.

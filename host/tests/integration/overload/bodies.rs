@@ -55,6 +55,18 @@ async fn a_large_request_is_charged_as_it_arrives() {
     nothing_is_charged(&http).await;
 }
 
+/// Most clients send all of a request before they read the response.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_sends_a_refused_body_to_its_end_receives_the_response() {
+    let builder = TestServer::builder("sized");
+    let http = HttpTestServer::with_config(builder, Config { body_limit: 4 * MIB, ..config() }).await;
+    for _ in 0..20 {
+        let mut stream = begin_body(&http, 8 * MIB).await;
+        assert_eq!(status(&mut stream).await, "413");
+    }
+    assert_eq!(http.read("sized://sized/text/10").await.status, 200);
+}
+
 /// Starts an HTTP server that announces `length` bytes and sends fewer. It returns its port.
 fn upstream(length: usize, sent: usize) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
