@@ -22,10 +22,12 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("jsonwebtoken", &["larder-mcp"]),
     ("notify", &["larder-core"]),
     ("prometheus-client", &["larder-runtime"]),
+    ("oci-client", &["larder-registry"]),
     ("redb", &["larder-key-value"]),
-    ("reqwest", &["larder-client", "larder-core", "larder-mcp", "larder-sandbox"]),
+    ("reqwest", &["larder-client", "larder-core", "larder-mcp", "larder-registry", "larder-sandbox"]),
+    ("sigstore-verify", &["larder-signature"]),
     ("tantivy", &["larder-search"]),
-    ("toml", &["larder"]),
+    ("toml", &["larder", "larder-registry"]),
     ("toml_edit", &["larder"]),
     ("wasmtime", &["larder-sandbox"]),
     ("wasmtime-wasi", &["larder-sandbox"]),
@@ -39,6 +41,7 @@ const WITHOUT: &[(&str, &[&str])] = &[
     ("larder-uri-template", &["larder-model", "tokio", "wasmtime"]),
     ("larder-client", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
     ("larder-author", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
+    ("larder-signature", &["aws-lc-rs", "larder-model", "openssl", "tokio", "wasmtime"]),
 ];
 
 /// The repository.

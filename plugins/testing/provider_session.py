@@ -69,12 +69,22 @@ class Session:
         return sorted(template.uri_template for template in await pages)
 
     async def _pages(self, list_page, items):
-        found, cursor = [], None
+        """All items. On a loaded machine, a page may say that a provider did not answer in time: then all pages are
+        requested again."""
+        deadline = time.monotonic() + NOTIFICATION_TIMEOUT_SECONDS
+        while True:
+            found, is_complete = await self._pages_once(list_page, items)
+            if is_complete or time.monotonic() > deadline:
+                return found
+
+    async def _pages_once(self, list_page, items):
+        found, cursor, is_complete = [], None, True
         for _ in range(MAX_PAGES):
             page = await list_page(cursor=cursor, cache_mode="bypass")
             found += items(page)
+            is_complete &= "dev.larder/incomplete" not in (page.meta or {})
             if page.next_cursor is None:
-                return found
+                return found, is_complete
             assert page.next_cursor != cursor, "the cursor does not change"
             cursor = page.next_cursor
         raise AssertionError("the pages do not end")

@@ -52,6 +52,32 @@ pub(crate) fn run_examples(output: &Output) -> Result<Outcome> {
     Ok(Outcome::PassedWithNote(format!("{count} examples")))
 }
 
+/// The page whose `sh,registry` blocks need a registry.
+const REGISTRY_PAGE: &str = "docs/src/publishing.md";
+/// The address of the registry on that page.
+const REGISTRY: &str = "registry.example.com";
+
+/// Runs all blocks of the page about registries in one folder, with a registry at this address instead of the one that
+/// the page names.
+pub(crate) fn run_registry_examples(output: &Output, address: &str) -> Result<usize> {
+    let page = fs::read_to_string(root().join(REGISTRY_PAGE))?;
+    let folder = target("book-examples/publishing");
+    recreate(&folder)?;
+    let blocks = blocks(&page);
+    let blocks = blocks.into_iter().filter(|block| block.kind().is_some() || block.info == "sh,registry");
+    let mut count = 0;
+    for block in blocks {
+        let plain = format!("[registries.permitted.\"{REGISTRY}\"]\nplain_http = true");
+        let text = block.text.replace(&format!("[registries.permitted.\"{REGISTRY}\"]"), &plain);
+        let info = if block.info == "sh,registry" { "sh,run" } else { block.info };
+        let block = Block { info, text: text.replace(REGISTRY, address), line: block.line };
+        block.run(&folder, output).with_context(|| format!("{REGISTRY_PAGE}:{}", block.line))?;
+        count += 1;
+    }
+    ensure!(count > 3, "{REGISTRY_PAGE} has no examples");
+    Ok(count)
+}
+
 fn collect_pages(folder: &Path, pages: &mut Vec<PathBuf>) -> Result<()> {
     for item in fs::read_dir(folder)? {
         let path = item?.path();

@@ -7,24 +7,30 @@ mod clients;
 mod conformance;
 mod demo;
 mod deny;
+mod dist;
 mod examples;
 mod fixtures;
 mod frameworks;
 mod fuzz;
 mod languages;
 mod new;
+mod packaging;
+mod page;
 mod plugins;
 mod providers;
 mod random_answers;
+mod registry;
 mod run;
 mod sdks;
 mod server;
+mod signatures;
 mod soak;
 mod sources;
 mod step;
 mod steps;
 mod teams;
 mod test;
+mod test_log;
 mod tools;
 mod tools_only;
 mod trials;
@@ -47,11 +53,14 @@ usage: cargo xtask COMMAND
   bench [--quick] [--json]   compare the performance of Larder and other servers
        --reads, --overload, --floods, --no-micro, --only NAME    run a part of the benchmark
        --against PROGRAM     also measure another build of larder
+  figures [PROVIDER...]      latency, memory and size of the shipped providers, as a table, with the program that LARDER_BIN
+                             names (a release build) on an idle machine
   fuzz [TARGET...]           look for inputs that break the parsers, from the corpora in fuzz/ (needs a C++ compiler)
        --seconds N           how long each target runs (default 120)
   plugins                    build plugins/ to target/plugins/NAME.wasm; without a C compiler for WASI, those that
                              need one are not built
   guests                     build host/tests/guests to target/guests/NAME.wasm; can be combined with plugins
+  dist                       archives of a release in target/dist, for the targets that are installed
   go-bindings                regenerate the bindings in sdk/go
   fixtures                   store the built examples in host/tests/fixtures for a new version of the contract
 
@@ -80,6 +89,8 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         ["soak", rest @ ..] => soak::run(rest)?,
+        ["figures", names @ ..] => providers::figures::print(names)?,
+        ["dist"] => dist::run()?,
         ["fixtures"] => fixtures::store(&run::Output::Terminal)?,
         ["go-bindings"] => sdks::go_bindings(&run::Output::Terminal)?,
         ["plugins"] => plugins::plugins(&run::Output::Terminal)?,

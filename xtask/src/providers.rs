@@ -3,6 +3,7 @@
 //! component (folders, servers) is prepared in a file of its own in this module.
 
 pub(crate) mod feeds;
+pub(crate) mod figures;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod http;
@@ -48,6 +49,22 @@ pub(crate) type Prepare = fn(&Output, &Path) -> Result<Surroundings>;
 
 /// Serves the provider with `plugins/NAME/tests/larder.toml` and runs `plugins/NAME/tests/session.py URL FOLDER`.
 pub(crate) fn check(output: &Output, name: &str, prepare: Prepare) -> Result<Outcome> {
+    let used = with_server(output, name, prepare, |server, folder, surroundings| {
+        run_session(output, name, server, folder, surroundings)
+    })?;
+    Ok(match used {
+        Ok(()) => Outcome::PassedWithNote(last_line(&output.contents())),
+        Err(skipped) => skipped,
+    })
+}
+
+/// Serves the provider as its test does, and uses the server. The inner error says why that is not possible here.
+fn with_server<T>(
+    output: &Output,
+    name: &str,
+    prepare: Prepare,
+    use_server: impl FnOnce(&RunningServer, &Path, &Surroundings) -> Result<T>,
+) -> Result<Result<T, Outcome>> {
     let work = target("xtask").join(format!("provider-{name}"));
     if work.exists() {
         fs::remove_dir_all(&work)?;
@@ -56,15 +73,15 @@ pub(crate) fn check(output: &Output, name: &str, prepare: Prepare) -> Result<Out
     fs::create_dir_all(&folder)?;
     let mut surroundings = prepare(output, &folder)?;
     if let Some(skipped) = surroundings.skipped.take() {
-        return Ok(skipped);
+        return Ok(Err(skipped));
     }
     surroundings.variables.push(("FOLDER", folder.display().to_string()));
     let server = serve(output, name, &work, &surroundings)?;
-    let result = run_session(output, name, &server, &folder, &surroundings);
+    let result = use_server(&server, &folder, &surroundings);
     let stopped = server.stop();
     surroundings.servers.clear();
-    result.and(stopped)?;
-    Ok(Outcome::PassedWithNote(last_line(&output.contents())))
+    let used = result?;
+    stopped.map(|()| Ok(used))
 }
 
 fn serve(output: &Output, name: &str, work: &Path, surroundings: &Surroundings) -> Result<RunningServer> {
@@ -74,6 +91,7 @@ fn serve(output: &Output, name: &str, work: &Path, surroundings: &Surroundings) 
     fs::copy(tests.join("larder.toml"), &config).with_context(|| format!("{name} has no larder.toml"))?;
     let mut serve = command(larder());
     serve.arg("serve").arg("--config").arg(&config).args(["--listen", "127.0.0.1:0"]);
+    serve.args(["--admin", "127.0.0.1:0"]);
     // Without the option, there are no tools, and a session does not search.
     if stdout_of(command(larder()).args(["serve", "--help"]))?.contains("--resource-tools") {
         serve.arg("--resource-tools");

@@ -19,8 +19,12 @@ pub(crate) fn target(path: &str) -> PathBuf {
     root().join("target").join(path)
 }
 
-/// The debug build of the server, which the tests and the demo run.
+/// The program that `LARDER_BIN` names, or else the debug build, which the tests and the demo run.
+#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
 pub(crate) fn larder() -> PathBuf {
+    if let Some(program) = std::env::var_os("LARDER_BIN").filter(|program| !program.is_empty()) {
+        return root().join(program);
+    }
     target("debug").join(format!("larder{}", std::env::consts::EXE_SUFFIX))
 }
 

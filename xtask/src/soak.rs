@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: runs reloads, reads, subscriptions and sessions for some minutes and prints the
 //! server's memory over time. It is not a step of the tests, because a person has to judge the result.
 
-mod client;
+pub(crate) mod client;
 mod work;
 
 use std::fs;

@@ -1,14 +1,13 @@
 //! The list of all steps of `cargo xtask test`, and the steps that consist only of cargo commands.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
 
 use crate::run::{self, Output, cargo, target};
 use crate::step::{Outcome, Step, Weight};
+use crate::test_log::{count_tests, flaky_tests};
 use crate::{
-    book, clients, conformance, demo, deny, examples, frameworks, languages, new, plugins, providers,
-    random_answers, sdks, teams, tools, tools_only, trials, wit,
+    book, clients, conformance, demo, deny, examples, frameworks, languages, new, packaging, page, plugins,
+    providers, random_answers, registry, sdks, signatures, teams, tools, tools_only, trials, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -30,11 +29,20 @@ pub(crate) const STEPS: &[Step] = steps![
     Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
     Heavy "host", "build the server", [], |o| passed(run::build_server(o));
     Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
+    Heavy "registry", "components from docker-registry, and from wkg", ["plugins", "guests", "host"], registry::check;
+    Heavy "signatures", "bundles of Sigstore, judged by its Python package too", ["host"], signatures::check;
     Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
     Heavy "doc", "rustdoc without warnings", [], doc;
     Heavy "book", "the book builds", [], book::build;
     Light "book-examples", "the commands and configurations of the book", ["plugins", "host"], book::run_examples;
     Light "demo", "read the demo with larder's client", ["plugins", "host"], |o| passed(demo::read(o));
+    Light "packaging-systemd", "the units for systemd, with sockets and notifications", ["plugins", "host"], packaging::systemd::check;
+    Light "packaging-monitoring", "alert rules and the dashboard, with promtool", ["plugins", "host"], packaging::monitoring::check;
+    Light "packaging-kubernetes", "the manifests for Kubernetes", ["plugins", "host"], packaging::kubernetes::check;
+    Light "packaging-container", "the file system of the container", ["plugins", "host"], packaging::container::check;
+    Light "packaging-archive", "the archive of a release, with licences and an SBOM", ["plugins", "host"], packaging::archive::check;
+    Light "packaging-proxy", "the example for nginx, with TLS and streams", ["plugins", "host"], packaging::proxy::check;
+    Light "packaging-man", "the manual pages", ["host"], packaging::man::check;
     Light "author-tools", "install componentize-py, Go and Zig", [], tools::author_tools;
     Light "sdk-python", "tests of the Python SDK, native", [], sdks::python;
     Light "sdk-javascript", "tests of the JavaScript SDK, native", [], sdks::javascript;
@@ -64,6 +72,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "trial-c", "the same in C", ["host"], trials::c;
     Light "trial-cpp", "the same in C++", ["host"], trials::cpp;
     Light "two-teams", "the example with two teams", ["plugins", "host"], |o| passed(teams::check(o));
+    Light "page", "the page for operators, in Chromium", ["plugins", "guests", "host"], page::check;
     Light "node", "install Node packages", [], tools::node;
     Light "python", "install Python packages", [], tools::python;
     Light "conformance-0.1", "official suite 0.1.16, 2025-11-25", ["plugins", "host", "node"], conformance::first_2025;
@@ -138,9 +147,11 @@ fn clippy(output: &Output) -> Result<Outcome> {
 
 /// Runs the tests with nextest if it is installed. It does not run documentation tests, so cargo runs those.
 fn host_tests(output: &Output) -> Result<Outcome> {
-    if tools::succeeds(cargo(&["nextest", "--version"]).env("NO_COLOR", "1")) {
+    if tools::has_nextest() {
         let profile = if run::in_ci() { "ci" } else { "default" };
-        output.run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile]))?;
+        let mut tests = cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile]);
+        // The step `registry` runs the others.
+        output.run(tests.args(["-E", &format!("not ({})", registry::TESTS)]))?;
         output.run(&mut cargo(&["test", "--workspace", "--doc"]))?;
     } else {
         output.run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
@@ -153,8 +164,7 @@ fn host_tests(output: &Output) -> Result<Outcome> {
 pub(crate) fn check(output: &Output) -> Result<()> {
     output.run(&mut cargo(&["fmt", "--all", "--check"]))?;
     output.run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    let nextest = tools::succeeds(cargo(&["nextest", "--version"]).env("NO_COLOR", "1"));
-    let test: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
+    let test: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
     output.run(cargo(test).args(["--workspace", "--lib", "--bins"]))
 }
 
@@ -173,50 +183,4 @@ fn doc(output: &Output) -> Result<Outcome> {
         output.run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(Outcome::Passed)
-}
-
-/// Adds up the summary lines of the test binaries and of nextest.
-fn count_tests(log: &str) -> String {
-    let number = |line: &str, word: &str| {
-        let (before, _) = line.split_once(word)?;
-        before.rsplit(' ').next()?.parse::<usize>().ok()
-    };
-    let is_summary =
-        |line: &&str| line.starts_with("test result:") || line.trim_start().starts_with("Summary [");
-    let results = || log.lines().filter(is_summary);
-    let sum = |word: &str| results().filter_map(|line| number(line, word)).sum::<usize>();
-    format!("{} tests, {} ignored", sum(" passed"), sum(" ignored"))
-}
-
-/// Names the tests that passed only at the second attempt.
-fn flaky_tests(log: &str) -> String {
-    let names: BTreeSet<_> = log
-        .lines()
-        .filter(|line| line.trim_start().starts_with("FLAKY "))
-        .filter_map(|line| line.rsplit(' ').next())
-        .collect();
-    let names: Vec<_> = names.into_iter().collect();
-    if names.is_empty() { String::new() } else { format!("; failed once: {}", names.join(", ")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{count_tests, flaky_tests};
-
-    #[test]
-    fn names_tests_that_failed_once() {
-        let log = "        PASS [   0.1s] (1/2) a::b one\n   FLAKY 2/2 [   0.2s] (2/2) a::b two::three\n";
-        assert_eq!(flaky_tests(log), "; failed once: two::three");
-        assert_eq!(flaky_tests("PASS [   0.1s] a::b one"), "");
-    }
-
-    #[test]
-    fn adds_up_the_tests_of_all_binaries() {
-        let log = "running 3 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured\n\
-                   test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured; finished in 0.1s\n";
-        assert_eq!(count_tests(log), "42 tests, 1 ignored");
-        let log = "     Summary [   4.2s] 30 tests run: 30 passed (1 slow), 2 skipped\n\
-                   test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured\n";
-        assert_eq!(count_tests(log), "32 tests, 1 ignored");
-    }
 }

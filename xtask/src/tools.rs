@@ -31,6 +31,13 @@ pub(crate) fn node_frameworks(output: &Output) -> Result<Outcome> {
     node_packages(output, &dir)
 }
 
+/// Installs what drives the browser in the test of the page, and copies the modules of the test.
+pub(crate) fn node_page(output: &Output) -> Result<Outcome> {
+    let dir = target("page");
+    copy_files(&root().join("host/tests/page"), &dir)?;
+    node_packages(output, &dir)
+}
+
 /// Installs the packages of the lock file in this folder.
 fn node_packages(output: &Output, dir: &Path) -> Result<Outcome> {
     for program in ["node", "npm"] {
@@ -164,7 +171,6 @@ pub(crate) fn venv(output: &Output, dir: &Path, requirements: &Path, options: &[
     })
 }
 
-/// Runs a command without output and returns whether it succeeded.
 /// The path of a program from crates.io: the installed one, or else one that is built once in `target/tools`.
 pub(crate) fn installed(output: &Output, name: &str, version: &str, features: &[&str]) -> Result<PathBuf> {
     if succeeds(command(name).arg("--version")) {
@@ -208,6 +214,12 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
+/// Whether nextest is installed, which runs the tests of the host.
+pub(crate) fn has_nextest() -> bool {
+    succeeds(cargo(&["nextest", "--version"]).env("NO_COLOR", "1"))
+}
+
+/// Runs a command without output and returns whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }

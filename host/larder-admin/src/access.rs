@@ -1,16 +1,41 @@
-//! Who may send requests to the admin listener: which hosts and origins, which methods, and with which token.
+//! Who may send requests to the admin listener: to which host, from which origin, with which method and credential, and
+//! for what. The paths themselves decide nothing of this.
 
+mod denial;
+
+use std::net::IpAddr;
+
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::header::{ALLOW, AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
+use futures_util::StreamExt as _;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderName, ORIGIN};
+use http::uri::Uri;
 use http::{Method, StatusCode};
 
+pub(crate) use self::denial::Denial;
 use super::Admin;
+use super::authentication::Head;
+use super::operator::{Operator, wait_for_end};
 use super::response::text;
 use super::{forget, reload};
-use larder_model::name::Digest;
 use larder_runtime::host_policy::Forbidden;
+
+/// Where the paths of the API begin.
+const API: &str = "/api/";
+/// The header in which browsers say where a request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The address of the client, an extension of each request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Returns what authentication needs of a request.
+pub(super) fn head(request: &Request) -> Head<'_> {
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+    Head { peer, uri: request.uri(), headers: request.headers() }
+}
 
 /// Rejects requests for other hosts, and of web pages of other origins.
 pub(super) async fn require_own_host(State(admin): State<Admin>, request: Request, next: Next) -> Response {
@@ -21,14 +46,30 @@ pub(super) async fn require_own_host(State(admin): State<Admin>, request: Reques
         }
         Err(Forbidden::Origin | Forbidden::RepeatedOrigin) => "the origin of the request is not allowed here",
     };
-    text(StatusCode::FORBIDDEN, message.to_owned())
+    refuse(&request, Denial::forbidden("host", message))
 }
 
-/// Rejects requests that are no reads, except for a reload and a deletion of values.
+/// Rejects requests of other web pages to the API, and all others that have effects. A page on another port of the same
+/// host is another page, although the browser sends it the same cookies.
+pub(super) async fn require_same_origin(
+    State(admin): State<Admin>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_guarded = is_api(request.uri()) || !matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_guarded || is_same_origin(request.headers(), request.uri(), &admin.0.hosts) {
+        return next.run(request).await;
+    }
+    refuse(&request, Denial::forbidden("cross-site", "the request comes from another web page"))
+}
+
+/// Rejects methods that no path has, except those of the API, whose paths have methods of their own.
 pub(super) async fn require_method(request: Request, next: Next) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_post = request.method() == Method::POST;
     let (is_allowed, allow, advice) = match request.uri().path() {
-        reload::PATH | forget::PATH => (request.method() == Method::POST, "POST", "use POST"),
+        reload::PATH | forget::PATH => (is_post, "POST", "use POST"),
+        path if path.starts_with(API) => (is_read || is_post, "GET, HEAD, POST", "use GET, HEAD or POST"),
         _ => (is_read, "GET, HEAD", "use GET or HEAD"),
     };
     if is_allowed {
@@ -37,25 +78,99 @@ pub(super) async fn require_method(request: Request, next: Next) -> Response {
     ([(ALLOW, allow)], text(StatusCode::METHOD_NOT_ALLOWED, advice.into())).into_response()
 }
 
-/// Rejects requests without the token, if one is configured.
-pub(super) async fn require_token(State(admin): State<Admin>, request: Request, next: Next) -> Response {
-    if is_authorized(admin.0.token, request.headers()) {
+/// Rejects requests without a credential, if one is configured.
+pub(super) async fn require_credential(State(admin): State<Admin>, request: Request, next: Next) -> Response {
+    let authentication = &admin.0.authentication;
+    if !authentication.requires_credential() {
         return next.run(request).await;
     }
-    let message = "send the token for `admin.token` as `Authorization: Bearer …`";
-    ([(WWW_AUTHENTICATE, "Bearer")], text(StatusCode::UNAUTHORIZED, message.into())).into_response()
+    match authentication.by_header(head(&request)).await {
+        Ok(_) => next.run(request).await,
+        Err(denied) => Denial::from(denied).text(),
+    }
 }
 
-/// Whether the request has the token, if one is required.
-pub(super) fn is_authorized(token: Option<Digest>, headers: &HeaderMap) -> bool {
-    let Some(token) = token else { return true };
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (Some(credential), None) = (values.next(), values.next()) else { return false };
-    let credential = credential.to_str().ok().and_then(|credential| credential.split_once(' '));
-    // Digests are compared, so that timing reveals nothing about the token.
-    credential.is_some_and(|(scheme, value)| {
-        scheme.eq_ignore_ascii_case("bearer") && Digest::of(value.trim().as_bytes()) == token
-    })
+/// Whether the request has a credential, if one is required.
+pub(super) async fn is_authorized(admin: &Admin, head: Head<'_>) -> bool {
+    let authentication = &admin.0.authentication;
+    !authentication.requires_credential() || authentication.by_header(head).await.is_ok()
+}
+
+/// Rejects requests to the API of anybody but an operator. Adds the [`Operator`] to the others.
+pub(super) async fn require_operator(
+    State(admin): State<Admin>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let authentication = &admin.0.authentication;
+    let operator = match authentication.operator(head(&request)).await {
+        Ok(operator) => operator,
+        Err(denied) => return Denial::from(denied).json(&authentication.kinds()),
+    };
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_read && let Err(denied) = authentication.check_csrf(&operator, request.headers()) {
+        return Denial::from(denied).json(&authentication.kinds());
+    }
+    request.extensions_mut().insert(operator.clone());
+    end_with_credential(next.run(request).await, &admin, operator)
+}
+
+/// Rejects requests of operators that may not see the catalog and read resources.
+pub(super) async fn require_reader(State(admin): State<Admin>, request: Request, next: Next) -> Response {
+    let operator = request.extensions().get::<Operator>();
+    if operator.is_some_and(|operator| admin.0.authentication.may_read(operator)) {
+        return next.run(request).await;
+    }
+    let message = "the MCP endpoint requires a credential for this, so the admin address does as well: configure \
+                   `admin.token` or `admin.scope`, and log in";
+    Denial::forbidden("forbidden", message).json(&[])
+}
+
+/// Rejects requests of operators that may not approve.
+pub(super) async fn require_approver(request: Request, next: Next) -> Response {
+    if request.extensions().get::<Operator>().is_some_and(Operator::may_approve) {
+        return next.run(request).await;
+    }
+    let message = "any process of this machine can send requests without a credential, so they cannot approve: \
+                   configure `admin.token` or `admin.scope`, or run `larder approve` on the machine of the server";
+    Denial::forbidden("forbidden", message).json(&[])
+}
+
+/// Ends a stream when the credential ends.
+fn end_with_credential(response: Response, admin: &Admin, operator: Operator) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    if !is_stream {
+        return response;
+    }
+    let admin = admin.clone();
+    let end = async move { wait_for_end(|| admin.0.authentication.is_current(&operator)).await };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
+}
+
+fn is_api(uri: &Uri) -> bool {
+    uri.path().starts_with(API)
+}
+
+fn refuse(request: &Request, denial: Denial) -> Response {
+    if is_api(request.uri()) { denial.json(&[]) } else { denial.text() }
+}
+
+/// Whether the headers of a browser show that a page of this server sent the request. Other clients send none of them.
+/// Behind a proxy, the page has another origin than the server: then that is one of the configured `hosts`.
+fn is_same_origin(headers: &HeaderMap, uri: &Uri, hosts: &[String]) -> bool {
+    let is_own_site = headers.get_all(FETCH_SITE).iter().all(|site| site == "same-origin" || site == "none");
+    let host = uri.authority().map(|authority| authority.as_str());
+    let host = host.or_else(|| headers.get(http::header::HOST)?.to_str().ok());
+    let is_own = |origin: &str| {
+        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        authority.is_some_and(|authority| {
+            host.into_iter()
+                .chain(hosts.iter().map(String::as_str))
+                .any(|own| own.eq_ignore_ascii_case(authority))
+        })
+    };
+    is_own_site && headers.get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_own))
 }
 
 #[cfg(test)]
@@ -63,16 +178,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requires_the_token_if_one_is_configured() {
-        let headers = |values: &[&str]| {
-            values.iter().map(|value| (AUTHORIZATION, value.parse().unwrap())).collect::<HeaderMap>()
+    fn recognizes_requests_of_its_own_page() {
+        let check = |pairs: &[(&'static str, &str)]| {
+            let headers =
+                pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+            is_same_origin(&headers.collect(), &Uri::from_static("/api/x"), &["admin.example".to_owned()])
         };
-        let authorized = |values: &[&str]| is_authorized(Some(Digest::of(b"secret")), &headers(values));
-        assert!(authorized(&["Bearer secret"]) && authorized(&["bearer secret"]));
-        for bad in ["Bearer Secret", "secret", "Basic secret", "Bearer "] {
-            assert!(!authorized(&[bad]), "{bad}");
+        let host = ("host", "localhost:7879");
+        assert!(check(&[host]), "not a browser");
+        assert!(check(&[host, ("origin", "http://localhost:7879"), ("sec-fetch-site", "same-origin")]));
+        assert!(check(&[host, ("origin", "https://Admin.example")]), "behind a proxy");
+        for (origin, site) in [
+            ("http://localhost:3000", "same-site"),
+            ("http://localhost:7879", "same-site"),
+            ("http://localhost:7879", "cross-site"),
+            ("http://localhost:3000", "none"),
+            ("http://localhost", "none"),
+            ("null", "none"),
+            ("localhost:7879", "none"),
+            ("http://admin.example.evil.example", "none"),
+        ] {
+            assert!(!check(&[host, ("origin", origin), ("sec-fetch-site", site)]), "{origin} {site}");
         }
-        assert!(!authorized(&[]) && !authorized(&["Bearer secret", "Bearer secret"]));
-        assert!(is_authorized(None, &headers(&[])));
+        assert!(!check(&[host, ("sec-fetch-site", "cross-site")]));
     }
 }

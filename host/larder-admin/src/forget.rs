@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::Admin;
 use super::response::{json, text};
 use larder_core::audit::AuditEvent;
-use larder_model::name::ProviderName;
+use larder_model::name::{ProviderName, TeamName};
+use larder_runtime::history::{Event, EventKind};
 
 /// The path.
 pub(super) const PATH: &str = "/forget";
@@ -65,6 +66,12 @@ impl Admin {
         let indexed = index.forget(&provider).await.map_err(|error| error.to_string())?;
         let (team, provider) = (Some(query.team.as_str()), Some(provider.as_str()));
         sources.audit.record(&AuditEvent { team, provider, ..AuditEvent::new("forget", "ok") });
+        let event = Event::new(EventKind::Removal, format!("deleted what {} stored", query.provider));
+        let event = event.of_provider(&query.provider);
+        sources.metrics.events().record(match team.map(TeamName::parse) {
+            Some(Ok(team)) => event.of_team(&team),
+            _ => event,
+        });
         Ok(Forgotten {
             ok: true,
             error: None,

@@ -3,13 +3,18 @@
 //! delete the stored values of a provider.
 
 mod access;
+mod api;
+mod authentication;
 mod forget;
 mod index;
 mod issuer;
 mod metrics;
+mod operator;
+mod page;
 mod reload;
 mod response;
 mod routes;
+mod security_headers;
 mod status;
 
 use std::future::ready;
@@ -29,18 +34,25 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use self::access::Peer;
+use self::authentication::Authentication;
 pub use self::forget::Forgotten;
 pub use self::index::IndexStatus;
 pub use self::issuer::{FetchError, Issuer};
+pub use self::operator::{EndpointCredentials, IssuedToken, TokenError};
 pub use self::reload::{ReloadTrigger, Reloaded};
 pub use self::status::{
     Grants, LastError, Memory, PendingApproval, Provider, Rejected, Status, StoredValues, Team,
 };
 use larder_core::audit::AuditLog;
-use larder_core::catalog::Reader;
+use larder_core::catalog::{OfferedPrompt, OfferedTool, Reader};
+use larder_core::gateway::Gateway;
+use larder_core::reconcile::{Approvals, Components};
 use larder_core::search_index::IndexProgress;
 use larder_key_value::KeyValueStore;
 use larder_model::name::Digest;
+use larder_model::policy::QuotaUsage;
+use larder_model::resource::{Entry, Template};
 use larder_runtime::connection_slots::{ConnectionSlot, ConnectionSlots};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
@@ -55,8 +67,9 @@ const MAX_REPORTS: usize = 24;
 /// Maximum time until a request head is complete, and its maximum size.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEAD: usize = 32 << 10;
-/// Maximum lifetime of a connection.
+/// Maximum lifetime of a connection, and of one with a stream of events: its client connects again.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+const STREAM_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long to wait after `accept` failed.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
@@ -70,8 +83,10 @@ pub struct Config {
     pub is_explicit: bool,
     /// Host names that requests may have, besides loopback names and IP addresses.
     pub hosts: Vec<String>,
-    /// The digest of the token that `/metrics` and `/status` require; `None` if they require none.
+    /// The digest of the token of operators; `None` if there is none.
     pub token: Option<Digest>,
+    /// The scope that makes a token of the OAuth issuer one of an operator; `None` if there is none.
+    pub scope: Option<String>,
 }
 
 /// What the admin listener shows of a team.
@@ -85,6 +100,25 @@ pub struct TeamView {
     pub key_value: KeyValueStore,
     /// The progress of its full-text index.
     pub index: IndexProgress,
+    /// What is loading, and the last revisions of each component.
+    pub components: Components,
+    /// Its quota and the use of it; none if there are no teams.
+    pub quota_usage: Option<Arc<QuotaUsage>>,
+    /// What was approved for its components.
+    pub approvals: Approvals,
+}
+
+/// Renders what the catalog contains as MCP clients receive it.
+#[derive(Debug, Clone, Copy)]
+pub struct CatalogJson {
+    /// An entry.
+    pub entry: fn(&Entry) -> &[u8],
+    /// A template.
+    pub template: fn(&Template) -> &[u8],
+    /// A tool.
+    pub tool: fn(&OfferedTool) -> &[u8],
+    /// A prompt.
+    pub prompt: fn(&OfferedPrompt) -> &[u8],
 }
 
 /// What the admin listener reports, and the reload that it triggers.
@@ -105,6 +139,12 @@ pub struct Sources {
     pub audit: AuditLog,
     /// Reloads the configuration.
     pub reload: ReloadTrigger,
+    /// Answers reads and completions. Empty while the server starts.
+    pub gateway: Arc<OnceLock<Gateway>>,
+    /// The credentials of the MCP endpoint.
+    pub credentials: Arc<dyn EndpointCredentials>,
+    /// Renders the catalog.
+    pub catalog_json: CatalogJson,
     /// The drain of the rest of the server, whose state `/readyz` reports.
     pub server_drain: Drain,
 }
@@ -115,10 +155,14 @@ pub struct Admin(Arc<Inner>);
 
 struct Inner {
     host_policy: HostPolicy,
-    token: Option<Digest>,
+    /// The configured host names.
+    hosts: Vec<String>,
+    authentication: Authentication,
     may_reload: bool,
     sources: Sources,
     catalog_metrics: Registry,
+    /// Permits for streams of events.
+    streams: Arc<Semaphore>,
     drain: Drain,
 }
 
@@ -126,15 +170,27 @@ impl Admin {
     /// Creates the service without a listener. Its tasks run in a drain of their own, so that it can still
     /// report while the rest of the server stops.
     pub fn new(config: &Config, sources: Sources, drain: Drain) -> Self {
-        let host_policy = HostPolicy::new(&config.hosts, &[]).with_addresses();
+        let host_policy = HostPolicy::new(&config.hosts, &[]).with_addresses().with_own_origins();
         let is_local = config.listen.is_none_or(|listen| listen.ip().is_loopback());
-        let (token, may_reload) = (config.token, is_local || config.token.is_some());
+        let (token, scope) = (config.token, config.scope.clone());
+        let authentication = Authentication::new(token, scope, is_local, sources.credentials.clone());
+        let may_reload = is_local || authentication.requires_credential();
         let catalog_metrics = metrics::of_catalogs(&sources.teams);
-        Self(Arc::new(Inner { host_policy, token, may_reload, sources, catalog_metrics, drain }))
+        Self(Arc::new(Inner {
+            host_policy,
+            hosts: config.hosts.clone(),
+            authentication,
+            may_reload,
+            sources,
+            catalog_metrics,
+            streams: Arc::new(Semaphore::new(api::STREAMS)),
+            drain,
+        }))
     }
 
     /// Serves requests until its own drain stops.
     pub async fn serve(self, listener: TcpListener) {
+        self.0.drain.spawn(self.clone().sample_metrics());
         let router = routes::router(self.clone());
         let connection_slots = ConnectionSlots::new(MAX_CONNECTIONS, Default::default());
         let report_permits = Arc::new(Semaphore::new(MAX_REPORTS));
@@ -149,7 +205,7 @@ impl Admin {
                     let Some(slot) = connection_slots.take(client.ip().into()) else { continue };
                     let (admin, router, reports) = (self.clone(), router.clone(), report_permits.clone());
                     slot.serve(&self.0.drain, |slot| async move {
-                        admin.serve_connection(stream, router, (slot, reports)).await;
+                        admin.serve_connection((stream, Peer(client.ip())), router, (slot, reports)).await;
                     });
                 }
                 Err(error) => {
@@ -160,17 +216,27 @@ impl Admin {
         }
     }
 
+    /// Keeps the history of the last hour.
+    async fn sample_metrics(self) {
+        let Sources { metrics, memory, .. } = &self.0.sources;
+        let used = || memory.report().uses.iter().map(|(_, used, _)| used).sum();
+        metrics.sample(used, &self.0.drain).await;
+    }
+
     async fn serve_connection(
         self,
-        stream: TcpStream,
+        (stream, peer): (TcpStream, Peer),
         router: Router,
         (slot, report_permits): (ConnectionSlot, Arc<Semaphore>),
     ) {
         // Held until the response was sent, which is the end of the connection.
-        let report_permit = OnceLock::new();
+        let (report_permit, is_stream) = (OnceLock::new(), OnceLock::new());
         let router = TowerToHyperService::new(router);
-        let service = service_fn(|request: Request<Incoming>| {
+        let service = service_fn(|mut request: Request<Incoming>| {
             slot.prove();
+            request.extensions_mut().insert(peer);
+            // Each connection has one request.
+            _ = is_stream.set(request.uri().path() == api::STREAM);
             let has_permit = !routes::is_report(request.uri().path())
                 || report_permits
                     .clone()
@@ -178,7 +244,7 @@ impl Admin {
                     .is_ok_and(|permit| report_permit.set(permit).is_ok());
             match has_permit {
                 true => router.call(request).left_future(),
-                false => ready(Ok(response::overloaded())).right_future(),
+                false => ready(Ok(security_headers::with_headers(response::overloaded()))).right_future(),
             }
         });
         // `axum::serve` has no timeouts. One request per connection, so that idle connections do not use up the
@@ -190,7 +256,7 @@ impl Admin {
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
-        let ended = tokio::time::timeout(CONNECTION_TIMEOUT, async {
+        let serving = async {
             tokio::select! {
                 ended = connection.as_mut() => ended,
                 () = self.0.drain.stopping() => {
@@ -198,8 +264,18 @@ impl Admin {
                     connection.await
                 }
             }
-        });
-        if let Ok(Err(error)) = ended.await {
+        };
+        let timeout = async {
+            tokio::time::sleep(CONNECTION_TIMEOUT).await;
+            if is_stream.get() == Some(&true) {
+                tokio::time::sleep(STREAM_TIMEOUT).await;
+            }
+        };
+        let ended = tokio::select! {
+            ended = serving => ended,
+            () = timeout => return,
+        };
+        if let Err(error) = ended {
             tracing::debug!(%error, "a connection to the admin address failed");
         }
     }

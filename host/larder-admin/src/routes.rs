@@ -1,22 +1,24 @@
 //! The paths of the admin listener and their responses.
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{get, post};
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
+use http::header::{CACHE_CONTROL, HeaderValue};
 use serde::Serialize;
 
-use super::access::{is_authorized, require_method, require_own_host, require_token};
+use super::access::{
+    head, is_authorized, require_credential, require_method, require_own_host, require_same_origin,
+};
 use super::response::{json, text};
 use super::status::Status;
-use super::{Admin, Sources};
-use super::{forget, metrics, reload};
+use super::{Admin, Sources, api, security_headers};
+use super::{forget, metrics, page, reload};
 use larder_runtime::health::{HealthProblem, Impact};
 
-const PATHS: &str = "/livez, /readyz, /metrics and /status, or POST /reload and /forget";
+const PATHS: &str = "/ for the page, /livez, /readyz, /metrics and /status, or POST /reload and /forget";
 
 /// Returns the service of all connections.
 pub(super) fn router(admin: Admin) -> Router {
@@ -26,7 +28,10 @@ pub(super) fn router(admin: Admin) -> Router {
         .route(reload::PATH, post(reload::post))
         .route(forget::PATH, post(forget::post))
         // Applies to the routes above only.
-        .route_layer(from_fn_with_state(admin.clone(), require_token))
+        .route_layer(from_fn_with_state(admin.clone(), require_credential))
+        .merge(api::router(&admin))
+        .route(page::PATH, get(page::index))
+        .route(page::ASSETS, get(page::asset))
         .route("/livez", get(live))
         .route("/readyz", get(ready))
         .fallback(not_found)
@@ -35,17 +40,20 @@ pub(super) fn router(admin: Admin) -> Router {
     Router::new()
         .fallback_service(routes)
         .layer(from_fn(require_method))
-        .layer(map_response(forbid_caching))
+        .layer(from_fn_with_state(admin.clone(), require_same_origin))
         .layer(from_fn_with_state(admin, require_own_host))
+        .layer(map_response(forbid_caching))
+        .layer(map_response(security_headers::add))
 }
 
 /// Whether a path has a large response, unlike the health checks.
 pub(super) fn is_report(path: &str) -> bool {
-    matches!(path, "/metrics" | "/status")
+    matches!(path, "/metrics" | "/status") || path.starts_with(api::PREFIX)
 }
 
+/// Nothing is kept by browsers, except what says that it may.
 async fn forbid_caching(mut response: Response) -> Response {
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
@@ -54,7 +62,7 @@ async fn live() -> Response {
 }
 
 /// Load balancers have no token: without one, the response gives no reasons.
-async fn ready(State(admin): State<Admin>, headers: HeaderMap) -> Response {
+async fn ready(State(admin): State<Admin>, request: Request) -> Response {
     let (reasons, _) = admin.problems();
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     #[derive(Serialize)]
@@ -63,7 +71,7 @@ async fn ready(State(admin): State<Admin>, headers: HeaderMap) -> Response {
         #[serde(skip_serializing_if = "Option::is_none")]
         reasons: Option<Vec<String>>,
     }
-    let is_authorized = is_authorized(admin.0.token, &headers);
+    let is_authorized = is_authorized(&admin, head(&request)).await;
     json(status, &Ready { ready: reasons.is_empty(), reasons: is_authorized.then_some(reasons) })
 }
 
@@ -78,7 +86,7 @@ async fn not_found() -> Response {
 
 impl Admin {
     /// Returns the reasons why the server is not ready, and all other problems.
-    fn problems(&self) -> (Vec<String>, Vec<String>) {
+    pub(super) fn problems(&self) -> (Vec<String>, Vec<String>) {
         let Sources { teams, health, server_drain, issuer, .. } = &self.0.sources;
         let serves_nothing = || teams.borrow().iter().all(|team| team.catalog.snapshot().offers().is_empty());
         let (reasons, others): (Vec<_>, Vec<_>) =

@@ -294,7 +294,7 @@ impl Provider {
 }
 
 impl Grants {
-    fn of(grant: &Grant) -> Self {
+    pub(super) fn of(grant: &Grant) -> Self {
         Self {
             settings: grant.settings.keys().cloned().collect(),
             secrets: grant.secrets.iter().map(|(name, _)| name.clone()).collect(),

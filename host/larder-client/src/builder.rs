@@ -10,7 +10,7 @@ use super::child::Child;
 use super::connection::Client;
 use super::error::ClientError;
 use super::handshake::handshake;
-use super::http::{HttpOptions, HttpTransport};
+use super::http::{AdminEvents, HttpOptions, HttpTransport};
 use super::lines::LineTransport;
 use super::revision::Revision;
 use super::transport::Transport;
@@ -97,6 +97,11 @@ impl ClientBuilder {
         super::admin::status(admin, &self.http).await
     }
 
+    /// Whether the server with this admin address answers the health check `livez` or `readyz` with success.
+    pub async fn health(self, admin: &str, check: &str) -> Result<bool, ClientError> {
+        super::admin::health(admin, check, &self.http).await
+    }
+
     /// Makes the server with this admin address read its configuration again, and returns the result.
     pub async fn reload<T: DeserializeOwned>(self, admin: &str) -> Result<T, ClientError> {
         super::admin::reload(admin, &self.http).await
@@ -111,6 +116,26 @@ impl ClientBuilder {
         provider: &str,
     ) -> Result<T, ClientError> {
         super::admin::forget(admin, (team, provider), &self.http).await
+    }
+
+    /// Fetches JSON from the API of the server with this admin address. The path begins with `/api/`.
+    pub async fn admin_get<T: DeserializeOwned>(self, admin: &str, path: &str) -> Result<T, ClientError> {
+        super::admin::get(admin, path, &self.http).await
+    }
+
+    /// Sends JSON to the API of the server with this admin address, and returns the answer.
+    pub async fn admin_post<T: DeserializeOwned>(
+        self,
+        admin: &str,
+        path: &str,
+        json: &serde_json::Value,
+    ) -> Result<T, ClientError> {
+        super::admin::post(admin, path, json, &self.http).await
+    }
+
+    /// Opens a stream of events of the server with this admin address.
+    pub async fn admin_events(self, admin: &str, path: &str) -> Result<AdminEvents, ClientError> {
+        super::admin::events(admin, path, &self.http).await
     }
 
     /// Connects to a server that reads and writes one message per line. Tokens and headers are not used.

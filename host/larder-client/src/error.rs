@@ -86,11 +86,24 @@ pub enum ClientError {
     NotMcp(String),
     /// The admin address requires its own token.
     #[error(
-        "{url} requires the token in `admin.token` (HTTP 401): give it with LARDER_ADMIN_TOKEN or `--token`"
+        "{url} requires the token in `admin.token` (HTTP 401){}: give it with LARDER_ADMIN_TOKEN or `--token`",
+        reason(why)
     )]
     AdminUnauthorized {
         /// The URL.
         url: String,
+        /// The server's reason.
+        why: Option<String>,
+    },
+    /// The admin address refuses the request.
+    #[error("{message} (HTTP {status} from {url})")]
+    Admin {
+        /// The URL.
+        url: String,
+        /// The status.
+        status: u16,
+        /// The server's reason.
+        message: String,
     },
     /// The answer is not a status document.
     #[error("{0} does not return a server status; give the server's admin address with `--admin`")]

@@ -1,5 +1,6 @@
 //! The Streamable HTTP transport: one POST per message. The answer is JSON or a stream of server-sent events.
 
+mod admin_api;
 mod error;
 mod events;
 mod options;
@@ -15,6 +16,7 @@ use super::era::Era;
 use super::error::ClientError;
 use super::limits::MAX_MESSAGE_BYTES;
 use super::message::{Incoming, OnMessage, Outgoing};
+pub use admin_api::AdminEvents;
 use error::{request_error, status_hint};
 pub(super) use options::HttpOptions;
 use options::{Target, header_text, is_local};

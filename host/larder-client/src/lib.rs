@@ -90,6 +90,7 @@ pub use builder::ClientBuilder;
 pub use connection::Client;
 pub use error::{ClientError, RpcError};
 pub use filter::Filter;
+pub use http::AdminEvents;
 pub use listen::{ListenTargets, ListeningClient, ResourceChange};
 pub use message::Notification;
 pub use results::{

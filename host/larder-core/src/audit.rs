@@ -198,6 +198,16 @@ impl AuditLog {
         }
     }
 
+    /// Records what an operator does, before it takes effect. It waits like the operation of a caller, and what cannot be
+    /// recorded must not be done.
+    pub async fn record_first(&self, event: &AuditEvent<'_>) -> Result<(), NotRecorded> {
+        let Some(slot) = self.reserve(None).await? else { return Ok(()) };
+        match slot.write_line(event) {
+            Some(line) => line.written().await,
+            None => Ok(()),
+        }
+    }
+
     /// Records an event of the server. It never waits, because the reload of a credential must not wait for a
     /// disk: with a full queue the line is dropped and counted, whatever is configured.
     pub fn record(&self, event: &AuditEvent<'_>) {
@@ -258,6 +268,10 @@ fn shares<'a>(teams: impl IntoIterator<Item = &'a TeamName>) -> BTreeMap<TeamNam
 impl AuditSlot {
     /// Queues the line of an operation. Its answer waits for the returned line, if there is one.
     pub fn write(self, line: &AuditLine<'_>) -> Option<PendingLine> {
+        self.write_line(line)
+    }
+
+    fn write_line(self, line: &impl Serialize) -> Option<PendingLine> {
         match self.audit.on_full {
             OnFull::Drop => {
                 self.queue(line, None);

@@ -177,6 +177,16 @@ impl Gateway {
         self.state.load().teams.len()
     }
 
+    /// Returns the bytes and the number of cached responses of all teams.
+    pub fn cache_size(&self) -> (u64, u64) {
+        let state = self.state.load();
+        state
+            .teams
+            .values()
+            .map(|team| team.cache.size())
+            .fold((0, 0), |(bytes, entries), (more, others)| (bytes + more, entries + others))
+    }
+
     /// Registers the sizes of the response caches, by team.
     pub fn register_cache_metrics(&self, metrics: &Metrics) {
         let gauges = |part: fn((u64, u64)) -> u64| {

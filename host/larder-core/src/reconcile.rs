@@ -5,12 +5,14 @@
 //! revision keeps serving. This is the only module that loads components.
 
 mod approvals;
+mod components;
 mod config;
 mod desired_state;
 mod event_loop;
 mod list_refresh;
 mod load;
 mod pass;
+mod pass_events;
 mod scan_schedule;
 mod source_scanner;
 mod state;
@@ -21,7 +23,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 
-pub use self::approvals::{ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord};
+pub use self::approvals::{
+    ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest,
+};
+pub use self::components::{ComponentReport, Components, RevisionRecord, RevisionState};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
 use self::desired_state::{DesiredComponents, DesiredState};
 use self::list_refresh::ListRefreshLimiter;
@@ -78,6 +83,7 @@ pub struct Reconciler {
     starting: bool,
     health: Health,
     audit: AuditLog,
+    components: Components,
     drain: Drain,
 }
 
@@ -138,6 +144,7 @@ impl Reconciler {
             starting: true,
             health: Health::default(),
             audit: AuditLog::default(),
+            components: Components::default(),
             drain,
         }
     }
@@ -175,6 +182,11 @@ impl Reconciler {
     /// Returns the handle that replaces the configuration while the reconciler runs.
     pub fn config_handle(&self) -> ConfigHandle {
         self.config_handle.clone()
+    }
+
+    /// Returns what operators see of the components.
+    pub fn components(&self) -> Components {
+        self.components.clone()
     }
 
     /// Returns the sender for "updated" and "list changed" signals of this team's providers.
@@ -231,7 +243,7 @@ impl Reconciler {
             };
             match event {
                 Some(LoadEvent::Probing { name, id }) => self.state.mark_probing(&name, id),
-                Some(LoadEvent::Ended(result)) => self.state.apply(result, pass),
+                Some(LoadEvent::Ended(result)) => self.state.apply(*result, pass),
                 None => break,
             }
         }
@@ -268,6 +280,7 @@ impl Reconciler {
         for component in desired.components {
             self.state.ensure_loaded(component, &self.loader);
         }
+        self.report_components();
         desired.rescan_after
     }
 
@@ -300,9 +313,15 @@ impl Reconciler {
             false => catalog,
         });
         pass.record(&self.audit, &self.team);
+        pass_events::record(pass, &self.team, self.loader.sandbox.metrics().events());
+        self.report_components();
         if pass.unlisted_changes {
             self.writer.list_changed();
         }
+    }
+
+    fn report_components(&self) {
+        self.components.set(self.state.reports());
     }
 
     /// Saves the pending approvals for `larder approve`, which is another process, and what is served for the

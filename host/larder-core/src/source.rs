@@ -5,10 +5,12 @@ mod artifact;
 mod blob;
 mod folder;
 mod folder_watcher;
+mod locked;
 #[cfg(any(test, feature = "test-util"))]
 mod memory;
+mod registry;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,12 +18,16 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-pub use self::artifact::{Artifact, PendingArtifact, Verification};
+pub use self::artifact::{Artifact, PendingArtifact, Signatures, SignedSubject};
 pub use self::blob::{Blob, BlobRevision, Content, Fetched};
 pub use self::folder::{Folder, SETTLE_TIME};
 pub use self::folder_watcher::FolderWatcher;
+pub use self::locked::LockedFolder;
 #[cfg(any(test, feature = "test-util"))]
 pub use self::memory::{MemoryContent, MemorySource};
+pub use self::registry::{
+    RegistryComponent, RegistryConfig, RegistryFollower, RegistryHandle, RegistrySource, UpdateMode,
+};
 
 /// A source of artifacts: a folder, or a registry.
 pub trait Source: Send + Sync {
@@ -42,6 +48,12 @@ pub trait Source: Send + Sync {
     /// Takes note that the source was missing for so long that its artifacts were withdrawn. What exists in its place,
     /// even if that is empty, is the source from now on.
     fn accept_replacement(&mut self) {}
+
+    /// Takes note that the operator accepted a pending artifact, which is served from now on, whatever becomes pending
+    /// after it.
+    fn accept(&mut self, artifact: &Artifact) {
+        _ = artifact;
+    }
 }
 
 /// The result of a scan.
@@ -51,6 +63,8 @@ pub struct Scan {
     pub artifacts: Vec<Artifact>,
     /// New artifacts that must not be loaded yet.
     pub pending: Vec<PendingArtifact>,
+    /// Names that belong to this source, even while it has no artifact of that name.
+    pub reserved: BTreeSet<String>,
     /// What cannot be read, by its origin, with the error.
     pub unreadable: BTreeMap<String, io::Error>,
     /// When to scan again without a trigger, because a pending artifact will be complete by then.

@@ -3,6 +3,7 @@
 
 mod algorithm;
 mod challenge;
+mod issued_token;
 mod issuer_state;
 mod jwt;
 mod keys;
@@ -13,7 +14,7 @@ mod url;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
@@ -25,6 +26,7 @@ use tokio::sync::watch;
 
 pub use self::algorithm::{Algorithm, BadAlgorithm};
 pub(super) use self::challenge::AuthError;
+pub use self::issued_token::{IssuedToken, IssuedTokenError};
 pub use self::issuer_state::{IssuerState, probe_issuer};
 use self::jwt::Issuer;
 pub use self::jwt::{Membership, Oauth};
@@ -35,6 +37,7 @@ pub use self::url::{Audience, BadAudience, BadUrl, SecureUrl};
 use larder_model::name::Digest;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
+use larder_runtime::history::CallerVolume;
 
 /// How often expiry times are compared with the system clock, which may be changed at any time.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
@@ -83,6 +86,8 @@ pub(super) struct Identity {
     pub(super) token: Option<Arc<str>>,
     expires: Option<SystemTime>,
     source: CredentialSource,
+    /// Counts the requests of its caller; empty before the first one.
+    pub(super) volume: OnceLock<Arc<CallerVolume>>,
 }
 
 /// The credential of an identity.
@@ -97,7 +102,8 @@ enum CredentialSource {
 
 impl Identity {
     fn anonymous(caller: Caller) -> Self {
-        Self { caller, token: None, expires: None, source: CredentialSource::Anonymous }
+        let source = CredentialSource::Anonymous;
+        Self { caller, token: None, expires: None, source, volume: OnceLock::new() }
     }
 
     /// Whether it belongs to all requests, because no credential is required.
@@ -265,6 +271,11 @@ impl Authenticator {
         }
     }
 
+    /// Returns the caller of requests without a credential; `None` if a credential is required.
+    pub fn anonymous_caller(&self) -> Option<Caller> {
+        self.0.state.load().anonymous.as_ref().map(|anonymous| anonymous.caller.clone())
+    }
+
     /// Whether requests are accepted without a credential.
     pub(super) fn allows_anonymous(&self) -> bool {
         self.0.state.load().anonymous.is_some()
@@ -295,7 +306,10 @@ impl State {
             let source = CredentialSource::ConfiguredToken(token.digest);
             let (caller, expires) = (token.caller.clone(), token.expires);
             let name = caller.subject.as_deref().map(Arc::from);
-            (token.digest, Arc::new(Identity { caller, token: name, expires, source }))
+            (
+                token.digest,
+                Arc::new(Identity { caller, token: name, expires, source, volume: OnceLock::new() }),
+            )
         });
         let tokens = listed.collect();
         let issuer = config

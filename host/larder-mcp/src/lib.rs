@@ -10,6 +10,7 @@ pub mod auth;
 mod body;
 mod call_stream;
 mod cancellation;
+pub mod catalog_json;
 mod charging;
 mod client_side;
 mod connection;
@@ -176,7 +177,8 @@ impl Endpoint {
             "Bytes of large responses that wait for their clients",
             move || waiting.total(),
         );
-        let request_log = RequestLog::new(settings.clone(), gateway.clone(), &drain);
+        let request_log =
+            RequestLog::new(settings.clone(), gateway.clone(), metrics.events().clone(), &drain);
         Self(Arc::new(Inner {
             gateway,
             drain,

@@ -50,7 +50,7 @@ impl RequestContext<'_> {
     pub(super) fn new_call(&self, params: &Params<'_>) -> Result<Call, RpcError> {
         let mut call = method::new_call(params, self.caller.clone())?;
         let (token, request_details) = (self.token.cloned(), self.details.cloned());
-        call.origin = Origin { peer: self.peer, token, request_details };
+        call.origin = Origin { peer: self.peer, token, operator: None, request_details };
         Ok(call)
     }
 

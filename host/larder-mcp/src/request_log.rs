@@ -17,8 +17,10 @@ use super::listener::ClientAddress;
 use super::settings::Settings;
 use larder_core::audit::AuditEvent;
 use larder_core::gateway::Gateway;
+use larder_model::name::TeamName;
 use larder_model::resource::RequestDetails;
 use larder_runtime::drain::Drain;
+use larder_runtime::history::{Event, EventKind, EventLog};
 use larder_runtime::log_limit::{Repeats, Suppressor};
 use larder_runtime::metrics::Refusal;
 
@@ -52,9 +54,17 @@ pub(super) struct RequestSource {
 }
 
 impl RequestLog {
-    pub(super) fn new(settings: Arc<ArcSwap<Settings>>, gateway: Gateway, drain: &Drain) -> Self {
-        let refusals = Suppressor::new(drain, move |refusal, repeats| {
+    pub(super) fn new(
+        settings: Arc<ArcSwap<Settings>>,
+        gateway: Gateway,
+        events: EventLog,
+        drain: &Drain,
+    ) -> Self {
+        let refusals = Suppressor::new(drain, move |refusal: Refusal, repeats: &Repeats| {
             report_repeats(settings.load().request_log, &gateway, refusal, repeats);
+            let text = format!("{} more requests were refused: {}", repeats.times, refusal.label());
+            let event = Event::new(EventKind::Refusal, text).with("reason", refusal.label());
+            events.record(event.with("peer", &*repeats.last));
         });
         Self { refusals }
     }
@@ -74,6 +84,12 @@ fn report_repeats(mode: RequestLogMode, gateway: &Gateway, refusal: Refusal, rep
 impl RequestSource {
     fn subject(&self) -> Option<&str> {
         self.identity.as_ref()?.caller.subject.as_deref()
+    }
+
+    /// The team of the caller, if it has only one.
+    fn only_team(&self) -> Option<&TeamName> {
+        let mut teams = self.identity.as_ref()?.caller.teams.iter();
+        teams.next().filter(|_| teams.next().is_none())
     }
 
     fn issuer(&self) -> Option<&str> {
@@ -107,6 +123,7 @@ impl Endpoint {
     /// Ends the log of a request.
     pub(super) fn end_request(&self, source: &RequestSource, head: &Parts, response: &Response) {
         let status = response.status();
+        self.count_request(source, response);
         if status.is_client_error() || status.is_server_error() {
             let refusal = response.extensions().get().copied().unwrap_or_else(|| refusal_of(status));
             self.report_refusal(refusal, status, source, Some((head, response)));
@@ -149,7 +166,26 @@ impl Endpoint {
         if self.0.request_log.refusals.is_first(refusal, &source.to_string()) {
             self.log_refusal(refusal, status, source, exchange);
             self.audit_refusal(refusal, status, source);
+            self.record_refusal(refusal, status, source);
         }
+    }
+
+    /// Counts a request of an authenticated caller. The counters of the caller are looked up once for each credential.
+    fn count_request(&self, source: &RequestSource, response: &Response) {
+        let Some(identity) = &source.identity else { return };
+        let volume = identity.volume.get_or_init(|| self.0.metrics.callers().of(&identity.caller));
+        volume.record(bytes(response).unwrap_or_default());
+    }
+
+    fn record_refusal(&self, refusal: Refusal, status: StatusCode, source: &RequestSource) {
+        let event = Event::new(EventKind::Refusal, format!("a request was refused: {}", refusal.label()));
+        let event = event.with("reason", refusal.label()).with("status", status.as_str());
+        let event = event.with("subject", source.subject().unwrap_or_default());
+        let event = event.with("peer", source.to_string());
+        self.0.metrics.events().record(match source.only_team() {
+            Some(team) => event.of_team(team),
+            None => event,
+        });
     }
 
     fn log_refusal(

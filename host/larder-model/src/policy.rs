@@ -22,7 +22,7 @@ pub use self::grant_request::{ApprovalMode, GrantRequest, grant_lines, ungranted
 pub use self::key_value::{KeyValueGrant, KeyValueLimits};
 pub use self::own_files::{OwnFile, OwnFileConflict, OwnFiles, resolve_existing};
 pub use self::quota::Quota;
-pub use self::quota_usage::{MemoryReservation, QuotaExceeded, QuotaUsage};
+pub use self::quota_usage::{MemoryReservation, QuotaExceeded, QuotaUsage, QuotaUse};
 pub use self::secret::{MIN_SECRET_LEN, Secret, Secrets};
 pub use self::tcp_rule::TcpRule;
 pub use self::token_bucket::TokenBucket;

@@ -267,6 +267,8 @@ pub struct Origin {
     pub peer: Option<IpAddr>,
     /// The name of the credential: of a token in the configuration, or the id (`jti`) of a JWT.
     pub token: Option<Arc<str>>,
+    /// The operator that makes the request on behalf of the caller, through the admin address.
+    pub operator: Option<Arc<str>>,
     /// Receives what the request log shows; none if requests are not logged.
     pub request_details: Option<Arc<RequestDetails>>,
 }

@@ -16,6 +16,7 @@ pub struct HostPolicy {
     origins: Vec<String>,
     allows_addresses: bool,
     is_host_optional: bool,
+    allows_own_origins: bool,
 }
 
 /// Why a request is refused.
@@ -38,7 +39,7 @@ impl HostPolicy {
             texts.iter().map(|text| text.trim_end_matches('/').to_ascii_lowercase()).collect::<Vec<_>>()
         };
         let (hosts, origins) = (normalize(hosts), normalize(origins));
-        Self { hosts, origins, allows_addresses: false, is_host_optional: false }
+        Self { hosts, origins, allows_addresses: false, is_host_optional: false, allows_own_origins: false }
     }
 
     /// Allows every IP address as the host: DNS rebinding needs a name.
@@ -49,6 +50,11 @@ impl HostPolicy {
     /// Allows requests without a host, or with an empty one, where there is no host: on a Unix socket.
     pub fn with_optional_host(self) -> Self {
         Self { is_host_optional: true, ..self }
+    }
+
+    /// Allows pages of the configured hosts, and of the addresses that are allowed: for a server that has pages.
+    pub fn with_own_origins(self) -> Self {
+        Self { allows_own_origins: true, ..self }
     }
 
     /// Checks Host and Origin, and returns the origin.
@@ -95,7 +101,9 @@ impl HostPolicy {
         let origin = origin.trim().to_ascii_lowercase();
         let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         let name = authority.and_then(host_name);
-        name.is_some_and(|name| LOOPBACK.contains(&name)) || self.origins.contains(&origin)
+        name.is_some_and(|name| LOOPBACK.contains(&name))
+            || self.origins.contains(&origin)
+            || self.allows_own_origins && authority.is_some_and(|authority| self.is_own_host(authority))
     }
 }
 

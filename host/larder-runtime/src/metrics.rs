@@ -5,6 +5,7 @@
 //! Families are registered without `_total` and without the final full stop of the help text: prometheus-client
 //! adds both.
 
+mod call_totals;
 mod family;
 mod loads;
 mod outcome;
@@ -12,16 +13,19 @@ pub mod process;
 mod provider;
 mod providers;
 mod refusal;
+mod sampler;
 mod server;
 mod text;
 mod value;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 pub use prometheus_client::registry::Registry;
 
+pub use self::call_totals::CallTotals;
 pub use self::family::{ComputedFamily, Samples};
 use self::loads::LoadFamilies;
 pub use self::loads::{LoadMetrics, LoadOutcome};
@@ -29,22 +33,36 @@ pub use self::outcome::Outcome;
 pub use self::provider::{CacheResult, ConnectOutcome, KeyValueResult, LastError, ProviderMetrics};
 use self::providers::Providers;
 pub use self::refusal::{Refusal, RefusalCounters};
+use self::sampler::ProcessHistory;
 pub use self::server::{METHODS, ProtocolEra, ServerMetrics, WriteCounters};
 pub use self::text::TextFormat;
-pub use self::value::{GaugeGuard, Histogram};
+pub use self::value::{GaugeGuard, Histogram, HistogramCounts};
+use crate::history::{CallerVolumes, EventLog};
 use larder_model::name::{ProviderName, TeamName};
 
 /// All metrics of the process. Clones share the same values.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     registry: Mutex<Registry>,
+    gauges: Mutex<BTreeMap<&'static str, Gauge>>,
     server: ServerMetrics,
     loads: LoadFamilies,
     providers: Providers,
+    process: ProcessHistory,
+    events: EventLog,
+    callers: CallerVolumes,
     started: SystemTime,
+}
+
+/// Returns the value of a gauge that is kept elsewhere.
+type Gauge = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
 }
 
 impl Default for Metrics {
@@ -55,7 +73,17 @@ impl Default for Metrics {
         let loads = LoadFamilies::register(&mut registry);
         let providers = Providers::default();
         providers.register(&mut registry);
-        Self(Arc::new(Inner { registry: Mutex::new(registry), server, loads, providers, started }))
+        Self(Arc::new(Inner {
+            registry: Mutex::new(registry),
+            gauges: Mutex::default(),
+            server,
+            loads,
+            providers,
+            process: ProcessHistory::default(),
+            events: EventLog::default(),
+            callers: CallerVolumes::default(),
+            started,
+        }))
     }
 }
 
@@ -89,7 +117,26 @@ impl Metrics {
         help: &'static str,
         value: impl Fn() -> u64 + Send + Sync + 'static,
     ) {
+        let value: Gauge = Arc::new(value);
+        lock(&self.0.gauges).insert(name, value.clone());
         self.register(name, help, ComputedFamily::gauges(move |samples| samples.gauge(&[], value())));
+    }
+
+    /// The value of a gauge that was registered with [`Self::register_gauge`]; 0 if there is none of this name.
+    pub fn gauge(&self, name: &str) -> u64 {
+        // Not called under the lock: the value may need locks of its own.
+        let gauge = lock(&self.0.gauges).get(name).cloned();
+        gauge.map_or(0, |value| value())
+    }
+
+    /// The events of the process.
+    pub fn events(&self) -> &EventLog {
+        &self.0.events
+    }
+
+    /// How much each caller uses the server.
+    pub fn callers(&self) -> &CallerVolumes {
+        &self.0.callers
     }
 
     /// Registers a family.

@@ -128,6 +128,11 @@ impl HashedComponent {
     pub fn digest(&self) -> Digest {
         self.digest
     }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
 }
 
 /// A compiled component from the cache.

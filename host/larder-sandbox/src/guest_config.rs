@@ -86,7 +86,12 @@ impl GuestConfig {
         let (team, provider) = (TeamName::default_team(), ProviderName::parse("p").unwrap());
         let revision = (team.clone(), provider.clone(), Digest::of(b""));
         Arc::new(Self {
-            log: ProviderLog::new(revision, Arc::new(TokenBucket::new(1 << 16)), &Drain::new()),
+            log: ProviderLog::new(
+                revision,
+                Arc::new(TokenBucket::new(1 << 16)),
+                Default::default(),
+                &Drain::new(),
+            ),
             provider,
             team,
             outgoing_http: Arc::new(OutgoingHttp::new(&grant, Arc::new(super::dns::DnsLookups::new()))),

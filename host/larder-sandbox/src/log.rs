@@ -3,14 +3,16 @@
 //! trap, or its own if the guest continues. The text of a guest is logged as data and never used as a format
 //! string.
 
+mod level;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
-use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+pub(super) use self::level::LogLevel;
 use super::guest_config::GuestConfig;
 use larder_model::policy::Secrets;
 
@@ -22,27 +24,6 @@ const TAIL: usize = 4 * 1024;
 const LINE_COST: usize = 128;
 /// Maximum length of a line in bytes. A longer line is logged in several parts.
 const MAX_LINE: usize = 4 * 1024;
-
-/// The level of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogLevel {
-    Debug,
-    Info,
-    Warn,
-    Error,
-}
-
-impl LogLevel {
-    /// Whether the operator's filter lets lines of this level pass.
-    fn is_enabled(self) -> bool {
-        match self {
-            Self::Debug => tracing::enabled!(target: LOG_TARGET, Level::DEBUG),
-            Self::Info => tracing::enabled!(target: LOG_TARGET, Level::INFO),
-            Self::Warn => tracing::enabled!(target: LOG_TARGET, Level::WARN),
-            Self::Error => tracing::enabled!(target: LOG_TARGET, Level::ERROR),
-        }
-    }
-}
 
 /// What an escaped line counts. In JSON, quotes and backslashes are escaped once more.
 fn cost(escaped: &str) -> usize {
@@ -133,6 +114,7 @@ impl LogState {
         let is_enabled = level.is_enabled();
         match self.escape(text) {
             Some((escaped, cost)) if is_enabled && self.config.log.admits(cost) => {
+                self.config.metrics.history.record_line(level.label(), &self.secrets().redact(text));
                 self.write_line(level, &escaped);
             }
             _ => self.suppressed += u64::from(is_enabled),

@@ -8,6 +8,7 @@ mod circuit_breaker;
 mod concurrency_limit;
 mod convert;
 mod error;
+mod fault_history;
 mod guest_calls;
 mod instrument;
 mod interactive_calls;
@@ -137,6 +138,7 @@ impl Provider {
                 log: ProviderLog::new(
                     revision,
                     sandbox.log_limits().of(&team, &name, grant.limits.log),
+                    sandbox.metrics().events().clone(),
                     sandbox.drain(),
                 ),
                 memory: memory.clone(),
@@ -216,6 +218,11 @@ impl Provider {
     /// How long its circuit breaker is still open after repeated faults; none if it is not.
     pub fn circuit_open_for(&self) -> Option<Duration> {
         self.breaker.circuit_open_for()
+    }
+
+    /// The number of consecutive calls that ended in a fault.
+    pub fn consecutive_faults(&self) -> u32 {
+        self.breaker.consecutive_faults()
     }
 
     /// How long the circuit breaker of its list is still open; none if it is not.

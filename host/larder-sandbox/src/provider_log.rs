@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::TokenBucket;
 use larder_runtime::drain::Drain;
+use larder_runtime::history::{Event, EventKind, EventLog};
 use larder_runtime::log_limit::{Repeats, Suppressor};
 
 /// The limits on the output of all providers. The revisions of a provider share one, so that replacing a component, which
@@ -35,6 +36,9 @@ impl OutputLimits {
     }
 }
 
+/// The message of the lines about faults.
+pub(super) const FAULT: &str = "the provider failed";
+
 /// The limits of one revision.
 pub(super) struct ProviderLog {
     output: Arc<TokenBucket>,
@@ -55,9 +59,15 @@ impl ProviderLog {
     pub(super) fn new(
         (team, provider, digest): (TeamName, ProviderName, Digest),
         output: Arc<TokenBucket>,
+        events: EventLog,
         drain: &Drain,
     ) -> Self {
         let summarize = move |Kind { message, reason }, Repeats { times, last }: &Repeats| {
+            if message == FAULT {
+                let text = format!("{provider} failed {times} more times: {reason}");
+                let event = Event::new(EventKind::Fault, text).of_team(&team).of_provider(&provider);
+                events.record(event.with("kind", reason).with("subject", last));
+            }
             let (team, provider, digest) = (team.non_default(), provider.as_str(), digest.short());
             let (reason, last) =
                 (Some(reason).filter(|r| !r.is_empty()), Some(last).filter(|l| !l.is_empty()));

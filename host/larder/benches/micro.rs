@@ -54,6 +54,7 @@ impl Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let mut config =
             config::without_file(folder.path(), &config::Overrides::default()).expect("the defaults hold");
+        config.gateway.page_size.resources = 100;
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
         config.sandbox.compiler.program = env!("CARGO_BIN_EXE_larder").into();
         let location = CacheLocation::Configured(target.join("bench/scratch/cache"));

@@ -7,11 +7,14 @@ mod fd_limit;
 mod file_watcher;
 mod guest_stderr;
 mod huge_pages;
+mod inherited_sockets;
 mod interfaces;
 mod memory_return;
+mod operator_credentials;
 mod reload;
 mod run;
 mod served;
+mod service_manager;
 mod sessions;
 mod signal;
 mod team;
@@ -39,6 +42,7 @@ use larder_runtime::health::Health;
 
 pub use admin_listener::{IfInUse, bind_admin};
 pub use error::{RunError, bind};
+pub use inherited_sockets::InheritedSockets;
 pub use interfaces::{Argument, Hints, Interfaces, Prompt, Setting, Tool};
 pub use served::{Provider, Rejected, Served};
 use signal::HangupSignals;
@@ -135,6 +139,12 @@ impl App {
             self.drain.spawn(hangup_signals.handle(move || reloader.trigger(), self.drain.clone()));
         }
         self.spawn_updates(true);
+        self.drain.spawn(service_manager::watch(self.drain.clone()));
+    }
+
+    /// Tells the service manager that the server accepts requests at this address.
+    pub fn announce_to_service_manager(&self, at: &str) {
+        service_manager::ready(&format!("serves {at}"));
     }
 
     fn spawn_updates(&mut self, persists_state: bool) {

@@ -1,6 +1,7 @@
 //! The command line: one file per command, and shared helpers. Results go to stdout, everything else to
 //! stderr.
 
+mod admin_args;
 mod approve;
 mod bindings;
 mod call;
@@ -8,6 +9,7 @@ mod check;
 mod compile;
 mod complete;
 mod completions;
+mod confirm;
 mod connect;
 mod connection;
 mod definitions;
@@ -16,9 +18,11 @@ mod error;
 mod filter;
 mod forget;
 mod guest_stderr;
+mod health;
 mod inspect;
 mod list;
 mod log;
+mod man;
 mod name_value;
 mod new;
 mod out;
@@ -27,6 +31,7 @@ mod paging;
 mod prompt;
 mod prompts;
 mod read;
+mod registry;
 mod reload;
 mod request;
 mod sanitize;
@@ -100,11 +105,22 @@ enum Command {
     Dev(dev::Dev),
     Pack(pack::Pack),
     Bindings(bindings::Bindings),
+    Add(registry::Add),
+    Remove(registry::Remove),
+    Update(registry::Update),
+    Lock(registry::Lock),
+    Verify(registry::Verify),
+    Pull(registry::Pull),
+    Push(registry::Push),
+    Sign(registry::Sign),
+    Gc(registry::Gc),
     Status(status::Status),
+    Health(health::Health),
     Reload(reload::Reload),
     #[command(hide = true, name = larder_sandbox::child::SUBCOMMAND)]
     Compile(compile::Compile),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// The result of a command that ran without an error. It determines the exit code.
@@ -129,7 +145,7 @@ pub fn main() -> ExitCode {
     if completions::answer(std::env::args_os().collect()) {
         return ExitCode::SUCCESS;
     }
-    let command = match Cli::try_parse_from(arguments()) {
+    let mut command = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli.command,
         Err(error) => {
             // Ignores errors: the reader may close the pipe before the end of the help.
@@ -140,6 +156,9 @@ pub fn main() -> ExitCode {
     // This command runs without a runtime, because it must set its resource limits before any thread starts.
     if let Command::Compile(compile) = &command {
         return compile.run();
+    }
+    if let Command::Serve(serve) = &mut command {
+        serve.take_sockets();
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -173,7 +192,10 @@ impl Command {
         match self {
             Self::Serve(serve) => serve.run().await,
             Self::Check(check) => check.run().await,
-            Self::Inspect(inspect) => inspect.run().await,
+            Self::Inspect(inspect) => match registry::reference_of(&inspect.component) {
+                Some(reference) => Box::pin(registry::inspect(reference, inspect)).await,
+                None => Box::pin(inspect.run()).await,
+            },
             Self::List(list) => list.run().await,
             Self::Templates(templates) => templates.run().await,
             Self::Read(read) => read.run().await,
@@ -194,10 +216,21 @@ impl Command {
             Self::Dev(dev) => Box::pin(dev.run()).await,
             Self::Pack(pack) => pack.run(),
             Self::Bindings(bindings) => bindings.run(),
+            Self::Add(add) => Box::pin(add.run()).await,
+            Self::Remove(remove) => remove.run(),
+            Self::Update(update) => Box::pin(update.run()).await,
+            Self::Lock(lock) => Box::pin(lock.run()).await,
+            Self::Verify(verify) => verify.run(),
+            Self::Pull(pull) => Box::pin(pull.run()).await,
+            Self::Push(push) => Box::pin(push.run()).await,
+            Self::Sign(sign) => Box::pin(sign.run()).await,
+            Self::Gc(gc) => gc.run(),
             Self::Status(status) => status.run().await,
+            Self::Health(health) => health.run().await,
             Self::Reload(reload) => reload.run().await,
             Self::Compile(_) => unreachable!("`main` runs it without a runtime"),
             Self::Completions(completions) => completions.run(),
+            Self::Man(man) => man.run(),
         }
     }
 }

@@ -25,6 +25,7 @@ use larder_core::audit;
 use larder_core::change_detector;
 use larder_core::gateway;
 use larder_core::reconcile;
+use larder_core::source::RegistryConfig;
 use larder_core::telemetry;
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
@@ -52,6 +53,8 @@ pub struct Config {
     pub teams: BTreeMap<TeamName, Team>,
     /// The folder for approvals and sessions.
     pub state_dir: PathBuf,
+    /// The folder with the components from registries.
+    pub registry_store: PathBuf,
     /// The caller on whose behalf stdio and in-process clients make requests.
     pub local_caller: Caller,
     /// The audit log of reads.
@@ -91,6 +94,8 @@ pub struct Config {
 pub struct Team {
     /// The folder with its components.
     pub plugins: PathBuf,
+    /// The components that come from registries.
+    pub registry: RegistryConfig,
     /// The grant of each provider, and how components are loaded.
     pub reconcile: reconcile::Config,
     /// The limits for the whole team. `None` if the file has no `[team.*]`.
@@ -191,6 +196,8 @@ pub struct Overrides {
     pub admin: Option<AdminAddress>,
     /// Whether clients are offered the server's own tools, whatever the file says.
     pub resource_tools: bool,
+    /// Whether exactly the components in the lock file are served.
+    pub locked: bool,
 }
 
 /// Environment variables, for `${NAME}` and grants.
@@ -203,18 +210,29 @@ pub fn load(overrides: &Overrides) -> Result<Config, ConfigError> {
 }
 
 fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigError> {
-    let working_dir =
-        std::env::current_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
-    let path = overrides.config.clone().unwrap_or_else(|| DEFAULT_FILE.into());
+    let (path, context) = location(overrides, auth_active)?;
     let fingerprint = FileFingerprint::of(&path).ok();
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && overrides.config.is_none() => String::new(),
         Err(error) => return Err(ConfigError::Unreadable { path, error }),
     };
-    let folder = path.parent().map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
-    let context = ParseContext { file: Some(path), folder, working_dir, auth_active };
     Ok(Config { fingerprint, ..parse(&text, &context, &environment(), overrides)? })
+}
+
+/// Returns the path of the configuration file, and what its text refers to.
+fn location(overrides: &Overrides, auth_active: bool) -> Result<(PathBuf, ParseContext), ConfigError> {
+    let working_dir =
+        std::env::current_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
+    let path = overrides.config.clone().unwrap_or_else(|| DEFAULT_FILE.into());
+    let folder = path.parent().map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
+    Ok((path.clone(), ParseContext { file: Some(path), folder, working_dir, auth_active }))
+}
+
+/// Checks a text that is about to become the configuration file.
+pub(crate) fn check_text(text: &str, overrides: &Overrides) -> Result<(), ConfigError> {
+    let (_, context) = location(overrides, false)?;
+    parse(text, &context, &environment(), overrides).map(drop)
 }
 
 /// Returns the token in `LARDER_TOKEN` or `LARDER_ADMIN_TOKEN`. An empty value counts as unset.

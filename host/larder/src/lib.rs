@@ -4,3 +4,4 @@ pub mod app;
 pub mod cli;
 pub mod config;
 mod connect;
+mod toml_text;

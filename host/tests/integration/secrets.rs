@@ -37,6 +37,11 @@ async fn a_secret_appears_nowhere() {
     }
     let (_, status) = admin.get("/status").await;
     check_redacted(&status);
+    for path in ["overview", "providers", "providers/tattle", "providers/tattle/log", "events"] {
+        let (status, body) = admin.get(&format!("/api/{path}")).await;
+        assert_eq!(status, 200, "{path}: {}", check_redacted(&body));
+        assert!(body.contains("tattle") || body.contains("[secret]"), "{path}: {body}");
+    }
     for text in [
         "list entry changed or omitted",
         "ignored an update of a URI",

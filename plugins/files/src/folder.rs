@@ -110,6 +110,11 @@ impl Folder {
         Ok(mime::content(path.last().map(String::as_str).unwrap_or_default(), bytes))
     }
 
+    /// The beginning of a file that is known to be visible.
+    pub(crate) fn head(&self, path: &[String], bytes: u64) -> Result<Vec<u8>> {
+        self.disk.file(path)?.read_at(0, bytes)
+    }
+
     /// The media type of a file: by its name, or else by its content.
     pub(crate) fn mime(&self, path: &[String]) -> Option<&'static str> {
         let by_name = path.last().and_then(|name| mime::from_name(name));

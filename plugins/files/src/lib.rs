@@ -4,6 +4,7 @@
 mod folder;
 mod patterns;
 mod scope;
+mod search;
 mod settings;
 mod walk;
 
@@ -11,8 +12,9 @@ mod walk;
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness, Provider,
-    Query, Reading, Request, Result, Template, TemplateMatch, TemplatePage, Variable, paginate,
+    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness, Hits,
+    Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch, TemplatePage, Variable,
+    paginate,
 };
 
 use folder::Folder;
@@ -25,7 +27,7 @@ struct Files {
     settings: Settings,
 }
 
-larder_provider::export!(Files: completions, versions, settings);
+larder_provider::export!(Files: completions, versions, search, settings);
 
 impl Provider for Files {
     fn settings() -> Vec<Declaration> {
@@ -101,6 +103,10 @@ impl Provider for Files {
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         Ok(uris.iter().map(|uri| self.version(uri).ok()).collect())
     }
+
+    fn search(&self, query: &SearchQuery) -> Result<Hits> {
+        Ok(search::hits(self, query)?.freshness(self.freshness()))
+    }
 }
 
 impl Files {
@@ -109,6 +115,12 @@ impl Files {
         folders.sort_by(|a, b| a.prefix.cmp(&b.prefix));
         folders.dedup_by(|a, b| a.prefix == b.prefix);
         Self { folders, settings }
+    }
+
+    /// The beginning of a file that is in the list.
+    fn head(&self, uri: &str, bytes: u64) -> Result<Vec<u8>> {
+        let place = self.locate(uri)?;
+        place.folder.head(&place.names, bytes)
     }
 
     /// The place that a URI names. If granted folders are nested, its folder is the innermost one.

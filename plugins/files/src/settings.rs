@@ -35,6 +35,11 @@ const MAX_NAMES: Setting<usize> =
 const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of a file that can be read.")
     // Half of the host's limit of 16 MiB, which applies to the encoded response.
     .default("8MiB");
+const SEARCH_FILES: Setting<usize> =
+    Setting::number("search_files", "The maximum number of files whose content is searched at once.")
+        .default("2000");
+const SEARCH_BYTES: Setting<u64> =
+    Setting::size("search_bytes", "The maximum size of what is searched at once.").default("8MiB");
 const TTL_MS: Setting<u64> =
     Setting::number("ttl_ms", "How many milliseconds a response may be cached.").default("1000");
 
@@ -58,6 +63,10 @@ pub(crate) struct Settings {
     pub(crate) max_names: usize,
     /// Maximum size of a file that can be read.
     pub(crate) max_bytes: u64,
+    /// Maximum number of files whose content a search reads.
+    pub(crate) search_files: usize,
+    /// Maximum number of bytes that a search reads.
+    pub(crate) search_bytes: u64,
     /// How long a response may be cached.
     pub(crate) ttl: Duration,
 }
@@ -75,6 +84,8 @@ impl Settings {
             DEPTH.declaration(),
             MAX_NAMES.declaration(),
             MAX_BYTES.declaration(),
+            SEARCH_FILES.declaration(),
+            SEARCH_BYTES.declaration(),
             TTL_MS.declaration(),
         ]
     }
@@ -90,6 +101,8 @@ impl Settings {
             depth: DEPTH.get()?,
             max_names: MAX_NAMES.get()?,
             max_bytes: MAX_BYTES.get()?,
+            search_files: SEARCH_FILES.get()?,
+            search_bytes: SEARCH_BYTES.get()?,
             ttl: Duration::from_millis(TTL_MS.get()?),
         })
     }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use larder_provider::{
-    Body, CompletionRequest, EntryPage, Error, Provider, Query, Reading, Request, Result, set_setting,
+    Body, CompletionRequest, EntryPage, Error, Provider, Query, Reading, Request, Result, SearchQuery,
+    set_setting,
 };
 
 use crate::Files;
@@ -299,4 +300,57 @@ fn names_that_are_not_utf8_are_counted() {
     fs::write(root.path().join(std::ffi::OsStr::from_bytes(b"bad\xff")), "").unwrap();
     check_read(&files, "file:///docs/", "text inode/directory: good\n… and 1 whose names are not UTF-8");
     assert_ne!(files.versions(&["file:///docs/".into()]).unwrap(), before);
+}
+
+fn found(files: &Files, query: &SearchQuery) -> Vec<(String, String)> {
+    let hits = files.search(query).unwrap().hits;
+    let name = |uri: &str| uri.strip_prefix("file:///docs/").unwrap().to_owned();
+    hits.into_iter().map(|hit| (name(&hit.entry.uri), hit.excerpt.unwrap_or_default())).collect()
+}
+
+#[test]
+fn searches_names_and_texts_by_rank() {
+    let Fixture { files, root } = fixture(&[".env", "target/roses.md", ".gitignore"]);
+    write(root.path(), ".gitignore", "*.tmp\n");
+    write(root.path(), "a/note.md", "# Trees\n\nOne of the roses.\n");
+    write(root.path(), "b.md", "# Roses\n\nRed and white.\n");
+    write(root.path(), "c/roses.txt", "about nothing else");
+    write(root.path(), "draft.tmp", "roses");
+    write(root.path(), "p.png", b"\x89PNG roses");
+    write(root.path(), "zero.txt", b"roses\0");
+    let search = |text: &str| found(&files, &SearchQuery::new(text, 10));
+    let roses = search("ROSES");
+    let names: Vec<&str> = roses.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["b.md", "c/roses.txt", "a/note.md"]);
+    assert_eq!((roses[1].1.as_str(), roses[2].1.as_str()), ("", "One of the roses."));
+    assert_eq!(search("png")[0].0, "p.png");
+    assert_eq!((search("nothing such").len(), search("?!").len(), search("tmp").len()), (1, 0, 0));
+    let within = SearchQuery { uri_prefix: Some("file:///docs/a/".into()), ..SearchQuery::new("roses", 10) };
+    assert_eq!(found(&files, &within)[0].0, "a/note.md");
+    let kind = SearchQuery { kind: Some("folder".into()), ..SearchQuery::new("roses", 10) };
+    assert!(found(&files, &kind).is_empty());
+    assert_eq!(found(&files, &SearchQuery::new("roses", 1)).len(), 1);
+}
+
+#[test]
+fn a_search_reads_only_as_much_as_the_settings_allow() {
+    let check = |name: &str, value: &str, expected: &[&str]| {
+        set_setting(name, value);
+        let Fixture { files, root } = fixture(&[]);
+        for file in ["a.txt", "b.txt", "roses.txt"] {
+            write(root.path(), file, "roses");
+        }
+        // A large file is searched up to a limit.
+        write(root.path(), "z.txt", "x ".repeat(200_000) + "roses");
+        let found = found(&files, &SearchQuery::new("roses", 10));
+        let mut names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, expected, "{name} = {value}");
+    };
+    check("search_files", "2000", &["a.txt", "b.txt", "roses.txt"]);
+    check("search_files", "1", &["a.txt", "roses.txt"]);
+    check("search_files", "0", &["roses.txt"]);
+    set_setting("search_files", "2000");
+    check("search_bytes", "10", &["a.txt", "b.txt", "roses.txt"]);
+    check("search_bytes", "9", &["a.txt", "roses.txt"]);
 }

@@ -55,7 +55,11 @@ async def checks(session, folder):
         await notifications.updated(folder_uri)
         session.check("the changed folder", await session.text(folder_uri), "new.txt\n")
     found = await session.search("first")
-    session.check("search", found is None or "file:///docs/guide/first.txt" in found)
+    session.check("a file is found by its name", "file:///docs/guide/first.txt" in found)
+    found = await session.search("STEPS")
+    session.check("and by its content", found, ["file:///docs/guide/first.txt"])
+    for hidden in ["secret", "generated", "draft", "key"]:
+        session.check(f"what is not visible is not found: {hidden}", await session.search(hidden), [])
 
 
 run(checks)

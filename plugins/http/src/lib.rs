@@ -228,7 +228,11 @@ fn take(
     let entries: Vec<_> = taken.iter().filter_map(|item| list.entry(item, resource.mime_type())).collect();
     if entries.len() < taken.len() {
         let count = taken.len() - entries.len();
-        warn!("{}: {count} items of the list have no valid URI and were omitted", resource.uri.as_str());
+        let uri = resource.uri.as_str();
+        warn!(
+            "{uri}: {count} items of the list were omitted: a value is missing, or cannot be in a path \
+             (write `{{+name}}` or `{{?name}}` for values with a slash)"
+        );
     }
     let next = if taken.len() < rest.len() {
         Position { offset: position.offset + taken.len(), ..position }
@@ -244,6 +248,8 @@ fn take(
 fn suggestion(list: &List, item: &Value, request: &CompletionRequest) -> Option<String> {
     let values = list.values(item)?;
     let fits = values.iter().all(|(name, value)| request.filled(name).is_none_or(|filled| filled == value));
+    // A value that cannot be in the URI is not suggested.
+    list.item_uri(&values)?;
     let value = values.into_iter().find(|(name, _)| *name == request.variable)?.1;
     (fits && value.starts_with(&request.prefix)).then_some(value)
 }

@@ -122,11 +122,16 @@ impl List {
         let name = find(&self.raw.name).unwrap_or_else(|| name_of(&values));
         let mut details = Details::kind("api-resource");
         details.last_modified = find(&self.raw.last_modified);
-        let mut entry = Entry::new(item_uri(&self.uri, &values)?, name).details(details);
+        let mut entry = Entry::new(self.item_uri(&values)?, name).details(details);
         entry.title = find(&self.raw.title);
         entry.description = find(&self.raw.description).map(shorten);
         entry.mime_type = mime_type.map(str::to_owned);
         Some(entry)
+    }
+
+    /// The URI of an item with these values; `None` if the host would refuse it.
+    pub(crate) fn item_uri(&self, values: &[(String, String)]) -> Option<String> {
+        item_uri(&self.uri, values)
     }
 
     /// The values of the variables, in the order of their names.

@@ -161,6 +161,32 @@ fn searches_in_the_list_or_with_the_api() {
 }
 
 #[test]
+fn values_with_a_slash_are_offered_where_the_host_accepts_them() {
+    let resources = |uri: &str, path: &str, query: &str| {
+        format!(
+            r#"[{{ "uri": "{uri}", "path": "{path}", "query": {query}, "list":
+                {{ "path": "x", "variables": {{ "id": "/id" }}, "name": "/id", "paging": "none" }} }}]"#
+        )
+    };
+    let check = |resources: &str, expected: &[&str]| {
+        let (api, _) = api(resources, |_| (200, r#"[{ "id": "a/b" }, { "id": "c" }]"#));
+        assert_eq!(uris(&api, 9), expected);
+        let found = api.search(&SearchQuery::new("a/b", 5)).unwrap().hits;
+        assert_eq!(found.len(), expected.len() - 1, "{resources}");
+        let completion = CompletionRequest {
+            uri_template: api.resources[0].uri.as_str().to_owned(),
+            variable: "id".into(),
+            prefix: String::new(),
+            filled: Vec::new(),
+        };
+        assert_eq!(api.complete(&completion).unwrap().values.len(), expected.len(), "{resources}");
+    };
+    check(&resources("x:{id}", "{id}", "{}"), &["x:c"]);
+    check(&resources("x:{+id}", "{+id}", "{}"), &["x:a/b", "x:c"]);
+    check(&resources("x:one{?id}", "one", r#"{ "id": "{id}" }"#), &["x:one?id=a%2Fb", "x:one?id=c"]);
+}
+
+#[test]
 fn pages_by_number_end() {
     let resources = |paging: &str| {
         format!(

@@ -5,7 +5,6 @@ mod front_matter;
 mod links;
 mod note;
 mod pages;
-mod search;
 mod settings;
 mod vault;
 
@@ -18,9 +17,9 @@ use larder_provider::{
     paginate,
 };
 use provider_support::digest;
+use provider_support::ranking::Ranking;
 
 use address::Address;
-use search::Ranking;
 use settings::Settings;
 use vault::Vault;
 
@@ -147,7 +146,9 @@ impl Provider for Notes {
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
         let Some(vault) = &self.vault else { return Ok(Hits::default()) };
         let (mut ranking, paths) = (Ranking::new(&query.text), vault.paths());
-        vault.visit(&paths, |at, text| ranking.add(at, &paths[at].join("/"), text))?;
+        vault.visit(&paths, |at, text| {
+            ranking.add(at, &paths[at].join("/"), text);
+        })?;
         let best = ranking.best().into_iter().filter_map(|at| {
             let path = &paths[at];
             let text = vault.stat(path).and_then(|stat| vault.text(path, &stat)).ok()?;

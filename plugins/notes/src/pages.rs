@@ -1,6 +1,6 @@
 //! What is returned for each URI: entries, notes, sections, and the pages about links and tags.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use larder_provider::serde_json::json;
@@ -12,7 +12,6 @@ use crate::address::{self, Address};
 use crate::front_matter::{self, FrontMatter};
 use crate::links::Resolver;
 use crate::note::Note;
-use crate::search::count_tags;
 use crate::vault::{Path, Vault};
 
 /// The part of a note in which its title and its front matter are looked for.
@@ -144,9 +143,11 @@ fn tagged(vault: &Vault, tag: &str) -> Result<String> {
 
 /// All tags with the number of their notes.
 pub(crate) fn all_tags(vault: &Vault) -> Result<Vec<(String, usize)>> {
-    let mut all = Vec::new();
-    vault.visit(&vault.paths(), |_, text| all.extend(tags(text)))?;
-    Ok(count_tags(all))
+    let mut all = BTreeMap::new();
+    vault.visit(&vault.paths(), |_, text| {
+        tags(text).into_iter().for_each(|tag| *all.entry(tag).or_default() += 1);
+    })?;
+    Ok(all.into_iter().collect())
 }
 
 /// The tags of a note, in its front matter and in its text.

@@ -7,7 +7,7 @@ use crate::database::Snapshot;
 use crate::failure::Failure;
 use crate::schema::{self, Selection, Table};
 use crate::settings::SavedQuery;
-use provider_table::Format;
+use provider_table::{Format, address::is_suggested};
 
 /// Rows of a table in one response, unless a request asks for another number.
 const DEFAULT_ROWS: usize = 100;
@@ -19,14 +19,14 @@ impl Postgres {
         let template = request.template().unwrap_or_default();
         let table =
             |snapshot: &mut Snapshot| self.find(snapshot, &request.var("schema")?, &request.var("table")?);
-        if template == self.addresses.schemas_template() {
+        if template == self.addresses.schemas_template() || template == self.addresses.any_schema_template() {
             return self.schema(snapshot, &request.var("schema")?);
         }
-        if template == self.addresses.rows_template() {
+        if template == self.addresses.rows_template() || template == self.addresses.any_row_template() {
             let table = table(snapshot)?;
             return row(snapshot, &table, &request.var("key")?);
         }
-        if template == self.addresses.tables_template() {
+        if template == self.addresses.tables_template() || template == self.addresses.any_table_template() {
             let table = table(snapshot)?;
             return self.page(snapshot, &table, request);
         }
@@ -57,8 +57,8 @@ impl Postgres {
         let rows = snapshot.query(&sql, &[], limit)?;
         let name = if format == Format::Csv { "csv" } else { "json" };
         let next = || {
-            let address = self.addresses.table(&table.schema, &table.name);
-            format!("{address}?format={name}&limit={limit}&offset={}", offset + limit)
+            let table = (table.schema.as_str(), table.name.as_str());
+            self.addresses.rows(table, name, limit, offset + limit)
         };
         let next = rows.has_more.then(next);
         rows.content(format, next.map(|next| ("dev.larder.postgres/next", next)))
@@ -89,7 +89,12 @@ fn row(snapshot: &mut Snapshot, table: &Table, key: &str) -> Result<Content> {
 }
 
 /// The first keys of a table that begin with a text.
-pub(crate) fn keys(snapshot: &mut Snapshot, table: &Table, prefix: &str) -> Result<Completion> {
+pub(crate) fn keys(
+    snapshot: &mut Snapshot,
+    table: &Table,
+    prefix: &str,
+    is_in_path: bool,
+) -> Result<Completion> {
     let Some(column) = table.key() else { return Ok(Completion::default()) };
     let name = table.quoted();
     let sql = format!(
@@ -97,7 +102,8 @@ pub(crate) fn keys(snapshot: &mut Snapshot, table: &Table, prefix: &str) -> Resu
         MAX_KEYS + 1
     );
     let found = snapshot.query(&sql, &[Some(prefix)], MAX_KEYS)?;
-    let completion = Completion::matching(found.texts(0).map(str::to_owned).collect::<Vec<_>>(), prefix);
+    let values = found.texts(0).filter(|key| is_suggested(key, is_in_path)).map(str::to_owned);
+    let completion = Completion::matching(values.collect::<Vec<_>>(), prefix);
     Ok(Completion { total: completion.total.filter(|_| !found.has_more), more: found.has_more, ..completion })
 }
 

@@ -23,9 +23,12 @@ use larder_provider::{
 
 use address::Addresses;
 use database::{Database, Snapshot};
-use provider_table::Format;
+use provider_table::{Format, address::is_suggested};
 use schema::{Selection, Table};
 use settings::{SavedQuery, Settings};
+
+/// The description of templates with their variables in the query.
+const ANY_NAME: &str = "for a name or key that cannot be in a path, such as one with a slash";
 
 struct Postgres {
     settings: Settings,
@@ -76,6 +79,14 @@ impl Provider for Postgres {
             Template::new(self.addresses.tables_template(), "rows of a table or view")
                 .description("`format` is json or csv; `limit` and `offset` select the rows"),
             Template::new(self.addresses.rows_template(), "a row, by its key").mime("application/json"),
+            Template::new(self.addresses.any_schema_template(), "the tables of a schema with any name")
+                .description(ANY_NAME)
+                .mime("application/sql"),
+            Template::new(self.addresses.any_table_template(), "rows of a table with any name")
+                .description(ANY_NAME),
+            Template::new(self.addresses.any_row_template(), "a row with any key")
+                .description(ANY_NAME)
+                .mime("application/json"),
         ];
         if !self.settings.queries.is_empty() {
             self.database.read(|snapshot| {
@@ -98,22 +109,25 @@ impl Provider for Postgres {
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         let (schema, table) = (request.filled("schema"), request.filled("table"));
+        let is_in_path = self.addresses.is_in_path(&request.uri_template);
+        let is_suggested = |name: &String| is_suggested(name, is_in_path);
         match (request.variable.as_str(), schema, table) {
             ("format", ..) => Ok(Completion::matching(Format::NAMES, &request.prefix)),
             ("schema", ..) => self.database.read(|snapshot| {
                 let tables = self.tables(snapshot, None)?;
                 Ok(Completion::matching(
-                    schemas(&tables).map(str::to_owned).collect::<Vec<_>>(),
+                    schemas(&tables).map(str::to_owned).filter(is_suggested).collect::<Vec<_>>(),
                     &request.prefix,
                 ))
             }),
             ("table", Some(schema), _) => self.database.read(|snapshot| {
                 let tables = self.tables(snapshot, Some(schema))?;
-                Ok(Completion::matching(tables.into_iter().map(|table| table.name), &request.prefix))
+                let names = tables.into_iter().map(|table| table.name);
+                Ok(Completion::matching(names.filter(is_suggested), &request.prefix))
             }),
             ("key", Some(schema), Some(table)) => self.database.read(|snapshot| {
                 let table = self.find(snapshot, schema, table)?;
-                content::keys(snapshot, &table, &request.prefix)
+                content::keys(snapshot, &table, &request.prefix, is_in_path)
             }),
             _ => Ok(Completion::default()),
         }

@@ -1,6 +1,7 @@
 //! Search in the text columns of all tables, with one statement, so that one time limit applies to all of it.
 
 use larder_provider::{Details, Entry, Hit, Result, SearchQuery};
+use provider_table::address::is_addressable;
 use provider_table::{excerpt, pattern};
 use serde_json::Value;
 
@@ -48,7 +49,9 @@ pub(crate) fn hits(
             continue;
         };
         let number = number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX);
-        if let (Some(table), Some(hits)) = (tables.get(number), found.get_mut(number)) {
+        if let (Some(table), Some(hits), true) =
+            (tables.get(number), found.get_mut(number), is_addressable(key))
+        {
             hits.push(hit(addresses, table, key, excerpt(text, words[0])));
         }
     }

@@ -53,7 +53,24 @@ fn rows_are_json_and_csv() {
 fn names_are_quoted() {
     assert_eq!(quoted("a\"; DROP TABLE b; --"), "\"a\"\"; DROP TABLE b; --\"");
     let addresses = Addresses::new("garden");
-    assert_eq!(addresses.row("a b", "c/d", "ü"), "postgres://garden/schemas/a%20b/tables/c%2Fd/rows/%C3%BC");
+    assert_eq!(addresses.row("a b", "c", "ü"), "postgres://garden/schemas/a%20b/tables/c/rows/%C3%BC");
+}
+
+#[test]
+fn names_that_the_host_refuses_in_a_path_are_in_the_query() {
+    let addresses = Addresses::new("garden");
+    let check = |uri: String, expected: &str| assert_eq!(uri, format!("postgres://garden/{expected}"));
+    check(addresses.row("a b", "c/d", "ü"), "row?schema=a%20b&table=c%2Fd&key=%C3%BC");
+    check(addresses.row("a", "b", ".."), "row?schema=a&table=b&key=..");
+    check(addresses.table("a/b", "c"), "table?schema=a%2Fb&table=c");
+    check(addresses.schema("a/b"), "schema?schema=a%2Fb");
+    check(addresses.rows(("a", "b"), "csv", 1, 2), "schemas/a/tables/b?format=csv&limit=1&offset=2");
+    check(
+        addresses.rows(("a", "b/c"), "csv", 1, 2),
+        "table?schema=a&table=b%2Fc&format=csv&limit=1&offset=2",
+    );
+    assert!(addresses.is_in_path(&addresses.rows_template()));
+    assert!(!addresses.is_in_path(&addresses.any_row_template()));
 }
 
 #[test]

@@ -8,6 +8,11 @@ from provider_session import run, variable
 SCHEMAS = "postgres://garden/schemas/{schema}"
 TABLES = SCHEMAS + "/tables/{table}{?format,limit,offset}"
 ROWS = SCHEMAS + "/tables/{table}/rows/{key}"
+ANY = [
+    "postgres://garden/schema{?schema}",
+    "postgres://garden/table{?schema,table,format,limit,offset}",
+    "postgres://garden/row{?schema,table,key}",
+]
 QUERIES = [
     "connection{?attempt,format}",
     "endless{?rows,format}",
@@ -57,6 +62,16 @@ async def rows(session):
     session.check("a view", len(tall["rows"]), 3)
     odd = json.loads(await session.text("postgres://garden/schemas/Store%201/tables/odd%20%22%20name/rows/%C3%BC%20%27"))
     session.check("names are quoted", odd["value"], "umlaut")
+    uri = "postgres://garden/row?schema=Store%201&table=odd%20%22%20name&key=a%2Fb"
+    found = await session.search("Zinnia")
+    session.check("a row whose key has a slash is found", found is None or uri in found)
+    session.check("and can be read", json.loads(await session.text(uri))["value"], "Zinnia")
+    keys = await session.complete(ANY[2], "key", "a", schema="Store 1", table='odd " name')
+    session.check("and completed", keys, ["a/b"])
+    page = json.loads(await session.text("postgres://garden/table?schema=Store%201&table=odd%20%22%20name&limit=1"))
+    session.check("a table by its name in the query", len(page["rows"]), 1)
+    schema = await session.text("postgres://garden/schema?schema=Store%201")
+    session.check("a schema by its name in the query", 'CREATE TABLE "Store 1"."odd "" name"' in schema)
 
 
 async def queries(session):
@@ -128,7 +143,7 @@ async def checks(session, folder):
     session.check("the list", uris, [f"postgres://garden/{path}" for path in listed])
     queries_templates = [f"postgres://garden/queries/{query}" for query in QUERIES]
     templates = [template for template in await session.templates() if "//garden/" in template]
-    session.check("the templates", templates, sorted([SCHEMAS, TABLES, ROWS, *queries_templates]))
+    session.check("the templates", templates, sorted([SCHEMAS, TABLES, ROWS, *ANY, *queries_templates]))
     await rows(session)
     await queries(session)
 

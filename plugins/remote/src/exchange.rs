@@ -1,7 +1,7 @@
 //! One request to the server, and its response: JSON, or the events of a stream.
 
 use larder_provider::http::{Request, Response};
-use larder_provider::{Error, Result};
+use larder_provider::{Error, Result, time_left};
 use serde_json::Value;
 
 use crate::settings::Settings;
@@ -42,7 +42,9 @@ impl Settings {
 
     /// A request to the address of the server, with its credentials.
     pub(crate) fn request(&self, method: &str, headers: &[(&str, &str)]) -> Request {
-        let request = self.client.request(method, &self.url);
+        // A search has little time, and the server may be another Larder, which needs most of it.
+        let most = time_left() - time_left() / 10;
+        let request = self.client.request(method, &self.url).timeout(self.client.timeout.min(most));
         let request = request.header("accept", "application/json, text/event-stream");
         headers.iter().fold(request, |request, (name, value)| request.header(name, value))
     }

@@ -4,6 +4,7 @@
 mod exchange;
 mod interaction;
 mod resources;
+mod search;
 mod session;
 mod settings;
 
@@ -11,8 +12,8 @@ mod settings;
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Prompts, Provider, Query,
-    Reading, Request, Result, TemplatePage, Tools, warn,
+    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Hits, Prompts, Provider,
+    Query, Reading, Request, Result, SearchQuery, TemplatePage, Tools, warn,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,7 +27,7 @@ struct Remote {
     session: Session,
 }
 
-larder_provider::export!(Remote: completions, settings, tools, prompts);
+larder_provider::export!(Remote: completions, search, settings, tools, prompts);
 
 impl Provider for Remote {
     fn settings() -> Vec<Declaration> {
@@ -91,6 +92,10 @@ impl Provider for Remote {
         let reference = json!({ "type": "ref/resource", "uri": request.uri_template });
         let filled = request.filled.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         completion(&self.session, &reference, (&request.variable, &request.prefix), filled)
+    }
+
+    fn search(&self, query: &SearchQuery) -> Result<Hits> {
+        self.hits(query)
     }
 
     fn tools(&self) -> Result<Tools<Self>> {

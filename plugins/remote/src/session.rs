@@ -63,6 +63,17 @@ impl Session {
         }
     }
 
+    /// Makes a request of a method that is not part of MCP. Returns `None` if the server does not know it. Servers
+    /// respond to such methods with different errors.
+    pub(crate) fn request_if_known(&self, method: &str, params: &Value) -> Result<Option<Value>> {
+        match self.answer(method, params, None)? {
+            Answer::Error { code: METHOD_NOT_FOUND | -32_602 | -32_600, .. } | Answer::Other(400..=499) => {
+                Ok(None)
+            }
+            answer => result_of(answer, method).map(Some),
+        }
+    }
+
     fn answer(&self, method: &str, params: &Value, name: Option<&str>) -> Result<Answer> {
         let is_new = self.connection.borrow().is_none();
         let connection = self.connect()?;

@@ -15,6 +15,10 @@ const ERA: Setting<String> = Setting::text(
 )
 .default("auto");
 const TITLE: Setting<String> = Setting::text("title", "The title of this provider.");
+const SEARCH_TOOL: Setting<String> = Setting::text(
+    "search_tool",
+    "A tool of the server that is called for searches, such as `search_resources`. A Larder needs none.",
+);
 const TTL: Setting<Duration> =
     Setting::duration("ttl", "How long a response may be cached if the server does not say it.")
         .default("5s");
@@ -29,13 +33,15 @@ pub(crate) struct Settings {
     pub(crate) era: Option<Era>,
     pub(crate) client: Client,
     pub(crate) title: Option<String>,
+    /// A tool that finds resources.
+    pub(crate) search_tool: Option<String>,
     pub(crate) ttl: Duration,
 }
 
 impl Settings {
     /// All settings, for the host.
     pub(crate) fn declarations() -> Vec<Declaration> {
-        let texts = [URL, ERA, TITLE].map(|it| it.declaration());
+        let texts = [URL, ERA, TITLE, SEARCH_TOOL].map(|it| it.declaration());
         let limits = [TTL.declaration(), TIMEOUT.declaration(), MAX_BYTES.declaration()];
         texts.into_iter().chain(limits).chain(Credentials::declarations()).collect()
     }
@@ -53,6 +59,7 @@ impl Settings {
         let (credentials, headers) = (Credentials::read("X-API-Key")?, Vec::new());
         let (timeout, max_bytes) = (TIMEOUT.get()?, MAX_BYTES.get()?);
         let client = Client { base, credentials, headers, timeout, max_bytes };
-        Ok(Self { url, era, client, title: TITLE.find()?, ttl: TTL.get()? })
+        let (title, search_tool) = (TITLE.find()?, SEARCH_TOOL.find()?);
+        Ok(Self { url, era, client, title, search_tool, ttl: TTL.get()? })
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use larder_provider::http::{Request as HttpRequest, Response, set_responder};
 use larder_provider::{
-    Body, CompletionRequest, Error, Provider as _, Query, Request, Role, Scope, set_setting,
+    Body, CompletionRequest, Error, Provider as _, Query, Request, Role, Scope, SearchQuery, set_setting,
 };
 use serde_json::{Value, json};
 
@@ -201,4 +201,79 @@ fn an_address_that_is_no_mcp_server_is_named() {
         let error = Remote::new().err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(error, "the setting `url` is not the URL of a web server without a user");
     }
+}
+
+fn searched(remote: &Remote, query: &SearchQuery) -> Vec<(String, Option<String>)> {
+    let hits = remote.search(query).unwrap().hits;
+    hits.into_iter().map(|hit| (hit.entry.uri, hit.excerpt)).collect()
+}
+
+#[test]
+fn another_larder_is_asked_with_its_method() {
+    let (remote, log) = remote(true, |method, params| {
+        let expected = json!({ "query": "roses", "limit": 100, "uriPrefix": "x:" });
+        let expected = expected.as_object().unwrap().iter().all(|(key, value)| params[key] == *value);
+        assert!(method == "dev.larder/search" && expected, "{method} {params}");
+        Ok(
+            json!({ "results": [{ "uri": "x:1", "name": "one", "excerpt": "red roses" }, { "uri": "y:2", "name": "two" }] }),
+        )
+    });
+    let query = SearchQuery { uri_prefix: Some("x:".into()), ..SearchQuery::new("roses", 500) };
+    assert_eq!(searched(&remote, &query), [("x:1".into(), Some("red roses".into()))]);
+    assert_eq!(log.take().last().map(String::as_str), Some("dev.larder/search"));
+}
+
+/// A server that does not know the method, and responds to it as the SDK for Python does.
+fn without_method(method: &str) -> Result<(), Value> {
+    match method {
+        "dev.larder/search" => Err(json!({ "code": -32602, "message": "Invalid request parameters" })),
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn a_tool_that_the_operator_names_is_called() {
+    let structured = json!({ "results": [{ "uri": "x:1", "name": "one" }, { "id": "x:2", "title": "Two", "url": "https://x" }] });
+    let link = json!({ "type": "resource_link", "uri": "x:3", "name": "three" });
+    let as_text = json!({ "type": "text", "text": structured.to_string() });
+    for result in
+        [json!({ "content": [link], "structuredContent": structured }), json!({ "content": [as_text, link] })]
+    {
+        set_setting("search_tool", "search_resources");
+        let (remote, _) = remote(true, move |method, params| {
+            without_method(method)?;
+            let arguments = json!({ "query": "roses" });
+            assert_eq!((method, &params["arguments"]), ("tools/call", &arguments));
+            Ok(result.clone())
+        });
+        let found: Vec<_> =
+            searched(&remote, &SearchQuery::new("roses", 9)).into_iter().map(|(uri, _)| uri).collect();
+        assert_eq!(found, ["x:1", "x:2", "x:3"]);
+    }
+    let (remote, _) = remote(true, |method, _| {
+        without_method(method)?;
+        Ok(json!({ "isError": true, "content": [{ "type": "text", "text": "no index" }] }))
+    });
+    let error = remote.search(&SearchQuery::new("roses", 9)).unwrap_err();
+    assert_eq!(error, Error::failed("the tool `search_resources` fails: no index"));
+}
+
+#[test]
+fn otherwise_the_list_is_searched_up_to_a_limit() {
+    let (remote, log) = remote(false, |method, params| {
+        without_method(method)?;
+        assert_eq!(method, "resources/list");
+        let page: u32 = params["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap());
+        let entry = json!({ "uri": format!("x:{page}"), "name": format!("page {page}"), "description": "About red roses" });
+        let other = json!({ "uri": format!("x:roses{page}"), "name": "roses" });
+        Ok(
+            json!({ "resources": [entry, other], "nextCursor": (page + 1).to_string(), "cacheScope": "private" }),
+        )
+    });
+    let hits = remote.search(&SearchQuery::new("roses", 100)).unwrap();
+    assert_eq!(hits.freshness.map(|freshness| freshness.scope), Some(Scope::Caller));
+    assert_eq!((hits.hits.len(), hits.hits[0].entry.uri.as_str()), (20, "x:roses0"));
+    assert_eq!(hits.hits[19].excerpt.as_deref(), Some("About red roses"));
+    assert_eq!(log.borrow().iter().filter(|method| *method == "resources/list").count(), 10);
+    assert_eq!(searched(&remote, &SearchQuery::new("page 7", 1))[0].0, "x:7");
 }

@@ -19,6 +19,8 @@ async def legacy_server(session):
     session.check("bytes", hasattr(blob, "blob"))
     session.check("completion", await session.complete(TEXT, "resourceId", "7"), ["7"])
     await session.not_found(f"{STATIC}none.md")
+    found = await session.search("features document")
+    session.check("a search in the list", f"{STATIC}features.md" in found)
 
 
 async def tools_and_prompts(session):
@@ -55,6 +57,9 @@ async def modern_server(session, folder):
         (folder / "data" / name).write_text("after")
         await notifications.updated(uri)
         session.check("the new content", await session.text(uri), "after")
+    (folder / "data" / name).write_text(f"content {session.unique('pelargonium')}")
+    found = await session.search("pelargonium")
+    session.check("a search in contents through two servers", found[0].startswith("file:///data/"))
 
 
 async def checks(session, folder):

@@ -1,9 +1,7 @@
-//! The URIs of a database: `sqlite://NAME/schema`, `…/tables/TABLE`, `…/tables/TABLE/rows/KEY` and `…/queries/QUERY`.
+//! The URIs of a database: `sqlite://NAME/schema`, `…/tables/TABLE`, `…/tables/TABLE/rows/KEY` and `…/queries/QUERY`;
+//! `…/table?table=TABLE` and `…/row?table=TABLE&key=KEY` for names and keys that cannot be in a path.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-
-/// All characters except those that are unreserved in RFC 3986.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+use provider_table::address::{encoded, segment};
 
 /// The addresses of one database.
 #[derive(Debug, Clone)]
@@ -20,11 +18,24 @@ impl Addresses {
     }
 
     pub(crate) fn table(&self, name: &str) -> String {
-        format!("{}/tables/{}", self.0, encoded(name))
+        match segment(name) {
+            Some(segment) => format!("{}/tables/{segment}", self.0),
+            None => format!("{}/table?table={}", self.0, encoded(name)),
+        }
+    }
+
+    /// Some rows of a table.
+    pub(crate) fn rows(&self, table: &str, format: &str, limit: usize, offset: usize) -> String {
+        let table = self.table(table);
+        let separator = if table.contains('?') { '&' } else { '?' };
+        format!("{table}{separator}format={format}&limit={limit}&offset={offset}")
     }
 
     pub(crate) fn row(&self, table: &str, key: &str) -> String {
-        format!("{}/rows/{}", self.table(table), encoded(key))
+        match (segment(table), segment(key)) {
+            (Some(table), Some(key)) => format!("{}/tables/{table}/rows/{key}", self.0),
+            _ => format!("{}/row?table={}&key={}", self.0, encoded(table), encoded(key)),
+        }
     }
 
     pub(crate) fn query(&self, name: &str) -> String {
@@ -39,13 +50,24 @@ impl Addresses {
         format!("{}/tables/{{table}}/rows/{{key}}", self.0)
     }
 
+    /// The template of a table of any name.
+    pub(crate) fn any_table_template(&self) -> String {
+        format!("{}/table{{?table,format,limit,offset}}", self.0)
+    }
+
+    /// The template of a row with any key.
+    pub(crate) fn any_row_template(&self) -> String {
+        format!("{}/row{{?table,key}}", self.0)
+    }
+
+    /// Whether the variables of a template are in its path.
+    pub(crate) fn is_in_path(&self, template: &str) -> bool {
+        template != self.any_table_template() && template != self.any_row_template()
+    }
+
     /// The template of a saved query with these parameters.
     pub(crate) fn query_template(&self, name: &str, parameters: &[String]) -> String {
         let variables: Vec<&str> = parameters.iter().map(String::as_str).chain(["format"]).collect();
         format!("{}{{?{}}}", self.query(name), variables.join(","))
     }
-}
-
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, ENCODED).to_string()
 }

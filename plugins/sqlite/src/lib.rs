@@ -21,7 +21,7 @@ use rusqlite::ToSql;
 
 use address::Addresses;
 use database::{Database, failed};
-use provider_table::{Format, Rows};
+use provider_table::{Format, Rows, address::is_suggested};
 use rows::query;
 use schema::{Table, quoted};
 use settings::{SavedQuery, Settings};
@@ -80,6 +80,11 @@ impl Provider for Sqlite {
             Template::new(self.addresses.tables_template(), "rows of a table or view")
                 .description("`format` is json or csv; `limit` and `offset` select the rows"),
             Template::new(self.addresses.rows_template(), "a row, by its key").mime("application/json"),
+            Template::new(self.addresses.any_table_template(), "rows of a table with any name")
+                .description("for a name that cannot be in a path, such as one with a slash"),
+            Template::new(self.addresses.any_row_template(), "a row with any key")
+                .description("for a name or key that cannot be in a path, such as one with a slash")
+                .mime("application/json"),
         ];
         for (name, saved) in &self.settings.queries {
             let parameters = parameters(&database, saved)?;
@@ -100,13 +105,15 @@ impl Provider for Sqlite {
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         let database = Database::open(&self.path)?;
+        let is_in_path = self.addresses.is_in_path(&request.uri_template);
         match (request.variable.as_str(), request.filled("table")) {
             ("format", _) => Ok(Completion::matching(Format::NAMES, &request.prefix)),
             ("table", _) => {
-                let tables = schema::tables(&database.connection)?;
-                Ok(Completion::matching(tables.into_iter().map(|table| table.name), &request.prefix))
+                let names = schema::tables(&database.connection)?.into_iter().map(|table| table.name);
+                let suggested = names.filter(|name| is_suggested(name, is_in_path));
+                Ok(Completion::matching(suggested, &request.prefix))
             }
-            ("key", Some(table)) => keys(&database, &find(&database, table)?, &request.prefix),
+            ("key", Some(table)) => keys(&database, &find(&database, table)?, &request.prefix, is_in_path),
             _ => Ok(Completion::default()),
         }
     }
@@ -163,10 +170,10 @@ impl Sqlite {
             return Ok(Content::text(sql).mime("application/sql"));
         }
         let template = request.template().unwrap_or_default();
-        if template == self.addresses.rows_template() {
+        if template == self.addresses.rows_template() || template == self.addresses.any_row_template() {
             return row(database, &find(database, &request.var("table")?)?, &request.var("key")?);
         }
-        if template == self.addresses.tables_template() {
+        if template == self.addresses.tables_template() || template == self.addresses.any_table_template() {
             return self.table(database, request);
         }
         for (name, saved) in &self.settings.queries {
@@ -189,11 +196,7 @@ impl Sqlite {
         let sql = format!("SELECT * FROM {} {} LIMIT -1 OFFSET {offset}", quoted(&table.name), table.order());
         let rows = query(&database.connection, &sql, &[], limit)?;
         let name = if format == Format::Csv { "csv" } else { "json" };
-        let next = || {
-            let address = self.addresses.table(&table.name);
-            format!("{address}?format={name}&limit={limit}&offset={}", offset + limit)
-        };
-        let next = rows.has_more.then(next);
+        let next = rows.has_more.then(|| self.addresses.rows(&table.name, name, limit, offset + limit));
         rows.content(format, next.map(|next| ("dev.larder.sqlite/next", next)))
     }
 
@@ -253,7 +256,7 @@ fn row(database: &Database, table: &Table, key: &str) -> Result<Content> {
 }
 
 /// The first keys of a table that begin with a text.
-fn keys(database: &Database, table: &Table, prefix: &str) -> Result<Completion> {
+fn keys(database: &Database, table: &Table, prefix: &str, is_in_path: bool) -> Result<Completion> {
     let Some(column) = table.key() else { return Ok(Completion::default()) };
     let sql = format!(
         "SELECT CAST({column} AS TEXT) FROM {} WHERE substr(CAST({column} AS TEXT), 1, length(:prefix)) = :prefix \
@@ -261,8 +264,8 @@ fn keys(database: &Database, table: &Table, prefix: &str) -> Result<Completion> 
         quoted(&table.name)
     );
     let found = query(&database.connection, &sql, &[(":prefix", &prefix)], MAX_KEYS)?;
-    let values =
-        found.rows.iter().filter_map(|row| row.first()?.as_str().map(str::to_owned)).collect::<Vec<_>>();
+    let values = found.texts(0).filter(|key| is_suggested(key, is_in_path)).map(str::to_owned);
+    let values = values.collect::<Vec<_>>();
     let completion = Completion::matching(values, prefix);
     Ok(Completion { total: completion.total.filter(|_| !found.has_more), more: found.has_more, ..completion })
 }

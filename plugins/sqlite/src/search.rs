@@ -1,6 +1,7 @@
 //! Search in the text columns of all tables.
 
 use larder_provider::{Details, Entry, Hit, Result, SearchQuery};
+use provider_table::address::is_addressable;
 use provider_table::{excerpt, pattern};
 use rusqlite::{Connection, ToSql};
 
@@ -50,6 +51,9 @@ fn in_table(
     let rows = query(connection, &sql, &parameters, usize::try_from(limit).unwrap_or(usize::MAX))?;
     let hit = |row: &Vec<serde_json::Value>| {
         let (key, text) = (row.first()?.as_str()?, row.get(1)?.as_str()?);
+        if !is_addressable(key) {
+            return None;
+        }
         let entry = Entry::new(addresses.row(&table.name, key), format!("{} {key}", table.name));
         let entry = entry.mime("application/json").details(Details::kind("row"));
         Some(Hit::new(entry).excerpt(excerpt(text, words[0])))

@@ -14,7 +14,8 @@ const TABLES: &str = "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT, bo
     CREATE TABLE codes (code TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
     INSERT INTO codes VALUES ('a/b', 'slash'), ('ü', 'umlaut');
     CREATE VIEW titles AS SELECT title FROM notes;
-    CREATE TABLE \"odd \"\" name\" (x);";
+    CREATE TABLE \"odd \"\" name\" (x);
+    CREATE TABLE \"in/out\" (key TEXT PRIMARY KEY, x TEXT); INSERT INTO \"in/out\" VALUES ('..', 'upwards');";
 
 fn database(sql: &str) -> (TempDir, Sqlite) {
     let folder = TempDir::new().unwrap();
@@ -57,6 +58,7 @@ fn tables_views_and_queries_are_listed() {
         [
             "sqlite://garden/queries/all",
             "sqlite://garden/schema",
+            "sqlite://garden/table?table=in%2Fout",
             "sqlite://garden/tables/codes",
             "sqlite://garden/tables/notes",
             "sqlite://garden/tables/odd%20%22%20name",
@@ -93,7 +95,18 @@ fn rows_are_json_and_csv_in_pages() {
 fn a_row_is_found_by_its_key() {
     let (_folder, provider) = database(TABLES);
     assert!(text(&provider, &row("notes", "1")).unwrap().contains("Roses"));
-    assert!(text(&provider, &row("codes", "a/b")).unwrap().contains("slash"));
+    assert!(text(&provider, &row("codes", "ü")).unwrap().contains("umlaut"));
+    let any = |table: &str, key: &str| {
+        let variables = [("table", table), ("key", key)];
+        Request::new("sqlite://garden/row").matched("sqlite://garden/row{?table,key}", &variables)
+    };
+    assert!(text(&provider, &any("codes", "a/b")).unwrap().contains("slash"));
+    assert!(text(&provider, &any("in/out", "..")).unwrap().contains("upwards"));
+    let rows = Request::new("sqlite://garden/table").matched(
+        "sqlite://garden/table{?table,format,limit,offset}",
+        &[("table", "in/out"), ("format", "csv")],
+    );
+    assert_eq!(text(&provider, &rows).unwrap(), "key,x\n..,upwards\n");
     assert_eq!(text(&provider, &row("notes", "7")).unwrap_err(), Error::NotFound);
     assert_eq!(text(&provider, &row("notes", "1 OR 1")).unwrap_err(), Error::NotFound);
     let error = Error::invalid("the rows have no key of one column");
@@ -146,7 +159,20 @@ fn keys_and_tables_are_completed() {
     };
     assert_eq!(complete("table", "no", ""), ["notes"]);
     assert_eq!(complete("key", "", "notes"), ["1", "2"]);
-    assert_eq!(complete("key", "a", "codes"), ["a/b"]);
+    // The host refuses a slash in a path.
+    assert_eq!(complete("key", "", "codes"), ["ü"]);
+    assert_eq!(complete("table", "in", ""), [""; 0]);
+    let any = |variable: &str| {
+        let request = CompletionRequest {
+            uri_template: "sqlite://garden/row{?table,key}".into(),
+            variable: variable.into(),
+            prefix: String::new(),
+            filled: vec![("table".into(), "codes".into())],
+        };
+        provider.complete(&request).unwrap().values
+    };
+    assert_eq!(any("key"), ["a/b", "ü"]);
+    assert!(any("table").contains(&"in/out".to_owned()));
 }
 
 #[test]
@@ -160,6 +186,8 @@ fn texts_are_searched() {
         search("ROSES flowers"),
         [("sqlite://garden/tables/notes/rows/1".into(), "Roses red % flowers".into())]
     );
+    assert_eq!(search("slash")[0].0, "sqlite://garden/row?table=codes&key=a%2Fb");
+    assert_eq!(search("upwards")[0].0, "sqlite://garden/row?table=in%2Fout&key=..");
     assert_eq!(search("%").len(), 1);
     assert!(search("nothing").is_empty() && search(" ").is_empty());
 }

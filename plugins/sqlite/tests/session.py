@@ -7,6 +7,8 @@ from provider_session import run
 
 TABLES = "sqlite://garden/tables/{table}{?format,limit,offset}"
 ROWS = "sqlite://garden/tables/{table}/rows/{key}"
+ANY_TABLE = "sqlite://garden/table{?table,format,limit,offset}"
+ANY_ROW = "sqlite://garden/row{?table,key}"
 SUMMARY = "sqlite://garden/queries/summary{?format}"
 QUERY = "sqlite://garden/queries/by-colour{?colour,format}"
 
@@ -34,13 +36,32 @@ async def rows(session):
     session.check("a view", len(tall["rows"]), 3)
 
 
+async def names_with_slashes(session):
+    """The host refuses an encoded slash in a path, so such names are in the query."""
+    page = json.loads(await session.text("sqlite://garden/table?table=in%2Fout&limit=1"))
+    session.check("a table whose name has a slash", page["rows"], [{"code": "a/b", "meaning": "Zinnia"}])
+    page = json.loads(await session.text(page["next"]))
+    session.check("its next rows", page["rows"], [{"code": "..", "meaning": "upwards"}])
+    for word, key in [("Zinnia", "a%2Fb"), ("upwards", "..")]:
+        uri = f"sqlite://garden/row?table=in%2Fout&key={key}"
+        found = await session.search(word)
+        session.check(f"{word} is found", found is None or found[0] == uri)
+        session.check(f"{uri} can be read", json.loads(await session.text(uri))["meaning"], word)
+    session.check("names with a slash are completed", await session.complete(ANY_TABLE, "table", "in"), ["in/out"])
+    keys = await session.complete(ANY_ROW, "key", "a", table="in/out")
+    session.check("keys with a slash are completed", keys, ["a/b"])
+    session.check("they are not completed in a path", await session.complete(TABLES, "table", "in"), [])
+    await session.refused("sqlite://garden/tables/in%2Fout", "encoded `/`")
+
+
 async def checks(session, folder):
-    listed = ["queries/summary", "schema", "tables/plants", "tables/tall"]
+    listed = ["queries/summary", "schema", "table?table=in%2Fout", "tables/plants", "tables/tall"]
     # The table of the previous run may still be in the list.
     uris = [uri for uri in await session.uris() if not uri.endswith("/news")]
     session.check("the list", uris, [f"sqlite://garden/{path}" for path in listed])
-    session.check("the templates", await session.templates(), sorted([TABLES, ROWS, QUERY, SUMMARY]))
+    session.check("the templates", await session.templates(), sorted([TABLES, ROWS, ANY_TABLE, ANY_ROW, QUERY, SUMMARY]))
     await rows(session)
+    await names_with_slashes(session)
 
     found = json.loads(await session.text("sqlite://garden/queries/by-colour?colour=white"))
     session.check("a query with a parameter", [row["name"] for row in found["rows"]], ["Lily"])

@@ -1,7 +1,9 @@
-//! What several shipped providers need: the granted folders, media types by name and content, names in URIs, and times.
+//! What several shipped providers need: the granted folders, media types by name and content, names in URIs, ranked
+//! search, and times.
 
 pub mod disk;
 pub mod mime;
+pub mod ranking;
 pub mod uri;
 
 use std::collections::hash_map::DefaultHasher;

@@ -1,8 +1,6 @@
-//! Ranked search: BM25 over the words of all notes. Words in the path, in tags and in headings count more.
+//! Ranked search: BM25 over the words of all texts. Words in the path, in tags and in headings of Markdown count more.
 
-use std::collections::HashMap;
-
-/// How much the frequency of a word and the length of a note count, as is usual.
+/// How much the frequency of a word and the length of a text count, as is usual.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 /// How many occurrences in the text one in a heading, tag or path is worth.
@@ -17,33 +15,43 @@ const EXCERPT: usize = 240;
 const BEFORE: usize = 60;
 
 /// The words of a query, and what was counted of them.
-pub(crate) struct Ranking {
+pub struct Ranking {
     terms: Vec<String>,
-    notes: Vec<Counts>,
+    /// The texts with at least one word.
+    found: Vec<Counts>,
+    /// The number of all texts, and of all their words.
+    count: f64,
+    length: f64,
 }
 
-/// What was counted in one note.
+/// What was counted in one text.
 struct Counts {
-    note: usize,
+    number: usize,
     length: f64,
     /// The weighted number of occurrences of each term.
     frequencies: Vec<f64>,
 }
 
 impl Ranking {
-    pub(crate) fn new(query: &str) -> Self {
+    /// Starts a search for the words of a text.
+    pub fn new(query: &str) -> Self {
         let mut terms: Vec<String> = Vec::new();
         for term in words(query).map(|(_, word)| word.to_lowercase()) {
             if !terms.contains(&term) && terms.len() < MAX_TERMS {
                 terms.push(term);
             }
         }
-        Self { terms, notes: Vec::new() }
+        Self { terms, found: Vec::new(), count: 0.0, length: 0.0 }
     }
 
-    /// Counts the words of a note.
-    pub(crate) fn add(&mut self, note: usize, path: &str, text: &str) {
-        let mut counts = Counts { note, length: 0.0, frequencies: vec![0.0; self.terms.len()] };
+    /// Whether nothing can be found, because there is no word.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Counts the words of a text. Returns whether it contains any of those that are searched for.
+    pub fn add(&mut self, number: usize, path: &str, text: &str) -> bool {
+        let mut counts = Counts { number, length: 0.0, frequencies: vec![0.0; self.terms.len()] };
         let lines = text.lines().map(|line| (line, if is_heading(line) { HEADING } else { 1.0 }));
         for (line, weight) in lines.chain([(path, HEADING)]) {
             for (_, word) in words(line) {
@@ -51,7 +59,12 @@ impl Ranking {
                 self.count(word, weight, &mut counts.frequencies);
             }
         }
-        self.notes.push(counts);
+        (self.count, self.length) = (self.count + 1.0, self.length + counts.length);
+        let is_found = counts.frequencies.iter().any(|frequency| *frequency > 0.0);
+        if is_found {
+            self.found.push(counts);
+        }
+        is_found
     }
 
     fn count(&self, word: &str, weight: f64, frequencies: &mut [f64]) {
@@ -71,27 +84,22 @@ impl Ranking {
         }
     }
 
-    /// The notes that contain at least one word, the best first.
-    pub(crate) fn best(&self) -> Vec<usize> {
-        let count = self.notes.len() as f64;
-        let average = self.notes.iter().map(|note| note.length).sum::<f64>() / count.max(1.0);
+    /// The numbers of the texts that contain at least one word, the best first.
+    pub fn best(&self) -> Vec<usize> {
+        let average = self.length / self.count.max(1.0);
         let rarities = (0..self.terms.len()).map(|term| {
-            let with = self.notes.iter().filter(|note| note.frequencies[term] > 0.0).count() as f64;
-            (1.0 + (count - with + 0.5) / (with + 0.5)).ln()
+            let with = self.found.iter().filter(|counts| counts.frequencies[term] > 0.0).count() as f64;
+            (1.0 + (self.count - with + 0.5) / (with + 0.5)).ln()
         });
         let rarities: Vec<f64> = rarities.collect();
-        let mut scores: Vec<(f64, usize)> = self
-            .notes
-            .iter()
-            .map(|note| (note.score(&rarities, average.max(1.0)), note.note))
-            .filter(|(score, _)| *score > 0.0)
-            .collect();
+        let score = |counts: &Counts| (counts.score(&rarities, average.max(1.0)), counts.number);
+        let mut scores: Vec<(f64, usize)> = self.found.iter().map(score).collect();
         scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        scores.into_iter().map(|(_, note)| note).collect()
+        scores.into_iter().map(|(_, number)| number).collect()
     }
 
     /// The passage around the first line that has the most words of the query.
-    pub(crate) fn excerpt(&self, text: &str) -> Option<String> {
+    pub fn excerpt(&self, text: &str) -> Option<String> {
         let found = |line: &str| {
             let mut frequencies = vec![0.0; self.terms.len()];
             words(line).for_each(|(_, word)| self.count(word, 1.0, &mut frequencies));
@@ -131,27 +139,20 @@ fn is_heading(line: &str) -> bool {
     line.starts_with('#') || line.starts_with("title:") || line.starts_with("tags:")
 }
 
-/// The counts per tag, in the order of the tags.
-pub(crate) fn count_tags(tags: impl IntoIterator<Item = String>) -> Vec<(String, usize)> {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    tags.into_iter().for_each(|tag| *counts.entry(tag).or_default() += 1);
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_unstable();
-    counts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rank(query: &str, notes: &[&str]) -> Vec<usize> {
+    fn rank(query: &str, texts: &[&str]) -> Vec<usize> {
         let mut ranking = Ranking::new(query);
-        notes.iter().enumerate().for_each(|(at, text)| ranking.add(at, "", text));
+        for (at, text) in texts.iter().enumerate() {
+            ranking.add(at, "", text);
+        }
         ranking.best()
     }
 
     #[test]
-    fn the_best_note_is_first() {
+    fn the_best_text_is_first() {
         let notes =
             ["apples and pears", "# Apples\nall about apples", "pears", "the Configuration of apples"];
         assert_eq!(rank("apples", &notes)[0], 1);
@@ -165,9 +166,11 @@ mod tests {
     #[test]
     fn words_in_the_path_count() {
         let mut ranking = Ranking::new("garden");
-        ranking.add(0, "x", "the garden, and the garden");
-        ranking.add(1, "garden/plan", "roses");
+        assert!(ranking.add(0, "x", "the garden, and the garden"));
+        assert!(ranking.add(1, "garden/plan", "roses"));
+        assert!(!ranking.add(2, "plan", "roses"));
         assert_eq!(ranking.best(), [1, 0]);
+        assert!(!ranking.is_empty() && Ranking::new("?!").is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! What the providers of databases share: the rows of a query as JSON and as CSV, and the patterns and excerpts of a
-//! search.
+//! What the providers of databases share: the rows of a query as JSON and as CSV, names and keys in URIs, and the
+//! patterns and excerpts of a search.
 
+pub mod address;
 mod search;
 
 use larder_provider::{Content, Error, Result};

@@ -1,8 +1,10 @@
 //! The native tests of `feeds`, and the web server of its test.
 
+use std::path::Path;
+
 use anyhow::Result;
 
-use super::web;
+use super::{Surroundings, web};
 use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
 
@@ -11,5 +13,9 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let mut python = command(target("clients/venv/bin/python"));
     python.args(tests).current_dir(root().join("plugins/feeds"));
     output.run(python.env("PYTHONPATH", root().join("sdk/python")))?;
-    super::check(output, "feeds", |_, folder| web::serve("feeds", folder))
+    super::check(output, "feeds", prepare)
+}
+
+pub(super) fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
+    web::serve("feeds", folder)
 }

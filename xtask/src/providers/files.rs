@@ -16,7 +16,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 }
 
 /// Creates documents, among them hidden, ignored and large ones, and one whose name is not UTF-8.
-fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
+pub(super) fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
     let documents: [(&str, &[u8]); 10] = [
         ("docs/notes.md", b"# Notes\n"),
         ("docs/guide/first.txt", b"First steps.\n"),

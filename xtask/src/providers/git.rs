@@ -15,7 +15,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 }
 
 /// Creates a repository with `git`: loose and packed objects and references, and a large file.
-fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
+pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     if !succeeds(command("git").arg("--version")) {
         return Surroundings::missing("git is not installed; get it from your system's packages");
     }

@@ -17,7 +17,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 }
 
 /// Creates notes, among them a hidden and a large one, and a folder with many.
-fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
+pub(super) fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
     fs::create_dir_all(folder.join("garden"))?;
     fs::create_dir_all(folder.join("many"))?;
     let plan = "# Plan\n\nAn #idea.\n\n## Spring\n\nPlant roses.\n\n## Autumn\n\nRest.\n";

@@ -33,7 +33,7 @@ CREATE VIEW tall AS SELECT name FROM plants WHERE height > 1000;
 CREATE TABLE hidden (id int PRIMARY KEY);
 CREATE SCHEMA private CREATE TABLE secret (id int PRIMARY KEY);
 CREATE SCHEMA "Store 1" CREATE TABLE "odd "" name" (key text PRIMARY KEY, value text);
-INSERT INTO "Store 1"."odd "" name" VALUES ('ü ''', 'umlaut');
+INSERT INTO "Store 1"."odd "" name" VALUES ('ü ''', 'umlaut'), ('a/b', 'Zinnia');
 CREATE FUNCTION set_colour(plant text) RETURNS void LANGUAGE sql AS 'UPDATE plants SET colour = NULL WHERE name = plant';
 GRANT USAGE ON SCHEMA "Store 1", private TO reader;
 GRANT SELECT ON plants, tall, "Store 1"."odd "" name", private.secret TO reader;
@@ -58,7 +58,7 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     super::check(output, "postgres", prepare)
 }
 
-fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
+pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     if !target("plugins/postgres.wasm").exists() {
         return Surroundings::missing(
             "the provider postgres was not built, because there is no C compiler for WASI",

@@ -35,7 +35,7 @@ impl Drop for Everything {
     }
 }
 
-fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
+pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     let packages = target("providers/remote");
     if let Outcome::Skipped(reason) = tools::npm_package(output, &packages, PACKAGE)? {
         return Surroundings::missing(&reason);

@@ -32,7 +32,7 @@ impl Drop for Store {
     }
 }
 
-fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
+pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     if !tools::succeeds(command("curl").arg("--version")) {
         return Surroundings::missing("curl is not installed; get it from your system's packages");
     }

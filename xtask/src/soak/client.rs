@@ -68,10 +68,9 @@ impl Client {
     }
 
     fn send_modern(&mut self, method: &str, mut params: Value) -> Result<()> {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
+        let meta = &mut params["_meta"];
+        meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
         let mut headers = format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n");
         if let Some(uri) = params["uri"].as_str() {
             headers += &format!("mcp-name: {uri}\r\n");

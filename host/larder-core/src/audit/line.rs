@@ -28,6 +28,9 @@ pub struct AuditLine<'a> {
     pub token: Option<&'a str>,
     /// The address of the client; none if it is not connected over TCP.
     pub peer: Option<IpAddr>,
+    /// The operator that made the request on behalf of the subject, through the admin address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<&'a str>,
     /// The team of the provider; if none was called, all teams of the caller, separated by commas.
     pub team: Cow<'a, str>,
     /// The requested URI or template; none for a list.

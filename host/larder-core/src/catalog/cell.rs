@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::watch as watch_channel;
 
+use super::notification_events::NotificationEvents;
 use super::seen_lists::SeenLists;
 use super::update_queue::{UpdateHints, UpdateQueue};
 use super::updates::UpdateTimes;
@@ -12,6 +13,7 @@ use super::watch::{LastSeen, WatchHub};
 use super::{Catalog, ContentState, Lists, LogicalTime, Watch, WatchEvents};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::uri::Uri;
+use larder_runtime::history::EventLog;
 
 /// Creates the empty catalog of a team. Returns its writer and its reader.
 pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
@@ -21,6 +23,7 @@ pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
         updates: UpdateTimes::default(),
         update_queue: UpdateQueue::default(),
         hub: WatchHub::new(watched_uris),
+        notification_events: NotificationEvents::default(),
         published: watch_channel::Sender::default(),
     });
     (Writer { cell: cell.clone() }, Reader { cell })
@@ -47,6 +50,7 @@ struct CatalogCell {
     updates: UpdateTimes,
     update_queue: UpdateQueue,
     hub: WatchHub,
+    notification_events: NotificationEvents,
     /// Increases with each catalog.
     published: watch_channel::Sender<u64>,
 }
@@ -56,6 +60,18 @@ impl CatalogCell {
     fn record_update(&self, uri: &Uri) {
         self.updates.record(uri);
         self.update_queue.uri(uri);
+    }
+
+    /// Notifies the watchers of changed lists.
+    fn lists_changed(&self, lists: Lists) {
+        let clients = self.hub.lists_changed(lists);
+        self.notification_events.lists_changed(&self.team, lists, clients);
+    }
+
+    /// Records for operators that this number of watchers was notified of a URI.
+    fn notified(&self, uri: &Uri, clients: usize) {
+        let provider = || self.now.load().by_uri(uri.as_str()).map(|offer| offer.name().clone());
+        self.notification_events.updated(&self.team, (uri, provider), clients);
     }
 }
 
@@ -75,23 +91,28 @@ impl Writer {
     pub fn publish(&mut self, catalog: Catalog) {
         let old = self.cell.now.swap(Arc::new(catalog));
         self.cell.published.send_modify(|count| *count += 1);
-        self.cell.hub.lists_changed(self.current().changed_lists(&old));
+        self.cell.lists_changed(self.current().changed_lists(&old));
     }
 
     /// Notifies the watchers of the list of resources of a change that the catalog does not show.
     pub fn list_changed(&self) {
-        self.cell.hub.lists_changed(Lists::RESOURCES);
+        self.cell.lists_changed(Lists::RESOURCES);
     }
 
     /// Notifies the watchers of this URI of an update that its provider reported.
     pub fn updated(&self, uri: &Uri) {
         self.cell.record_update(uri);
-        self.cell.hub.provider_updated(uri);
+        self.cell.notified(uri, self.cell.hub.provider_updated(uri));
     }
 
     /// Records that any content of this provider may have changed. Its list may be the same as before.
     pub(crate) fn may_have_changed(&self, provider: &ProviderName) {
         self.cell.update_queue.provider(provider);
+    }
+
+    /// Records notifications as events from now on.
+    pub fn record_notifications(&self, events: EventLog) {
+        self.cell.notification_events.set_log(events);
     }
 
     /// Returns the notifier for the change detector.
@@ -112,7 +133,7 @@ impl Notifier {
         // Recorded before the notification: a notified client reads again, and must not get a cached
         // response.
         self.cell.record_update(uri);
-        self.cell.hub.updated(uri);
+        self.cell.notified(uri, self.cell.hub.updated(uri));
     }
 
     /// Records what a check of a URI found, if it found anything, and notifies the watchers if they must be.
@@ -120,7 +141,7 @@ impl Notifier {
         if notify {
             self.cell.record_update(uri);
         }
-        self.cell.hub.checked(uri, state, notify);
+        self.cell.notified(uri, self.cell.hub.checked(uri, state, notify));
     }
 
     /// Records that the content of this URI is known now, so that later changes of it are found. Returns whether a
@@ -209,6 +230,7 @@ mod tests {
     fn a_snapshot_is_not_changed_by_publish() {
         let (mut writer, reader) = catalog(TeamName::default_team(), 8);
         let rejected = |file: &str| RejectedComponent {
+            name: "a".into(),
             origin: file.into(),
             digest: None,
             reason: "empty".into(),
@@ -227,6 +249,7 @@ mod tests {
         watch.watch_list(true);
         let since = SystemTime::now();
         let rejected = RejectedComponent {
+            name: "a".into(),
             origin: "a.wasm".into(),
             digest: None,
             reason: "empty".into(),

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::definitions::OfferedTool;
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_runtime::log_limit::shorten;
 
@@ -21,13 +23,38 @@ pub struct PendingApproval {
     pub digest: Digest,
     /// The requested lines that are not approved.
     pub lines: BTreeSet<String>,
+    /// What the revision requests besides, and may have.
+    pub unchanged: BTreeSet<String>,
+    /// What the serving revision has, and this one does not request.
+    pub dropped: BTreeSet<String>,
+    /// The tools that are not offered until their definitions are approved.
+    pub tools: Vec<WithheldTool>,
     /// Since when the revision waits.
     pub since: SystemTime,
 }
 
+/// A tool whose definition is not approved.
+#[derive(Debug, Clone)]
+pub struct WithheldTool {
+    /// The tool with the definition that is not approved.
+    pub tool: Arc<OfferedTool>,
+    /// The tool as it was offered before, if that is known.
+    pub before: Option<Arc<OfferedTool>>,
+}
+
+impl PartialEq for WithheldTool {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.tool.name, self.tool.digest) == (&other.tool.name, other.tool.digest)
+    }
+}
+
+impl Eq for WithheldTool {}
+
 /// A component that is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedComponent {
+    /// The name of the provider, or what would be its name if it were valid.
+    pub name: String,
     /// Where it comes from, for people: the name of the file, or a registry reference.
     pub origin: String,
     /// The digest of the component, if it could be read.
@@ -132,6 +159,48 @@ impl RejectedComponent {
 }
 
 impl PendingApproval {
+    /// Creates the entry of a revision that waits from now on.
+    pub fn new(team: TeamName, provider: ProviderName, digest: Digest, lines: BTreeSet<String>) -> Self {
+        let (unchanged, dropped) = (BTreeSet::new(), BTreeSet::new());
+        Self {
+            team,
+            provider,
+            digest,
+            lines,
+            unchanged,
+            dropped,
+            tools: Vec::new(),
+            since: SystemTime::now(),
+        }
+    }
+
+    /// Adds the comparison with the serving revision: what the new one requests in all, and what the other one has.
+    pub(crate) fn compared(mut self, requests: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
+        self.unchanged = requests - &self.lines;
+        self.dropped = before - requests;
+        self
+    }
+
+    /// Whether there is something to approve.
+    pub(crate) fn is_pending(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// Adds the definitions that the tools had before.
+    pub(crate) fn with_tools_before(
+        mut self,
+        before: &[Arc<OfferedTool>],
+        withheld: &[WithheldTool],
+    ) -> Self {
+        for tool in &mut self.tools {
+            let is_same = |other: &OfferedTool| other.name == tool.tool.name;
+            let offered = before.iter().find(|other| is_same(other));
+            let withheld = || withheld.iter().find(|other| is_same(&other.tool))?.before.as_ref();
+            tool.before = offered.or_else(withheld).cloned();
+        }
+        self
+    }
+
     /// Keeps the time of the previous entry if the digest and the lines are the same.
     pub(crate) fn keep_since(mut self, before: Option<&Self>) -> Self {
         if let Some(before) = before.filter(|b| (b.digest, &b.lines) == (self.digest, &self.lines)) {

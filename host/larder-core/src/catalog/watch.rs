@@ -150,28 +150,35 @@ impl WatchHub {
         Registration { id, state: self.state.clone() }
     }
 
-    pub(super) fn lists_changed(&self, lists: Lists) {
+    /// Notifies the listeners of changed lists. Returns how many there are.
+    pub(super) fn lists_changed(&self, lists: Lists) -> usize {
         if lists == Lists::default() {
-            return;
+            return 0;
         }
-        for listener in lock(&self.state).listeners.values() {
+        let (state, mut notified) = (lock(&self.state), 0);
+        for listener in state.listeners.values() {
             let mut pending = lock(&listener.pending);
+            notified += usize::from(pending.wanted_lists.and(lists) != Lists::default());
             pending.changed_lists = pending.changed_lists.or(lists).and(pending.wanted_lists);
             listener.wake.notify_one();
         }
+        notified
     }
 
-    pub(super) fn updated(&self, uri: &Uri) {
-        lock(&self.state).mark_updated(uri);
+    /// Notifies the listeners of a URI. Returns how many there are.
+    pub(super) fn updated(&self, uri: &Uri) -> usize {
+        lock(&self.state).mark_updated(uri)
     }
 
-    pub(super) fn provider_updated(&self, uri: &Uri) {
+    /// Does the same for an update that the provider reported.
+    pub(super) fn provider_updated(&self, uri: &Uri) -> usize {
         let mut state = lock(&self.state);
-        state.mark_updated(uri);
+        let notified = state.mark_updated(uri);
         if state.by_uri.contains_key(uri) {
             state.events.provider_updates.insert(uri.clone());
             state.wake.notify_one();
         }
+        notified
     }
 
     pub(super) fn watched(&self) -> Vec<Uri> {
@@ -340,12 +347,16 @@ impl Drop for Watch {
 }
 
 impl HubState {
-    fn mark_updated(&self, uri: &Uri) {
+    /// Notifies the listeners of a URI. Returns how many there are.
+    fn mark_updated(&self, uri: &Uri) -> usize {
         let ids = self.by_uri.get(uri).into_iter().flatten();
-        for listener in ids.filter_map(|id| self.listeners.get(id)) {
-            lock(&listener.pending).uris.insert(uri.clone());
-            listener.wake.notify_one();
-        }
+        let listeners = ids.filter_map(|id| self.listeners.get(id));
+        listeners
+            .inspect(|listener| {
+                lock(&listener.pending).uris.insert(uri.clone());
+                listener.wake.notify_one();
+            })
+            .count()
     }
 
     /// Adds a URI. Returns false if that would exceed the limit.

@@ -180,6 +180,7 @@ impl<'a> AuditRecord<'a> {
             issuer: caller.and_then(|caller| caller.issuer.as_deref()),
             token: origin.token.as_deref(),
             peer: origin.peer,
+            operator: origin.operator.as_deref(),
             team,
             uri,
             uri_cut: uri.map(str::len) < self.uri.map(str::len),

@@ -8,6 +8,7 @@
 //! [`Approvals::approve`]. [`Approvals::record_served`] stores what was served, so that a restart does not
 //! bypass an approval.
 
+mod rejections;
 mod store;
 mod tool_pins;
 
@@ -18,6 +19,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::rejections::RejectedRequest;
 use self::store::JsonStore;
 pub(in crate::reconcile) use self::tool_pins::ToolPins;
 use larder_model::name::{Digest, ProviderName, TeamName};
@@ -78,6 +80,13 @@ impl PendingApprovalRecord {
     /// Creates a record for a revision that waits for the approval of these lines.
     pub fn new(team: &TeamName, provider: &ProviderName, digest: Digest, lines: BTreeSet<String>) -> Self {
         Self { team: team.to_string(), provider: provider.to_string(), digest: digest.to_string(), lines }
+    }
+
+    /// Identifies what an operator decides about: the component, and all lines that are not approved.
+    pub fn id(&self) -> Digest {
+        let Self { team, provider, digest, lines } = self;
+        // Texts and lists are always written.
+        Digest::of(&serde_json::to_vec(&(team, provider, digest, lines)).unwrap_or_default())
     }
 }
 
@@ -193,7 +202,8 @@ impl Approvals {
         })?;
         self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
             all.entry(self.plugins.clone()).or_default().retain(|one| one != record);
-        })
+        })?;
+        self.withdraw_rejection(record)
     }
 
     /// Replaces the pending approvals of this folder.

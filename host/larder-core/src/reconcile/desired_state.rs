@@ -16,6 +16,7 @@ use crate::source::{Artifact, ScanTriggers, Source};
 use larder_model::name::ProviderName;
 use larder_model::policy::{Ceiling, OwnFiles};
 use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_signature::Trust;
 
 /// A component that should be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub(super) struct DesiredComponent {
     pub(super) ceiling: Arc<Ceiling>,
     /// The files of the host. A new team adds some, which a grant request must not contain either.
     pub(super) own_files: Arc<OwnFiles>,
+    /// Whose signatures are trusted.
+    pub(super) trust: Arc<Trust>,
     /// Whether the team has reached its provider quota with the components before this one.
     pub(super) exceeds_quota: bool,
     /// Fingerprint of the approvals file. When it changes, a pending revision may be approved by now.
@@ -93,6 +96,7 @@ impl DesiredState {
                 config: provider_config(config, &artifact.name),
                 ceiling: config.ceiling.clone(),
                 own_files: config.own_files.clone(),
+                trust: config.trust.clone(),
                 artifact,
                 exceeds_quota: first + at >= *max_components,
                 approvals,

@@ -31,7 +31,7 @@ impl Reconciler {
                 (provider, signal) = self.signal_receiver.recv() => self.handle_signal(&provider, signal),
                 Some(event) = self.load_events.recv() => match event {
                     LoadEvent::Probing { name, id } => self.state.mark_probing(&name, id),
-                    LoadEvent::Ended(result) => self.charge_cpu_time(|this| this.load_finished(result)),
+                    LoadEvent::Ended(result) => self.charge_cpu_time(|this| this.load_finished(*result)),
                 },
                 () = self.state_writer.finished() => {}
                 // This branch precedes the scan result: a source that does not respond must not delay list
@@ -94,6 +94,7 @@ impl Reconciler {
             self.refresh_list(&provider);
         }
         if pass.is_empty() && !pass.lists_refreshed {
+            self.report_components();
             return;
         }
         self.publish(&pass);

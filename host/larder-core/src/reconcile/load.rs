@@ -6,6 +6,7 @@ mod definitions;
 mod grant_request;
 mod permission;
 mod result;
+mod signatures;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,6 @@ pub(super) use self::result::{
 };
 use super::desired_state::DesiredComponent;
 use super::{Approvals, ProviderConfig};
-use crate::source::Verification;
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
@@ -34,6 +34,7 @@ use larder_runtime::drain::Drain;
 use larder_runtime::metrics;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 use larder_sandbox::{CompiledComponent, Rejection, Sandbox, SignalSender};
+use larder_signature::Signer;
 
 /// How long the probe of one provider may delay the probes of others.
 const MAX_PROBE_PERMIT_TIME: Duration = Duration::from_secs(1);
@@ -81,17 +82,19 @@ impl Loader {
         let loader = self.clone();
         let task = self.drain.spawn(async move {
             let began = Instant::now();
-            let (artifact, mut cached_revision) = (desired.artifact.clone(), None);
+            let (artifact, mut cached_revision, mut signers) = (desired.artifact.clone(), None, Vec::new());
             // Cannot fail: the semaphore is never closed.
             let load = RunningLoad { id, permit: loader.load_permits.acquire().await.ok() };
             // A component beyond the quota is not served, even if it was served before.
             let still_permitted = !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
-            let outcome = catch_panic(loader.load(load, desired, previous, &mut cached_revision)).await;
+            let outcome =
+                catch_panic(loader.load(load, desired, previous, (&mut cached_revision, &mut signers))).await;
             loader.metrics.record(outcome.metric_label());
             loader.metrics.durations.observe(began.elapsed());
             let (name, job) = (artifact.name.clone(), LoadJob::Load(id));
             let duration = began.elapsed();
-            loader.send(LoadEvent::Ended(LoadResult { name, job, outcome, still_permitted, duration }));
+            let result = LoadResult { name, job, outcome, still_permitted, signers, duration };
+            loader.send(LoadEvent::Ended(Box::new(result)));
             if let Some(revision) = cached_revision {
                 loader.recheck(&artifact, revision).await;
             }
@@ -117,8 +120,9 @@ impl Loader {
                 offered.await.unwrap_or_else(|error| Outcome::Rejected(error, Some(revision)))
             };
             let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
-            let (still_permitted, duration) = (true, began.elapsed());
-            loader.send(LoadEvent::Ended(LoadResult { name, job, outcome, still_permitted, duration }));
+            let (still_permitted, signers, duration) = (true, Vec::new(), began.elapsed());
+            let result = LoadResult { name, job, outcome, still_permitted, signers, duration };
+            loader.send(LoadEvent::Ended(Box::new(result)));
         });
     }
 
@@ -132,26 +136,27 @@ impl Loader {
         load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
-        cached_revision: &mut Option<Revision>,
+        (cached_revision, signers): (&mut Option<Revision>, &mut Vec<Signer>),
     ) -> Outcome {
         let (mut reached, mut is_cached) = (None, false);
-        let outcome = self.try_load(load, desired, previous, &mut reached, &mut is_cached).await;
+        let outcome = self.try_load(load, desired, previous, (&mut reached, signers), &mut is_cached).await;
         *cached_revision = reached.clone().filter(|_| is_cached);
         outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
     }
 
-    /// Reads, checks the grant request, compiles and probes. After an error, `reached` holds the revision, as
-    /// far as it was determined.
+    /// Reads, verifies the signatures, checks the grant request, compiles and probes. After an error, `reached` holds the
+    /// revision, as far as it was determined.
     async fn try_load(
         &self,
         load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
-        reached: &mut Option<Revision>,
+        (reached, signers): (&mut Option<Revision>, &mut Vec<Signer>),
         is_cached: &mut bool,
     ) -> Result<Outcome, LoadError> {
         let name = self.check_artifact(&desired)?;
-        let component = self.identify(&desired.artifact.component, &desired.config.grant).await?;
+        let component = self.identify(&desired).await?;
+        *signers = self.verify_signatures(&desired, &component).await?;
         let digest = component.digest();
         *is_cached = matches!(component, IdentifiedComponent::Cached(_));
         let GrantDecision { grant, mut requests, sources } = self.decide_grant(&name, &desired).await?;
@@ -160,7 +165,10 @@ impl Loader {
         let unapproved =
             self.unapproved((&name, digest), requests.clone(), revision.config.approval_mode).await?;
         if !unapproved.is_empty() {
-            return Ok(self.pending_approval(name, digest, unapproved));
+            // Its imports are not known yet.
+            let is_request = |line: &&String| !line.starts_with("import ");
+            let before = previous.requests.iter().flatten().filter(is_request).cloned().collect();
+            return self.hold((&name, digest), unapproved, (&requests, &before)).await;
         }
         let is_serving = previous.serving.as_ref() == Some(&revision) && !previous.has_withheld_tools;
         if is_serving || previous.failed.as_ref() == Some(&revision) {
@@ -171,13 +179,16 @@ impl Loader {
             IdentifiedComponent::Read(hashed) => self.sandbox.compile_hashed(&self.team, hashed).await?,
         };
         let imports = ungranted_imports(compiled.imports(), &grant);
-        let new_imports = self.new_imports(&name, imports, previous.requests).await?;
+        // Toolchains import more than is ever called, so only new imports need an approval. The first revision of a
+        // provider has no new imports.
+        let before = self.requests_before(&name, previous.requests).await?;
+        let new_imports = before.as_ref().map(|before| &imports - before).unwrap_or_default();
         let lines = self.unapproved((&name, digest), new_imports, revision.config.approval_mode).await?;
-        if !lines.is_empty() {
-            return Ok(self.pending_approval(name, digest, lines));
-        }
         // Recorded independently of the grant, so that a narrower grant later does not require an approval.
         requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
+        if !lines.is_empty() {
+            return self.hold((&name, digest), lines, (&requests, &before.unwrap_or_default())).await;
+        }
         let provider = self.provider(name, compiled, grant).with_grant_sources(sources);
         let probed = self.probe(load, &provider).await?;
         self.offer(probed, Arc::new(provider), &revision, requests).await
@@ -210,11 +221,6 @@ impl Loader {
         let provider = ProviderName::parse(&desired.artifact.name)?;
         if let (true, Some(quota_usage)) = (desired.exceeds_quota, &self.quota_usage) {
             return Err(LoadError::TooMany(quota_usage.quota().providers));
-        }
-        match &desired.artifact.verification {
-            Verification::NotVerified => {}
-            Verification::Verified { by } => tracing::debug!(%provider, by, "the publisher was verified"),
-            Verification::Failed { reason } => return Err(LoadError::Verification(reason.clone())),
         }
         Ok(provider)
     }

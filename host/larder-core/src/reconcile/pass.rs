@@ -159,6 +159,7 @@ mod tests {
     fn display_is_one_line() {
         let since = std::time::SystemTime::now();
         let rejected = RejectedComponent {
+            name: "c".into(),
             origin: "c.wasm".into(),
             digest: None,
             reason: "the file is empty".into(),

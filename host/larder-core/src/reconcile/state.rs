@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use self::component::{ComponentState, RunningLoad, Serving};
 use self::retry::time_until_first;
 use super::approvals::Imports;
+use super::components::ComponentReport;
 use super::desired_state::{DesiredComponent, DesiredComponents};
 use super::load::{LoadJob, LoadResult, Loader, Outcome};
 use super::pass::ReconcilePass;
@@ -188,6 +189,9 @@ impl State {
         {
             component.withdraw(pass);
         }
+        let revision = result.revision().cloned();
+        let is_verified = matches!(result.job, LoadJob::Load(_))
+            && matches!(result.outcome, Outcome::Unchanged(_) | Outcome::Offer(_));
         match result.outcome {
             Outcome::Unchanged(revision) => {
                 pass.resolved.extend(component.resolve_if_serving(&revision).then_some(result.name))
@@ -198,6 +202,9 @@ impl State {
             }
             Outcome::Rejected(error, revision) => component.fail(&error, revision, pass),
             Outcome::PendingApproval(approval) => component.wait_for_approval(approval, pass),
+        }
+        if let Some(revision) = revision.filter(|_| is_verified) {
+            component.set_signers(&revision, result.signers);
         }
     }
 
@@ -216,6 +223,11 @@ impl State {
         time_until_first(waiting.filter_map(|component| component.failed.as_ref()?.retry))
     }
 
+    /// Returns what operators see of the components.
+    pub(super) fn reports(&self) -> Vec<ComponentReport> {
+        self.components.iter().map(|(name, component)| component.report(name)).collect()
+    }
+
     pub(super) fn catalog(&self) -> Catalog {
         let components = || self.components.values();
         let offers = components().filter_map(|component| Some(component.serving.as_ref()?.offer.clone()));
@@ -223,6 +235,7 @@ impl State {
             components().filter_map(|component| Some(component.failed.as_ref()?.rejection.clone()));
         let pending = components().filter_map(|component| component.pending_approval.clone());
         let withheld = components().filter_map(|component| component.serving.as_ref()?.withheld.clone());
+        let withheld = withheld.filter(PendingApproval::is_pending);
         let pending = pending.chain(withheld).chain(self.pending_artifacts.iter().cloned());
         Catalog::new(offers.collect(), rejected.collect(), pending.collect())
     }

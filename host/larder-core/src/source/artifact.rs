@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Blob;
+use bytes::Bytes;
+
+use super::{Blob, Fetched};
 use larder_model::name::Digest;
+use larder_signature::{BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature};
 
 /// A component in one revision, with what belongs to it. Two artifacts are equal if nothing has to be loaded again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,25 +19,29 @@ pub struct Artifact {
     pub component: Blob,
     /// The grants that it requests, in the format of `NAME.toml`.
     pub grant_request: Option<Blob>,
-    /// Whether its publisher was verified.
-    pub verification: Verification,
+    /// Its signatures, which are verified when it is loaded.
+    pub signatures: Signatures,
 }
 
-/// Whether the publisher of an artifact was verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verification {
-    /// The source does not verify publishers. Whoever can write to it is trusted.
-    NotVerified,
-    /// The source verified the publisher.
-    Verified {
-        /// The identity of the publisher.
-        by: String,
-    },
-    /// The verification failed. The artifact is rejected.
-    Failed {
-        /// The cause, as a sentence.
-        reason: String,
-    },
+/// The signatures that a source found. Nobody has verified them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Signatures {
+    /// What was signed.
+    pub subject: SignedSubject,
+    /// The signatures in a registry.
+    pub found: Vec<FoundSignature>,
+    /// The files with signatures in a folder, by name.
+    pub files: Vec<(String, Blob)>,
+}
+
+/// What was signed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SignedSubject {
+    /// The component.
+    #[default]
+    Component,
+    /// The manifest in a registry. The source has verified that it contains the digest of the component.
+    Manifest(Bytes),
 }
 
 /// A new artifact that must not be loaded yet.
@@ -45,8 +52,7 @@ pub enum PendingArtifact {
         /// Where it comes from, for people.
         origin: String,
     },
-    /// It takes the place of the artifact of the same name as soon as the operator has approved these lines. For
-    /// example, a tag was moved to another digest.
+    /// It takes the place of the artifact of the same name as soon as the operator has approved these lines.
     NeedsApproval {
         /// The new artifact.
         artifact: Box<Artifact>,
@@ -55,4 +61,34 @@ pub enum PendingArtifact {
         /// What needs approval. Each line is approved separately, once and for all.
         lines: BTreeSet<String>,
     },
+    /// It takes the place of the artifact of the same name as soon as the operator has accepted it, whether or not grant
+    /// requests need an approval.
+    Update {
+        /// The new artifact.
+        artifact: Box<Artifact>,
+        /// The digest of its component.
+        digest: Digest,
+        /// What the operator accepts: from where to where the reference was moved.
+        lines: BTreeSet<String>,
+    },
+}
+
+impl Signatures {
+    /// Returns all signatures; those in files are read. Blocks the calling thread.
+    pub fn read(&self) -> Vec<FoundSignature> {
+        let files = self.files.iter().map(|(origin, file)| {
+            let signature = read_file(origin, file);
+            FoundSignature { origin: origin.clone(), signature }
+        });
+        self.found.iter().cloned().chain(files).collect()
+    }
+}
+
+fn read_file(name: &str, file: &Blob) -> Result<Signature, String> {
+    match file.fetch(MAX_SIGNATURE_SIZE) {
+        Ok(Fetched::Bytes(bytes)) if name.ends_with(BUNDLE_EXTENSION) => Ok(Signature::Bundle(bytes)),
+        Ok(Fetched::Bytes(bytes)) => Ok(Signature::Detached(bytes)),
+        Ok(Fetched::TooLarge(size)) => Err(format!("it has {size} bytes; the limit is {MAX_SIGNATURE_SIZE}")),
+        Err(error) => Err(format!("it cannot be read: {error}")),
+    }
 }

@@ -1,4 +1,5 @@
 //! The plugins folder as a source: each `NAME.wasm` is a component, and `NAME.toml` beside it is its grant request.
+//! `NAME.wasm.sig` and `NAME.wasm.sigstore.json` are its signatures.
 
 mod directory;
 mod settle;
@@ -10,12 +11,16 @@ use std::time::Instant;
 
 use self::directory::{Directory, DirectoryId, LinkPolicy};
 pub use self::settle::SETTLE_TIME;
-use self::settle::SettleTracker;
+use self::settle::{SettleTracker, SettledComponent};
 use super::{
-    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Source, Verification,
+    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Signatures, Source,
 };
 use larder_model::name::Digest;
 use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_signature::{BUNDLE_EXTENSION, DETACHED_EXTENSION};
+
+/// What the names of files with signatures have after the name of the component.
+const SIGNATURE_EXTENSIONS: [&str; 2] = [DETACHED_EXTENSION, BUNDLE_EXTENSION];
 
 /// A folder with components.
 #[derive(Debug)]
@@ -48,14 +53,13 @@ impl Folder {
         self
     }
 
-    /// Returns the components and their `.toml` files. Hidden files and editors' temporary files are skipped.
+    /// Returns the components and the files that belong to them. Hidden files and editors' temporary files are skipped.
     fn files(&self) -> io::Result<(Vec<File>, BTreeMap<String, io::Error>)> {
         let (mut files, mut unreadable) = (Vec::new(), BTreeMap::new());
         for item in std::fs::read_dir(&self.directory.path)? {
             let file_name = item?.file_name();
             let name = file_name.to_string_lossy().into_owned();
-            let fits = name.ends_with(".wasm") || name.ends_with(".toml");
-            if name.starts_with('.') || !fits {
+            if name.starts_with('.') || !has_known_extension(&name) {
                 continue;
             }
             if file_name.to_str().is_none() {
@@ -79,7 +83,7 @@ impl Source for Folder {
         self.directory.path.display().to_string()
     }
 
-    /// Returns the settled components, each with its `.toml`. A folder that never existed counts as empty, because it
+    /// Returns the settled components, each with the files that belong to it. A folder that never existed counts as empty, because it
     /// may be created later. A folder with components that is gone is missing, and so is one in whose place there is
     /// a folder without components, such as the mount point of a volume. After any other error nothing is known and
     /// the last state stays; the same holds for each file.
@@ -104,15 +108,11 @@ impl Source for Folder {
         self.known = if settled.components.is_empty() { None } else { id.or(self.known.take()) };
         let incomplete = |origin| PendingArtifact::Incomplete { origin };
         Ok(Scan {
-            artifacts: settled
-                .components
-                .into_iter()
-                .map(|(file, request)| artifact(file, request))
-                .collect(),
+            artifacts: settled.components.into_iter().map(artifact).collect(),
             pending: settled.unsettled.into_iter().map(incomplete).collect(),
             unreadable,
             rescan_after: settled.rescan_after,
-            missing: None,
+            ..Scan::default()
         })
     }
 
@@ -136,13 +136,23 @@ fn is_component(name: &str) -> bool {
     name.ends_with(".wasm")
 }
 
-fn artifact(component: File, grant_request: Option<File>) -> Artifact {
+fn has_known_extension(name: &str) -> bool {
+    is_component(name) || name.ends_with(".toml") || is_signature(name)
+}
+
+fn is_signature(name: &str) -> bool {
+    SIGNATURE_EXTENSIONS.iter().any(|extension| name.strip_suffix(extension).is_some_and(is_component))
+}
+
+fn artifact(settled: SettledComponent) -> Artifact {
+    let SettledComponent { file, grant_request, signatures } = settled;
+    let signatures = signatures.into_iter().map(|file| (file.name.clone(), file.into_blob()));
     Artifact {
-        name: component.stem().to_owned(),
-        origin: component.name.clone(),
-        component: component.into_blob(),
+        name: file.stem().to_owned(),
+        origin: file.name.clone(),
+        component: file.into_blob(),
         grant_request: grant_request.map(File::into_blob),
-        verification: Verification::NotVerified,
+        signatures: Signatures { files: signatures.collect(), ..Signatures::default() },
     }
 }
 

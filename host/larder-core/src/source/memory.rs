@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::{
-    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Source, Verification,
+    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Signatures, Source,
 };
 use larder_model::name::Digest;
 
@@ -98,7 +98,7 @@ impl Artifact {
             origin: format!("memory:{name}"),
             component: Blob::in_memory(component),
             grant_request: None,
-            verification: Verification::NotVerified,
+            signatures: Signatures::default(),
         }
     }
 }

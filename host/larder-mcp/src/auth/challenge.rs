@@ -38,7 +38,7 @@ impl AuthError {
         Self::Invalid(why.into())
     }
 
-    fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Missing | Self::Invalid(_) | Self::NoCredentials => StatusCode::UNAUTHORIZED,
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
@@ -57,7 +57,7 @@ impl AuthError {
         }
     }
 
-    fn description(&self) -> Cow<'static, str> {
+    pub(super) fn description(&self) -> Cow<'static, str> {
         match self {
             Self::Missing => "a token is required: send it as `Authorization: Bearer …`".into(),
             Self::Malformed(why) => (*why).into(),

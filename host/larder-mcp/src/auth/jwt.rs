@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use jsonwebtoken::errors::ErrorKind;
@@ -72,6 +72,16 @@ const MAX_TOKEN: usize = 16 << 10;
 const MAX_ID: usize = 256;
 /// Bytes of the longest subject.
 const MAX_SUBJECT: usize = 512;
+
+/// A verified token, whatever its scopes and the groups of its subject.
+pub(super) struct AnyIssuedToken {
+    pub(super) subject: String,
+    pub(super) id: Option<Arc<str>>,
+    pub(super) scopes: Vec<String>,
+    pub(super) expires: SystemTime,
+    pub(super) issuer: Arc<Issuer>,
+    pub(super) key: Arc<Key>,
+}
 
 /// The claims of a token.
 #[derive(Deserialize)]
@@ -189,6 +199,36 @@ impl Issuer {
         algorithm: Algorithm,
         key: Arc<Key>,
     ) -> Result<Identity, AuthError> {
+        let (claims, expires) = self.verified_claims(token, algorithm, &key)?;
+        let token = claims.id();
+        let caller = self.caller(claims)?;
+        let source = CredentialSource::IssuedToken { issuer: self.clone(), key };
+        Ok(Identity { caller, token, expires: Some(expires), source, volume: OnceLock::new() })
+    }
+
+    /// Verifies a token, whatever its scopes and the groups of its subject. The result is not cached.
+    pub(super) async fn verify_any(
+        self: &Arc<Self>,
+        token: &str,
+        drain: &Drain,
+    ) -> Result<AnyIssuedToken, AuthError> {
+        if token.len() > MAX_TOKEN {
+            return Err(AuthError::invalid("the token is too long"));
+        }
+        let (id, algorithm) = self.header(token)?;
+        let (_, key) = self.key(self.keys.current(), id.as_deref(), algorithm, drain).await?;
+        let (claims, expires) = self.verified_claims(token, algorithm, &key)?;
+        let (id, subject, scopes) = (claims.id(), claims.subject()?.to_owned(), claims.scopes());
+        Ok(AnyIssuedToken { subject, id, scopes, expires, issuer: self.clone(), key })
+    }
+
+    /// Returns the claims of a token, and when it expires, after all checks have passed.
+    fn verified_claims(
+        &self,
+        token: &str,
+        algorithm: Algorithm,
+        key: &Key,
+    ) -> Result<(Claims, SystemTime), AuthError> {
         let config = &self.config;
         let mut validation = Validation::new(algorithm.0);
         validation.leeway = config.leeway.as_secs();
@@ -203,17 +243,11 @@ impl Issuer {
             .ok()
             .and_then(|exp| SystemTime::UNIX_EPOCH.checked_add(exp.checked_add(config.leeway)?))
             .ok_or_else(|| AuthError::invalid("the token's expiry time is out of range (exp)"))?;
-        let token = claims.id();
-        let caller = self.caller(claims)?;
-        let source = CredentialSource::IssuedToken { issuer: self.clone(), key };
-        Ok(Identity { caller, token, expires: Some(expires), source })
+        Ok((claims, expires))
     }
 
     fn caller(&self, claims: Claims) -> Result<Caller, AuthError> {
-        let subject = claims.0.get("sub").and_then(Value::as_str);
-        let subject = subject
-            .filter(|subject| (1..=MAX_SUBJECT).contains(&subject.len()))
-            .ok_or_else(|| AuthError::invalid("the token's subject is empty or too long (sub)"))?;
+        let subject = claims.subject()?;
         let scopes = claims.scopes();
         let missing = self.config.scopes.iter().any(|needed| !scopes.contains(needed));
         if missing {
@@ -237,6 +271,13 @@ impl Issuer {
 }
 
 impl Claims {
+    fn subject(&self) -> Result<&str, AuthError> {
+        let subject = self.0.get("sub").and_then(Value::as_str);
+        subject
+            .filter(|subject| (1..=MAX_SUBJECT).contains(&subject.len()))
+            .ok_or_else(|| AuthError::invalid("the token's subject is empty or too long (sub)"))
+    }
+
     /// The id of the token (`jti`). A very long one is ignored.
     fn id(&self) -> Option<Arc<str>> {
         self.0.get("jti").and_then(Value::as_str).filter(|id| id.len() <= MAX_ID).map(Arc::from)

@@ -52,6 +52,7 @@ mod tests {
             token: None,
             expires: Some(expires),
             source: CredentialSource::Anonymous,
+            volume: Default::default(),
         })
     }
 

@@ -17,7 +17,7 @@ const BACKLOG: u32 = 1024;
 const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A listening Unix socket. Its file is removed on drop.
+/// A listening Unix socket. If this server has created its file, the file is removed on drop.
 #[derive(Debug)]
 pub struct UnixSocket {
     /// Dropped first: another server must see either a live socket or no file, never a stale socket that is then removed
@@ -26,15 +26,36 @@ pub struct UnixSocket {
     listener: UnixListener,
 }
 
+/// The mode of an inherited socket in its address, where nothing uses it.
+const UNKNOWN_MODE: u32 = 0;
+
 /// The file of a socket, with its identity: another server may have replaced it.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
     mode: u32,
-    device_and_inode: (u64, u64),
+    /// None if the file belongs to the service manager.
+    device_and_inode: Option<(u64, u64)>,
 }
 
 impl UnixSocket {
+    /// A socket that a service manager has opened. Its file stays.
+    pub fn inherited(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
+        let ListenAddress::Unix { path, mode } = Self::address_of(&listener)? else {
+            return Err(ErrorKind::InvalidInput.into());
+        };
+        listener.set_nonblocking(true)?;
+        let file = SocketFile { path, mode, device_and_inode: None };
+        Ok(Self { file, listener: UnixListener::from_std(listener)? })
+    }
+
+    /// The address of a socket that a service manager has opened.
+    pub fn address_of(listener: &std::os::unix::net::UnixListener) -> io::Result<ListenAddress> {
+        let address = listener.local_addr()?;
+        let path = address.as_pathname().unwrap_or(Path::new("(abstract)")).to_owned();
+        Ok(ListenAddress::Unix { path, mode: UNKNOWN_MODE })
+    }
+
     /// Creates the socket file with these permissions, and begins to listen. Fails if a server listens on the
     /// path, or if it is not a socket.
     pub(super) async fn bind(path: &Path, mode: u32) -> io::Result<Self> {
@@ -64,7 +85,7 @@ impl SocketFile {
     fn new(path: &Path, mode: u32) -> io::Result<Self> {
         let metadata = fs::symlink_metadata(path)?;
         let device_and_inode = (metadata.dev(), metadata.ino());
-        let file = Self { path: path.to_owned(), mode, device_and_inode };
+        let file = Self { path: path.to_owned(), mode, device_and_inode: Some(device_and_inode) };
         fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
         Ok(file)
     }
@@ -72,8 +93,9 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let is_own = fs::symlink_metadata(&self.path)
-            .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.device_and_inode);
+        let Some(own) = self.device_and_inode else { return };
+        let is_own =
+            fs::symlink_metadata(&self.path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == own);
         if is_own && let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "cannot remove the socket file");
         }

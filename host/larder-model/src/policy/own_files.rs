@@ -20,6 +20,10 @@ pub enum OwnFile {
     Configuration,
     /// The audit log.
     AuditLog,
+    /// The components from registries.
+    Store,
+    /// A file that decides whose signatures are trusted.
+    Trust,
 }
 
 /// The files of the host.
@@ -65,7 +69,7 @@ impl OwnFiles {
 impl OwnFile {
     /// Whether a grant with this access to the file is refused or unusual.
     fn concerns(self, access: Access) -> bool {
-        access == Access::Write || self != Self::Plugins
+        access == Access::Write || !matches!(self, Self::Plugins | Self::Store | Self::Trust)
     }
 
     /// A provider must change none of these files, and must not read what is secret.
@@ -83,6 +87,8 @@ impl fmt::Display for OwnFile {
             Self::Secret => "the file of a secret",
             Self::Configuration => "the configuration file",
             Self::AuditLog => "the audit log",
+            Self::Store => "the store of components from registries",
+            Self::Trust => "a key or trust root, which decides whose signatures are trusted",
         })
     }
 }

@@ -39,6 +39,20 @@ pub struct QuotaExceeded {
     pub retry: Duration,
 }
 
+/// One of the quotas of a team, and how much of it is used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuotaUse {
+    /// The name of the quota in the configuration.
+    pub name: &'static str,
+    /// What is used now; of a rate, what was used in the last second. It can exceed the limit, because some costs are
+    /// known only afterwards.
+    pub used: f64,
+    /// The limit.
+    pub limit: f64,
+    /// The unit.
+    pub unit: &'static str,
+}
+
 /// Upper bound for the CPU time debt: several guests of a team can use much CPU time before they are stopped.
 const MAX_CPU_DEBT: Duration = Duration::from_secs(600);
 
@@ -99,6 +113,24 @@ impl QuotaUsage {
     /// The quota.
     pub fn quota(&self) -> &Quota {
         &self.quota
+    }
+
+    /// How much of each quota is used. The number of providers is known elsewhere.
+    pub fn uses(&self) -> Vec<QuotaUse> {
+        let Quota { memory, cpu, calls, requests, bytes, watchers, connections, .. } = self.quota;
+        let taken = |of: u32, semaphore: &Semaphore| {
+            f64::from(of) - f64::from(u32::try_from(semaphore.available_permits()).unwrap_or(u32::MAX))
+        };
+        let one = |name, used, limit, unit| QuotaUse { name, used, limit, unit };
+        vec![
+            one("memory", self.memory.load(Relaxed) as f64, memory as f64, "bytes"),
+            one("cpu", self.cpu.used() as f64 / 1e9, cpu.as_secs_f64(), "seconds per second"),
+            one("calls", taken(calls, &self.calls), calls.into(), ""),
+            one("requests", self.requests.used() as f64, requests.into(), "per second"),
+            one("bytes", self.bytes.used() as f64, bytes as f64, "bytes per second"),
+            one("watchers", taken(watchers, &self.streams), watchers.into(), ""),
+            one("connections", taken(connections, &self.connections), connections.into(), ""),
+        ]
     }
 
     /// The number of rejected operations.
@@ -188,6 +220,19 @@ mod tests {
         assert_eq!(usage.request_permit().unwrap_err().what, "concurrent requests");
         permits.pop();
         assert!(usage.request_permit().is_ok());
+    }
+
+    #[test]
+    fn shows_how_much_is_used() {
+        let usage = usage(Quota { requests: 1_000_000, watchers: 3, ..Quota::default() });
+        let _streams = [usage.stream_permit(), usage.stream_permit()];
+        (0..500_000).for_each(|_| usage.admit_request().unwrap());
+        let mut reservation = MemoryReservation::new(usage.clone());
+        assert!(reservation.grow(7));
+        let uses = usage.uses();
+        let used = |name| uses.iter().find(|one| one.name == name).unwrap().used;
+        assert_eq!((used("watchers"), used("memory"), used("calls")), (2.0, 7.0, 0.0));
+        assert!(used("requests") > 0.0 && used("requests") <= 500_000.0, "{}", used("requests"));
     }
 
     #[test]

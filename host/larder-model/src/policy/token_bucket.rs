@@ -51,6 +51,12 @@ impl TokenBucket {
         self.full_at.load(Relaxed) <= self.now()
     }
 
+    /// The number of missing tokens: those that were taken and are not refilled yet. More than the rate is a debt.
+    pub(crate) fn used(&self) -> u64 {
+        let missing = u128::from(self.full_at.load(Relaxed).saturating_sub(self.now()));
+        u64::try_from(missing * u128::from(self.per_second) / SECOND).unwrap_or(u64::MAX)
+    }
+
     /// Returns the time until tokens are left; none if there are some now.
     pub(crate) fn empty_for(&self) -> Option<Duration> {
         debt(self.full_at.load(Relaxed), self.now())

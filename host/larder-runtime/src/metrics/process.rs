@@ -33,7 +33,7 @@ fn gauge(
 }
 
 /// Resident memory in bytes, or `None` on systems without `/proc`.
-fn resident_memory() -> Option<f64> {
+pub fn resident_memory() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
     page_size().map(|size| (pages * size) as f64)

@@ -7,8 +7,10 @@ use std::time::{Duration, SystemTime};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
+use super::call_totals::CallTotals;
 use super::value::{Histogram, nanos, seconds};
 use super::{Outcome, lock};
+use crate::history::ProviderHistory;
 
 /// Metrics of one provider.
 #[derive(Debug, Default)]
@@ -37,6 +39,10 @@ pub struct ProviderMetrics {
     /// Open guests.
     pub guests: Gauge<u64, AtomicU64>,
     last_error: Mutex<Option<LastError>>,
+    /// Its calls when the last sample was taken.
+    pub(super) sampled: Mutex<CallTotals>,
+    /// What happened to it.
+    pub history: ProviderHistory,
 }
 
 /// Where the response to a read came from.
@@ -131,6 +137,16 @@ impl ProviderMetrics {
     /// Number of calls with this outcome.
     pub fn calls(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome.index()].get()
+    }
+
+    /// The calls so far.
+    pub fn totals(&self) -> CallTotals {
+        let count = |outcomes: &mut dyn Iterator<Item = &Outcome>| outcomes.map(|one| self.calls(*one)).sum();
+        CallTotals {
+            calls: count(&mut Outcome::ALL.iter()),
+            errors: count(&mut Outcome::ALL.iter().filter(|one| one.is_server_failure())),
+            durations: self.durations.counts(),
+        }
     }
 
     /// Counts a read that was served.

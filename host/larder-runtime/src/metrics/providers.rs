@@ -29,7 +29,7 @@ impl Providers {
         metrics
     }
 
-    fn live(&self) -> Vec<(Key, Arc<ProviderMetrics>)> {
+    pub(super) fn live(&self) -> Vec<(Key, Arc<ProviderMetrics>)> {
         let mut providers = lock(&self.0);
         providers.retain(|_, metrics| metrics.strong_count() > 0);
         providers.iter().filter_map(|(key, metrics)| Some((key.clone(), metrics.upgrade()?))).collect()

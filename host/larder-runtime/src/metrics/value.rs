@@ -52,18 +52,75 @@ impl Histogram {
         self.0.nanos.fetch_add(nanos(time), Relaxed);
     }
 
-    /// Counts per bucket, with the upper bounds in seconds.
-    fn buckets(&self) -> [(f64, u64); BOUNDS.len() + 1] {
+    /// Returns a copy of the values.
+    pub fn counts(&self) -> HistogramCounts {
+        let counts = std::array::from_fn(|at| self.0.counts[at].load(Relaxed));
+        HistogramCounts { counts, nanos: self.0.nanos.load(Relaxed) }
+    }
+}
+
+/// A copy of the values of a histogram.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HistogramCounts {
+    counts: [u64; BOUNDS.len() + 1],
+    nanos: u64,
+}
+
+impl HistogramCounts {
+    /// Counts per bucket, not cumulative, with the upper bounds in seconds.
+    pub fn buckets(&self) -> [(f64, u64); BOUNDS.len() + 1] {
         std::array::from_fn(|at| {
             let bound = BOUNDS.get(at).map_or(f64::INFINITY, |micros| *micros as f64 / 1e6);
-            (bound, self.0.counts[at].load(Relaxed))
+            (bound, self.counts[at])
         })
+    }
+
+    /// The number of durations.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The sum of all durations in seconds.
+    pub fn sum_seconds(&self) -> f64 {
+        seconds(self.nanos)
+    }
+
+    /// What was added since an earlier copy.
+    pub fn since(&self, before: &Self) -> Self {
+        let counts = std::array::from_fn(|at| self.counts[at].saturating_sub(before.counts[at]));
+        Self { counts, nanos: self.nanos.saturating_sub(before.nanos) }
+    }
+
+    /// The sum of both.
+    pub fn plus(&self, other: &Self) -> Self {
+        let counts = std::array::from_fn(|at| self.counts[at] + other.counts[at]);
+        Self { counts, nanos: self.nanos.saturating_add(other.nanos) }
+    }
+
+    /// Estimates a quantile in seconds, as if the durations of a bucket were distributed evenly in it. Durations above
+    /// all bounds count as the highest bound. None without durations.
+    pub fn quantile(&self, quantile: f64) -> Option<f64> {
+        let mut rank = quantile * self.total() as f64;
+        let mut lower = 0.0;
+        for (upper, count) in self.buckets() {
+            let count = count as f64;
+            if count > 0.0 && rank <= count {
+                return Some(if upper.is_finite() {
+                    lower + (upper - lower) * (rank / count)
+                } else {
+                    lower
+                });
+            }
+            rank -= count;
+            lower = if upper.is_finite() { upper } else { lower };
+        }
+        (self.total() > 0).then_some(lower)
     }
 }
 
 impl EncodeMetric for Histogram {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        let buckets = self.buckets();
+        let buckets = self.counts().buckets();
         let count = buckets.iter().map(|(_, count)| count).sum();
         encoder.encode_histogram::<NoLabelSet>(seconds(self.0.nanos.load(Relaxed)), count, &buckets, None)
     }
@@ -97,12 +154,27 @@ mod tests {
         for micros in [0, 25, 26, 10_000_001] {
             histogram.observe(Duration::from_micros(micros));
         }
-        let buckets = histogram.buckets();
+        let counts = histogram.counts();
+        let buckets = counts.buckets();
         assert_eq!(buckets[0], (0.000_025, 2));
         assert_eq!(buckets[1], (0.000_1, 1));
         assert_eq!(buckets[11], (10.0, 0));
         assert_eq!(buckets[12], (f64::INFINITY, 1));
         assert_eq!(histogram.0.nanos.load(Relaxed), 10_000_052_000);
+        histogram.observe(Duration::from_micros(1));
+        let since = histogram.counts().since(&counts);
+        assert_eq!((since.total(), since.plus(&counts)), (1, histogram.counts()));
+    }
+
+    #[test]
+    fn estimates_quantiles_within_a_bucket() {
+        let histogram = Histogram::default();
+        assert_eq!(histogram.counts().quantile(0.5), None);
+        (0..98).for_each(|_| histogram.observe(Duration::from_micros(500)));
+        (0..2).for_each(|_| histogram.observe(Duration::from_secs(20)));
+        let quantile = |q| histogram.counts().quantile(q).unwrap();
+        assert!((quantile(0.5) - 0.000_632).abs() < 0.000_001, "{}", quantile(0.5));
+        assert_eq!((quantile(0.98), quantile(0.99)), (0.001, 10.0));
     }
 
     #[test]

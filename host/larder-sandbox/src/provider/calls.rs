@@ -21,6 +21,7 @@ use crate::call_meter::CallMeter;
 use crate::fault::{Fault, FaultKind};
 use crate::guest::GuestCall;
 use crate::guest_config::{GuestConfig, Lease};
+use crate::provider_log::FAULT;
 use crate::queue_timer::QueueTimer;
 use crate::reuse::ReuseKey;
 use larder_model::policy::{GuestLifetime, Permit};
@@ -273,9 +274,10 @@ impl Provider {
         let call = Box::pin(async move {
             let lease = Lease { config, permit };
             let result = {
-                let run = sandbox.run((&compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call);
-                // Pinned here because a future that is moved by value takes space twice in the one that awaits it.
-                drain.run_unless_dropped(pin!(run)).await
+                // Pinned where it is made: a variable for it would be copied, and take space twice.
+                let run =
+                    pin!(sandbox.run((&compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call));
+                drain.run_unless_dropped(run).await
             };
             let removed = || Ok(Err(CallError::Unavailable("its team was removed".into())));
             let result = result.unwrap_or_else(removed);
@@ -309,7 +311,6 @@ impl Provider {
 
     /// Logs a fault with all details, and converts it to an error, of which the caller sees only the kind.
     fn log_fault(&self, fault: Fault, subject: &str) -> CallError {
-        const MESSAGE: &str = "the provider failed";
         if fault.kind == FaultKind::NoCapacity {
             return CallError::Busy;
         }
@@ -319,9 +320,11 @@ impl Provider {
         let (team, provider, digest) =
             (self.config.team.non_default(), self.config.provider.as_str(), self.digest().short());
         let Fault { kind, detail, stderr } = &fault;
-        if self.config.log.is_first(MESSAGE, kind.as_str(), subject) {
-            tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "{MESSAGE}");
+        if self.config.log.is_first(FAULT, kind.as_str(), subject) {
+            tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "{FAULT}");
+            self.record_fault_event(&fault, subject);
         }
+        self.keep_fault(&fault, subject);
         self.last_stderr.lock().unwrap_or_else(PoisonError::into_inner).clone_from(stderr);
         CallError::Fault(fault)
     }

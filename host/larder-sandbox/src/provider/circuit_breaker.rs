@@ -75,6 +75,11 @@ impl CircuitBreaker {
         self.open_for_at(Instant::now())
     }
 
+    /// The number of consecutive faults.
+    pub(super) fn consecutive_faults(&self) -> u32 {
+        self.faults.load(Relaxed)
+    }
+
     fn open_for_at(&self, now: Instant) -> Option<Duration> {
         if !self.is_open.load(Relaxed) {
             return None;

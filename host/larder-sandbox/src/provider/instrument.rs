@@ -96,6 +96,7 @@ impl<'a> InstrumentedCall<'a> {
 impl Provider {
     /// Logs that these calls are not made for a time.
     pub(super) fn log_circuit_opened(&self, calls: &str, CircuitOpened(time): CircuitOpened) {
+        self.record_circuit_event(calls, time);
         let (team, provider) = (self.team().non_default(), self.name().as_str());
         let digest = self.digest().short();
         tracing::warn!(

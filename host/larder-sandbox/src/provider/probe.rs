@@ -88,6 +88,9 @@ pub enum LoadError {
     /// The approvals of the operator could not be read.
     #[error("cannot read the approvals: {0}")]
     Approvals(String),
+    /// An operator rejected what it requests.
+    #[error("{0}")]
+    NotApproved(String),
     /// A setting is missing without which it cannot work. Contains all problems of its settings.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Settings(Vec<Problem>),

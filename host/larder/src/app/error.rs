@@ -26,6 +26,9 @@ pub enum RunError {
         /// The error of the operating system.
         error: io::Error,
     },
+    /// The sockets of the service manager cannot be used.
+    #[error("the sockets that the service manager has opened (`LISTEN_FDS`) cannot be used: {0}")]
+    InheritedSockets(String),
     /// The audit log cannot be opened.
     #[error("cannot open the audit log (`audit.file`): {0}")]
     Audit(io::Error),

@@ -18,6 +18,7 @@ use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
+use larder_runtime::history::{Event, EventKind, EventLog};
 
 /// How long calls of a removed team may continue.
 const REMOVAL_GRACE: Duration = Duration::from_secs(1);
@@ -29,6 +30,7 @@ pub(super) struct ReloadableParts {
     pub(super) endpoint: Endpoint,
     pub(super) telemetry: Telemetry,
     pub(super) audit: AuditLog,
+    pub(super) events: EventLog,
     pub(super) teams: Arc<RunningTeams>,
     pub(super) critical_tasks: CriticalTasks,
     pub(super) health: Health,
@@ -174,6 +176,8 @@ impl Reloader {
         let outcome = if result.is_ok() { "ok" } else { "failed" };
         let details: Vec<_> = result.as_ref().err().cloned().into_iter().collect();
         self.parts.audit.record(&AuditEvent { details: &details, ..AuditEvent::new(operation, outcome) });
+        let text = format!("the configuration was read again ({operation}): {outcome}");
+        self.parts.events.record(Event::new(EventKind::Reload, text).with("error", details.join("\n")));
         result
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::signal::ShutdownSignals;
-use super::{App, RunError};
+use super::{App, RunError, service_manager};
 use larder_mcp::Listener;
 
 /// How long the audit log and traces may take to write their last entries at shutdown.
@@ -49,6 +49,7 @@ impl App {
             () = self.drain.stopping() => None,
             () = self.critical_tasks.panicked() => { panicked = true; None }
         };
+        service_manager::stopping();
         if ended.is_none() {
             tracing::info!(grace = ?self.reloader.shutdown_grace(), "shutting down; a second signal stops immediately");
         }

@@ -57,7 +57,7 @@ pub struct Provider {
     pub setting_problems: Vec<String>,
     /// Settings that work, but should be configured in another way.
     pub setting_warnings: Vec<String>,
-    /// Whether it has no resources, templates, tools, prompts or search.
+    /// Whether it has no resources, templates, tools or prompts. A search alone finds nothing.
     #[serde(skip)]
     pub has_no_content: bool,
     /// Its grant, which is not serialized because it contains secrets.
@@ -137,9 +137,7 @@ impl Provider {
             setting_warnings: setting_problems(offer, true),
             has_no_content: offer.entries.is_empty()
                 && offer.templates.is_empty()
-                && !(offer.provider.supports_tools()
-                    || offer.provider.supports_prompts()
-                    || offer.provider.supports_search()),
+                && !(offer.provider.supports_tools() || offer.provider.supports_prompts()),
             grant: offer.provider.grant().clone(),
         }
     }

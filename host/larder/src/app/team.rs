@@ -14,9 +14,9 @@ use crate::config;
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
-use larder_core::reconcile::{ConfigHandle, Reconciler, StartLimits};
+use larder_core::reconcile::{Components, ConfigHandle, Reconciler, StartLimits};
 use larder_core::search_index::{IndexProgress, SearchIndexer};
-use larder_core::source::{Folder, Source};
+use larder_core::source::{Folder, LockedFolder, RegistryConfig, RegistryHandle, Source};
 use larder_key_value::{KeyValueStore, database_path};
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
@@ -33,8 +33,12 @@ pub(super) struct Team {
     /// The drain of its tasks and calls: it can be stopped alone.
     pub(super) drain: Drain,
     pub(super) key_value: KeyValueStore,
+    /// Changes the components that come from registries.
+    pub(super) registry: RegistryHandle,
     /// What is shown of its full-text index.
     pub(super) index_progress: IndexProgress,
+    /// What is shown of its components.
+    pub(super) components: Components,
     reconcile: Reconciler,
     change_detector: ChangeDetector,
     search_indexer: SearchIndexer,
@@ -80,12 +84,17 @@ impl Team {
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let (writer, reader) = catalog::catalog(name, watched_uris);
         let notifier = writer.notifier();
-        let sources: Vec<Box<dyn Source>> = vec![Box::new(folder)];
+        writer.record_notifications(sandbox.metrics().events().clone());
+        let folder = locked_if(folder, &config.registry);
+        let (registry, references, follower) = RegistryHandle::new(config.registry);
+        // References come first: a file that appears later cannot take the name of one.
+        let sources: Vec<Box<dyn Source>> = vec![Box::new(references), folder];
+        drain.spawn(follower.run(drain.clone()).instrument(span.clone()));
         let reconcile =
             Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
         let reconcile =
             reconcile.with_health(health.clone()).with_audit(audit).with_key_value(key_value.clone());
-        let signals = reconcile.signals();
+        let (signals, components) = (reconcile.signals(), reconcile.components());
         let change_detector =
             ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain.clone());
         let search_indexer = SearchIndexer::new(reader.clone(), index, health, drain.clone());
@@ -96,7 +105,9 @@ impl Team {
             quota_usage,
             drain,
             key_value,
+            registry,
             index_progress,
+            components,
             reconcile,
             change_detector,
             search_indexer,
@@ -141,5 +152,16 @@ impl Team {
             spawn("search_indexer", self.search_indexer.run().instrument(self.span.clone()).boxed());
         }
         spawn("change_detector", self.change_detector.run().instrument(self.span).boxed());
+    }
+}
+
+/// Serves only what is in the lock file, if the server does.
+fn locked_if(folder: Folder, registry: &RegistryConfig) -> Box<dyn Source> {
+    match &registry.lock_file {
+        Some(lock_file) if registry.is_locked => {
+            let team = registry.has_teams.then(|| registry.team.clone());
+            Box::new(LockedFolder::new(folder, lock_file.clone(), team))
+        }
+        _ => Box::new(folder),
     }
 }

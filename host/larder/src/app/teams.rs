@@ -11,6 +11,7 @@ use crate::config;
 use larder_admin::TeamView;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::ConfigHandle;
+use larder_core::source::RegistryHandle;
 use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
@@ -30,6 +31,7 @@ pub(super) struct RunningTeam {
     signals: SignalSender,
     quota_usage: Option<Arc<QuotaUsage>>,
     config_handle: ConfigHandle,
+    registry: RegistryHandle,
     wake: Arc<Notify>,
     /// The drain of everything that belongs to the team.
     drain: Drain,
@@ -62,7 +64,10 @@ impl RunningTeams {
         let mut changes = TeamChanges { removed: teams.extract_if(.., is_gone).collect(), added: Vec::new() };
         for (name, config) in configs {
             match teams.get(name) {
-                Some(team) => team.config_handle.update(config.reconcile.clone()),
+                Some(team) => {
+                    team.registry.update(config.registry.clone());
+                    team.config_handle.update(config.reconcile.clone());
+                }
                 None => {
                     let team = Team::new(config.clone(), &self.services);
                     teams.insert(name.clone(), RunningTeam::new(config, &team));
@@ -125,10 +130,14 @@ impl RunningTeam {
                 catalog: team.reader.clone(),
                 key_value: team.key_value.clone(),
                 index: team.index_progress.clone(),
+                approvals: config.reconcile.approvals.clone(),
+                components: team.components.clone(),
+                quota_usage: team.quota_usage.clone(),
             },
             signals: team.signals.clone(),
             quota_usage: team.quota_usage.clone(),
             config_handle: team.config_handle(),
+            registry: team.registry.clone(),
             wake: team.wake(),
             drain: team.drain.clone(),
         }

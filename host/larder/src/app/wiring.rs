@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::critical_tasks::CriticalTasks;
+use super::operator_credentials::{CATALOG_JSON, operator_credentials};
 use super::reload::{ReloadableParts, Reloader};
 use super::team::SharedServices;
 use super::teams::RunningTeams;
@@ -60,6 +61,7 @@ impl App {
         let mut teams_to_run = teams.set(&config.teams).added;
         health.report("start", "not all components have been loaded yet", Impact::AllTeams);
         let (needs_restart, reloader_slot) = (watch::Sender::default(), Arc::default());
+        let gateway_slot = Arc::<OnceLock<Gateway>>::default();
         if let Some(listener) = admin {
             let sources = Sources {
                 teams: teams.views(),
@@ -70,6 +72,9 @@ impl App {
                 needs_restart: needs_restart.subscribe(),
                 audit: audit.clone(),
                 reload: reload_trigger(&reloader_slot),
+                gateway: gateway_slot.clone(),
+                credentials: operator_credentials(&config, &authenticator),
+                catalog_json: CATALOG_JSON,
                 server_drain: drain.clone(),
             };
             admin_drain.spawn(Admin::new(&config.admin, sources, admin_drain.clone()).serve(listener));
@@ -83,8 +88,11 @@ impl App {
             .with_quotas(teams.quotas())
             .with_memory(memory);
         gateway.set_text_indexes(teams.text_indexes());
+        // It is set here only.
+        _ = gateway_slot.set(gateway.clone());
         gateway.register_refusal_metrics(&metrics);
         gateway.register_cache_metrics(&metrics);
+        let events = metrics.events().clone();
         let endpoint = Endpoint::new(
             config.endpoint.clone(),
             authenticator.clone(),
@@ -100,6 +108,7 @@ impl App {
             endpoint: endpoint.clone(),
             telemetry,
             audit,
+            events,
             teams: teams.clone(),
             critical_tasks: critical_tasks.clone(),
             health: health.clone(),

@@ -1,24 +1,31 @@
-//! `larder approve`: lists and approves pending grant requests.
+//! `larder approve`: lists, approves and rejects pending grant requests.
+
+mod remote;
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
+use super::admin_args::AdminArgs;
+use super::confirm::confirm;
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
 use crate::config::{self, Overrides};
 use larder_core::audit::{self, AuditEvent, AuditLog};
-use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord};
+use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord, RejectedRequest};
 use larder_model::name::TeamName;
 
 /// The number of digits of a shortened digest.
 const SHORT_DIGEST: usize = 12;
 
 /// Approve the pending grant requests of a component, or list all that are pending
+///
+/// Without --admin, this works on the machine of the server, as its user. With --admin, the server does it, and records
+/// whose token it was.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if nothing is pending for that provider, or if it is not approved.")]
 pub(super) struct Approve {
@@ -27,37 +34,41 @@ pub(super) struct Approve {
     /// Approve only the component with this digest, or its first 12 digits: a later one needs a new approval
     #[arg(long, value_name = "DIGEST", requires = "name", value_parser = parse_digest)]
     digest: Option<String>,
-    /// Approve without confirmation
+    /// Reject the requests: the component is not pending any more, and what is served stays
+    #[arg(long, requires = "name")]
+    reject: bool,
+    /// Approve or reject without confirmation
     #[arg(long, requires = "name")]
     yes: bool,
-    /// The configuration file [default: larder.toml, if it exists]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
     /// The folder with the components [default: plugins]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "admin")]
     plugins: Option<PathBuf>,
     #[command(flatten)]
     team: TeamArg,
     /// Print JSON
-    #[arg(long, conflicts_with = "name")]
+    #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    admin: AdminArgs,
 }
 
 impl Approve {
-    // Async like the other commands, though it awaits nothing.
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        if self.admin.admin.is_some() {
+            return self.run_remote().await;
+        }
         let overrides = Overrides {
-            config: self.config,
-            plugins: self.plugins,
-            team: self.team.team,
+            config: self.admin.server.config.clone(),
+            plugins: self.plugins.clone(),
+            team: self.team.team.clone(),
             ..Overrides::default()
         };
         let config = config::load(&overrides)?;
-        let (audit, teams) = (config.audit, config.teams.into_iter());
-        let teams = teams.filter(|(name, _)| overrides.team.as_ref().is_none_or(|team| team == name));
+        let (audit, teams) = (config.audit, config.teams);
+        let of_teams = teams.into_iter().filter(|(name, _)| self.is_of_team(name.as_str()));
+        let approvals: Vec<_> = of_teams.map(|(_, team)| team.reconcile.approvals).collect();
         let mut pending = Vec::new();
-        for (_, team) in teams {
-            let approvals = team.reconcile.approvals;
+        for approvals in &approvals {
             pending.extend(approvals.pending()?.into_iter().map(|one| (approvals.clone(), one)));
         }
         let Some(name) = &self.name else {
@@ -66,63 +77,117 @@ impl Approve {
             return Ok(Outcome::Success);
         };
         pending.retain(|(_, one)| one.provider == *name);
-        let teams: BTreeSet<&str> = pending.iter().map(|(_, one)| one.team.as_str()).collect();
+        if pending.is_empty() && !self.reject {
+            pending = rejected(&approvals, name)?;
+        }
+        let described: Vec<_> =
+            pending.iter().map(|(_, one)| (Some(one.team.as_str()), one.digest.as_str())).collect();
+        if let Some(why) = self.not_applicable(name, &described) {
+            out::note(&why);
+            return Ok(Outcome::Negative);
+        }
+        pending.retain(|(_, one)| self.is_digest(&one.digest));
+        self.decide_here(&pending, &audit)
+    }
+
+    /// Says why the command cannot be applied to these requests, each with its team and digest. `None` if it can.
+    fn not_applicable(&self, name: &str, pending: &[(Option<&str>, &str)]) -> Option<String> {
+        let teams: BTreeSet<_> = pending.iter().map(|(team, _)| team.unwrap_or("default")).collect();
         if teams.len() > 1 {
             let teams = teams.into_iter().collect::<Vec<_>>().join(", ");
-            out::note(&format!(
+            return Some(format!(
                 "larder: {name} is pending approval in several teams ({teams}): add --team NAME"
             ));
-            return Ok(Outcome::Negative);
         }
         if pending.is_empty() {
-            out::note(&format!(
+            return Some(format!(
                 "larder: nothing is pending approval for {name}; requests are recorded by a running server"
             ));
-            return Ok(Outcome::Negative);
         }
-        if let Some(digest) = &self.digest {
-            let found: Vec<_> = pending.iter().map(|(_, one)| short(&one.digest)).collect();
-            pending.retain(|(_, one)| one.digest.starts_with(digest.as_str()));
-            if pending.is_empty() {
-                let found = found.join(", ");
-                out::note(&format!(
-                    "larder: not approved: the component that is pending has the digest {found}"
-                ));
+        let digests = || pending.iter().map(|(_, digest)| short(digest)).collect::<Vec<_>>().join(", ");
+        (!pending.iter().any(|(_, digest)| self.is_digest(digest))).then(|| {
+            let (done, found) = (self.done(), digests());
+            format!("larder: not {done}: the component that is pending has the digest {found}")
+        })
+    }
+
+    fn decide_here(
+        &self,
+        pending: &[(Approvals, PendingApprovalRecord)],
+        audit: &audit::Config,
+    ) -> Result<Outcome, CommandError> {
+        let scope = self.digest.as_ref().map_or(ApprovalScope::Name, |_| ApprovalScope::Digest);
+        let mut decided = Vec::new();
+        for (approvals, one) in pending {
+            let verb = self.verb();
+            if !self.json {
+                out::text(&show(one))?;
+            }
+            if !self.yes && !confirm(&format!("{verb}?"), verb)? {
+                out::note(&format!("larder: not {}", self.done()));
                 return Ok(Outcome::Negative);
             }
+            let operator = config::operator_name();
+            record(one, (verb, scope), &operator, audit)?;
+            match self.reject {
+                true => approvals.reject(one, &operator)?,
+                false => approvals.approve_for(scope, one, &operator)?,
+            }
+            self.note_decision(&one.provider);
+            decided.push(json!({
+                "provider": one.provider, "team": one.team, "digest": one.digest, "decision": verb,
+            }));
         }
-        let scope = self.digest.map_or(ApprovalScope::Name, |_| ApprovalScope::Digest);
-        approve(&pending, scope, self.yes, &audit)
+        if self.json {
+            out::json(&json!({ "decided": decided }))?;
+        }
+        Ok(Outcome::Success)
+    }
+
+    fn note_decision(&self, provider: &str) {
+        out::note(&match self.reject {
+            true => format!("larder: rejected; what {provider} serves stays"),
+            false => format!("larder: approved; a running server applies it to {provider} without a restart"),
+        });
+    }
+
+    fn verb(&self) -> &'static str {
+        if self.reject { "reject" } else { "approve" }
+    }
+
+    fn done(&self) -> &'static str {
+        if self.reject { "rejected" } else { "approved" }
+    }
+
+    fn is_of_team(&self, team: &str) -> bool {
+        self.team.team.as_ref().is_none_or(|wanted| wanted.as_str() == team)
+    }
+
+    fn is_digest(&self, digest: &str) -> bool {
+        self.digest.as_ref().is_none_or(|wanted| digest.starts_with(wanted))
     }
 }
 
-fn approve(
-    pending: &[(Approvals, PendingApprovalRecord)],
-    scope: ApprovalScope,
-    yes: bool,
-    audit: &audit::Config,
-) -> Result<Outcome, CommandError> {
-    for (approvals, one) in pending {
-        out::text(&show(one))?;
-        if !yes && !confirm()? {
-            out::note("larder: not approved");
-            return Ok(Outcome::Negative);
+/// Returns what was rejected of a provider, which can still be approved.
+fn rejected(
+    approvals: &[Approvals],
+    name: &str,
+) -> Result<Vec<(Approvals, PendingApprovalRecord)>, CommandError> {
+    let mut found = Vec::new();
+    for approvals in approvals {
+        let of_provider = approvals.rejected()?.into_iter().filter(|one| one.record.provider == name);
+        for RejectedRequest { record, at, by } in of_provider {
+            out::note(&format!("larder: {by} rejected this at {at}"));
+            found.push((approvals.clone(), record));
         }
-        let operator = config::operator_name();
-        record(one, scope, &operator, audit)?;
-        approvals.approve_for(scope, one, &operator)?;
-        out::note(&format!(
-            "larder: approved; a running server applies it to {} without a restart",
-            one.provider
-        ));
     }
-    Ok(Outcome::Success)
+    Ok(found)
 }
 
-/// Records an approval in the audit log of the server, before it takes effect.
+/// Records a decision in the audit log of the server, before it takes effect.
 fn record(
     one: &PendingApprovalRecord,
-    scope: ApprovalScope,
+    (operation, scope): (&'static str, ApprovalScope),
     operator: &str,
     audit: &audit::Config,
 ) -> Result<(), CommandError> {
@@ -131,7 +196,7 @@ fn record(
     let (team, provider, digest) = (Some(&*one.team), Some(&*one.provider), Some(&*one.digest));
     let subject = Some(operator);
     let event =
-        AuditEvent { subject, team, provider, digest, details: &details, ..AuditEvent::new("approve", "ok") };
+        AuditEvent { subject, team, provider, digest, details: &details, ..AuditEvent::new(operation, "ok") };
     AuditLog::append(audit, &event).map_err(CommandError::Audit)
 }
 
@@ -169,18 +234,6 @@ fn parse_digest(text: &str) -> Result<String, String> {
     let is_digest =
         (SHORT_DIGEST..=64).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit());
     is_digest.then_some(digits).ok_or_else(|| format!("write {SHORT_DIGEST} to 64 hexadecimal digits"))
-}
-
-/// Asks for confirmation on a terminal. Scripts use `--yes`.
-fn confirm() -> io::Result<bool> {
-    if !io::stdin().is_terminal() {
-        out::note("larder: stdin is not a terminal: use --yes to approve without confirmation");
-        return Ok(false);
-    }
-    write!(io::stderr(), "approve? [y/N] ")?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 #[cfg(test)]

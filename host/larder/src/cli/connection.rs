@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::error::CommandError;
-use super::server_address::{ENDPOINT, GivenToken, ServerAddress, ServerArgs};
+use super::server_address::{ADMIN, ENDPOINT, GivenToken, ServerAddress, ServerArgs};
 use super::team::TeamArg;
 use super::{guest_stderr, log, out};
 use crate::app::App;
@@ -70,6 +70,12 @@ impl ConnectionArgs {
     pub(super) fn with_team_filter(self, team: Option<&str>) -> Self {
         let team = team.filter(|_| self.in_process).and_then(|team| TeamName::parse(team).ok());
         Self { team, ..self }
+    }
+
+    /// Determines the admin address, with the token of these options.
+    pub(super) fn admin_address(self, admin: Option<String>) -> Result<ServerAddress, CommandError> {
+        let token = GivenToken { token: self.token, file: self.token_file };
+        self.server.resolve(&ADMIN, admin, token)
     }
 
     /// Requires a revision with sessions. Without `--protocol`, uses the newest one.

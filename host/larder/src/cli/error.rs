@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use crate::app::RunError;
 use crate::config::ConfigError;
 use crate::connect::ConnectError;
+use crate::toml_text::TomlTextError;
 use larder_author::{BindingsError, DiskError, PackError, ScaffoldError};
 use larder_client::{ClientError, Revision};
 use larder_core::reconcile::ApprovalsError;
+use larder_registry::{Error as RegistryError, LockError, StoreError};
 use larder_sandbox::Rejection;
+use larder_signature::SigningError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
@@ -63,6 +66,30 @@ pub(super) enum CommandError {
     TooManyFiles { folder: PathBuf, max: usize },
     #[error("{0}")]
     Content(#[from] larder_client::NotBase64),
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Signing(#[from] SigningError),
+    #[error("{}: {error}", path.display())]
+    Key { path: PathBuf, error: SigningError },
+    #[error("{} was not changed, because {reason}", path.display())]
+    Edit { path: PathBuf, reason: TomlTextError },
+    #[error("there are several teams ({0}): add --team NAME")]
+    SeveralTeams(String),
+    #[error("{name} is {reference} already: use `larder update {name}`, or --name for another name")]
+    AlreadyAdded { name: String, reference: String },
+    #[error("{0} has no `component` in the configuration: `larder add` adds one")]
+    NoReference(String),
+    #[error("`{0}` is no place to publish: write REGISTRY/REPOSITORY:TAG, or NAMESPACE:PACKAGE@VERSION")]
+    NoTag(String),
+    #[error("{} is {kind}, and does not export larder:provider/resource-provider; `larder check` says more", path.display())]
+    NotAProvider { path: PathBuf, kind: String },
+    #[error("{} was not published, because its requests are not valid: {problems}", path.display())]
+    GrantRequest { path: PathBuf, problems: String },
 }
 
 impl CommandError {
@@ -73,7 +100,21 @@ impl CommandError {
             | Self::NoToken(_)
             | Self::NoModule(_)
             | Self::NoSession(_)
-            | Self::TooManyFiles { .. } => true,
+            | Self::TooManyFiles { .. }
+            | Self::Key { .. }
+            | Self::Edit { .. }
+            | Self::SeveralTeams(_)
+            | Self::AlreadyAdded { .. }
+            | Self::NoReference(_)
+            | Self::NoTag(_)
+            | Self::GrantRequest { .. } => true,
+            Self::Registry(error) => matches!(
+                error,
+                RegistryError::NotPermitted(_)
+                    | RegistryError::UnknownNamespace(_)
+                    | RegistryError::Settings { .. }
+            ),
+            Self::Lock(error) => !matches!(error, LockError::Io { .. }),
             Self::New(error) => error.is_usage(),
             Self::Connect(error) => error.is_usage(),
             Self::Client(error) => error.is_usage(),
@@ -89,6 +130,9 @@ impl CommandError {
             | Self::Content(_)
             | Self::Random(_)
             | Self::Approvals(_)
+            | Self::Store(_)
+            | Self::Signing(_)
+            | Self::NotAProvider { .. }
             | Self::Audit(_) => false,
         }
     }

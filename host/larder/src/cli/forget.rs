@@ -1,10 +1,11 @@
 //! `larder forget`: deletes what is stored for a provider.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use super::confirm::confirm;
 use super::error::CommandError;
 use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
 use super::team::TeamArg;
@@ -178,14 +179,7 @@ impl Forget {
         if self.yes {
             return Ok(true);
         }
-        if !io::stdin().is_terminal() {
-            out::note("larder: stdin is not a terminal: use --yes to delete without confirmation");
-            return Ok(false);
-        }
-        write!(io::stderr(), "{question} [y/N] ")?;
-        let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
-        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+        confirm(question, "delete")
     }
 }
 

@@ -2,11 +2,14 @@
 
 mod component_info;
 mod interfaces;
+mod published;
 mod render;
+mod signatures;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::check::grants::{GrantReport, of_file};
@@ -15,31 +18,35 @@ use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out, temp_plugins};
 use crate::app::{App, Interfaces, Provider};
 use crate::config::{self, Overrides};
-use component_info::ComponentInfo;
+pub(super) use component_info::{ComponentInfo, Metadata};
 use larder_model::name::Digest;
+use larder_signature::Trust;
+pub(super) use published::{Published, Statement, examine_published};
 
 /// Show what a component imports, requests and offers
 ///
-/// Runs the component with the default limits and without any grant.
+/// Runs the component with the default limits and without any grant. A component in a registry is pulled
+/// into the local store.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if the component would be rejected.")]
 pub(super) struct Inspect {
-    /// The component
-    #[arg(value_name = "FILE.wasm")]
-    file: PathBuf,
+    /// The component: a file, or a reference such as registry.example.com/team/wiki:1.2
+    #[arg(value_name = "FILE.wasm|REF", value_hint = ValueHint::FilePath)]
+    pub(super) component: PathBuf,
     /// Show which of its requests this configuration would grant
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub(super) config: Option<PathBuf>,
     #[command(flatten)]
-    team: TeamArg,
+    pub(super) team: TeamArg,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// The results, as printed with `--json`.
 #[derive(Debug, Serialize)]
-struct Findings {
+pub(super) struct Findings {
+    /// Its file, or its reference.
     file: String,
     size: u64,
     digest: String,
@@ -49,10 +56,13 @@ struct Findings {
     offers: Option<Provider>,
     #[serde(flatten)]
     interfaces: Interfaces,
-    rejected: Option<String>,
+    pub(super) rejected: Option<String>,
     /// The end of what the guest wrote to stderr, if it misbehaved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stderr: Vec<String>,
+    /// What a registry has beside the component.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    published: Option<Published>,
     /// What its NAME.toml requests, and which of that is granted. None if it requests nothing.
     grants: Option<GrantReport>,
     /// Whether a configuration was given, which determines what is granted.
@@ -63,38 +73,65 @@ struct Findings {
 impl Inspect {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let configured = self.config.is_some() || self.team.team.is_some();
-        let grants = grants(&self.file, self.config, self.team, configured)?;
-        let path = self.file;
+        let (grants, trust) = grants(&self.component, self.config, self.team, configured)?;
+        let path = self.component;
         let bytes =
             std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?;
-        let Loaded { offers, interfaces, rejected, stderr } = run_alone(&path, &bytes).await?;
-        let findings = Findings {
-            file: path.display().to_string(),
-            size: bytes.len() as u64,
-            digest: format!("sha256:{}", Digest::of(&bytes)),
-            info: ComponentInfo::of(&bytes),
-            offers,
-            interfaces,
-            rejected,
-            stderr: guest_stderr::lines(&stderr),
-            grants,
-            configured,
-        };
-        match self.json {
-            true => out::json(&findings)?,
-            false => out::text(&render::render(&findings, out::colour()))?,
-        }
-        Ok(Outcome::success_if(findings.rejected.is_none()))
+        let published = signatures::of_file(&path, &bytes, &trust);
+        let findings = examine(&path, &bytes, grants).await?;
+        Findings { configured, published, ..findings }.print(self.json)
     }
 }
 
-/// Returns the grant report. Without a configuration it only contains requests.
+impl Findings {
+    /// Prints the findings.
+    pub(super) fn print(&self, json: bool) -> Result<Outcome, CommandError> {
+        match json {
+            true => out::json(self)?,
+            false => out::text(&self.show())?,
+        }
+        let is_trusted = self.published.as_ref().is_none_or(|published| published.untrusted.is_none());
+        Ok(Outcome::success_if(self.rejected.is_none() && is_trusted))
+    }
+
+    /// Returns why it can never be served. What only fails without settings or grants is no such reason.
+    pub(super) fn refusal(&self) -> Option<&String> {
+        let is_provider = self.info.contract.is_some() && !self.info.has_unknown_imports();
+        self.rejected.as_ref().filter(|_| !is_provider)
+    }
+
+    /// Formats the findings for stdout.
+    pub(super) fn show(&self) -> String {
+        render::render(self, out::colour())
+    }
+}
+
+/// Loads a component alone, and describes it.
+async fn examine(path: &Path, bytes: &[u8], grants: Option<GrantReport>) -> Result<Findings, CommandError> {
+    let Loaded { offers, interfaces, rejected, stderr } = run_alone(path, bytes).await?;
+    Ok(Findings {
+        file: path.display().to_string(),
+        size: bytes.len() as u64,
+        digest: format!("sha256:{}", Digest::of(bytes)),
+        info: ComponentInfo::of(bytes),
+        offers,
+        interfaces,
+        rejected,
+        stderr: guest_stderr::lines(&stderr),
+        published: None,
+        grants,
+        configured: false,
+    })
+}
+
+/// Returns the grant report, and whose signatures are trusted. Without a configuration the report only contains
+/// requests, and nobody is trusted.
 fn grants(
     file: &Path,
     config: Option<PathBuf>,
     team: TeamArg,
     configured: bool,
-) -> Result<Option<GrantReport>, CommandError> {
+) -> Result<(Option<GrantReport>, Arc<Trust>), CommandError> {
     let config = match configured {
         true => {
             let overrides = Overrides { config, team: team.team, ..Overrides::default() };
@@ -103,7 +140,8 @@ fn grants(
         false => config::without_file(file.parent().unwrap_or(Path::new(".")), &Overrides::default())?,
     };
     let team = config.local_caller.teams.iter().find_map(|team| config.teams.get(team));
-    Ok(team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten())
+    let trust = team.map(|team| team.reconcile.trust.clone()).unwrap_or_default();
+    Ok((team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten(), trust))
 }
 
 /// What loading a component showed.

@@ -1,9 +1,10 @@
 //! `larder reload`: makes a running server read its configuration again.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 
+use super::admin_args::AdminArgs;
 use super::error::CommandError;
-use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
+use super::server_address::ServerAddress;
 use super::{Outcome, out, sanitize};
 use larder_admin::Reloaded;
 use larder_client as client;
@@ -17,15 +18,8 @@ use larder_client as client;
     after_help = "Exit code 1 if the configuration has errors, so that nothing changed, or if the server cannot be reached."
 )]
 pub(super) struct Reload {
-    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
-    /// http://127.0.0.1:7879]
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
-    admin: Option<String>,
-    /// The token for the admin address (`admin.token` in the configuration) [env: LARDER_ADMIN_TOKEN]
-    #[arg(long)]
-    token: Option<String>,
     #[command(flatten)]
-    server: ServerArgs,
+    admin: AdminArgs,
     /// Print the server's JSON
     #[arg(long)]
     json: bool,
@@ -33,8 +27,7 @@ pub(super) struct Reload {
 
 impl Reload {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let token = GivenToken { token: self.token, file: None };
-        let ServerAddress { url, builder, .. } = self.server.resolve(&ADMIN, self.admin, token)?;
+        let ServerAddress { url, builder, .. } = self.admin.resolve()?;
         let reloaded: serde_json::Value = builder.reload(&url).await?;
         let ok = reloaded["ok"] == true;
         if self.json {

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tokio::net::TcpListener;
 
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, log, out};
-use crate::app::{self, App, IfInUse, Served};
-use crate::config::{self, AdminAddress, LogFormat, Overrides};
-use larder_mcp::ListenAddress;
+use crate::app::{self, App, IfInUse, InheritedSockets, Served};
+use crate::config::{self, AdminAddress, Config, LogFormat, Overrides};
+use larder_mcp::{ListenAddress, Listener};
 use larder_runtime::log_limit::shorten;
 
 /// Serve the components of a folder as one MCP endpoint
@@ -34,19 +35,31 @@ pub(super) struct Serve {
     /// Offer tools that read resources and search in them, for clients that support only tools
     #[arg(long)]
     resource_tools: bool,
+    /// Serve exactly the components in larder.lock, and do not look for updates
+    #[arg(long)]
+    locked: bool,
     #[command(flatten)]
     team: TeamArg,
+    #[arg(skip)]
+    sockets: InheritedSockets,
 }
 
 impl Serve {
+    /// Takes the sockets that a service manager has opened. This must be called before any thread starts.
+    pub(super) fn take_sockets(&mut self) {
+        self.sockets = InheritedSockets::take();
+    }
+
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        let inherited_admin = self.sockets.admin_address()?.map(|address| AdminAddress(Some(address)));
         let overrides = Overrides {
             config: self.config,
             plugins: self.plugins,
-            listen: self.listen,
+            listen: self.sockets.endpoint_address()?.or(self.listen),
             team: self.team.team,
-            admin: self.admin,
+            admin: inherited_admin.or(self.admin),
             resource_tools: self.resource_tools,
+            locked: self.locked,
         };
         let config = config::load(&overrides)?;
         let process_log = log::start(&config.log);
@@ -65,16 +78,37 @@ impl Serve {
             return Ok(Outcome::Success);
         }
         let config = config.over_http()?;
-        let listener = app::bind(&config.endpoint.listen).await?;
+        let (listener, admin) = listen(&config, self.sockets).await?;
         // With port 0 the operating system chooses the port.
         let url = listener.address()?.url();
-        let admin = app::bind_admin(&config.admin, IfInUse::Fail).await?;
         let app = App::build_server(config, admin).await?;
         process_log.attach(&app);
         announce(&url, &app.served(), &app.problems(), format);
+        app.announce_to_service_manager(&url);
         app.serve_http(listener).await?;
         Ok(Outcome::Success)
     }
+}
+
+/// Uses the sockets of the service manager, and opens those that it has not opened.
+async fn listen(
+    config: &Config,
+    sockets: InheritedSockets,
+) -> Result<(Listener, Option<TcpListener>), CommandError> {
+    let (endpoint, admin) = sockets.into_listeners()?;
+    let endpoint = match endpoint {
+        Some(listener) => listener,
+        None => app::bind(&config.endpoint.listen).await?,
+    };
+    let admin = match admin {
+        Some(listener) => {
+            let url = format_args!("http://{}", listener.local_addr()?);
+            tracing::info!(url = %url, "serving /livez, /readyz, /metrics and /status on a socket of the service manager");
+            Some(listener)
+        }
+        None => app::bind_admin(&config.admin, IfInUse::Fail).await?,
+    };
+    Ok((endpoint, admin))
 }
 
 /// The maximum number of log lines about the lists of one provider. Each page may cause several.

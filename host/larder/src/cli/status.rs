@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 
+use super::admin_args::AdminArgs;
 use super::error::CommandError;
-use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
+use super::server_address::ServerAddress;
 use super::{Outcome, out, sanitize};
 use larder_admin::{
     Grants, IndexStatus, Issuer, Memory, PendingApproval, Provider, Rejected, Status as ServerStatus,
@@ -18,15 +19,8 @@ use larder_model::size;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if the server is not ready for requests, or cannot be reached.")]
 pub(super) struct Status {
-    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
-    /// http://127.0.0.1:7879]
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
-    admin: Option<String>,
-    /// The token for the admin address (`admin.token` in the configuration) [env: LARDER_ADMIN_TOKEN]
-    #[arg(long)]
-    token: Option<String>,
     #[command(flatten)]
-    server: ServerArgs,
+    admin: AdminArgs,
     /// Print the server's JSON
     #[arg(long)]
     json: bool,
@@ -34,8 +28,7 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let token = GivenToken { token: self.token, file: None };
-        let ServerAddress { url, source, builder } = self.server.resolve(&ADMIN, self.admin, token)?;
+        let ServerAddress { url, source, builder } = self.admin.resolve()?;
         let status: serde_json::Value = builder.status(&url).await?;
         let ready = status["ready"] == true;
         if self.json {

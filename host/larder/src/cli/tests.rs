@@ -42,6 +42,9 @@ fn accepts_valid_command_lines() {
         "new notes --lang js --interactive --path x",
         "bindings c --with tools,prompts,search,settings,completions,versions",
         "status",
+        "health",
+        "health --live --admin http://x:1",
+        "man folder",
         "status --admin http://x:1 --token t --json",
         "status --config c --ca f -v",
         "list --config c --ca f -v",
@@ -49,6 +52,20 @@ fn accepts_valid_command_lines() {
         "serve --stdio --admin off",
         "serve --admin localhost:1",
         "approve --json --plugins p",
+        "inspect r.example/team/wiki:1 --config c --team a",
+        "add r.example/team/wiki:1.2 --name notes --team a --json",
+        "add team:wiki@^1.2 --config c",
+        "remove wiki --yes --json",
+        "update wiki notes --yes --json",
+        "update --dry-run",
+        "lock --check --json",
+        "verify wiki --json",
+        "push x.wasm r.example/wiki:1 --description d --licenses MIT --source u --version 1.0.0 --annotation a=b",
+        "sign x.wasm --key k",
+        "sign r.example/wiki:1 --key k --json",
+        "pull --all --into d",
+        "pull wiki --json",
+        "gc --json",
         "approve wiki --yes --config c",
         "forget wiki --yes --config c --team a",
         "forget wiki --admin http://x:1 --token t --plugins p",
@@ -114,6 +131,15 @@ fn rejects_invalid_command_lines() {
         "token new --team a/b",
         expect![
             "error: invalid value 'a/b' for '--team <TEAM>': `a/b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit"
+        ],
+    );
+    check("update --yes --dry-run", expect!["error: the argument '--yes' cannot be used with '--dry-run'"]);
+    check("pull", expect!["error: the following required arguments were not provided:"]);
+    check("pull wiki --all", expect!["error: the argument '[NAMES]...' cannot be used with '--all'"]);
+    check(
+        "add wiki",
+        expect![
+            "error: invalid value 'wiki' for '<REF>': `wiki` is not a reference to a component: write `REGISTRY/REPOSITORY:TAG`, or `NAMESPACE:PACKAGE@VERSION`"
         ],
     );
     check("wat", expect!["error: unrecognized subcommand 'wat'"]);

@@ -1,10 +1,12 @@
 //! `larder watch`: prints one line per update until it is interrupted.
 
+mod events;
+
 use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use clap_complete::ArgValueCompleter;
 use serde_json::json;
 
@@ -15,18 +17,32 @@ use super::{Outcome, completions, out, sanitize};
 use crate::app::ShutdownSignals;
 use larder_client::{self as client, Event, ListenTargets, ResourceChange};
 
-/// Print updates of resources
+/// Print updates of resources, or events of the server
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit code 0 on Ctrl-C; 1 if nothing can be watched, or if --for ends before --count."
 )]
 pub(super) struct Watch {
     /// The resources to watch
-    #[arg(value_name = "URI", required_unless_present = "list", add = ArgValueCompleter::new(completions::uris))]
+    #[arg(value_name = "URI", required_unless_present_any = ["list", "events"], add = ArgValueCompleter::new(completions::uris))]
     uris: Vec<String>,
     /// Watch the lists of resources and templates as well
     #[arg(long)]
     list: bool,
+    /// Print what happens in the server instead: loads, reloads, rejections, faults, refusals, approvals. The server is
+    /// that of --admin, and the token is that of its admin address
+    #[arg(long, conflicts_with_all = ["uris", "list", "url", "in_process", "protocol"])]
+    events: bool,
+    /// The admin address of the server, for --events [default: the address in larder.toml, or LARDER_ADMIN_URL, or
+    /// http://127.0.0.1:7879]
+    #[arg(long, value_name = "URL", requires = "events", value_hint = ValueHint::Url)]
+    admin: Option<String>,
+    /// Only events of this kind, such as fault
+    #[arg(long, requires = "events")]
+    kind: Option<String>,
+    /// Only events of this provider
+    #[arg(long, value_name = "NAME", requires = "events")]
+    provider: Option<String>,
     /// Exit after this many updates
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -58,6 +74,9 @@ enum End {
 
 impl Watch {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
+        if self.events {
+            return self.run_events().await;
+        }
         let targets = ListenTargets { uris: self.uris, list: self.list };
         let mut factory = self.connection.with_team(self.team).client_factory().await?;
         factory.follow_changes();

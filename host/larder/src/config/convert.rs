@@ -10,10 +10,12 @@ mod log_filter;
 mod memory;
 mod own_files;
 mod provider;
+mod registries;
 mod secret;
 mod state;
 mod team;
 mod telemetry;
+mod trust;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -54,10 +56,13 @@ pub(super) fn convert(
     let mut conversion = Conversion { own_files, ..Conversion::new(context, env, source, diagnostics) };
     conversion.check_memory(file.limits.memory.as_ref());
     let memory = conversion.memory_budget(file.server.memory.as_ref());
+    let secrets = conversion.load_secrets(file.secret);
     let global = GlobalSettings {
         limits: provider::limits(&Limits::default(), &file.limits),
         approve: file.approve,
-        secrets: conversion.load_secrets(file.secret),
+        trust: conversion.trust_rule("[trust]".into(), &file.trust, None),
+        registries: conversion.registries(file.registries, &secrets, overrides),
+        secrets,
         state_dir: file.state_dir,
         scan_interval: time(file.watch.scan_interval, 2),
         missing_source_grace: missing_folder_grace(&file.watch),
@@ -75,7 +80,7 @@ pub(super) fn convert(
     let private = has_teams || !auth.is_empty();
     let listen = conversion.listen(&file.server, overrides, auth.is_empty());
     let log = conversion.log(&file.server);
-    let admin = conversion.admin(&file.admin, overrides);
+    let admin = conversion.admin(&file.admin, overrides, auth.oauth.is_some());
     let audit = conversion.audit(&file.audit);
     let connections = conversion.connection_limits(&file.server);
     let telemetry = conversion.telemetry(&file.telemetry);
@@ -116,6 +121,7 @@ pub(super) fn convert(
         warnings: conversion.warnings,
         overrides: overrides.clone(),
         is_over_stdio: false,
+        registry_store: global.registries.store_in(&state_dir),
         teams,
         state_dir,
         log,

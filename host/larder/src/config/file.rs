@@ -1,6 +1,9 @@
 //! The structure of `larder.toml`: all keys are optional, unknown keys are rejected, and there are no
 //! defaults. Values that `convert` checks carry their span (`Spanned`), for error messages.
 
+mod registries;
+mod trust;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,10 +13,13 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, KeyValue, Listen,
-    Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp,
-    TokenDigest, Tools,
+    AdminAddress, Approval, ByteSize, ComponentReference, Dir, DurationOrNever, Extension, Host,
+    HumanDuration, KeyValue, Listen, Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue,
+    SocketMode, Tcp, Timestamp, TokenDigest, Tools,
 };
+
+pub(super) use self::registries::{Registries, RegistryCredentials, Update};
+pub(super) use self::trust::{Identity, Trust};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -21,6 +27,8 @@ pub(super) struct File {
     pub(super) plugins: Option<Spanned<PathBuf>>,
     pub(super) state_dir: Option<Spanned<PathBuf>>,
     pub(super) approve: Option<Approval>,
+    pub(super) trust: Trust,
+    pub(super) registries: Registries,
     pub(super) server: Server,
     pub(super) auth: Auth,
     pub(super) admin: Admin,
@@ -42,6 +50,8 @@ pub(super) struct File {
 pub(super) struct Team {
     pub(super) plugins: Option<Spanned<PathBuf>>,
     pub(super) approve: Option<Approval>,
+    pub(super) trust: Option<Trust>,
+    pub(super) credentials: BTreeMap<Spanned<String>, RegistryCredentials>,
     pub(super) ceiling: Ceiling,
     pub(super) limits: Limits,
     pub(super) quota: Quota,
@@ -181,6 +191,7 @@ pub(super) struct Admin {
     pub(super) listen: Option<Spanned<AdminAddress>>,
     pub(super) hosts: Option<Vec<ServerName>>,
     pub(super) token: Option<TokenDigest>,
+    pub(super) scope: Option<Spanned<String>>,
     pub(super) unauthenticated: Option<bool>,
 }
 
@@ -264,6 +275,8 @@ pub(super) struct Limits {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Provider {
+    pub(super) component: Option<Spanned<ComponentReference>>,
+    pub(super) update: Option<Spanned<Update>>,
     pub(super) settings: BTreeMap<String, SettingValue>,
     pub(super) env: Env,
     pub(super) dirs: Vec<Spanned<Dir>>,

@@ -11,48 +11,15 @@ use larder_sandbox::CacheLocation;
 
 mod addresses;
 mod changes;
+mod folder;
 mod observability;
 mod overrides;
 mod own_files;
 mod team;
 
+use folder::Folder;
+
 const EXAMPLE: &str = include_str!("../../../../examples/larder.toml");
-
-/// A temporary folder with the files that the example names.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["plugins", "docs", "cache", "keys"] {
-            std::fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        std::fs::write(folder.path().join("keys/wiki"), "hush-hush\n").unwrap();
-        Self(folder)
-    }
-
-    fn read_with(
-        &self,
-        text: &str,
-        env: &[(&str, &str)],
-        overrides: &Overrides,
-    ) -> Result<Config, ConfigError> {
-        let folder = self.0.path().to_owned();
-        let (file, working_dir) = (Some("larder.toml".into()), folder.clone());
-        let context = ParseContext { file, working_dir, folder, auth_active: false };
-        let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        parse(text, &context, &env, overrides)
-    }
-
-    fn read(&self, text: &str) -> Config {
-        self.read_with(text, &[("HOME", "/home/me")], &Overrides::default()).unwrap()
-    }
-
-    /// Returns the whole configuration as text, for comparisons.
-    fn shown(&self, text: &str) -> String {
-        format!("{:#?}", self.read(text))
-    }
-}
 
 /// Returns the reconcile configuration of the only team.
 fn only_team(config: &Config) -> &reconcile::Config {
@@ -300,7 +267,7 @@ hosts = ["*", { host = "x", methods = [] }, "ok.example.org/path"]
 env = ["NO_SUCH"]
 "#,
         expect![[r#"
-            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`, `client`
+            larder.toml:3: colour: unknown field `colour`, expected one of `plugins`, `state_dir`, `approve`, `trust`, `registries`, `server`, `auth`, `admin`, `audit`, `telemetry`, `cache`, `watch`, `limits`, `compiler`, `provider`, `team`, `secret`, `stdio`, `client`
             larder.toml:6: server.listen: `example.com:80` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or a Unix socket, such as "unix:/run/larder.sock"
             larder.toml:7: server.page_size: invalid type: string, expected a whole number, or a table with `resources` and `templates`
             larder.toml:8: server.shutdown_grace: `soon` is not a duration: write a number and a unit, such as "10s", "250ms" or "1m 30s"

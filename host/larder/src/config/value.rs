@@ -4,8 +4,10 @@
 mod address;
 mod host;
 mod key_value;
+mod reference;
 mod tcp;
 mod tools;
+mod trusted_key;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,8 +22,10 @@ pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub(crate) use address::{parse_admin_address, parse_listen_address};
 pub(super) use host::Host;
 pub(super) use key_value::KeyValue;
+pub(super) use reference::ComponentReference;
 pub(super) use tcp::Tcp;
 pub(super) use tools::Tools;
+pub(super) use trusted_key::{KeySource, TrustedKey};
 
 use larder_mcp as endpoint;
 use larder_model::name::Digest;

@@ -12,7 +12,7 @@ const MAX_LINKS: usize = 40;
 
 /// A file, and what it contained.
 #[derive(Debug)]
-pub(super) struct ConfigFile {
+pub(crate) struct ConfigFile {
     /// The path as it was given.
     path: PathBuf,
     /// Where its symlinks lead.
@@ -24,7 +24,7 @@ pub(super) struct ConfigFile {
 
 /// Who may read a file that does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Readers {
+pub(crate) enum Readers {
     /// Those whom the system allows by default.
     Default,
     /// Only its owner, because it contains a token.
@@ -32,7 +32,7 @@ pub(super) enum Readers {
 }
 
 impl ConfigFile {
-    pub(super) fn read(path: &Path) -> Result<Self, ConnectError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, ConnectError> {
         let target = follow_links(path).map_err(|error| ConnectError::Read { path: path.into(), error })?;
         let file = Self { path: path.into(), target, content: None, metadata: None };
         let metadata = match fs::metadata(&file.target) {
@@ -48,18 +48,18 @@ impl ConfigFile {
     }
 
     /// The text. Empty if there is no file.
-    pub(super) fn text(&self) -> Result<&str, ConnectError> {
+    pub(crate) fn text(&self) -> Result<&str, ConnectError> {
         std::str::from_utf8(self.content.as_deref().unwrap_or_default())
             .map_err(|_| ConnectError::Broken { path: self.path.clone(), reason: EditError::NotText })
     }
 
-    pub(super) fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.content.is_some()
     }
 
     /// Replaces the file, and creates its folder. `None` deletes the file. The content as it was read is written to
     /// `backup` before that.
-    pub(super) fn replace(
+    pub(crate) fn replace(
         &self,
         text: Option<&str>,
         readers: Readers,

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::client::Client;
+use crate::toml_text::TomlTextError;
 
 /// The reason. In each of these cases the file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,15 @@ pub(crate) enum EditError {
     Duplicate(String),
     #[error("its entry `{0}` is for another program: use --name for another entry, or change it by hand")]
     Foreign(String),
+}
+
+impl From<TomlTextError> for EditError {
+    fn from(error: TomlTextError) -> Self {
+        match error {
+            TomlTextError::Invalid(message) => Self::Invalid(message),
+            TomlTextError::NotATable(what) => Self::NotATable(what),
+        }
+    }
 }
 
 impl ConnectError {

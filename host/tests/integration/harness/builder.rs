@@ -154,6 +154,7 @@ impl TestServerBuilder {
             parse_grant_request: larder::config::parse_grant_request,
             requires_settings: self.requires_settings,
             relative_to: self.plugins.clone(),
+            trust: Default::default(),
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
             resource_tools: self.resource_tools,
         };

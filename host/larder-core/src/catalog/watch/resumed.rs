@@ -7,18 +7,16 @@ use larder_model::uri::Uri;
 
 impl WatchHub {
     /// Records the result of a check in one step with the notification, so that no watcher stores the new state
-    /// without being notified of it.
-    pub(in crate::catalog) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) {
+    /// without being notified of it. Returns how many were notified.
+    pub(in crate::catalog) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) -> usize {
         let mut hub = lock(&self.state);
         if !hub.by_uri.contains_key(uri) {
-            return;
+            return 0;
         }
         if let Some(state) = state {
             hub.known.insert(uri.clone(), state);
         }
-        if notify {
-            hub.mark_updated(uri);
-        }
+        if notify { hub.mark_updated(uri) } else { 0 }
     }
 }
 

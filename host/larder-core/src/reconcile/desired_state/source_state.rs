@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -107,10 +107,11 @@ impl SourceState {
         scan: Scan,
         new_problems: &mut Vec<String>,
     ) -> Vec<Artifact> {
-        let Scan { mut artifacts, pending, unreadable, .. } = scan;
+        let Scan { mut artifacts, pending, unreadable, reserved, .. } = scan;
         let approvals_error = self.apply_approvals(config, &mut artifacts, pending).err();
         let (selected, duplicates): (Vec<_>, Vec<_>) =
             artifacts.into_iter().partition(|artifact| names.insert(artifact.name.clone()));
+        names.extend(reserved);
         self.names = selected.iter().map(|artifact| artifact.name.clone()).collect();
         let mut error = approvals_error.map(|error| format!("cannot read the approvals: {error}"));
         append(&mut error, describe_unreadable(&unreadable).as_deref());
@@ -128,18 +129,30 @@ impl SourceState {
     ) -> Result<(), ApprovalsError> {
         let (before, mut result) = (std::mem::take(&mut self.pending_approvals), Ok(()));
         for pending in pending {
-            let (artifact, digest, lines) = match pending {
-                PendingArtifact::NeedsApproval { artifact, digest, lines } => (artifact, digest, lines),
+            let (artifact, digest, lines, is_update) = match pending {
+                PendingArtifact::NeedsApproval { artifact, digest, lines } => {
+                    (artifact, digest, lines, false)
+                }
+                PendingArtifact::Update { artifact, digest, lines } => (artifact, digest, lines, true),
                 PendingArtifact::Incomplete { origin } => {
                     tracing::debug!(origin, "not loaded yet: it is not complete");
                     continue;
                 }
             };
-            let unapproved = unapproved(config, &artifact, digest, &lines).unwrap_or_else(|error| {
+            let unapproved =
+                unapproved(config, &artifact, digest, (&lines, is_update)).unwrap_or_else(|error| {
+                    result = Err(error);
+                    lines
+                });
+            let rejection = config.approvals.rejection(&config.team, &artifact.name, digest, &unapproved);
+            let rejection = rejection.unwrap_or_else(|error| {
                 result = Err(error);
-                lines
+                None
             });
-            if unapproved.is_empty() {
+            if let Some(rejection) = rejection {
+                tracing::debug!(origin = artifact.origin, "not loaded: {rejection}");
+            } else if unapproved.is_empty() {
+                self.source.accept(&artifact);
                 artifacts.retain(|other| other.name != artifact.name);
                 artifacts.push(*artifact);
             } else if let Ok(provider) = ProviderName::parse(&artifact.name) {
@@ -150,15 +163,17 @@ impl SourceState {
     }
 }
 
-/// Returns the lines that are not approved. An invalid name cannot be approved, but its load will be rejected.
+/// Returns the lines that are not approved. An invalid name cannot be approved, but its load will be rejected. The
+/// approval mode is about grants, so an update needs an approval in any mode.
 fn unapproved(
     config: &Config,
     artifact: &Artifact,
     digest: Digest,
-    lines: &BTreeSet<String>,
+    (lines, is_update): (&BTreeSet<String>, bool),
 ) -> Result<BTreeSet<String>, ApprovalsError> {
+    let asks = || is_update || provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask;
     match ProviderName::parse(&artifact.name) {
-        Ok(provider) if provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask => {
+        Ok(provider) if asks() => {
             config.approvals.unapproved_for((&config.team, &provider, Some(digest)), lines)
         }
         _ => Ok(BTreeSet::new()),
@@ -173,8 +188,7 @@ fn pending_approval(
     before: &[PendingApproval],
 ) -> PendingApproval {
     let before = before.iter().find(|before| before.provider == provider);
-    let (team, since) = (config.team.clone(), SystemTime::now());
-    PendingApproval { team, provider, digest, lines, since }.keep_since(before)
+    PendingApproval::new(config.team.clone(), provider, digest, lines).keep_since(before)
 }
 
 /// Records the current problem and adds it to `new_problems` if it is new. Repeated scans do not report it again.

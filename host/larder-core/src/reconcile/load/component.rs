@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use super::super::desired_state::DesiredComponent;
 use super::{LoadEvent, LoadJob, LoadResult, Loader, Outcome, Revision};
-use crate::source::{Artifact, Blob, BlobRevision, Fetched};
+use crate::source::{Artifact, Blob, BlobRevision, Fetched, SignedSubject};
 use larder_model::name::Digest;
 use larder_model::policy::Grant;
 use larder_runtime::file_fingerprint::FileFingerprint;
@@ -31,18 +32,27 @@ impl IdentifiedComponent {
     }
 }
 
+/// Whether the bytes of the component are needed to verify its signatures.
+fn needs_bytes(desired: &DesiredComponent) -> bool {
+    let signatures = &desired.artifact.signatures;
+    let is_signed = !signatures.found.is_empty() || !signatures.files.is_empty();
+    !desired.trust.is_empty() && is_signed && signatures.subject == SignedSubject::Component
+}
+
 impl Loader {
-    /// Uses the compiled component in the cache if the fingerprint is known; reads the component otherwise.
+    /// Uses the compiled component in the cache if the fingerprint is known; reads the component otherwise, or if its
+    /// bytes are needed to verify a signature.
     pub(super) async fn identify(
         &self,
-        component: &Blob,
-        grant: &Grant,
+        desired: &DesiredComponent,
     ) -> Result<IdentifiedComponent, LoadError> {
+        let (component, grant) = (&desired.artifact.component, &*desired.config.grant);
         let fingerprint = match component.revision() {
             BlobRevision::Fingerprint(fingerprint) => Some(fingerprint),
             BlobRevision::Digest(_) => None,
         };
         if let Some(fingerprint) = fingerprint
+            && !needs_bytes(desired)
             && fingerprint.size() <= grant.limits.component_size
             && let Some(cached) = self.sandbox.find_cached(&self.team, fingerprint).await
         {
@@ -95,8 +105,9 @@ impl Loader {
         );
         self.sandbox.forget_digest(fingerprint).await;
         let (name, job, outcome) = (artifact.name.clone(), LoadJob::Recheck, Outcome::Unchanged(revision));
-        let (still_permitted, duration) = (true, Duration::ZERO);
-        self.send(LoadEvent::Ended(LoadResult { name, job, outcome, still_permitted, duration }));
+        let (still_permitted, signers, duration) = (true, Vec::new(), Duration::ZERO);
+        let result = LoadResult { name, job, outcome, still_permitted, signers, duration };
+        self.send(LoadEvent::Ended(Box::new(result)));
         self.wake.notify_one();
     }
 

@@ -4,10 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use super::{LoadedProvider, Loader, Outcome, Revision};
-use crate::catalog::{Definitions, OfferedPrompt, OfferedTool, PendingApproval, tool_digest};
+use crate::catalog::{Definitions, OfferedPrompt, OfferedTool, PendingApproval, WithheldTool, tool_digest};
 use crate::json_schema::pattern;
 use crate::reconcile::approvals::ToolPins;
 use larder_model::name::ProviderName;
@@ -17,10 +16,15 @@ use larder_model::tool::Tool;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 
 /// Tools by whether clients can use them.
+#[derive(Default)]
 struct SelectedTools {
     offered: Vec<Tool>,
-    /// The lines that the other tools wait for.
-    withheld: BTreeSet<String>,
+    /// The tools that wait for approval.
+    withheld: Vec<Tool>,
+    /// The lines that they wait for.
+    lines: BTreeSet<String>,
+    /// Those whose definitions an operator rejected, as sentences.
+    rejected: Vec<String>,
 }
 
 impl Loader {
@@ -33,20 +37,20 @@ impl Loader {
         requests: BTreeSet<String>,
     ) -> Result<Outcome, LoadError> {
         let (tools, prompts) = (std::mem::take(&mut probed.tools), std::mem::take(&mut probed.prompts));
-        let SelectedTools { offered, withheld } = self.select_tools(provider.name(), tools, revision).await?;
-        let (grant, mut notes) = (revision.config.grant.clone(), Vec::new());
+        let SelectedTools { offered, withheld, lines, rejected: mut notes } =
+            self.select_tools(provider.name(), tools, revision).await?;
+        let (grant, is_incomplete) = (revision.config.grant.clone(), !(lines.is_empty() && notes.is_empty()));
         let compile = self.threads.run(move || {
+            let withheld = withheld.into_iter().filter_map(|tool| withheld_tool(tool, &grant)).collect();
             let definitions = definitions(&grant, offered, prompts, &mut notes);
-            (definitions, notes)
+            (definitions, withheld, notes)
         });
-        let (definitions, notes) = compile.await.map_err(|error| LoadError::Unreadable(error.to_string()))?;
+        let (definitions, tools, notes) =
+            compile.await.map_err(|error| LoadError::Unreadable(error.to_string()))?;
         probed.omitted.extend(notes);
-        let withheld = (!withheld.is_empty()).then(|| PendingApproval {
-            team: self.team.clone(),
-            provider: provider.name().clone(),
-            digest: revision.digest,
-            lines: withheld,
-            since: SystemTime::now(),
+        let withheld = is_incomplete.then(|| PendingApproval {
+            tools,
+            ..PendingApproval::new(self.team.clone(), provider.name().clone(), revision.digest, lines)
         });
         let revision = revision.clone();
         Ok(Outcome::Offer(Box::new(LoadedProvider {
@@ -67,7 +71,7 @@ impl Loader {
         revision: &Revision,
     ) -> Result<SelectedTools, LoadError> {
         if tools.is_empty() || revision.config.approval_mode == ApprovalMode::Always {
-            return Ok(SelectedTools { offered: tools, withheld: BTreeSet::new() });
+            return Ok(SelectedTools { offered: tools, ..SelectedTools::default() });
         }
         let (provider, grant, digest) = (name.clone(), revision.config.grant.clone(), revision.digest);
         self.with_approvals(move |approvals, team| {
@@ -76,14 +80,20 @@ impl Loader {
                 (new_definitions(&tools, &grant, pins.as_ref()), changed_lines(&tools, &pins));
             changed.retain(|tool, _| !new.contains_key(tool));
             let lines: BTreeSet<String> = changed.values().cloned().collect();
-            let withheld = approvals.unapproved_for((team, &provider, Some(digest)), &lines)?;
-            let is_withheld =
-                |tool: &Tool| changed.get(tool.name.as_str()).is_some_and(|line| withheld.contains(line));
-            let (held, offered): (Vec<_>, Vec<_>) = tools.into_iter().partition(is_withheld);
-            drop(held);
+            let mut lines = approvals.unapproved_for((team, &provider, Some(digest)), &lines)?;
+            let has_line = |tool: &Tool, lines: &BTreeSet<String>| {
+                changed.get(tool.name.as_str()).is_some_and(|line| lines.contains(line))
+            };
+            let (mut withheld, offered): (Vec<_>, Vec<_>) =
+                tools.into_iter().partition(|tool| has_line(tool, &lines));
             let now = offered.iter().map(|tool| (tool.name.to_string(), tool_digest(tool).to_string()));
             approvals.pin_tools(team, &provider, &now.collect())?;
-            Ok(SelectedTools { offered, withheld })
+            let rejections = approvals.rejections(team, provider.as_str(), digest)?;
+            lines.retain(|line| !rejections.iter().any(|rejection| rejection.record.lines.contains(line)));
+            let rejected = withheld.extract_if(.., |tool| !has_line(tool, &lines));
+            let rejected = rejected.map(|tool| format!("the tool `{}`: an operator rejected it", tool.name));
+            let rejected = rejected.collect();
+            Ok(SelectedTools { offered, withheld, lines, rejected })
         })
         .await
     }
@@ -110,6 +120,13 @@ fn changed_lines(tools: &[Tool], pins: &Option<ToolPins>) -> BTreeMap<String, St
 }
 
 /// Compiles the schemas of all tools. Tools with invalid ones are omitted.
+/// Returns a tool that waits for approval, as clients would see it. None if no client ever will, because its schema is not
+/// valid.
+fn withheld_tool(tool: Tool, grant: &Grant) -> Option<WithheldTool> {
+    let tool = OfferedTool::new(tool, &grant.name_prefix).ok()?;
+    Some(WithheldTool { tool: Arc::new(tool), before: None })
+}
+
 fn definitions(
     grant: &Grant,
     tools: Vec<Tool>,

@@ -1,7 +1,6 @@
 //! Which grant requests and imports of a revision the operator has approved.
 
 use std::collections::BTreeSet;
-use std::time::SystemTime;
 
 use super::super::{Approvals, ApprovalsError};
 use super::{DesiredComponent, Loader, Outcome, PreviousRevisions};
@@ -11,8 +10,8 @@ use larder_model::policy::{ApprovalMode, GrantRequest};
 use larder_sandbox::provider::LoadError;
 
 impl Loader {
-    /// Returns whether everything that the serving revision has is still granted or approved. A revocation
-    /// takes effect whether or not there is a newer revision to serve.
+    /// Returns whether everything that the serving revision has is still granted or approved, and its signer trusted. A
+    /// revocation takes effect whether or not there is a newer revision to serve.
     pub(super) async fn still_permitted(
         &self,
         desired: &DesiredComponent,
@@ -22,6 +21,9 @@ impl Loader {
         else {
             return true;
         };
+        if !desired.trust.still_trusts(&previous.signers) {
+            return false;
+        }
         let current = desired.ceiling.cap_request(GrantRequest::from_grant(&serving.config.grant));
         if !current.denied.is_empty() {
             return false;
@@ -32,14 +34,25 @@ impl Loader {
         unapproved.map_or(true, |unapproved| unapproved.is_empty())
     }
 
-    pub(super) fn pending_approval(
+    /// Returns the outcome for a revision that requests these lines, which are not approved: it waits, unless an operator
+    /// rejected them.
+    pub(super) async fn hold(
         &self,
-        provider: ProviderName,
-        digest: Digest,
+        (provider, digest): (&ProviderName, Digest),
         lines: BTreeSet<String>,
-    ) -> Outcome {
-        let (team, since) = (self.team.clone(), SystemTime::now());
-        Outcome::PendingApproval(PendingApproval { team, provider, digest, lines, since })
+        (requests, before): (&BTreeSet<String>, &BTreeSet<String>),
+    ) -> Result<Outcome, LoadError> {
+        let (name, copy) = (provider.clone(), lines.clone());
+        let rejection = self
+            .with_approvals(move |approvals, team| approvals.rejection(team, name.as_str(), digest, &copy))
+            .await?;
+        match rejection {
+            Some(rejection) => Err(LoadError::NotApproved(rejection.to_string())),
+            None => {
+                let pending = PendingApproval::new(self.team.clone(), provider.clone(), digest, lines);
+                Ok(Outcome::PendingApproval(pending.compared(requests, before)))
+            }
+        }
     }
 
     /// Returns the requested lines that are not approved for the component with this digest.
@@ -59,19 +72,16 @@ impl Loader {
         .await
     }
 
-    /// Returns those of these imports that the previous revision did not have. Toolchains import more than is ever
-    /// called, so only new imports need an approval. The first revision of a provider has no new imports.
-    pub(super) async fn new_imports(
+    /// Returns what the previous revision requested, or at least its imports. `None` if there was no revision.
+    pub(super) async fn requests_before(
         &self,
         name: &ProviderName,
-        imports: BTreeSet<String>,
         serving: Option<BTreeSet<String>>,
-    ) -> Result<BTreeSet<String>, LoadError> {
-        let before = match serving {
-            Some(serving) => Some(serving),
-            None => self.last_served_imports(name).await?,
-        };
-        Ok(before.map(|before| &imports - &before).unwrap_or_default())
+    ) -> Result<Option<BTreeSet<String>>, LoadError> {
+        match serving {
+            Some(serving) => Ok(Some(serving)),
+            None => self.last_served_imports(name).await,
+        }
     }
 
     /// Returns the imports of the revision that was served last, before a restart or before its file was

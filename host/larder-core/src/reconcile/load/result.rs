@@ -9,6 +9,7 @@ use crate::catalog::{Definitions, PendingApproval};
 use larder_model::name::Digest;
 use larder_runtime::metrics;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
+use larder_signature::Signer;
 
 /// Identifies a revision: the component's digest and its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(in crate::reconcile) enum LoadEvent {
         /// The number of the load.
         id: u64,
     },
-    Ended(LoadResult),
+    Ended(Box<LoadResult>),
 }
 
 /// The result of a load or of a list refresh.
@@ -37,6 +38,8 @@ pub(in crate::reconcile) struct LoadResult {
     pub(in crate::reconcile) outcome: Outcome,
     /// Whether the operator still permits everything that the serving revision has.
     pub(in crate::reconcile) still_permitted: bool,
+    /// Who signed the revision that was loaded.
+    pub(in crate::reconcile) signers: Vec<Signer>,
     pub(in crate::reconcile) duration: Duration,
 }
 
@@ -79,7 +82,7 @@ pub(in crate::reconcile) struct LoadedProvider {
     pub(in crate::reconcile) probed: ProbeResult,
     /// The tools and prompts that clients can use.
     pub(in crate::reconcile) definitions: Definitions,
-    /// The tools that wait for approval, if there are any.
+    /// The tools that are not offered, if there are any: they wait for approval, or were rejected if it has no lines.
     pub(in crate::reconcile) withheld: Option<PendingApproval>,
     pub(in crate::reconcile) revision: Revision,
     /// The grant request lines and imports beyond the operator's grant.
@@ -89,6 +92,8 @@ pub(in crate::reconcile) struct LoadedProvider {
 /// The revisions that need not be loaded again, and the requests of the serving one.
 pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) serving: Option<Revision>,
+    /// Who signed the serving revision.
+    pub(in crate::reconcile) signers: Vec<Signer>,
     /// Whether tools of the serving revision wait for approval.
     pub(in crate::reconcile) has_withheld_tools: bool,
     pub(in crate::reconcile) requests: Option<BTreeSet<String>>,

@@ -1,19 +1,22 @@
 //! The state of one component.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::super::components::{ComponentReport, RevisionRecord, RevisionState, remember};
 use super::super::desired_state::DesiredComponent;
 use super::super::load::{LoadedProvider, PreviousRevisions, Revision};
 use super::super::pass::{ReconcilePass, RevisionSummary};
 use super::retry::Retry;
 use crate::catalog::{Offer, PendingApproval, RejectedComponent};
+use crate::source::BlobRevision;
 use larder_model::name::Digest;
 use larder_sandbox::provider::LoadError;
+use larder_signature::Signer;
 
 /// Omissions of one provider in a log line. `larder status` shows all of them.
 const MAX_LOGGED_OMISSIONS: usize = 10;
@@ -30,6 +33,8 @@ pub(super) struct ComponentState {
     pub(super) failed: Option<Failure>,
     pub(super) pending_approval: Option<PendingApproval>,
     pub(super) list_refresh: ListRefresh,
+    /// Its last revisions, for operators.
+    revisions: Arc<VecDeque<RevisionRecord>>,
 }
 
 /// A load in progress.
@@ -55,9 +60,11 @@ pub(super) struct ListRefresh {
 pub(super) struct Serving {
     pub(super) offer: Arc<Offer>,
     pub(super) revision: Revision,
+    /// Who signed it.
+    pub(super) signers: Vec<Signer>,
     /// Its grant request lines and imports, which a newer revision may have as well.
     pub(super) requests: BTreeSet<String>,
-    /// The tools that wait for approval, if there are any.
+    /// The tools that are not offered, if there are any: they wait for approval, or were rejected if it has no lines.
     pub(super) withheld: Option<PendingApproval>,
 }
 
@@ -79,6 +86,7 @@ impl ComponentState {
         let failed = self.failed.as_ref().filter(|_| !is_retry);
         PreviousRevisions {
             serving: self.serving.as_ref().map(|serving| serving.revision.clone()),
+            signers: self.serving.as_ref().map(|serving| serving.signers.clone()).unwrap_or_default(),
             has_withheld_tools: self.serving.as_ref().is_some_and(|serving| serving.withheld.is_some()),
             requests: self.serving.as_ref().map(|serving| serving.requests.clone()),
             failed: failed.and_then(|failed| failed.revision.clone()),
@@ -115,11 +123,20 @@ impl ComponentState {
         had_problem
     }
 
+    /// Records who signed this revision, if it is the one that is served.
+    pub(super) fn set_signers(&mut self, revision: &Revision, signers: Vec<Signer>) {
+        if let Some(serving) = self.serving.as_mut().filter(|serving| serving.revision == *revision) {
+            serving.signers = signers;
+        }
+    }
+
     /// Stops serving the revision, because the operator revoked something that it has.
     pub(super) fn withdraw(&mut self, pass: &mut ReconcilePass) {
         if let Some(serving) = self.serving.take() {
             let name = serving.offer.name().clone();
-            tracing::warn!(provider = %name, "not served any more: its grant or approval was revoked");
+            let digest = Some(serving.revision.digest);
+            self.remember(RevisionRecord::new(RevisionState::Withdrawn, digest));
+            tracing::warn!(provider = %name, "not served any more: its grant, approval or signer was revoked");
             pass.removed.push(name);
         }
     }
@@ -136,9 +153,13 @@ impl ComponentState {
         let rank = (generation, revision.config.priority);
         let offer = Arc::new(Offer::new(provider, probed, definitions, rank));
         let before = self.serving.as_ref().and_then(|serving| serving.withheld.as_ref());
-        let withheld = withheld.map(|withheld| withheld.keep_since(before));
+        let tools = self.serving.as_ref().map(|serving| serving.offer.definitions.tools.as_slice());
+        let tools_withheld = before.map(|before| before.tools.as_slice()).unwrap_or_default();
+        let withheld = withheld.map(|withheld| {
+            withheld.with_tools_before(tools.unwrap_or_default(), tools_withheld).keep_since(before)
+        });
         if withheld.as_ref() != before {
-            pass.pending_approvals.extend(withheld.clone());
+            pass.pending_approvals.extend(withheld.clone().filter(PendingApproval::is_pending));
         }
         let before = self.serving.as_ref().map(|serving| &serving.offer.omitted);
         if before.is_none_or(|before| *before != offer.omitted) {
@@ -159,9 +180,12 @@ impl ComponentState {
             pass.unlisted_changes |= self.serving.is_some() && has_unlisted_entries;
             let changed = if self.serving.is_some() { &mut pass.replaced } else { &mut pass.loaded };
             changed.push(RevisionSummary::of(&offer));
+            let record = RevisionRecord::new(RevisionState::Served, Some(revision.digest));
+            self.remember(RevisionRecord { number: Some(offer.provider.revision()), ..record });
             (self.failed, self.pending_approval) = (None, None);
         }
-        self.serving = Some(Serving { offer, revision, requests, withheld });
+        let signers = self.serving.take().map(|serving| serving.signers).unwrap_or_default();
+        self.serving = Some(Serving { offer, revision, signers, requests, withheld });
     }
 
     /// Records that a load failed. What is served stays.
@@ -170,15 +194,41 @@ impl ComponentState {
         let (origin, reason, since) = (self.origin.clone(), error.to_string(), SystemTime::now());
         let before = self.failed.as_ref().map(|failed| &failed.rejection);
         let stderr = error.guest_stderr().to_owned();
-        let rejection = RejectedComponent { origin, digest, reason, stderr, since }.keep_since(before);
+        let name = self.desired.as_ref().map(|desired| desired.artifact.name.clone()).unwrap_or_default();
+        let rejection = RejectedComponent { name, origin, digest, reason, stderr, since }.keep_since(before);
         if before != Some(&rejection) {
             pass.rejected.push(rejection.clone());
+            let record = RevisionRecord::new(RevisionState::Rejected, digest);
+            self.remember(record.because(&rejection.reason));
         }
         self.pending_approval = None;
-        // Once the approvals can be read again, the component is loaded again although it did not change.
-        let revision = revision.filter(|_| !matches!(error, LoadError::Approvals(_)));
+        // Once the approvals can be read again, or have changed, the component is loaded again although it did not change.
+        let is_about_approvals = matches!(error, LoadError::Approvals(_) | LoadError::NotApproved(_));
+        let revision = revision.filter(|_| !is_about_approvals);
         let retry = Retry::of_load(self.failed.as_ref().and_then(|failed| failed.retry), error);
         self.failed = Some(Failure { retry, rejection, revision });
+    }
+
+    /// Keeps what happened to a revision, for operators.
+    fn remember(&mut self, record: RevisionRecord) {
+        let artifact = self.desired.as_ref().map(|desired| desired.artifact.component.revision());
+        let size = match artifact {
+            Some(BlobRevision::Fingerprint(fingerprint)) => Some(fingerprint.size()),
+            Some(BlobRevision::Digest(_)) | None => None,
+        };
+        remember(&mut self.revisions, RevisionRecord { size, ..record });
+    }
+
+    /// Returns what operators see of it.
+    pub(super) fn report(&self, name: &str) -> ComponentReport {
+        let signers = self.serving.iter().flat_map(|serving| &serving.signers);
+        ComponentReport {
+            name: name.to_owned(),
+            origin: self.origin.clone(),
+            signers: signers.map(ToString::to_string).collect(),
+            is_loading: self.loading.is_some(),
+            revisions: self.revisions.clone(),
+        }
     }
 
     /// Records that a list refresh failed. The previous list stays.
@@ -193,6 +243,7 @@ impl ComponentState {
         let approval = approval.keep_since(self.pending_approval.as_ref());
         if self.pending_approval.as_ref() != Some(&approval) {
             pass.pending_approvals.push(approval.clone());
+            self.remember(RevisionRecord::new(RevisionState::PendingApproval, Some(approval.digest)));
         }
         self.failed = None;
         self.pending_approval = Some(approval);

@@ -34,6 +34,7 @@ impl Retry {
             LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
             LoadError::BadName(_)
             | LoadError::Settings(_)
+            | LoadError::NotApproved(_)
             | LoadError::TooLarge { .. }
             | LoadError::TooMany(_)
             | LoadError::Verification(_) => false,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::File;
+use super::{File, SIGNATURE_EXTENSIONS};
 
 /// How long a file must stay the same.
 pub const SETTLE_TIME: Duration = Duration::from_millis(100);
@@ -15,12 +15,20 @@ const TIMER_SLACK: Duration = Duration::from_millis(2);
 /// The settled files of a folder.
 #[derive(Debug, Default)]
 pub(super) struct SettledFiles {
-    /// Components by name, each with its `.toml` file.
-    pub(super) components: Vec<(File, Option<File>)>,
+    /// Components by name.
+    pub(super) components: Vec<SettledComponent>,
     /// The names of files that have changed and not settled yet.
     pub(super) unsettled: Vec<String>,
     /// When to scan again, if files have not settled yet.
     pub(super) rescan_after: Option<Duration>,
+}
+
+/// A component with the files that belong to it.
+#[derive(Debug)]
+pub(super) struct SettledComponent {
+    pub(super) file: File,
+    pub(super) grant_request: Option<File>,
+    pub(super) signatures: Vec<File>,
 }
 
 /// The last settled state and the current state of all files.
@@ -65,14 +73,18 @@ impl SettleTracker {
         self.files.clear();
     }
 
-    fn components(&self) -> Vec<(File, Option<File>)> {
+    fn components(&self) -> Vec<SettledComponent> {
         let settled = |name: &str| self.files.get(name).and_then(|state| state.settled.clone());
         let components = self.files.keys().filter(|name| name.ends_with(".wasm"));
         components
             .filter_map(|name| settled(name))
-            .map(|file| {
-                let request_file = settled(&format!("{}.toml", file.stem()));
-                (file, request_file)
+            .map(|file| SettledComponent {
+                grant_request: settled(&format!("{}.toml", file.stem())),
+                signatures: SIGNATURE_EXTENSIONS
+                    .iter()
+                    .filter_map(|extension| settled(&format!("{}{extension}", file.name)))
+                    .collect(),
+                file,
             })
             .collect()
     }
@@ -135,7 +147,7 @@ mod tests {
             let shown: Vec<_> = scan
                 .components
                 .iter()
-                .map(|(file, request_file)| {
+                .map(|SettledComponent { file, grant_request: request_file, .. }| {
                     let size = |file: &File| file.fingerprint.size();
                     let request_file =
                         request_file.as_ref().map(|file| format!("+{}", size(file))).unwrap_or_default();

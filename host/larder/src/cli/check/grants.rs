@@ -60,12 +60,20 @@ pub(in crate::cli) fn of_file(config: &Config, path: &Path) -> Result<Option<Gra
         _ => ".".into(),
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    let scan = Folder::new(folder.clone()).scan().unwrap_or_default();
-    let config = Config { relative_to: folder, ..config.clone() };
+    of_copied_file(&Config { relative_to: folder, ..config.clone() }, path)
+}
+
+/// Returns the report of a component in a folder that has nothing to do with the paths in its `NAME.toml`.
+pub(in crate::cli) fn of_copied_file(
+    config: &Config,
+    path: &Path,
+) -> Result<Option<GrantReport>, ApprovalsError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let scan = Folder::new(folder.to_owned()).scan().unwrap_or_default();
     let own = scan.artifacts.iter().find(|artifact| Some(artifact.origin.as_ref()) == path.file_name());
     let Some(artifact) = own else { return Ok(None) };
     let Ok(name) = ProviderName::parse(&artifact.name) else { return Ok(None) };
-    let report = of_provider(&config, &name, artifact)?;
+    let report = of_provider(config, &name, artifact)?;
     Ok(Some(report).filter(|report| !report.is_empty()))
 }
 

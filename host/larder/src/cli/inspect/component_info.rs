@@ -6,21 +6,54 @@ use serde::Serialize;
 use wasmparser::{Encoding, Parser, Payload};
 
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct ComponentInfo {
+pub(in crate::cli) struct ComponentInfo {
     /// `component`, `core module` or `not WebAssembly`.
-    pub(super) kind: &'static str,
+    pub(in crate::cli) kind: &'static str,
     /// The version of `larder:provider` that it exports.
-    pub(super) contract: Option<String>,
+    pub(in crate::cli) contract: Option<String>,
     /// The interfaces of the contract that it exports.
-    pub(super) exports: Vec<String>,
+    pub(in crate::cli) exports: Vec<String>,
     /// The imports, by group.
-    pub(super) imports: BTreeMap<ImportGroup, Vec<String>>,
+    pub(in crate::cli) imports: BTreeMap<ImportGroup, Vec<String>>,
+    /// The names of all exports.
+    #[serde(skip)]
+    pub(in crate::cli) all_exports: Vec<String>,
+    /// What its author says about it.
+    #[serde(skip)]
+    pub(in crate::cli) metadata: Metadata,
+}
+
+/// Texts that tools such as `wkg` and `wasm-tools` write into sections of a component.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Metadata {
+    pub(in crate::cli) version: Option<String>,
+    pub(in crate::cli) description: Option<String>,
+    pub(in crate::cli) licenses: Option<String>,
+    pub(in crate::cli) source: Option<String>,
+    pub(in crate::cli) homepage: Option<String>,
+    pub(in crate::cli) authors: Option<String>,
+}
+
+impl Metadata {
+    fn set(&mut self, section: &str, data: &[u8]) {
+        let place = match section {
+            "version" => &mut self.version,
+            "description" => &mut self.description,
+            "licenses" => &mut self.licenses,
+            "source" => &mut self.source,
+            "homepage" => &mut self.homepage,
+            "authors" => &mut self.authors,
+            _ => return,
+        };
+        let text = std::str::from_utf8(data).ok().map(str::trim).filter(|text| !text.is_empty());
+        *place = text.map(ToOwned::to_owned);
+    }
 }
 
 /// The purpose of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum ImportGroup {
+pub(in crate::cli) enum ImportGroup {
     /// An interface of the contract.
     Host,
     /// HTTP, which needs the grant `hosts`.
@@ -59,7 +92,7 @@ impl ImportGroup {
 
 impl ComponentInfo {
     /// Ignores what cannot be parsed: loading the component reports the error.
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(in crate::cli) fn of(bytes: &[u8]) -> Self {
         let mut info = Self { kind: "not WebAssembly", ..Self::default() };
         let mut depth = 0;
         for payload in Parser::new(0).parse_all(bytes) {
@@ -79,6 +112,9 @@ impl ComponentInfo {
                 Ok(Payload::ComponentExportSection(exports)) if depth == 1 => {
                     exports.into_iter().flatten().for_each(|export| info.export(export.name.name));
                 }
+                Ok(Payload::CustomSection(section)) if depth == 1 => {
+                    info.metadata.set(section.name(), section.data());
+                }
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -87,11 +123,17 @@ impl ComponentInfo {
         info
     }
 
+    /// Whether it imports what the host does not provide.
+    pub(in crate::cli) fn has_unknown_imports(&self) -> bool {
+        self.imports.contains_key(&ImportGroup::Unknown)
+    }
+
     fn import(&mut self, name: &str) {
         self.imports.entry(ImportGroup::of(name)).or_default().push(name.to_owned());
     }
 
     fn export(&mut self, name: &str) {
+        self.all_exports.push(name.to_owned());
         let Some(interface) = name.strip_prefix("larder:provider/") else { return };
         let (interface, version) = interface.split_once('@').unwrap_or((interface, ""));
         if interface == "resource-provider" {

@@ -15,6 +15,9 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     page.line("file", &findings.file);
     page.line("is", &format!("a {}, {}", info.kind, bytes(findings.size)).replace("a not", "not"));
     page.line("digest", &findings.digest);
+    if let Some(published) = &findings.published {
+        page.published(published);
+    }
     match &info.contract {
         Some(version) => {
             page.line("contract", &format!("larder:provider {version}: {}", info.exports.join(", ")))
@@ -72,7 +75,7 @@ impl Page {
         Self { text: String::new(), colour }
     }
 
-    fn line(&mut self, key: &str, value: &str) {
+    pub(super) fn line(&mut self, key: &str, value: &str) {
         self.key(&format!("{key:<10}"));
         self.text += &format!(" {}\n", sanitize::line(value));
     }
@@ -127,7 +130,7 @@ impl Page {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::super::component_info::ComponentInfo;
+    use super::super::component_info::{ComponentInfo, Metadata};
     use super::*;
     use crate::app::Interfaces;
 
@@ -151,6 +154,8 @@ mod tests {
                     imports(ImportGroup::Host, "x"),
                 ]
                 .into(),
+                all_exports: Vec::new(),
+                metadata: Metadata::default(),
             },
             offers: Some(Provider {
                 title: Some("Wiki\x1b[2J".into()),
@@ -162,6 +167,7 @@ mod tests {
             interfaces: Interfaces::default(),
             rejected: None,
             stderr: Vec::new(),
+            published: None,
             grants: None,
             configured: false,
         };

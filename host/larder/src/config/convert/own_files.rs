@@ -1,9 +1,13 @@
 //! Collects the files of the host that the configuration names.
 
-use super::super::file::File;
+use std::path::Path;
+
+use super::super::file::{File, Trust};
+use super::super::value::KeySource;
 use super::super::{Env, ParseContext};
 use super::compiler;
 use larder_model::policy::{OwnFile, OwnFiles};
+use larder_registry::LOCK_FILE;
 use larder_sandbox::CacheLocation;
 
 /// Returns the files that are known before the teams are converted: all except their plugins folders and the state
@@ -12,6 +16,7 @@ pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFile
     let mut own = OwnFiles::default();
     if let Some(configuration) = &context.file {
         own.add(OwnFile::Configuration, &context.working_dir.join(configuration));
+        own.add(OwnFile::Configuration, &context.folder.join(LOCK_FILE));
     }
     match compiler::cache(file.compiler.cache_dir.as_deref(), context, env) {
         CacheLocation::Configured(cache) | CacheLocation::Default(cache) => own.add(OwnFile::Cache, &cache),
@@ -23,5 +28,20 @@ pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFile
     if let Some(log) = file.audit.file.as_ref().filter(|log| log.get_ref().as_os_str() != "-") {
         own.add(OwnFile::AuditLog, &context.folder.join(log.get_ref()));
     }
+    let rules = file.team.values().filter_map(|team| team.trust.as_ref()).chain([&file.trust]);
+    if let Some(store) = &file.registries.store {
+        own.add(OwnFile::Store, &context.folder.join(store.get_ref()));
+    }
+    for trusted in rules.flat_map(trust_files) {
+        own.add(OwnFile::Trust, &context.folder.join(trusted));
+    }
     own
+}
+
+fn trust_files(trust: &Trust) -> impl Iterator<Item = &Path> {
+    let keys = trust.keys.iter().filter_map(|key| match &key.get_ref().source {
+        KeySource::File(file) => Some(file.as_path()),
+        KeySource::Pem(_) => None,
+    });
+    keys.chain(trust.root.as_ref().map(|root| root.get_ref().as_path()))
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::provider::limits;
+use super::registries::RegistrySettings;
 use super::{Conversion, count, require_folder};
 use crate::config::file::{self, Provider};
 use crate::config::value::{Access, Approval};
@@ -18,12 +19,16 @@ use larder_model::name::{TeamName, Teams};
 use larder_model::policy::{
     self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets, resolve_existing,
 };
+use larder_registry::Access as RegistryAccess;
+use larder_signature::{Rule, Trust};
 
 /// Top-level settings that apply to all teams.
 pub(super) struct GlobalSettings<'a> {
     pub(super) limits: Limits,
     pub(super) approve: Option<Approval>,
+    pub(super) trust: Rule,
     pub(super) secrets: Secrets,
+    pub(super) registries: RegistrySettings,
     pub(super) state_dir: Option<Spanned<PathBuf>>,
     pub(super) scan_interval: std::time::Duration,
     pub(super) missing_source_grace: std::time::Duration,
@@ -36,6 +41,8 @@ struct TeamSettings {
     name: TeamName,
     plugins: PathBuf,
     approve: Option<Approval>,
+    trust: Option<Rule>,
+    access: RegistryAccess,
     limits: Limits,
     ceiling: Ceiling,
     provider: BTreeMap<Spanned<String>, Provider>,
@@ -84,6 +91,8 @@ impl Conversion<'_> {
             name,
             plugins,
             approve: None,
+            trust: None,
+            access: global.registries.access.clone(),
             limits: global.limits.clone(),
             ceiling,
             provider,
@@ -159,6 +168,10 @@ impl Conversion<'_> {
         TeamSettings {
             plugins: self.plugins(raw.plugins.as_ref(), option, &format!("plugins/{name}")),
             approve: raw.approve,
+            access: self.team_access(&global.registries.access, raw.credentials, &global.secrets),
+            trust: raw
+                .trust
+                .map(|raw| self.trust_rule(format!("[team.{name}.trust]"), &raw, Some(&global.trust))),
             limits,
             ceiling: self.ceiling(global, raw.ceiling),
             provider: raw.provider,
@@ -213,8 +226,11 @@ impl Conversion<'_> {
     fn build_team(&mut self, global: &GlobalSettings<'_>, team: TeamSettings, state: &Path) -> Team {
         let grant = Grant { limits: team.limits.clone(), ..Grant::default() };
         let approval_mode = team.approve.or(global.approve).map_or(ApprovalMode::Ask, ApprovalMode::from);
+        let (mut components, section) = (BTreeMap::new(), team.quota.as_ref().map(|_| &team.name));
         let provider = team.provider.into_iter();
         let terms = provider.filter_map(|(name, raw)| {
+            let at = (&name, team.plugins.as_path());
+            components.extend(self.registry_component(at, &raw, &global.registries, section));
             let (name, mut terms) =
                 self.provider(&name, raw, (&team.limits, approval_mode), &global.secrets)?;
             if let Some(quota) = &team.quota {
@@ -223,8 +239,11 @@ impl Conversion<'_> {
             }
             Some((name, terms))
         });
+        let providers: BTreeMap<_, _> = terms.collect();
+        let registry =
+            self.registry_config(&global.registries, team.access, components, (section, &providers), state);
         let reconcile = reconcile::Config {
-            providers: terms.collect(),
+            providers,
             default: ProviderConfig { grant: Arc::new(grant), priority: 0, approval_mode },
             ceiling: Arc::new(team.ceiling),
             scan_interval: global.scan_interval,
@@ -234,10 +253,11 @@ impl Conversion<'_> {
             requires_settings: true,
             relative_to: team.plugins.clone(),
             approvals: Approvals::new(state, &team.plugins),
+            trust: Arc::new(Trust::new([global.trust.clone()].into_iter().chain(team.trust))),
             resource_tools: global.resource_tools,
             team: team.name,
         };
-        Team { plugins: team.plugins, reconcile, quota: team.quota }
+        Team { plugins: team.plugins, reconcile, registry, quota: team.quota }
     }
 
     /// Returns the configured teams, or the implied ones. If neither exist, returns the team `default`, which

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConfigReload;
 use crate::config::{Config, Log, Team};
+use larder_core::source::RegistryConfig;
 use larder_core::{gateway, reconcile};
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
@@ -22,6 +23,11 @@ impl Config {
             teams: merge.teams(&self.teams, fresh.teams),
             // Its key is reported with the approvals, which are in this folder.
             state_dir: self.state_dir.clone(),
+            registry_store: match self.state_dir == fresh.state_dir {
+                true => merge.keep("registries.store", &self.registry_store, fresh.registry_store),
+                // The default is in the state folder, whose change is reported with the approvals.
+                false => self.registry_store.clone(),
+            },
             local_caller: match self.is_over_stdio {
                 true => merge.keep("stdio", &self.local_caller, fresh.local_caller),
                 false => fresh.local_caller,
@@ -80,6 +86,8 @@ impl Merge {
         Team {
             plugins: self.keep(key("plugins"), &running.plugins, fresh.plugins),
             reconcile: self.reconcile(&running.reconcile, fresh.reconcile, has_same_folder),
+            // The folder of the store is reported once, for all teams.
+            registry: RegistryConfig { store: running.registry.store.clone(), ..fresh.registry },
             quota: self.keep(quota_key, &running.quota, fresh.quota),
         }
     }
@@ -106,6 +114,7 @@ impl Merge {
                 true => self.keep("state_dir", &running.approvals, fresh.approvals),
                 false => running.approvals.clone(),
             },
+            trust: fresh.trust,
             resource_tools: fresh.resource_tools,
         }
     }

@@ -7,12 +7,25 @@ fn a_public_admin_address_needs_a_token_or_unauthenticated() {
     check(
         "[admin]\nlisten = '0.0.0.0:1'\ntoken = 'hunter2'",
         expect![[r#"
-            larder.toml:2: admin.listen: 0.0.0.0:1 is reachable from outside this machine: set `admin.token` to the digest of a token, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong
+            larder.toml:2: admin.listen: 0.0.0.0:1 is reachable from outside this machine: set `admin.token` to the digest of a token, or `admin.scope` to a scope of the OAuth issuer, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong
             larder.toml:3: admin.token: must be "sha256:" and the digest of the token in hexadecimal, as printed by `printf %s TOKEN | sha256sum`"#]],
     );
     check("[admin]\nlisten = '0.0.0.0:1'\nunauthenticated = true", expect!["no error"]);
     let token = format!("[admin]\nlisten = '[::]:1'\ntoken = 'sha256:{}'", "0".repeat(64));
     check(&token, expect!["no error"]);
+    let oauth = "[auth.oauth]\nissuer = 'https://id.example'\naudience = 'https://x.example/mcp'\n";
+    let admin = "[admin]\nlisten = '[::]:1'\nscope = 'larder:admin'\n";
+    check(&format!("{admin}{oauth}"), expect!["no error"]);
+    check(
+        &admin.replace("[::]", "127.0.0.1"),
+        expect![
+            "larder.toml:3: admin.scope: a scope is part of the tokens of an OAuth issuer: configure `[auth.oauth]`, or use `admin.token`"
+        ],
+    );
+    check(
+        &format!("{}{oauth}", admin.replace("larder:admin", "a b")),
+        expect![[r#"larder.toml:3: admin.scope: write one scope, such as "larder:admin""#]],
+    );
     let listen = |text: &str| Folder::new().read(text).admin.listen.map(|listen| listen.to_string());
     assert_eq!(listen("").as_deref(), Some("127.0.0.1:7879"));
     assert_eq!(listen("admin.listen = 'off'"), None);

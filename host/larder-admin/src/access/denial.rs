@@ -1,0 +1,92 @@
+//! The responses to requests that are denied.
+
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde_json::json;
+
+use crate::authentication::{CSRF_HEADER, Denied, TooManyAttempts};
+use crate::response::{json, text};
+
+/// Why a request is denied: for programs and for people.
+pub(crate) struct Denial {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    retry: Option<u64>,
+}
+
+impl Denial {
+    /// Creates a denial that is not about the credential.
+    pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
+        Self { status: StatusCode::FORBIDDEN, code, message: message.into(), retry: None }
+    }
+
+    /// The response of a path of the API. `logins` are the kinds of credentials that a client can log in with.
+    pub(crate) fn json(self, logins: &[&'static str]) -> Response {
+        let mut body = json!({ "error": { "code": self.code, "message": self.message } });
+        if self.status == StatusCode::UNAUTHORIZED {
+            body["login"] = json!(logins);
+        }
+        let response = json(self.status, &body);
+        self.with_headers(response)
+    }
+
+    /// The response of another path.
+    pub(crate) fn text(self) -> Response {
+        let response = text(self.status, self.message.clone());
+        self.with_headers(response)
+    }
+
+    fn with_headers(self, mut response: Response) -> Response {
+        let headers = response.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response.into_response()
+    }
+}
+
+impl From<Denied> for Denial {
+    fn from(denied: Denied) -> Self {
+        let unauthorized = |message: String| Self {
+            status: StatusCode::UNAUTHORIZED,
+            code: "unauthorized",
+            message,
+            retry: None,
+        };
+        match denied {
+            Denied::NoCredential => unauthorized(
+                "send the token for `admin.token` as `Authorization: Bearer …`, or log in".into(),
+            ),
+            Denied::Invalid(why) => unauthorized(why),
+            Denied::MissingScope(scope) => Self::forbidden(
+                "forbidden",
+                format!("the token does not have the scope `{scope}` (`admin.scope`)"),
+            ),
+            Denied::Unavailable(message) => Self {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                code: "unavailable",
+                message,
+                retry: Some(10),
+            },
+            Denied::TooManyAttempts(TooManyAttempts(wait)) => Self {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                code: "too-many-attempts",
+                message: "too many wrong tokens were sent from this address: try again later".into(),
+                retry: Some(wait.as_secs() + 1),
+            },
+            Denied::NotLocal => Self::forbidden(
+                "forbidden",
+                "without `admin.token` or `admin.scope`, this is only for requests of this machine to a loopback address",
+            ),
+            Denied::BadCsrf => Self::forbidden(
+                "csrf",
+                format!("the header {CSRF_HEADER} does not have the secret of this session: log in again"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The JSON API of the web page and of the commands that ask a server over the network: everything under `/api`. Its
+//! document is `api/openapi.json`; a test compares it with the real responses.
+
+mod approvals;
+mod body;
+mod caller;
+mod catalog;
+mod component_view;
+mod event_stream;
+mod events;
+mod history;
+mod openapi;
+mod overview;
+mod problems;
+mod provider;
+mod provider_log;
+mod provider_parts;
+mod providers;
+mod query;
+mod read;
+mod response;
+mod session;
+mod teams;
+mod time;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{any, get, post};
+
+pub(super) use self::event_stream::{PATH as STREAM, STREAMS};
+pub(super) use self::response::ApiError;
+use super::Admin;
+use super::access::{require_approver, require_operator, require_reader};
+
+/// Where all paths of the API begin.
+pub(super) const PREFIX: &str = "/api/";
+
+/// Returns the routes. Whether the caller may use one is decided by layers here, never in a handler.
+pub(super) fn router(admin: &Admin) -> Router<Admin> {
+    let contents = Router::new()
+        .route("/api/resources", get(catalog::resources))
+        .route("/api/templates", get(catalog::templates))
+        .route("/api/tools", get(catalog::tools))
+        .route("/api/prompts", get(catalog::prompts))
+        .route("/api/read", post(read::read))
+        .route("/api/complete", post(read::complete))
+        .route_layer(from_fn_with_state(admin.clone(), require_reader));
+    let decisions = Router::new()
+        .route("/api/approvals/{name}", post(approvals::decide))
+        .route_layer(from_fn(require_approver));
+    let reports = Router::new()
+        .route("/api/session", get(session::get))
+        .route("/api/logout", post(session::logout))
+        .route("/api/approvals", get(approvals::list))
+        .route("/api/overview", get(overview::get))
+        .route("/api/history", get(history::get))
+        .route("/api/providers", get(providers::get))
+        .route("/api/providers/{name}", get(provider::get))
+        .route("/api/providers/{name}/log", get(provider_log::get))
+        .route("/api/events", get(events::get))
+        .route(STREAM, get(event_stream::get))
+        .route("/api/teams", get(teams::get))
+        .route("/api/openapi.json", get(openapi::get))
+        .route("/api/{*path}", any(unknown));
+    // Every path needs an operator, except the one that makes somebody an operator.
+    reports
+        .merge(contents)
+        .merge(decisions)
+        .route_layer(from_fn_with_state(admin.clone(), require_operator))
+        .route("/api/login", post(session::login))
+        .layer(DefaultBodyLimit::max(body::MAX_BODY))
+}
+
+async fn unknown() -> ApiError {
+    ApiError::not_found("there is no such path: /api/openapi.json describes all of them")
+}

@@ -1,0 +1,291 @@
+//! The paths `/api/approvals`: what waits for an operator, and the decision.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Extension, State};
+use axum::response::Response;
+use http::StatusCode;
+use http::header::HeaderMap;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::body;
+use super::component_view::full_name;
+use super::query::{ApiQuery, NameInPath};
+use super::response::{ApiError, Page, PageQuery};
+use super::session::operator_event;
+use super::time::timestamp;
+use crate::operator::Operator;
+use crate::response::json;
+use crate::{Admin, CatalogJson, Sources, TeamView};
+use larder_core::audit::AuditEvent;
+use larder_core::catalog::{OfferedTool, PendingApproval, WithheldTool};
+use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord, RejectedRequest};
+use larder_model::name::TeamName;
+use larder_runtime::history::{Event, EventKind};
+
+/// Which requests to list.
+#[derive(Deserialize)]
+pub(super) struct ListQuery {
+    state: Option<RequestState>,
+    #[serde(flatten)]
+    page: PageQuery,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum RequestState {
+    Pending,
+    Rejected,
+}
+
+/// A request that waits for an operator, or was rejected.
+#[derive(Debug, Serialize)]
+pub(super) struct Request {
+    provider: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<String>,
+    digest: String,
+    /// Identifies exactly what is shown here.
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requested_at: Option<String>,
+    changes: Vec<Change>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolChange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rejected: Option<Rejection>,
+    #[serde(skip)]
+    record: PendingApprovalRecord,
+}
+
+#[derive(Debug, Serialize)]
+struct Change {
+    kind: &'static str,
+    line: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ToolChange {
+    name: String,
+    change: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Rejection {
+    at: String,
+    by: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decide {
+    decision: Decision,
+    digest: String,
+    id: String,
+    #[serde(default)]
+    only_this_digest: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Decision {
+    Approve,
+    Reject,
+}
+
+#[derive(Serialize)]
+struct Decided {
+    provider: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<String>,
+    digest: String,
+    decision: Decision,
+}
+
+pub(super) async fn list(
+    State(admin): State<Admin>,
+    ApiQuery(query): ApiQuery<ListQuery>,
+) -> Result<Response, ApiError> {
+    let mut requests = match query.state {
+        Some(RequestState::Rejected) => admin.rejected_requests().await?,
+        Some(RequestState::Pending) | None => admin.pending_requests(),
+    };
+    requests.sort_by_cached_key(Request::key);
+    let page: Page<Request> = query.page.page(requests, Request::key)?;
+    Ok(json(StatusCode::OK, &page))
+}
+
+/// Approves or rejects exactly what the operator saw: the component and what it requests may have been replaced since.
+pub(super) async fn decide(
+    State(admin): State<Admin>,
+    Extension(operator): Extension<Operator>,
+    NameInPath(name): NameInPath,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let decide: Decide = body::parse(&headers, &body)?;
+    let request = admin.find_request(&name, &decide).await?;
+    let approvals = admin.approvals_of(&request.record.team)?;
+    let scope = if decide.only_this_digest { ApprovalScope::Digest } else { ApprovalScope::Name };
+    // What cannot be recorded does not take effect.
+    let (operation, mut details) = match decide.decision {
+        Decision::Approve => ("approve", Vec::new()),
+        Decision::Reject => ("reject", Vec::new()),
+    };
+    details.extend(request.record.lines.iter().cloned());
+    if decide.decision == Decision::Approve && scope == ApprovalScope::Digest {
+        details.push("only for this digest".to_owned());
+    }
+    let Sources { audit, .. } = &admin.0.sources;
+    let event = AuditEvent {
+        team: Some(&request.record.team),
+        provider: Some(&request.record.provider),
+        digest: Some(&request.record.digest),
+        details: &details,
+        ..operator_event(operation, "ok", &operator)
+    };
+    audit.record_first(&event).await.map_err(|error| unavailable("not-recorded", error.to_string()))?;
+    let (record, by) = (request.record.clone(), operator.name());
+    let change = admin.0.drain.spawn_blocking(move || match decide.decision {
+        Decision::Approve => approvals.approve_for(scope, &record, &by),
+        Decision::Reject => approvals.reject(&record, &by),
+    });
+    let changed = change.await.map_err(|error| unavailable("failed", error.to_string()))?;
+    changed.map_err(|error| unavailable("failed", error.to_string()))?;
+    tracing::info!(provider = name, operator = %operator.name(), operation, "decided at the admin address");
+    admin.record_decision(&request, &operator, &decide);
+    let Request { provider, team, digest, .. } = request;
+    Ok(json(StatusCode::OK, &Decided { provider, team, digest, decision: decide.decision }))
+}
+
+fn unavailable(code: &'static str, message: String) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+}
+
+impl Admin {
+    fn pending_requests(&self) -> Vec<Request> {
+        let CatalogJson { tool: json, .. } = self.0.sources.catalog_json;
+        let teams = self.0.sources.teams.borrow();
+        let catalogs = teams.iter().map(|team| team.catalog.snapshot());
+        let of_catalog = |catalog: Arc<larder_core::catalog::Catalog>| {
+            let pending = catalog.pending_approvals().iter();
+            pending.map(|pending| Request::pending(pending, json)).collect::<Vec<_>>()
+        };
+        catalogs.flat_map(of_catalog).collect()
+    }
+
+    async fn rejected_requests(&self) -> Result<Vec<Request>, ApiError> {
+        let all: Vec<(TeamName, Approvals)> = {
+            let teams = self.0.sources.teams.borrow();
+            teams.iter().map(|team| (team.catalog.team().clone(), team.approvals.clone())).collect()
+        };
+        let read = self.0.drain.spawn_blocking(move || {
+            let mut requests = Vec::new();
+            for (team, approvals) in all {
+                let rejected = approvals.rejected()?.into_iter();
+                requests
+                    .extend(rejected.filter(|one| one.record.team == team.as_str()).map(Request::rejected));
+            }
+            Ok::<_, larder_core::reconcile::ApprovalsError>(requests)
+        });
+        let read = read.await.map_err(|error| unavailable("failed", error.to_string()))?;
+        read.map_err(|error| unavailable("failed", error.to_string()))
+    }
+
+    /// Finds the request that the operator decides about.
+    async fn find_request(&self, name: &str, decide: &Decide) -> Result<Request, ApiError> {
+        let mut of_provider = self.pending_requests();
+        if decide.decision == Decision::Approve {
+            of_provider.extend(self.rejected_requests().await?);
+        }
+        of_provider.retain(|request| request.provider == name);
+        if of_provider.is_empty() {
+            let message = format!("nothing is pending approval for {name:?}");
+            return Err(ApiError::not_found(message));
+        }
+        let found = of_provider.iter().position(|one| one.digest == decide.digest && one.id == decide.id);
+        found.map(|at| of_provider.swap_remove(at)).ok_or_else(|| {
+            let message = "the component or what it requests was replaced since you saw it: look at it again";
+            ApiError::new(StatusCode::CONFLICT, "conflict", message)
+        })
+    }
+
+    fn record_decision(&self, request: &Request, operator: &Operator, decide: &Decide) {
+        let done = if decide.decision == Decision::Approve { "approved" } else { "rejected" };
+        let lines = request.record.lines.iter().cloned().collect::<Vec<_>>().join("\n");
+        let text = format!("{} {done} what {} requests", operator.name(), request.provider);
+        let mut event = Event::new(EventKind::Approval, text).of_provider(&request.record.provider);
+        event.team = TeamName::parse(&request.record.team).ok();
+        self.0.sources.metrics.events().record(event.with("digest", &*request.digest).with("lines", lines));
+    }
+
+    fn approvals_of(&self, team: &str) -> Result<Approvals, ApiError> {
+        let teams = self.0.sources.teams.borrow();
+        let is_team = |view: &&TeamView| view.catalog.team().as_str() == team;
+        let approvals = teams.iter().find(is_team).map(|view| view.approvals.clone());
+        approvals.ok_or_else(|| ApiError::not_found(format!("there is no team {team:?}")))
+    }
+}
+
+impl Request {
+    fn pending(pending: &PendingApproval, json: fn(&OfferedTool) -> &[u8]) -> Self {
+        let PendingApproval { team, provider, digest, lines, unchanged, dropped, tools, since } = pending;
+        let changes = |kind, lines: &BTreeSet<String>| {
+            lines.iter().map(|line| Change { kind, line: line.clone() }).collect::<Vec<_>>()
+        };
+        let record = PendingApprovalRecord::new(team, provider, *digest, lines.clone());
+        let changes = [changes("added", lines), changes("removed", dropped), changes("same", unchanged)];
+        Self {
+            provider: full_name(team, provider.as_str()),
+            team: team.non_default().map(ToOwned::to_owned),
+            digest: digest.to_string(),
+            id: record.id().to_string(),
+            requested_at: Some(timestamp(*since)),
+            changes: changes.into_iter().flatten().collect(),
+            tools: tools.iter().map(|tool| ToolChange::of(tool, json)).collect(),
+            rejected: None,
+            record,
+        }
+    }
+
+    fn rejected(rejected: RejectedRequest) -> Self {
+        let RejectedRequest { record, at, by } = rejected;
+        let added = |line: &String| Change { kind: "added", line: line.clone() };
+        let team = TeamName::parse(&record.team).unwrap_or_else(|_| TeamName::default_team());
+        Self {
+            provider: full_name(&team, &record.provider),
+            team: team.non_default().map(ToOwned::to_owned),
+            digest: record.digest.clone(),
+            id: record.id().to_string(),
+            requested_at: None,
+            changes: record.lines.iter().map(added).collect(),
+            tools: Vec::new(),
+            rejected: Some(Rejection { at, by }),
+            record,
+        }
+    }
+
+    /// What orders the list.
+    fn key(&self) -> String {
+        format!("{} {}", self.provider, self.id)
+    }
+}
+
+impl ToolChange {
+    fn of(withheld: &WithheldTool, json: fn(&OfferedTool) -> &[u8]) -> Self {
+        let definition = |tool: &OfferedTool| serde_json::from_slice(json(tool)).ok();
+        Self {
+            name: withheld.tool.name.to_string(),
+            change: if withheld.before.is_some() { "changed" } else { "added" },
+            before: withheld.before.as_ref().and_then(|tool| definition(tool)),
+            after: definition(&withheld.tool),
+        }
+    }
+}

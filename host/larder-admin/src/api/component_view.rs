@@ -1,0 +1,127 @@
+//! All components of all teams, whether they are served or not, with everything that the API shows of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::TeamView;
+use larder_core::catalog::{Offer, PendingApproval, RejectedComponent};
+use larder_core::reconcile::ComponentReport;
+use larder_core::search_index::ProviderProgress;
+use larder_model::name::TeamName;
+
+/// A component of a team.
+pub(super) struct ComponentView {
+    pub(super) team: TeamName,
+    /// The name of the provider.
+    pub(super) name: String,
+    /// What is served of it.
+    pub(super) offer: Option<Arc<Offer>>,
+    /// What is known of its revisions.
+    pub(super) report: Option<ComponentReport>,
+    /// Why its last revision cannot be served.
+    pub(super) rejected: Option<RejectedComponent>,
+    /// What waits for approval.
+    pub(super) pending: Option<PendingApproval>,
+    /// Its part of the full-text index.
+    pub(super) index: Option<ProviderProgress>,
+}
+
+/// The state of a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ComponentState {
+    /// It is served.
+    Ready,
+    /// It is served, but not as its operator wants.
+    Degraded,
+    /// It is not served yet.
+    Loading,
+    /// It is not served before it is approved.
+    Pending,
+    /// It cannot be served.
+    Rejected,
+}
+
+impl ComponentState {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Ready, Self::Degraded, Self::Loading, Self::Pending, Self::Rejected];
+
+    pub(super) fn label(self) -> &'static str {
+        ["ready", "degraded", "loading", "pending", "rejected"][self as usize]
+    }
+}
+
+impl ComponentView {
+    /// Returns all components of a team, by name.
+    pub(super) fn of_team(team: &TeamView) -> Vec<Self> {
+        let (catalog, index, reports) =
+            (team.catalog.snapshot(), team.index.providers(), team.components.reports());
+        let offers: BTreeMap<_, _> =
+            catalog.offers().iter().map(|offer| (offer.name().as_str(), offer)).collect();
+        let reports: BTreeMap<_, _> = reports.iter().map(|report| (report.name.as_str(), report)).collect();
+        let rejected: BTreeMap<_, _> =
+            catalog.rejected().iter().map(|one| (one.name.as_str(), one)).collect();
+        let pending: BTreeMap<_, _> =
+            catalog.pending_approvals().iter().map(|one| (one.provider.as_str(), one)).collect();
+        let names: BTreeSet<&str> =
+            offers.keys().chain(reports.keys()).chain(pending.keys()).copied().collect();
+        let view = |name: &str| Self {
+            team: team.catalog.team().clone(),
+            name: name.to_owned(),
+            offer: offers.get(name).copied().cloned(),
+            report: reports.get(name).copied().cloned(),
+            rejected: rejected.get(name).copied().cloned(),
+            pending: pending.get(name).copied().cloned(),
+            index: offers.get(name).and_then(|offer| index.get(offer.name()).cloned()),
+        };
+        names.into_iter().map(view).collect()
+    }
+
+    /// Returns all components of all teams.
+    pub(super) fn all(teams: &[TeamView]) -> Vec<Self> {
+        let mut all: Vec<_> = teams.iter().flat_map(Self::of_team).collect();
+        all.sort_by_cached_key(Self::full_name);
+        all
+    }
+
+    /// Returns the component with this full name.
+    pub(super) fn find(teams: &[TeamView], full_name: &str) -> Option<Self> {
+        let (team, _) =
+            full_name.split_once('/').map_or((None, full_name), |(team, name)| (Some(team), name));
+        let own = teams.iter().filter(|view| view.catalog.team().non_default() == team);
+        own.flat_map(Self::of_team).find(|view| view.full_name() == full_name)
+    }
+
+    /// Its name, after that of its team where there are teams.
+    pub(super) fn full_name(&self) -> String {
+        full_name(&self.team, &self.name)
+    }
+
+    /// Returns its state.
+    pub(super) fn state(&self) -> ComponentState {
+        match &self.offer {
+            Some(offer) if self.is_degraded(offer) => ComponentState::Degraded,
+            Some(_) => ComponentState::Ready,
+            None if self.pending.is_some() => ComponentState::Pending,
+            None if self.rejected.is_some() => ComponentState::Rejected,
+            None => ComponentState::Loading,
+        }
+    }
+
+    fn is_degraded(&self, offer: &Offer) -> bool {
+        let provider = &offer.provider;
+        let circuits = [
+            provider.circuit_open_for(),
+            provider.list_circuit_open_for(),
+            provider.search_circuit_open_for(),
+        ];
+        self.rejected.is_some()
+            || self.pending.is_some()
+            || !offer.setting_problems.is_empty()
+            || circuits.iter().any(Option::is_some)
+    }
+}
+
+/// Returns the name of a provider, after that of its team where there are teams.
+pub(super) fn full_name(team: &TeamName, name: &str) -> String {
+    team.non_default().map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))
+}

@@ -1,0 +1,144 @@
+//! Current problems, each with what the operator can do.
+
+use serde::Serialize;
+
+use super::component_view::ComponentView;
+use super::response::cut;
+use crate::{Admin, TeamView};
+use larder_core::catalog::{Collision, Offer};
+
+/// Maximum number of problems in one response, and of one provider.
+const MAX_PROBLEMS: usize = 200;
+const MAX_OF_PROVIDER: usize = 20;
+
+/// A current problem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Problem {
+    severity: Severity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
+    text: String,
+    advice: String,
+}
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Severity {
+    /// Something is not served.
+    Error,
+    /// Something should be looked at.
+    Warning,
+}
+
+impl Problem {
+    fn new(severity: Severity, text: &str, advice: impl Into<String>) -> Self {
+        Self { severity, team: None, provider: None, text: cut(text), advice: advice.into() }
+    }
+
+    fn of_team(mut self, team: &TeamView) -> Self {
+        self.team = team.catalog.team().non_default().map(ToOwned::to_owned);
+        self
+    }
+
+    fn of(mut self, view: &ComponentView) -> Self {
+        self.team = view.team.non_default().map(ToOwned::to_owned);
+        self.provider = Some(view.full_name());
+        self
+    }
+}
+
+/// Returns the problems of the server, the errors first.
+pub(super) fn all(admin: &Admin, views: &[ComponentView]) -> Vec<Problem> {
+    let mut all = of_server(admin);
+    for team in admin.0.sources.teams.borrow().iter() {
+        let collisions = Collision::summarize(team.catalog.snapshot().collisions());
+        let advice = "set a `prefix` for one of the providers, or remove one of them";
+        let problem = |text: &String| Problem::new(Severity::Warning, text, advice).of_team(team);
+        all.extend(collisions.iter().map(problem));
+    }
+    all.extend(views.iter().flat_map(of_component));
+    all.sort_by_key(|problem| problem.severity);
+    let others = all.len().saturating_sub(MAX_PROBLEMS);
+    all.truncate(MAX_PROBLEMS);
+    if others > 0 {
+        let text = format!("and {others} more problems");
+        all.push(Problem::new(Severity::Warning, &text, "the list of providers shows all of them"));
+    }
+    all
+}
+
+fn of_server(admin: &Admin) -> Vec<Problem> {
+    let (reasons, others) = admin.problems();
+    let advice = "the log of the server says more; `/readyz` shows when it is solved";
+    let mut all: Vec<_> = reasons.iter().map(|text| Problem::new(Severity::Error, text, advice)).collect();
+    all.extend(
+        others.iter().map(|text| Problem::new(Severity::Warning, text, "the log of the server says more")),
+    );
+    for key in admin.0.sources.needs_restart.borrow().iter() {
+        let text = format!("`{key}` was changed in the configuration file and is not in effect");
+        all.push(Problem::new(Severity::Warning, &text, "restart the server"));
+    }
+    all
+}
+
+/// Returns the problems of a component.
+pub(super) fn of_component(view: &ComponentView) -> Vec<Problem> {
+    let mut all = Vec::new();
+    if let Some(rejected) = &view.rejected {
+        let (severity, consequence) = match view.offer {
+            Some(_) => (Severity::Warning, "the previous revision is still served"),
+            None => (Severity::Error, "it is not served"),
+        };
+        let text = format!("{} was rejected, and {consequence}: {}", rejected.origin, rejected.reason);
+        let advice = "replace the component, or change its configuration; `larder inspect` says more about a component";
+        all.push(Problem::new(severity, &text, advice));
+    }
+    if let Some(pending) = &view.pending {
+        let team = view.team.non_default().map(|team| format!(" --team {team}")).unwrap_or_default();
+        let text = format!("a revision waits for approval: it requests {} more", pending.lines.len());
+        let advice =
+            format!("compare and decide under Approvals, or with `larder approve {}{team}`", view.name);
+        all.push(Problem::new(Severity::Warning, &text, advice));
+    }
+    all.extend(view.offer.iter().flat_map(|offer| of_offer(offer)));
+    if let Some(error) = view.index.as_ref().and_then(|index| index.error.as_ref()) {
+        let text = format!("its part of the full-text index is not complete: {error}");
+        all.push(Problem::new(Severity::Warning, &text, "it is tried again; see the log of the provider"));
+    }
+    all.truncate(MAX_OF_PROVIDER);
+    all.into_iter().map(|problem| problem.of(view)).collect()
+}
+
+fn of_offer(offer: &Offer) -> Vec<Problem> {
+    let provider = &offer.provider;
+    let mut all = Vec::new();
+    for (calls, time) in [
+        ("it", provider.circuit_open_for()),
+        ("its list", provider.list_circuit_open_for()),
+        ("its search", provider.search_circuit_open_for()),
+    ] {
+        let Some(time) = time else { continue };
+        let text = format!("{calls} is not called for {} s after repeated faults", time.as_secs() + 1);
+        all.push(Problem::new(
+            Severity::Error,
+            &text,
+            "see its faults and its log; it is tried again by itself",
+        ));
+    }
+    let settings = offer.setting_problems.iter().map(ToString::to_string);
+    let advice = "correct its settings in the configuration file";
+    all.extend(settings.map(|text| Problem::new(Severity::Warning, &text, advice)));
+    if let Some(first) = offer.omitted.first() {
+        let secrets = &provider.grant().secrets;
+        let more = match offer.omitted.len() {
+            1 => String::new(),
+            all => format!(" (and {} more)", all - 1),
+        };
+        let text = format!("omitted or changed in its lists: {}{more}", secrets.redact(first));
+        all.push(Problem::new(Severity::Warning, &text, "tell the author of the provider"));
+    }
+    all
+}

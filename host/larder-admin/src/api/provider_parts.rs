@@ -1,0 +1,95 @@
+//! What a provider offers, and its limits.
+
+use serde::Serialize;
+
+use super::response::cut;
+use larder_core::catalog::Offer;
+use larder_model::policy;
+
+/// Maximum number of names of one kind.
+const MAX_NAMES: usize = 100;
+
+/// What a provider offers. Of long lists, only the first names: the lists of the catalog have all of them.
+#[derive(Debug, Serialize)]
+pub(super) struct Offers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// The version that the component reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    /// Whether it has more resources than the catalog holds.
+    has_more: bool,
+    templates: Vec<String>,
+    tools: Vec<String>,
+    prompts: Vec<String>,
+    /// URI prefixes that it claims.
+    claims: Vec<String>,
+    /// What was omitted from its lists, and why.
+    omitted: Vec<String>,
+}
+
+/// The limits of a provider.
+#[derive(Debug, Serialize)]
+pub(super) struct Limits {
+    memory_bytes: u64,
+    table_elements: u64,
+    cpu_seconds: f64,
+    timeout_seconds: f64,
+    concurrency: u32,
+    queue_length: u32,
+    queue_timeout_seconds: f64,
+    result_bytes: u64,
+    catalog_entries: u32,
+    log_bytes: u32,
+    notifications: u32,
+    component_bytes: u64,
+    http_body_bytes: u64,
+    connections: u32,
+    tcp_bytes: u64,
+}
+
+impl Offers {
+    pub(super) fn of(offer: &Offer) -> Self {
+        let secrets = &offer.provider.grant().secrets;
+        let text = |text: &Option<String>| text.as_deref().map(cut);
+        Self {
+            title: text(&offer.title),
+            version: text(&offer.version),
+            summary: text(&offer.summary),
+            has_more: offer.next_cursor.is_some(),
+            templates: names(offer.templates.iter().map(|template| template.uri_template.as_str())),
+            tools: names(offer.definitions.tools.iter().map(|tool| tool.name.as_str())),
+            prompts: names(offer.definitions.prompts.iter().map(|prompt| prompt.name.as_str())),
+            claims: names(offer.claims.iter().map(String::as_str)),
+            omitted: offer.omitted.iter().take(MAX_NAMES).map(|note| cut(&secrets.redact(note))).collect(),
+        }
+    }
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
+    all.take(MAX_NAMES).map(cut).collect()
+}
+
+impl Limits {
+    pub(super) fn of(limits: &policy::Limits) -> Self {
+        Self {
+            memory_bytes: limits.memory,
+            table_elements: limits.table_elements,
+            cpu_seconds: limits.cpu_time.as_secs_f64(),
+            timeout_seconds: limits.timeout.as_secs_f64(),
+            concurrency: limits.concurrency,
+            queue_length: limits.queue_length,
+            queue_timeout_seconds: limits.queue_timeout.as_secs_f64(),
+            result_bytes: limits.result,
+            catalog_entries: limits.catalog_entries,
+            log_bytes: limits.log,
+            notifications: limits.notifications,
+            component_bytes: limits.component_size,
+            http_body_bytes: limits.http_body,
+            connections: limits.connections,
+            tcp_bytes: limits.tcp_bytes,
+        }
+    }
+}

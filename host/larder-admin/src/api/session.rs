@@ -1,0 +1,174 @@
+//! The paths `/api/session`, `/api/login` and `/api/logout`: who uses the page, and the cookie of its session.
+
+use std::net::IpAddr;
+
+use axum::body::Bytes;
+use axum::extract::{Extension, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use http::header::{HeaderMap, HeaderValue, ORIGIN, SET_COOKIE};
+use serde::{Deserialize, Serialize};
+
+use super::body;
+use super::response::ApiError;
+use super::time::timestamp;
+use crate::access::{Denial, Peer};
+use crate::authentication::{COOKIE_NAME, Denied, LIFETIME, NewSession};
+use crate::operator::Operator;
+use crate::response::json;
+use crate::{Admin, Sources};
+use larder_core::audit::{AuditEvent, NotRecorded};
+use larder_runtime::history::{Event, EventKind};
+
+/// Where browsers send the cookie.
+const COOKIE_PATH: &str = "/api";
+
+/// The sender of a request, and what it may do.
+#[derive(Debug, Serialize)]
+struct Session {
+    subject: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    via: &'static str,
+    may_approve: bool,
+    may_read: bool,
+    /// Only in the response to a login.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    csrf: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    token: String,
+}
+
+impl Session {
+    fn of(admin: &Admin, operator: &Operator) -> Self {
+        Self {
+            subject: operator.subject().to_owned(),
+            issuer: operator.issuer().map(ToOwned::to_owned),
+            via: operator.credential.kind(),
+            may_approve: operator.may_approve(),
+            may_read: admin.0.authentication.may_read(operator),
+            csrf: None,
+            expires: operator.expires().map(timestamp),
+        }
+    }
+}
+
+pub(super) async fn get(State(admin): State<Admin>, Extension(operator): Extension<Operator>) -> Response {
+    json(StatusCode::OK, &Session::of(&admin, &operator))
+}
+
+/// Opens a session for the owner of a token.
+pub(super) async fn login(
+    State(admin): State<Admin>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let Login { token } = body::parse(&headers, &body)?;
+    let (authentication, peer) = (&admin.0.authentication, peer.map(|peer| peer.0.0));
+    if !authentication.requires_credential() {
+        let message = "nobody can log in: configure `admin.token` or `admin.scope` first";
+        return Err(ApiError::new(StatusCode::CONFLICT, "no-credentials", message));
+    }
+    let credential = match authentication.verify(token.trim(), peer).await {
+        Ok(credential) => credential,
+        Err(denied) => {
+            admin.record_refused_login(&denied, peer);
+            return Ok(Denial::from(denied).json(&authentication.kinds()));
+        }
+    };
+    let NewSession { id, csrf, session } =
+        authentication.open_session(credential.clone()).map_err(|error| {
+            let message = format!("the operating system returned no random bytes: {error}");
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", message)
+        })?;
+    let operator = Operator { credential, peer, session: Some(session) };
+    // What cannot be recorded does not take effect.
+    if let Err(error) = admin.record_session("login", &operator).await {
+        operator.session.iter().for_each(|session| authentication.close_session(session));
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not-recorded", error.to_string()));
+    }
+    let session = Session { csrf: Some(csrf), ..Session::of(&admin, &operator) };
+    let response = json(StatusCode::OK, &session);
+    Ok(with_cookie(response, &id, LIFETIME.as_secs(), &headers))
+}
+
+/// Ends the session of the cookie.
+pub(super) async fn logout(
+    State(admin): State<Admin>,
+    Extension(operator): Extension<Operator>,
+    request: Request,
+) -> Response {
+    if let Some(session) = &operator.session {
+        admin.0.authentication.close_session(session);
+        if let Err(error) = admin.record_session("logout", &operator).await {
+            tracing::error!(%error, operator = %operator.name(), "a logout was not recorded");
+        }
+    }
+    with_cookie(StatusCode::NO_CONTENT.into_response(), "", 0, request.headers())
+}
+
+/// Sets the cookie of a session. It is sent over TLS only if the page was.
+fn with_cookie(mut response: Response, id: &str, seconds: u64, headers: &HeaderMap) -> Response {
+    let origin = headers.get(ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();
+    let secure = if origin.starts_with(b"https://") { "; Secure" } else { "" };
+    let cookie = format!(
+        "{COOKIE_NAME}={id}; Path={COOKIE_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+    );
+    // An id consists of hexadecimal digits.
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+impl Admin {
+    /// Records that a session begins or ends.
+    async fn record_session(&self, operation: &'static str, operator: &Operator) -> Result<(), NotRecorded> {
+        let Sources { audit, metrics, .. } = &self.0.sources;
+        audit.record_first(&operator_event(operation, "ok", operator)).await?;
+        let text = format!("{operation} of {}", operator.name());
+        metrics.events().record(Event::new(EventKind::Login, text).with("peer", peer_text(operator.peer)));
+        tracing::info!(operator = %operator.name(), peer = ?operator.peer, "{operation} at the admin address");
+        Ok(())
+    }
+
+    fn record_refused_login(&self, denied: &Denied, peer: Option<IpAddr>) {
+        let outcome = match denied {
+            // One line for each attempt would fill the log.
+            Denied::TooManyAttempts(_) => return,
+            Denied::MissingScope(_) => "forbidden",
+            _ => "unauthorized",
+        };
+        let Sources { audit, metrics, .. } = &self.0.sources;
+        audit.record(&AuditEvent { peer, ..AuditEvent::new("login", outcome) });
+        let event = Event::new(EventKind::Login, "a login was refused").with("outcome", outcome);
+        metrics.events().record(event.with("peer", peer_text(peer)));
+        tracing::warn!(?peer, outcome, "a login at the admin address was refused");
+    }
+}
+
+fn peer_text(peer: Option<IpAddr>) -> String {
+    peer.map(|peer| peer.to_string()).unwrap_or_default()
+}
+
+/// Creates the record of what an operator does.
+pub(super) fn operator_event<'a>(
+    operation: &'static str,
+    outcome: &'a str,
+    operator: &'a Operator,
+) -> AuditEvent<'a> {
+    AuditEvent {
+        subject: Some(operator.subject()),
+        issuer: operator.issuer(),
+        token: operator.token_id(),
+        peer: operator.peer,
+        ..AuditEvent::new(operation, outcome)
+    }
+}

@@ -1,0 +1,232 @@
+//! Decides who sent a request: the owner of the token in the configuration, of a token of the OAuth issuer with the scope
+//! of operators, or of a session that was opened with one of them. Without either, only a request of this machine itself.
+
+mod attempts;
+mod sessions;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use http::Uri;
+use http::header::{AUTHORIZATION, COOKIE, FORWARDED, HeaderMap, HeaderName, VIA};
+use subtle::ConstantTimeEq as _;
+
+use self::attempts::Attempts;
+pub(crate) use self::attempts::TooManyAttempts;
+use self::sessions::Sessions;
+pub(crate) use self::sessions::{LIFETIME, NewSession};
+use super::operator::{Credential, EndpointCredentials, Operator, PageSession, TokenError};
+use larder_model::name::Digest;
+use larder_model::resource::Caller;
+use larder_runtime::connection_slots::Source;
+use larder_runtime::host_policy::HostPolicy;
+
+/// The name of the cookie of a session.
+pub(crate) const COOKIE_NAME: &str = "larder_admin";
+/// The header with the secret of a session.
+pub(crate) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-larder-csrf");
+/// Headers that proxies add.
+const PROXY_HEADERS: [HeaderName; 5] = [
+    FORWARDED,
+    VIA,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-real-ip"),
+];
+
+/// Why a request is not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Denied {
+    /// It has no credential.
+    NoCredential,
+    /// Its credential is not valid.
+    Invalid(String),
+    /// Its credential does not have this scope.
+    MissingScope(String),
+    /// Its credential cannot be verified at the moment.
+    Unavailable(String),
+    /// The client has sent too many wrong tokens.
+    TooManyAttempts(TooManyAttempts),
+    /// No credentials are configured, and the request may come from another machine.
+    NotLocal,
+    /// The secret of the session is missing or wrong.
+    BadCsrf,
+}
+
+/// The head of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub(crate) peer: Option<IpAddr>,
+    pub(crate) uri: &'a Uri,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// Authenticates requests.
+pub(crate) struct Authentication {
+    token: Option<Digest>,
+    scope: Option<String>,
+    /// Whether only this machine can reach the address.
+    is_local: bool,
+    endpoint: Arc<dyn EndpointCredentials>,
+    loopback_hosts: HostPolicy,
+    sessions: Sessions,
+    attempts: Attempts,
+}
+
+impl Authentication {
+    /// Accepts this token, and tokens of the issuer with this scope.
+    pub(crate) fn new(
+        token: Option<Digest>,
+        scope: Option<String>,
+        is_local: bool,
+        endpoint: Arc<dyn EndpointCredentials>,
+    ) -> Self {
+        Self {
+            token,
+            scope,
+            is_local,
+            endpoint,
+            loopback_hosts: HostPolicy::new(&[], &[]),
+            sessions: Sessions::default(),
+            attempts: Attempts::default(),
+        }
+    }
+
+    /// Whether requests need a credential.
+    pub(crate) fn requires_credential(&self) -> bool {
+        self.token.is_some() || self.scope.is_some()
+    }
+
+    /// The kinds of credentials that are accepted.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        let (token, scope) = (self.token.map(|_| "token"), self.scope.as_ref().map(|_| "oauth"));
+        token.into_iter().chain(scope).collect()
+    }
+
+    /// Returns the sender of a request, if its `Authorization` header has a credential.
+    pub(crate) async fn by_header(&self, head: Head<'_>) -> Result<Operator, Denied> {
+        let mut values = head.headers.get_all(AUTHORIZATION).iter();
+        let value = match (values.next(), values.next()) {
+            (None, _) => return Err(Denied::NoCredential),
+            (Some(value), None) => value.to_str().ok(),
+            (Some(_), Some(_)) => None,
+        };
+        let bearer = value.and_then(|value| value.split_once(' '));
+        let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let Some((_, token)) = bearer else {
+            return Err(Denied::Invalid("send the token as `Authorization: Bearer …`".into()));
+        };
+        let credential = self.verify(token.trim(), head.peer).await?;
+        Ok(Operator { credential, peer: head.peer, session: None })
+    }
+
+    /// Returns the sender of a request to the API.
+    pub(crate) async fn operator(&self, head: Head<'_>) -> Result<Operator, Denied> {
+        if !self.requires_credential() {
+            let (credential, peer) = (Credential::Loopback, head.peer);
+            return match self.is_of_this_machine(head) {
+                true => Ok(Operator { credential, peer, session: None }),
+                false => Err(Denied::NotLocal),
+            };
+        }
+        if head.headers.contains_key(AUTHORIZATION) {
+            return self.by_header(head).await;
+        }
+        let found = self.session(head.headers).ok_or(Denied::NoCredential)?;
+        let operator = Operator { credential: found.1, peer: head.peer, session: Some(found.0) };
+        if operator.is_current() { Ok(operator) } else { Err(Denied::NoCredential) }
+    }
+
+    /// Checks a token.
+    pub(crate) async fn verify(&self, token: &str, peer: Option<IpAddr>) -> Result<Credential, Denied> {
+        let client = peer.map_or(Source::UNIX_SOCKET, Source::from);
+        let is_issued = self.scope.is_some() && token.contains('.');
+        let is_own = || {
+            let given = Digest::of(token.as_bytes());
+            self.token.is_some_and(|own| bool::from(own.bytes().ct_eq(given.bytes())))
+        };
+        // A token of the issuer uses up an attempt only after it was verified, which takes time.
+        match self.attempts.check(client, Instant::now(), || is_issued || is_own()) {
+            Ok(true) if !is_issued || is_own() => return Ok(Credential::Token),
+            Ok(true) => {}
+            Ok(false) => return Err(Denied::Invalid("the token is wrong".into())),
+            Err(too_many) => return Err(Denied::TooManyAttempts(too_many)),
+        }
+        let verified = self.verify_issued(token).await;
+        if matches!(verified, Err(Denied::Invalid(_) | Denied::MissingScope(_))) {
+            // The result does not matter: the next token may be one too many.
+            _ = self.attempts.check(client, Instant::now(), || false);
+        }
+        verified
+    }
+
+    async fn verify_issued(&self, token: &str) -> Result<Credential, Denied> {
+        let scope = self.scope.as_ref().ok_or(Denied::NoCredential)?;
+        match self.endpoint.verify(token).await {
+            Ok(token) if token.has_scope(scope) => Ok(Credential::Issued(token.into())),
+            Ok(_) => Err(Denied::MissingScope(scope.clone())),
+            Err(TokenError::Invalid(why)) => Err(Denied::Invalid(why)),
+            Err(TokenError::Unavailable(why)) => Err(Denied::Unavailable(why)),
+        }
+    }
+
+    /// Whether only a process of this machine can have sent the request: no other machine, no page of another host
+    /// (DNS rebinding), and no proxy.
+    fn is_of_this_machine(&self, head: Head<'_>) -> bool {
+        self.is_local
+            && head.peer.is_none_or(|peer| peer.to_canonical().is_loopback())
+            && self.loopback_hosts.check_host(head.uri, head.headers).is_ok()
+            && !PROXY_HEADERS.iter().any(|name| head.headers.contains_key(name))
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Option<(PageSession, Credential)> {
+        let now = SystemTime::now();
+        // Servers on other ports of this host can set a cookie of the same name.
+        let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs = values.flat_map(|value| value.split(';')).map(str::trim);
+        pairs.find_map(|pair| {
+            let id = pair.strip_prefix(COOKIE_NAME)?.strip_prefix('=')?;
+            self.sessions.find(id, now)
+        })
+    }
+
+    /// Checks the secret of the session, if a cookie authenticates the request.
+    pub(crate) fn check_csrf(&self, operator: &Operator, headers: &HeaderMap) -> Result<(), Denied> {
+        let Some(session) = &operator.session else { return Ok(()) };
+        let given = headers.get(CSRF_HEADER).map(|value| Digest::of(value.as_bytes()));
+        let is_right = given.is_some_and(|given| bool::from(session.csrf.bytes().ct_eq(given.bytes())));
+        if is_right { Ok(()) } else { Err(Denied::BadCsrf) }
+    }
+
+    /// Opens a session for the owner of a credential.
+    pub(crate) fn open_session(&self, credential: Credential) -> Result<NewSession, getrandom::Error> {
+        let limit = match &credential {
+            Credential::Issued(token) => Some(token.expires()),
+            Credential::Token | Credential::Loopback => None,
+        };
+        self.sessions.open(credential, limit)
+    }
+
+    /// Ends a session.
+    pub(crate) fn close_session(&self, session: &PageSession) {
+        self.sessions.close(session);
+    }
+
+    /// Whether the operator may still use what was opened with the credential.
+    pub(crate) fn is_current(&self, operator: &Operator) -> bool {
+        operator.is_current()
+            && operator.session.as_ref().is_none_or(|session| self.sessions.is_open(session))
+    }
+
+    /// Returns the only caller on whose behalf an operator without a credential may read. `None` if it may not read at
+    /// all: without a credential, the admin address gives out nothing that the endpoint does not.
+    pub(crate) fn anonymous_caller(&self) -> Option<Caller> {
+        self.endpoint.anonymous_caller()
+    }
+
+    /// Whether the operator may read resources and see the catalog.
+    pub(crate) fn may_read(&self, operator: &Operator) -> bool {
+        operator.may_approve() || self.anonymous_caller().is_some()
+    }
+}

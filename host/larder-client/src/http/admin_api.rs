@@ -1,0 +1,91 @@
+//! Requests to the API of an admin address: JSON over plain HTTP, and a stream of events.
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use reqwest::{RequestBuilder, Response, StatusCode};
+
+use super::error::request_error;
+use super::events::SseParser;
+use super::{HttpTransport, is_stream};
+use crate::error::ClientError;
+use crate::limits::MAX_MESSAGE_BYTES;
+
+/// The events of an admin address, as JSON.
+pub struct AdminEvents {
+    transport: HttpTransport,
+    chunks: BoxStream<'static, reqwest::Result<Bytes>>,
+    events: SseParser,
+}
+
+impl std::fmt::Debug for AdminEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdminEvents")
+    }
+}
+
+impl HttpTransport {
+    /// Sends a request without a body, or with this JSON, and returns the body of the response.
+    pub(crate) async fn call_admin(&self, json: Option<String>) -> Result<Vec<u8>, ClientError> {
+        let request = match json {
+            Some(json) => self.client.post(self.target.clone()).body(json),
+            None => self.client.get(self.target.clone()),
+        };
+        let response = self.send_to_admin(request).await?;
+        self.body(response).await
+    }
+
+    /// Opens a stream of events.
+    pub(crate) async fn open_admin_events(self) -> Result<AdminEvents, ClientError> {
+        let response = self.send_to_admin(self.client.get(self.target.clone())).await?;
+        if !is_stream(&response) {
+            return Err(ClientError::NotStatus(self.url.to_string()));
+        }
+        let chunks = response.bytes_stream().fuse().boxed();
+        Ok(AdminEvents { transport: self, chunks, events: SseParser::default() })
+    }
+
+    async fn send_to_admin(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = request.send().await.map_err(|error| request_error(&self.url, &error))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = self.body(response).await?;
+        let (url, why) = (self.url.to_string(), error_message(&body));
+        Err(match (status, why) {
+            (StatusCode::UNAUTHORIZED, why) => ClientError::AdminUnauthorized { url, why },
+            (_, Some(message)) => ClientError::Admin { url, status: status.as_u16(), message },
+            (StatusCode::NOT_FOUND, None) => ClientError::NotStatus(url),
+            (_, None) => {
+                let hint = "this is not the answer of an admin address".into();
+                ClientError::Status { url, status: status.as_u16(), hint }
+            }
+        })
+    }
+}
+
+/// Returns the message of an error of the API.
+fn error_message(body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    body["error"]["message"].as_str().map(ToOwned::to_owned)
+}
+
+impl AdminEvents {
+    /// Returns the data of the next event. `None` when the server ends the stream. Cancel safe.
+    pub async fn next(&mut self) -> Result<Option<String>, ClientError> {
+        loop {
+            if let Some(event) = self.events.next() {
+                return Ok(Some(event));
+            }
+            if self.events.buffered_bytes() > MAX_MESSAGE_BYTES {
+                return Err(ClientError::TooLarge);
+            }
+            let failed = |error| request_error(&self.transport.url, &error);
+            match self.chunks.next().await {
+                Some(chunk) => self.events.push(&chunk.map_err(failed)?),
+                None => return Ok(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What operators rejected. A rejected revision is not loaded and not pending any more. A later approval of the same lines
+//! takes precedence.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PENDING_FILE, PendingApprovalRecord,
+    PendingByFolder,
+};
+use larder_model::name::{Digest, TeamName};
+
+/// A request that an operator rejected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedRequest {
+    /// The request.
+    #[serde(flatten)]
+    pub record: PendingApprovalRecord,
+    /// When it was rejected.
+    pub at: String,
+    /// Who rejected it.
+    pub by: String,
+}
+
+/// Key: folder.
+type RejectionsByFolder = BTreeMap<String, Vec<RejectedRequest>>;
+
+const REJECTIONS_FILE: &str = "rejections.json";
+/// Maximum number of rejected requests that are remembered for one folder. A request that is forgotten is pending again.
+const MAX_REJECTIONS: usize = 1_000;
+
+impl fmt::Display for RejectedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { record: PendingApprovalRecord { team, provider, lines, .. }, at, by } = self;
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let team = match *team == TeamName::default_team().as_str() {
+            true => String::new(),
+            false => format!(" --team {team}"),
+        };
+        write!(
+            f,
+            "{by} rejected at {at} that it requests `{}`: remove or replace it, or approve it with \
+             `larder approve {provider}{team}`",
+            lines.join("`, `")
+        )
+    }
+}
+
+impl Approvals {
+    /// Rejects exactly the recorded lines for this component. It is not pending any more.
+    pub fn reject(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
+        let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let rejected = RejectedRequest { record: record.clone(), at, by: by.to_owned() };
+        self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
+            let rejections = all.entry(self.plugins.clone()).or_default();
+            rejections.retain(|one| one.record != *record);
+            if rejections.len() >= MAX_REJECTIONS {
+                rejections.remove(0);
+            }
+            rejections.push(rejected);
+        })?;
+        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
+            all.entry(self.plugins.clone()).or_default().retain(|one| one != record);
+        })?;
+        // Servers compare this file with the one that they read last.
+        self.store.change(APPROVALS_FILE, |_: &mut ApprovalsByFolder| {})
+    }
+
+    /// Forgets that a request was rejected, because it is approved.
+    pub(super) fn withdraw_rejection(&self, record: &PendingApprovalRecord) -> Result<(), ApprovalsError> {
+        if self.rejected()?.iter().all(|one| one.record != *record) {
+            return Ok(());
+        }
+        self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
+            all.entry(self.plugins.clone()).or_default().retain(|one| one.record != *record);
+        })
+    }
+
+    /// Returns what was rejected, the oldest first.
+    pub fn rejected(&self) -> Result<Vec<RejectedRequest>, ApprovalsError> {
+        let mut all: RejectionsByFolder = self.store.read(REJECTIONS_FILE)?;
+        Ok(all.remove(&self.plugins).unwrap_or_default())
+    }
+
+    /// Returns what was rejected of this component.
+    pub(in crate::reconcile) fn rejections(
+        &self,
+        team: &TeamName,
+        provider: &str,
+        digest: Digest,
+    ) -> Result<Vec<RejectedRequest>, ApprovalsError> {
+        let (mut rejected, digest) = (self.rejected()?, digest.to_string());
+        rejected.retain(|RejectedRequest { record, .. }| {
+            record.team == team.as_str() && record.provider == provider && record.digest == digest
+        });
+        Ok(rejected)
+    }
+
+    /// Returns the rejection of this component, if it requests nothing else than what was rejected.
+    pub(in crate::reconcile) fn rejection(
+        &self,
+        team: &TeamName,
+        provider: &str,
+        digest: Digest,
+        unapproved: &BTreeSet<String>,
+    ) -> Result<Option<RejectedRequest>, ApprovalsError> {
+        if unapproved.is_empty() {
+            return Ok(None);
+        }
+        let rejections = self.rejections(team, provider, digest)?;
+        Ok(rejections.into_iter().rev().find(|rejection| unapproved.is_subset(&rejection.record.lines)))
+    }
+}

@@ -1,0 +1,43 @@
+//! Verifies the signatures of an artifact when it is loaded. Files and registries are treated alike.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::super::desired_state::DesiredComponent;
+use super::Loader;
+use super::component::IdentifiedComponent;
+use crate::source::{Signatures, SignedSubject};
+use larder_sandbox::provider::LoadError;
+use larder_signature::Signer;
+
+impl Loader {
+    /// Returns the trusted signers of an artifact. It is an error if one is required and missing.
+    pub(super) async fn verify_signatures(
+        &self,
+        desired: &DesiredComponent,
+        component: &IdentifiedComponent,
+    ) -> Result<Vec<Signer>, LoadError> {
+        if desired.trust.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (trust, signatures) = (Arc::clone(&desired.trust), desired.artifact.signatures.clone());
+        let subject = subject(&signatures, component);
+        let verify = move || trust.verify(&subject, &signatures.read()).map_err(|error| error.to_string());
+        let verified = self.threads.run(verify).await.map_err(|error| error.to_string());
+        let signers = verified.flatten().map_err(LoadError::Verification)?;
+        for signer in &signers {
+            tracing::info!(component = desired.artifact.origin, %signer, "the signature is valid");
+        }
+        Ok(signers)
+    }
+}
+
+/// Returns what was signed. Without signatures it is not needed, and the component may not have been read.
+fn subject(signatures: &Signatures, component: &IdentifiedComponent) -> Bytes {
+    match (&signatures.subject, component) {
+        (SignedSubject::Manifest(manifest), _) => manifest.clone(),
+        (SignedSubject::Component, IdentifiedComponent::Read(hashed)) => hashed.bytes().clone(),
+        (SignedSubject::Component, IdentifiedComponent::Cached(_)) => Bytes::new(),
+    }
+}

@@ -1,0 +1,171 @@
+//! OCI registries as a source: the components that the configuration names by reference. They are served from the local
+//! store. A task of its own asks the registries and fills the store, so a registry that does not answer delays nothing
+//! that is there.
+
+mod component;
+mod config;
+mod follower;
+mod revisions;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use self::component::{KnownArtifacts, manifest_of};
+pub use self::config::{RegistryComponent, RegistryConfig, UpdateMode};
+pub use self::follower::RegistryFollower;
+use self::revisions::{Revisions, Target};
+use super::{Artifact, PendingArtifact, Scan, ScanTriggers, Source};
+use larder_model::name::{Digest, ProviderName};
+use larder_registry::{Error, LockFile, StoreError};
+
+/// How long the start waits for components that are not in the store yet.
+const START_WAIT: Duration = Duration::from_secs(10);
+/// The time between scans while it waits.
+const START_SCAN_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The registries as a source.
+pub struct RegistrySource {
+    config: watch::Receiver<RegistryConfig>,
+    revisions: Arc<Revisions>,
+    /// The artifacts of the last scan. They stay if the store is damaged.
+    served: BTreeMap<ProviderName, Artifact>,
+    known: KnownArtifacts,
+    started: Instant,
+}
+
+/// Replaces the configuration of a running source.
+#[derive(Debug, Clone)]
+pub struct RegistryHandle(watch::Sender<RegistryConfig>);
+
+impl RegistryHandle {
+    /// Creates the source of a team, its follower, and the handle. The follower must be run.
+    pub fn new(config: RegistryConfig) -> (Self, RegistrySource, RegistryFollower) {
+        let (sender, receiver) = watch::channel(config);
+        let revisions = Arc::new(Revisions::default());
+        let follower = RegistryFollower::new(receiver.clone(), revisions.clone());
+        let (served, known, started) = (BTreeMap::new(), KnownArtifacts::default(), Instant::now());
+        let source = RegistrySource { config: receiver, revisions, served, known, started };
+        (Self(sender), source, follower)
+    }
+
+    /// Replaces the configuration. The next scan uses it; the caller triggers that.
+    pub fn update(&self, config: RegistryConfig) {
+        self.0.send_if_modified(|before| {
+            let differs = *before != config;
+            *before = config;
+            differs
+        });
+    }
+}
+
+impl Source for RegistrySource {
+    fn location(&self) -> String {
+        "the registries".into()
+    }
+
+    fn scan(&mut self) -> io::Result<Scan> {
+        let config = self.config.borrow().clone();
+        let mut scan = Scan::default();
+        if config.components.is_empty() {
+            self.served.clear();
+            return Ok(scan);
+        }
+        scan.reserved = config.components.keys().map(ToString::to_string).collect();
+        self.served.retain(|name, _| config.components.contains_key(name));
+        let lock = config.read_lock().map_err(io::Error::other)?;
+        for (name, component) in &config.components {
+            self.scan_component(&config, lock.as_ref(), (name, component), &mut scan);
+        }
+        scan.artifacts = self.served.values().cloned().collect();
+        let is_waiting = !scan.pending.is_empty() && self.started.elapsed() < START_WAIT;
+        let is_incomplete = |pending: &PendingArtifact| matches!(pending, PendingArtifact::Incomplete { .. });
+        scan.rescan_after =
+            (is_waiting && scan.pending.iter().any(is_incomplete)).then_some(START_SCAN_INTERVAL);
+        Ok(scan)
+    }
+
+    fn register_triggers(&mut self, triggers: &mut ScanTriggers) {
+        // Changes of the lock file are found by the periodic scan, as in `LockedFolder`.
+        self.revisions.set_wake(triggers.wake());
+    }
+
+    fn accept(&mut self, artifact: &Artifact) {
+        let config = self.config.borrow().clone();
+        if let (Ok(name), Some(manifest)) = (ProviderName::parse(&artifact.name), manifest_of(artifact)) {
+            self.revisions.accept(&config, &name, manifest);
+            self.served.insert(name, artifact.clone());
+        }
+    }
+}
+
+impl RegistrySource {
+    /// Determines what to serve for one reference, and what waits.
+    fn scan_component(
+        &mut self,
+        config: &RegistryConfig,
+        lock: Option<&LockFile>,
+        (name, component): (&ProviderName, &RegistryComponent),
+        scan: &mut Scan,
+    ) {
+        let origin = component.reference.to_string();
+        let target = self.revisions.target(config, lock, (name, component));
+        let Target { accepted, latest, error: mut problem } = target.unwrap_or_else(Target::failed);
+        match accepted.map(|digest| self.find(config, (name, component), digest)) {
+            Some(Ok(artifact)) => _ = self.served.insert(name.clone(), artifact),
+            Some(Err(Missing::Blob)) | None if problem.is_none() => {
+                self.revisions.wanted(name).notify_one();
+                scan.pending.push(PendingArtifact::Incomplete { origin: origin.clone() });
+            }
+            Some(Err(Missing::Failed(error))) => problem = problem.or(Some(error)),
+            _ => {}
+        }
+        if let Some(digest) = latest.filter(|latest| Some(*latest) != accepted)
+            && let Ok(artifact) = self.find(config, (name, component), digest)
+        {
+            scan.pending.push(update(artifact, &origin, digest));
+        }
+        if let Some(problem) = problem {
+            scan.unreadable.insert(origin, io::Error::other(problem));
+        }
+    }
+
+    /// Returns the artifact of an image in the store.
+    fn find(
+        &mut self,
+        config: &RegistryConfig,
+        (name, component): (&ProviderName, &RegistryComponent),
+        manifest: Digest,
+    ) -> Result<Artifact, Missing> {
+        let store = self.revisions.store(config).map_err(|error| Missing::Failed(error.to_string()))?;
+        let wanted = self.revisions.wanted(name);
+        match self.known.find(&store, (name, &component.reference), manifest, wanted) {
+            Ok(artifact) => Ok(artifact),
+            Err(Error::Store(StoreError::Missing(_))) => Err(Missing::Blob),
+            Err(error) => {
+                self.revisions.discard(&store, manifest);
+                Err(Missing::Failed(error.to_string()))
+            }
+        }
+    }
+}
+
+/// Why an image cannot be served from the store.
+enum Missing {
+    /// It has to be pulled.
+    Blob,
+    Failed(String),
+}
+
+/// Returns the update that waits until the operator accepts it.
+fn update(artifact: Artifact, origin: &str, manifest: Digest) -> PendingArtifact {
+    let digest = match artifact.component.revision() {
+        super::BlobRevision::Digest(digest) => digest,
+        super::BlobRevision::Fingerprint(_) => manifest,
+    };
+    let lines = BTreeSet::from([format!("update {origin} to sha256:{manifest}")]);
+    PendingArtifact::Update { artifact: Box::new(artifact), digest, lines }
+}

@@ -1,0 +1,216 @@
+//! Which image of each reference is served, and which is the newest one. The source and its follower share this.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::Notify;
+
+use super::{RegistryComponent, RegistryConfig, UpdateMode};
+use larder_model::name::{Digest, ProviderName};
+use larder_registry::{LockFile, Reference, Resolution, Store, StoreError};
+
+/// What is known about all references of a team.
+#[derive(Default)]
+pub(super) struct Revisions(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    store: Option<Store>,
+    known: BTreeMap<ProviderName, Known>,
+    /// Wake the followers.
+    wanted: BTreeMap<ProviderName, Arc<Notify>>,
+    /// Triggers a scan.
+    wake: Option<Arc<Notify>>,
+}
+
+/// What is known about one reference.
+#[derive(Clone)]
+struct Known {
+    reference: String,
+    /// Whether the store was asked for the resolution.
+    is_read: bool,
+    resolution: Option<Resolution>,
+    /// Why the last check failed.
+    error: Option<String>,
+}
+
+impl Known {
+    fn new(reference: String) -> Self {
+        Self { reference, is_read: false, resolution: None, error: None }
+    }
+}
+
+/// What to serve for a reference.
+#[derive(Default)]
+pub(super) struct Target {
+    pub(super) accepted: Option<Digest>,
+    pub(super) latest: Option<Digest>,
+    /// What is wrong, for operators.
+    pub(super) error: Option<String>,
+}
+
+impl Target {
+    pub(super) fn failed(error: String) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+}
+
+impl Revisions {
+    pub(super) fn set_wake(&self, wake: Arc<Notify>) {
+        self.lock().wake = Some(wake);
+    }
+
+    /// Returns the notification that something of this provider is missing in the store.
+    pub(super) fn wanted(&self, name: &ProviderName) -> Arc<Notify> {
+        self.lock().wanted.entry(name.clone()).or_default().clone()
+    }
+
+    /// Returns the store, which is opened when it is needed first. Blocks the calling thread.
+    pub(super) fn store(&self, config: &RegistryConfig) -> Result<Store, StoreError> {
+        if let Some(store) = self.lock().store.as_ref().filter(|store| store.folder() == config.store) {
+            return Ok(store.clone());
+        }
+        let store = Store::open(&config.store)?;
+        if let Some(lock_file) = config.lock_file.as_ref().filter(|file| file.exists()) {
+            store.register_lock_file(lock_file)?;
+        }
+        self.lock().store = Some(store.clone());
+        Ok(store)
+    }
+
+    /// Determines what to serve for a reference. Blocks the calling thread.
+    pub(super) fn target(
+        &self,
+        config: &RegistryConfig,
+        lock: Option<&LockFile>,
+        (name, component): (&ProviderName, &RegistryComponent),
+    ) -> Result<Target, String> {
+        let reference = &component.reference;
+        let locked = lock.and_then(|lock| config.locked(lock, name, reference)).map(|locked| locked.digest);
+        if config.is_locked && locked.is_none() {
+            return Err(format!("{name} with this reference is not in the lock file: run `larder lock`"));
+        }
+        if let (Some(pinned), Some(locked)) = (reference.pinned(), locked.filter(|_| config.is_locked))
+            && pinned != locked
+        {
+            return Err(format!("{name} has another digest in the lock file: run `larder lock`"));
+        }
+        let known = self.known(config, (name, component))?;
+        let error = known.error;
+        if let Some(digest) = reference.pinned().or(locked.filter(|_| config.is_locked)) {
+            return Ok(Target { accepted: Some(digest), latest: None, error });
+        }
+        let resolution = match (known.resolution, locked) {
+            // The lock file was changed, for example by `larder update`.
+            (Some(before), Some(digest)) if before.locked != Some(digest) => {
+                Some(Resolution { accepted: digest, locked: Some(digest), ..before })
+            }
+            (None, Some(digest)) => Some(new_resolution(digest, Some(digest))),
+            (resolution, _) => resolution,
+        };
+        if let Some(resolution) = &resolution {
+            self.set(config, name, component, resolution.clone()).map_err(|error| error.to_string())?;
+        }
+        let accepted = resolution.as_ref().map(|resolution| resolution.accepted);
+        Ok(Target { accepted, latest: resolution.map(|resolution| resolution.latest), error })
+    }
+
+    /// Records the newest image of a reference, which is in the store.
+    pub(super) fn found(
+        &self,
+        config: &RegistryConfig,
+        (name, component): (&ProviderName, &RegistryComponent),
+        latest: Digest,
+    ) -> Result<(), StoreError> {
+        let before = self.lock().known.get(name).and_then(|known| known.resolution.clone());
+        let before = before.unwrap_or_else(|| new_resolution(latest, None));
+        let accepted = if component.update == UpdateMode::Auto { latest } else { before.accepted };
+        self.set(
+            config,
+            name,
+            component,
+            Resolution { accepted, latest, checked: SystemTime::now(), ..before },
+        )
+    }
+
+    /// Serves this image from now on.
+    pub(super) fn accept(&self, config: &RegistryConfig, name: &ProviderName, manifest: Digest) {
+        let Some(component) = config.components.get(name) else { return };
+        let before = self.lock().known.get(name).and_then(|known| known.resolution.clone());
+        let Some(before) = before.filter(|before| before.accepted != manifest) else { return };
+        let accepted = Resolution { accepted: manifest, ..before };
+        if let Err(error) = self.set(config, name, component, accepted) {
+            tracing::warn!(provider = %name, %error, "the accepted update cannot be recorded");
+        }
+    }
+
+    /// Records the result of a check, and triggers a scan.
+    pub(super) fn checked(&self, (name, reference): (&ProviderName, &Reference), error: Option<String>) {
+        let (mut inner, reference) = (self.lock(), reference.to_string());
+        let known = inner.known.entry(name.clone()).or_insert_with(|| Known::new(reference.clone()));
+        if known.reference == reference {
+            known.error = error;
+        }
+        if let Some(wake) = &inner.wake {
+            wake.notify_one();
+        }
+    }
+
+    /// Removes a manifest that is damaged, so that it is pulled again.
+    pub(super) fn discard(&self, store: &Store, manifest: Digest) {
+        if let Err(error) = store.discard_damaged(&manifest) {
+            tracing::warn!(%error, "what is damaged cannot be removed from the store");
+        }
+    }
+
+    /// Returns what is known about a reference: in this process, or from the store.
+    fn known(
+        &self,
+        config: &RegistryConfig,
+        (name, component): (&ProviderName, &RegistryComponent),
+    ) -> Result<Known, String> {
+        let reference = component.reference.to_string();
+        let known = self.lock().known.get(name).filter(|known| known.reference == reference).cloned();
+        if let Some(known) = known.as_ref().filter(|known| known.is_read) {
+            return Ok(known.clone());
+        }
+        let store = self.store(config).map_err(|error| error.to_string())?;
+        let resolution = store.resolution(&config.key(name, &component.reference));
+        let resolution = resolution.map_err(|error| error.to_string())?;
+        let known = known.unwrap_or_else(|| Known::new(reference));
+        let known = Known { resolution: known.resolution.or(resolution), is_read: true, ..known };
+        self.lock().known.insert(name.clone(), known.clone());
+        Ok(known)
+    }
+
+    /// Records a resolution here and in the store.
+    fn set(
+        &self,
+        config: &RegistryConfig,
+        name: &ProviderName,
+        component: &RegistryComponent,
+        resolution: Resolution,
+    ) -> Result<(), StoreError> {
+        let store = self.store(config)?;
+        let reference = component.reference.to_string();
+        {
+            let mut inner = self.lock();
+            let known = inner.known.entry(name.clone()).or_insert_with(|| Known::new(reference.clone()));
+            // The configuration has another reference by now.
+            if known.reference != reference || known.resolution.as_ref() == Some(&resolution) {
+                return Ok(());
+            }
+            known.resolution = Some(resolution.clone());
+        }
+        store.set_resolution(&config.key(name, &component.reference), &resolution)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn new_resolution(digest: Digest, locked: Option<Digest>) -> Resolution {
+    Resolution { accepted: digest, latest: digest, locked, checked: SystemTime::now() }
+}

@@ -1,0 +1,84 @@
+//! Tokens of the issuer that are not for requests of MCP clients, but for the admin address. Their subjects need not be in
+//! a team.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::StatusCode;
+
+use super::Authenticator;
+use super::jwt::AnyIssuedToken;
+
+/// A token of the issuer that was verified, except for its scopes.
+pub struct IssuedToken {
+    token: AnyIssuedToken,
+    authenticator: Authenticator,
+}
+
+/// Why a token of the issuer is not accepted. It contains nothing of the token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IssuedTokenError {
+    /// There is no issuer.
+    NoIssuer,
+    /// The token is not valid.
+    Invalid(String),
+    /// The token cannot be verified at the moment.
+    Unavailable(String),
+}
+
+impl fmt::Debug for IssuedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IssuedToken")
+    }
+}
+
+impl IssuedToken {
+    /// The subject.
+    pub fn subject(&self) -> &str {
+        &self.token.subject
+    }
+
+    /// The issuer.
+    pub fn issuer(&self) -> &str {
+        self.token.issuer.config.issuer.as_str()
+    }
+
+    /// The id of the token (`jti`).
+    pub fn id(&self) -> Option<&Arc<str>> {
+        self.token.id.as_ref()
+    }
+
+    /// Whether the token has this scope.
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.token.scopes.iter().any(|own| own == scope)
+    }
+
+    /// When it expires.
+    pub fn expires(&self) -> SystemTime {
+        self.token.expires
+    }
+
+    /// Whether it is still valid: it has not expired, and the issuer still has its key and is still accepted.
+    pub fn is_current(&self) -> bool {
+        let AnyIssuedToken { issuer, key, expires, .. } = &self.token;
+        let state = self.authenticator.0.state.load();
+        let is_accepted = state.issuer.as_ref().is_some_and(|current| Arc::ptr_eq(current, issuer));
+        is_accepted && issuer.has_key(key) && SystemTime::now() < *expires
+    }
+}
+
+impl Authenticator {
+    /// Verifies a token of the issuer, whatever its scopes and the teams of its subject.
+    pub async fn verify_issued(&self, token: &str) -> Result<IssuedToken, IssuedTokenError> {
+        let issuer = self.0.state.load().issuer.clone().ok_or(IssuedTokenError::NoIssuer)?;
+        let verified = issuer.verify_any(token, &self.0.drain).await.map_err(|error| {
+            let message = error.description().into_owned();
+            match error.status() {
+                StatusCode::SERVICE_UNAVAILABLE => IssuedTokenError::Unavailable(message),
+                _ => IssuedTokenError::Invalid(message),
+            }
+        })?;
+        Ok(IssuedToken { token: verified, authenticator: self.clone() })
+    }
+}

@@ -1,0 +1,26 @@
+//! What the catalog contains, as JSON in the form in which MCP clients receive it. Each rendering is made once and then
+//! shared with the lists.
+
+use super::render;
+use larder_core::catalog::{OfferedPrompt, OfferedTool};
+use larder_model::resource::{Entry, Template};
+
+/// Returns an entry of a list as JSON.
+pub fn entry(entry: &Entry) -> &[u8] {
+    render::entry_json(entry)
+}
+
+/// Returns a template as JSON.
+pub fn template(template: &Template) -> &[u8] {
+    render::template_json(template)
+}
+
+/// Returns a tool as JSON.
+pub fn tool(tool: &OfferedTool) -> &[u8] {
+    render::definitions::tool_json(tool)
+}
+
+/// Returns a prompt as JSON.
+pub fn prompt(prompt: &OfferedPrompt) -> &[u8] {
+    render::definitions::prompt_json(prompt)
+}

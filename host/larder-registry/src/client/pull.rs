@@ -1,0 +1,250 @@
+//! Pulls an image into the store: its manifest, the component, and its attachments.
+
+use larder_model::name::Digest;
+use oci_client::manifest::OciImageIndex;
+
+use super::Client;
+use super::transport::{Kind, Request};
+use crate::attachments::{Attachment, MAX_ATTACHMENT, MAX_ATTACHMENTS};
+use crate::component::{Component, MAX_MANIFEST, digest_of, size_of};
+use crate::{Error, Image, Progress, Reference, Store, StoreError, Version};
+
+/// An image that is in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pulled {
+    /// The image, with the digest of its manifest.
+    pub image: Image,
+    /// The component in it.
+    pub component: Component,
+    /// Whether bytes of the component were transferred. Otherwise it was in the store already.
+    pub transferred: bool,
+}
+
+/// Bytes are written to the store in pieces of this size.
+const PIECE: usize = 1 << 20;
+/// The maximum size of all attachments of an image, in bytes.
+const MAX_ALL_ATTACHMENTS: u64 = 64 << 20;
+/// Tags under which cosign stores signatures and attestations, after the digest.
+const COSIGN_TAGS: [&str; 2] = [".sig", ".att"];
+
+impl Client {
+    /// Pulls a component and its attachments into the store, as far as they are not there. The attachments are always
+    /// looked for again, because a signature may have been added.
+    pub async fn pull(
+        &self,
+        reference: &Reference,
+        store: &Store,
+        progress: &dyn Progress,
+    ) -> Result<Pulled, Error> {
+        let _permit = self.0.pull_permit().await;
+        let limit = self.access().limits.pull;
+        let pull = Box::pin(self.pull_now(reference, store, progress));
+        let timed_out = |_| Error::Unavailable {
+            registry: reference.to_string(),
+            cause: format!("the pull took longer than {limit:?}"),
+        };
+        tokio::time::timeout(limit, pull).await.map_err(timed_out)?
+    }
+
+    async fn pull_now(
+        &self,
+        reference: &Reference,
+        store: &Store,
+        progress: &dyn Progress,
+    ) -> Result<Pulled, Error> {
+        let image = match reference {
+            Reference::Image(image) => image.clone(),
+            Reference::Package(package) => self.newest(package).await?,
+        };
+        self.access().registry(&image.registry)?;
+        let stored = reference.pinned().and_then(|digest| store.read(&digest, MAX_MANIFEST).ok());
+        let (manifest, digest) = match (stored, reference.pinned()) {
+            (Some(manifest), Some(digest)) => (manifest, digest),
+            _ => self.manifest(&image).await?,
+        };
+        let image = image.with_digest(digest);
+        let invalid = |cause| Error::Invalid { reference: image.to_string(), cause };
+        let component = Component::parse(&manifest).map_err(invalid)?;
+        let transferred = self.pull_component(&image, &component, store, progress).await?;
+        self.pull_attachments(&image, digest, store).await?;
+        // The manifest comes last: if the store has it, the component was there too.
+        put(store, manifest.to_vec()).await?;
+        Ok(Pulled { image, component, transferred })
+    }
+
+    /// Returns whether the component was not in the store.
+    async fn pull_component(
+        &self,
+        image: &Image,
+        component: &Component,
+        store: &Store,
+        progress: &dyn Progress,
+    ) -> Result<bool, Error> {
+        let limit = self.access().limits.component;
+        if component.size > limit {
+            return Err(Error::TooLarge { what: image.to_string(), limit });
+        }
+        let (digest, manifest, in_store) = (component.component, component.manifest, store.clone());
+        let is_there = blocking(move || {
+            // Without the manifest, nobody has verified what is there.
+            if in_store.is_writable() && !in_store.contains(&manifest) {
+                in_store.discard_damaged(&digest)?;
+            }
+            in_store.keep(&digest)
+        });
+        let is_there = is_there.await?;
+        if !is_there {
+            let mut failure = None;
+            for endpoint in self.0.endpoints(&image.registry)? {
+                match self.download(&endpoint, image, (digest, component.size), store, progress).await {
+                    Ok(()) => {
+                        failure = None;
+                        break;
+                    }
+                    // The store does not get better with another mirror.
+                    Err(error @ Error::Store(_)) => return Err(error),
+                    Err(error) => failure = Some(error),
+                }
+            }
+            failure.map_or(Ok(()), Err)?;
+        }
+        progress.finished(&digest);
+        Ok(!is_there)
+    }
+
+    /// Transfers a blob into the store. Its size and its digest are verified before it is stored.
+    async fn download(
+        &self,
+        endpoint: &str,
+        image: &Image,
+        (digest, size): (Digest, u64),
+        store: &Store,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let kind = Kind::Blob { digest: &digest };
+        let request = Request { registry: &image.registry, repository: &image.repository, kind };
+        let what = format!("the component of {image}");
+        let response = self.0.send(endpoint, &request, &what).await?;
+        let wrong_size = |actual| Error::WrongSize { what: what.clone(), expected: size, actual };
+        progress.started(&digest, size);
+        let opened = store.clone();
+        let mut writer = blocking(move || opened.writer()).await?;
+        let (mut chunks, mut piece) = (response.bytes_stream(), Vec::with_capacity(PIECE));
+        while let Some(chunk) = self.0.next(&mut chunks, &image.registry).await? {
+            progress.advanced(&digest, chunk.len() as u64);
+            piece.extend_from_slice(&chunk);
+            let received = writer.size() + piece.len() as u64;
+            if received > size {
+                return Err(wrong_size(received));
+            }
+            if piece.len() >= PIECE {
+                let full = std::mem::replace(&mut piece, Vec::with_capacity(PIECE));
+                writer = blocking(move || writer.write(&full).map(|()| writer)).await?;
+            }
+        }
+        let writer = blocking(move || writer.write(&piece).map(|()| writer)).await?;
+        if writer.size() != size {
+            return Err(wrong_size(writer.size()));
+        }
+        match blocking(move || writer.finish(&digest)).await {
+            Err(Error::Store(StoreError::WrongDigest { expected, actual })) => {
+                Err(Error::WrongDigest { what, expected, actual })
+            }
+            result => result,
+        }
+    }
+
+    /// Pulls what is attached to an image, and records it.
+    async fn pull_attachments(&self, image: &Image, digest: Digest, store: &Store) -> Result<(), Error> {
+        let (mut attached, mut bytes_left) = (Vec::new(), MAX_ALL_ATTACHMENTS);
+        for attachment in self.attachments(image, digest).await? {
+            for layer in &attachment.manifest.layers {
+                let (Ok(layer_digest), Ok(size)) = (digest_of(layer), size_of(layer)) else { continue };
+                // What is larger is no signature.
+                if size > MAX_ATTACHMENT.min(bytes_left) || store.read(&layer_digest, size).is_ok() {
+                    continue;
+                }
+                let kind = Kind::Blob { digest: &layer_digest };
+                let request = Request { registry: &image.registry, repository: &image.repository, kind };
+                let what = format!("an attachment of {image}");
+                let bytes = self.0.body(&request, size, Some(layer_digest), &what).await?;
+                bytes_left -= size;
+                put(store, bytes.to_vec()).await?;
+            }
+            attached.push(put(store, attachment.bytes.to_vec()).await?);
+        }
+        let store = store.clone();
+        blocking(move || match store.attachment_digests(&digest) {
+            // A read-only store that has the same.
+            Ok(before) if before == attached && store.knows_attachments(&digest) => Ok(()),
+            _ => store.set_attachments(&digest, &attached),
+        })
+        .await
+    }
+
+    /// Returns the manifests of what is attached to an image: those that the registry lists, or those in the tag that
+    /// takes the place of the list, and those of cosign.
+    async fn attachments(&self, image: &Image, digest: Digest) -> Result<Vec<Attachment>, Error> {
+        let mut references = self.referrers(image, digest).await?;
+        let tags = COSIGN_TAGS.map(|suffix| Version::Tag(format!("sha256-{digest}{suffix}")));
+        references.extend(tags);
+        let mut attachments: Vec<Attachment> = Vec::new();
+        for version in references {
+            let attached = image.at(version);
+            let found = match self.manifest(&attached).await {
+                Err(Error::NotFound(_)) => continue,
+                found => found?,
+            };
+            let invalid = |cause| Error::Invalid { reference: attached.to_string(), cause };
+            let attachment = Attachment::parse(found.0).map_err(invalid)?;
+            if attachments.iter().all(|other| other.digest != attachment.digest) {
+                attachments.push(attachment);
+            }
+        }
+        Ok(attachments)
+    }
+
+    async fn referrers(&self, image: &Image, digest: Digest) -> Result<Vec<Version>, Error> {
+        let kind = Kind::Referrers { digest: &digest };
+        let request = Request { registry: &image.registry, repository: &image.repository, kind };
+        let what = format!("the list of attachments of {image}");
+        let index = match self.0.body(&request, MAX_MANIFEST, None, &what).await {
+            // The registry does not have this function, or does not permit it.
+            Err(Error::NotFound(_) | Error::Refused { .. }) => {
+                let tag = Version::Tag(format!("sha256-{digest}"));
+                match self.manifest(&image.at(tag)).await {
+                    Err(Error::NotFound(_)) => return Ok(Vec::new()),
+                    found => found?.0,
+                }
+            }
+            found => found?,
+        };
+        let invalid = |cause| Error::Invalid { reference: what.clone(), cause };
+        let index: OciImageIndex =
+            serde_json::from_slice(&index).map_err(|error| invalid(format!("cannot be read: {error}")))?;
+        let entries = index.manifests.iter().take(MAX_ATTACHMENTS);
+        let digests = entries.filter_map(|entry| Digest::parse(&entry.digest).ok());
+        Ok(digests.map(Version::Digest).collect())
+    }
+}
+
+/// Adds a small blob to the store.
+async fn put(store: &Store, bytes: Vec<u8>) -> Result<Digest, Error> {
+    let store = store.clone();
+    blocking(move || match store.contains(&Digest::of(&bytes)) && !store.is_writable() {
+        true => Ok(Digest::of(&bytes)),
+        false => store.put(&bytes),
+    })
+    .await
+}
+
+/// Runs work of the store on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Error> {
+    // Not spawned through the drain: it may be dropped at any time, and leaves nothing that is damaged.
+    match tokio::runtime::Handle::current().spawn_blocking(work).await {
+        Ok(result) => Ok(result?),
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}

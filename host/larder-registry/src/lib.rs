@@ -1,0 +1,38 @@
+//! Components in OCI registries: references, pulling, the local store, and the lock file. Knows neither catalogs nor
+//! the engine.
+//!
+//! A [`Reference`] names a component. A [`Client`] resolves it to an [`Image`] with a digest, and pulls that into a
+//! [`Store`]: the manifest, the component, and the attachments (signatures, attestations). Everything after that works
+//! offline: [`Component::of`] describes what is in the store, [`Store::signatures`] returns what the signatures of the
+//! image are, and a [`LockFile`] records it.
+//!
+//! The digest of an image is that of its manifest. It is what `@sha256:…` pins, what signatures refer to, and what the
+//! lock file records. The component itself has another digest.
+
+pub mod access;
+mod attachments;
+mod client;
+mod component;
+mod credentials;
+mod error;
+mod lock;
+mod progress;
+mod reference;
+mod resolution;
+mod signatures;
+mod store;
+mod upload;
+
+pub use access::{Access, Credentials, Limits, Registry};
+pub use attachments::Attachment;
+pub use client::{Client, Pulled};
+pub use component::{Component, GRANT_REQUEST_ANNOTATION, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE};
+pub use error::Error;
+pub use lock::{LOCK_FILE, LockError, LockFile, LockedComponent};
+pub use oci_client;
+pub use progress::{NoProgress, Progress};
+pub use reference::{BadReference, Image, Package, Reference, Version};
+pub use resolution::{Resolution, ResolutionKey};
+pub use semver;
+pub use store::{BlobWriter, Collected, Store, StoreError};
+pub use upload::{Interfaces, Upload};

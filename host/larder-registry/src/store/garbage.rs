@@ -1,0 +1,140 @@
+//! Deletes content that nothing refers to: no lock file, no server that used the store recently, and no attachment of
+//! such content.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use larder_model::name::Digest;
+use oci_client::manifest::OciImageManifest;
+
+use super::{ATTACHMENTS, BLOBS, LOCK_FILES, PARTIAL, RESOLUTIONS, Store, StoreError};
+use crate::component::{MAX_MANIFEST, digest_of};
+use crate::resolution::StoredResolution;
+use crate::{LockError, LockFile};
+
+/// What a server resolved is kept for this long after the server used it last. A running server uses it all the time.
+const RESOLUTION_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Content that was added or requested within this time is kept: a pull may just be recording it.
+const NEW_CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// What garbage collection deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// The number of blobs.
+    pub blobs: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Deletes content that nothing refers to and that is not new. Waits until no other process adds content. Blocks
+    /// the calling thread.
+    pub fn collect_garbage(&self) -> Result<Collected, StoreError> {
+        self.collect_garbage_older_than(NEW_CONTENT_AGE)
+    }
+
+    /// The same for content that is older than `age`.
+    pub(crate) fn collect_garbage_older_than(&self, age: Duration) -> Result<Collected, StoreError> {
+        self.require_writable()?;
+        let _alone = self.lock_alone()?;
+        let (roots, mut collected) = (self.roots()?, Collected::default());
+        let kept = self.reachable(roots);
+        for item in self.items(BLOBS)? {
+            let name = item.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let digest = Digest::parse(&format!("sha256:{name}"));
+            if digest.is_ok_and(|digest| kept.contains(&digest)) || !is_older(&item, age) {
+                continue;
+            }
+            let size = fs::metadata(&item).map_or(0, |metadata| metadata.len());
+            self.delete(&item)?;
+            collected = Collected { blobs: collected.blobs + 1, bytes: collected.bytes + size };
+        }
+        for item in self.items(ATTACHMENTS)? {
+            let image = item.file_name().map(|name| self.folder().join(BLOBS).join(name));
+            if image.is_some_and(|image| !image.exists()) && is_older(&item, age) {
+                self.delete(&item)?;
+            }
+        }
+        self.delete_abandoned(age)?;
+        Ok(collected)
+    }
+
+    /// Deletes what processes left that were killed while they wrote.
+    fn delete_abandoned(&self, age: Duration) -> Result<(), StoreError> {
+        for item in self.items(PARTIAL)? {
+            let is_in_use = || File::open(&item).is_ok_and(|file| file.try_lock_shared().is_err());
+            if is_older(&item, age) && !is_in_use() {
+                self.delete(&item)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the digests of manifests and components that something refers to.
+    fn roots(&self) -> Result<HashSet<Digest>, StoreError> {
+        let mut roots = HashSet::new();
+        for item in self.items(LOCK_FILES)? {
+            let path = fs::read(&item).map_err(|error| StoreError::io(&item, error))?;
+            let path = PathBuf::from(OsStr::from_bytes(&path));
+            match LockFile::read(&path) {
+                Ok(lock) => roots.extend(lock.components().flat_map(|it| [it.digest, it.component])),
+                Err(LockError::Missing(_)) => self.delete(&item)?,
+                // Its components are unknown, so nothing may be deleted.
+                Err(error) => return Err(StoreError::io(&path, io::Error::other(error.to_string()))),
+            }
+        }
+        for item in self.items(RESOLUTIONS)? {
+            if is_older(&item, RESOLUTION_AGE) {
+                self.delete(&item)?;
+                continue;
+            }
+            let text = fs::read(&item).map_err(|error| StoreError::io(&item, error))?;
+            let resolution = serde_json::from_slice(&text).ok().and_then(StoredResolution::parse);
+            roots.extend(resolution.into_iter().flat_map(|it| [it.accepted, it.latest]));
+        }
+        Ok(roots)
+    }
+
+    /// Returns the roots, and what they refer to: the layers of manifests, and their attachments.
+    fn reachable(&self, roots: HashSet<Digest>) -> HashSet<Digest> {
+        let (mut kept, mut next) = (HashSet::new(), Vec::from_iter(roots));
+        while let Some(digest) = next.pop() {
+            if !kept.insert(digest) {
+                continue;
+            }
+            next.extend(self.attachment_digests(&digest).unwrap_or_default());
+            // A component is no manifest, so it refers to nothing.
+            let is_small = fs::metadata(self.path(&digest)).is_ok_and(|found| found.len() <= MAX_MANIFEST);
+            let manifest = is_small.then(|| fs::read(self.path(&digest)).ok()).flatten();
+            let manifest = manifest.and_then(|bytes| serde_json::from_slice::<OciImageManifest>(&bytes).ok());
+            let descriptors = manifest.into_iter().flat_map(|it| it.layers.into_iter().chain([it.config]));
+            next.extend(descriptors.filter_map(|descriptor| digest_of(&descriptor).ok()));
+        }
+        kept
+    }
+
+    /// Returns the files in one folder of the store.
+    pub(super) fn items(&self, folder: &str) -> Result<Vec<PathBuf>, StoreError> {
+        let folder = self.folder().join(folder);
+        let items = fs::read_dir(&folder).and_then(|items| items.map(|item| Ok(item?.path())).collect());
+        items.map_err(|error| StoreError::io(&folder, error))
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), StoreError> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(path, error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a file was last changed or used longer ago than this. A time in the future counts as now.
+fn is_older(path: &Path, age: Duration) -> bool {
+    let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
+    changed.is_ok_and(|changed| SystemTime::now().duration_since(changed).is_ok_and(|since| since >= age))
+}

@@ -1,0 +1,14 @@
+//! What happened on the server, in bounded memory: events, and values of counters over the last hour. It is for
+//! operators, and lost with the process; what must be kept is in the audit log.
+
+mod bounded_ring;
+mod caller_volumes;
+mod event_log;
+mod provider_history;
+mod samples;
+
+pub use self::bounded_ring::{BoundedRing, RingItem, RingLimits};
+pub use self::caller_volumes::{CallerVolume, CallerVolumes, VolumeReport};
+pub use self::event_log::{Event, EventKind, EventLog};
+pub use self::provider_history::{FaultRecord, LogLine, ProviderHistory};
+pub use self::samples::{CallSample, MAX_SAMPLES, ProcessSample, SAMPLE_INTERVAL, SampleRing, Timeline};

@@ -1,0 +1,150 @@
+//! Samples the counters regularly. This is the only cost of the history of calls: nothing is added to a call.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+
+use super::{CallTotals, Metrics, lock};
+use crate::drain::Drain;
+use crate::history::{MAX_SAMPLES, ProcessSample, SampleRing, Timeline};
+
+/// Maximum number of samples of calls, over all providers: about 8 MiB.
+const TOTAL_SAMPLES: usize = 400_000;
+/// Samples that each provider may have in any case.
+const MIN_SAMPLES: usize = 30;
+/// The number of last intervals over which current latencies are computed: one minute.
+const RECENT_INTERVALS: usize = 6;
+
+/// The history of the whole process.
+#[derive(Debug, Default)]
+pub(super) struct ProcessHistory {
+    timeline: Timeline,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    samples: SampleRing<ProcessSample>,
+    /// The calls of the last intervals.
+    recent: VecDeque<CallTotals>,
+}
+
+impl Metrics {
+    /// Takes a sample of all counters in each interval, until the drain stops. `memory` returns the bytes that are charged
+    /// to the memory budget.
+    pub async fn sample(&self, memory: impl Fn() -> u64, drain: &Drain) {
+        let timeline = &self.0.process.timeline;
+        loop {
+            let due = timeline.due(timeline.now() + 1);
+            if drain.run_until_stopping(tokio::time::sleep_until(due.into())).await.is_none() {
+                return;
+            }
+            self.take_sample(timeline.now(), memory());
+        }
+    }
+
+    fn take_sample(&self, number: u32, memory: u64) {
+        let providers = self.0.providers.live();
+        let max = (TOTAL_SAMPLES / providers.len().max(1)).clamp(MIN_SAMPLES, MAX_SAMPLES);
+        let mut all = CallTotals::default();
+        for (_, provider) in &providers {
+            let totals = provider.totals();
+            let before = std::mem::replace(&mut *lock(&provider.sampled), totals);
+            let since = totals.since(&before);
+            all = all.plus(&since);
+            match since.calls {
+                0 => provider.history.trim_calls(number, max),
+                _ => provider.history.record_calls(number, since.sample(), max),
+            }
+            provider.history.set_provider_count(providers.len());
+        }
+        let streams = u32::try_from(self.gauge("larder_streams")).unwrap_or(u32::MAX);
+        let mut state = lock(&self.0.process.state);
+        state.samples.push(number, ProcessSample { calls: all.sample(), memory, streams }, MAX_SAMPLES);
+        state.recent.push_back(all);
+        if state.recent.len() > RECENT_INTERVALS {
+            state.recent.pop_front();
+        }
+    }
+
+    /// The times of samples.
+    pub fn timeline(&self) -> &Timeline {
+        &self.0.process.timeline
+    }
+
+    /// The numbers of the samples of the last hour; empty before the first one.
+    pub fn sampled(&self) -> RangeInclusive<u32> {
+        let last = lock(&self.0.process.state).samples.last().map_or(0, |(number, _)| number);
+        (last + 1).saturating_sub(u32::try_from(MAX_SAMPLES).unwrap_or(u32::MAX)).max(1)..=last
+    }
+
+    /// Returns the samples with these numbers.
+    pub fn samples(&self, numbers: RangeInclusive<u32>) -> Vec<Option<ProcessSample>> {
+        lock(&self.0.process.state).samples.range(numbers)
+    }
+
+    /// The calls of all providers in the last interval.
+    pub fn last_calls(&self) -> CallTotals {
+        lock(&self.0.process.state).recent.back().copied().unwrap_or_default()
+    }
+
+    /// The calls of all providers in the last minute.
+    pub fn recent_calls(&self) -> CallTotals {
+        let recent = &lock(&self.0.process.state).recent;
+        recent.iter().fold(CallTotals::default(), |all, one| all.plus(one))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::Outcome;
+    use super::*;
+    use larder_model::name::{ProviderName, TeamName};
+
+    #[test]
+    fn samples_what_was_added_in_an_interval() {
+        let metrics = Metrics::default();
+        let team = TeamName::default_team();
+        let provider = metrics.provider(&team, &ProviderName::parse("a").unwrap());
+        let call = |outcome, millis| {
+            provider.record_call(outcome);
+            provider.durations.observe(Duration::from_millis(millis));
+        };
+        assert!(metrics.sampled().is_empty());
+        (0..3).for_each(|_| call(Outcome::Ok, 1));
+        metrics.take_sample(1, 7);
+        metrics.take_sample(2, 8);
+        call(Outcome::Trap, 90);
+        metrics.take_sample(4, 9);
+        assert_eq!(metrics.sampled(), 1..=4);
+        let all = metrics.samples(1..=4);
+        let calls: Vec<_> =
+            all.iter().map(|one| one.map(|one| (one.calls.calls, one.calls.errors, one.memory))).collect();
+        assert_eq!(calls, [Some((3, 0, 7)), Some((0, 0, 8)), None, Some((1, 1, 9))]);
+        assert!(all[1].unwrap().calls.p50.is_nan() && all[0].unwrap().calls.p99 <= 0.001);
+        let own = provider.history.calls(1..=4);
+        assert_eq!(own.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false, true]);
+        assert_eq!((metrics.last_calls().calls, metrics.recent_calls().calls), (1, 4));
+        // A provider that is removed takes its counters with it.
+        drop(provider);
+        metrics.take_sample(5, 0);
+        assert_eq!(metrics.samples(5..=5)[0].unwrap().calls.calls, 0);
+    }
+
+    #[test]
+    fn the_history_of_many_providers_is_small() {
+        let (metrics, team) = (Metrics::default(), TeamName::default_team());
+        let providers: Vec<_> = (0..1_600)
+            .map(|n| metrics.provider(&team, &ProviderName::parse(&format!("p{n}")).unwrap()))
+            .collect();
+        for number in 1..=300 {
+            providers.iter().for_each(|provider| provider.record_call(Outcome::Ok));
+            metrics.take_sample(number, 0);
+        }
+        let of_one = providers[0].history.calls(1..=300).iter().flatten().count();
+        assert_eq!(of_one, TOTAL_SAMPLES / 1_600);
+        assert_eq!(metrics.sampled(), 1..=300);
+    }
+}

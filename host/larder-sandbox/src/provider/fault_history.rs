@@ -1,0 +1,40 @@
+//! What operators see of faults: the last ones of a provider, and events.
+
+use std::time::{Duration, SystemTime};
+
+use super::Provider;
+use crate::fault::Fault;
+use larder_runtime::history::{Event, EventKind, FaultRecord};
+
+impl Provider {
+    /// Keeps a fault of a call about this subject.
+    pub(super) fn keep_fault(&self, fault: &Fault, subject: &str) {
+        self.metrics().history.record_fault(FaultRecord {
+            at: SystemTime::now(),
+            subject: subject.to_owned(),
+            kind: fault.kind.as_str(),
+            message: fault.kind.to_string(),
+            stderr: fault.stderr.clone(),
+        });
+    }
+
+    /// Records an event about a fault. Of faults that repeat, only the first one has an event of its own.
+    pub(super) fn record_fault_event(&self, fault: &Fault, subject: &str) {
+        let event = Event::new(EventKind::Fault, format!("{} failed: {}", self.name(), fault.kind));
+        let event = event.with("kind", fault.kind.as_str()).with("subject", subject);
+        self.record_event(event.with("stderr", &*fault.stderr));
+    }
+
+    /// Records that these calls are not made for a time.
+    pub(super) fn record_circuit_event(&self, calls: &str, time: Duration) {
+        let text = format!("{} is not called for {time:?} after repeated faults", self.name());
+        self.record_event(
+            Event::new(EventKind::Fault, text).with("kind", "circuit-open").with("calls", calls),
+        );
+    }
+
+    fn record_event(&self, event: Event) {
+        let event = event.of_team(self.team()).of_provider(self.name());
+        self.sandbox.metrics().events().record(event.with("digest", self.digest().to_string()));
+    }
+}

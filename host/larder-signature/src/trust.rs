@@ -1,0 +1,135 @@
+//! The operator's trust in signers: the rule of the server and that of a team, which both apply.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::attestation::Attestation;
+use crate::bundle;
+use crate::evidence::Evidence;
+use crate::rule::Rule;
+use crate::signature::FoundSignature;
+use crate::signer::Signer;
+
+/// The most signatures of one component that are verified.
+const MAX_SIGNATURES: usize = 64;
+/// The most characters of the reason why one signature is not trusted.
+const MAX_REASON: usize = 500;
+
+/// The operator's trust in signers. Each rule that requires a signature must be fulfilled, so that the rule of a team
+/// cannot weaken that of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trust {
+    rules: Vec<Rule>,
+}
+
+/// Why a component is rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untrusted {
+    rule: String,
+    reasons: Vec<String>,
+}
+
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, reasons } = self;
+        match reasons.as_slice() {
+            [] => write!(f, "it is not signed, and {rule} requires a signature"),
+            reasons => {
+                write!(f, "{rule} requires a signature, and no signature is trusted: {}", reasons.join("; "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Untrusted {}
+
+impl Trust {
+    /// Combines rules, all of which apply. A rule of a team that only requires a signature trusts those whom the rule
+    /// before it trusts.
+    pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
+        let mut all: Vec<Rule> = Vec::new();
+        for mut rule in rules {
+            if let Some(before) = all.last()
+                && rule.keys.is_empty()
+                && rule.identities.is_empty()
+            {
+                rule.keys.clone_from(&before.keys);
+                rule.identities.clone_from(&before.identities);
+            }
+            if rule.root.is_none() {
+                rule.root = all.last().and_then(|before| before.root.clone());
+            }
+            all.push(rule);
+        }
+        Self { rules: all }
+    }
+
+    /// Returns whether a component without a trusted signature is rejected.
+    pub fn is_required(&self) -> bool {
+        self.rules.iter().any(|rule| rule.is_required)
+    }
+
+    /// Returns whether there is nothing to verify: no signer is trusted, and none is required.
+    pub fn is_empty(&self) -> bool {
+        !self.is_required()
+            && self.rules.iter().all(|rule| rule.keys.is_empty() && rule.identities.is_empty())
+    }
+
+    /// Returns the trusted signers of a subject: the component, or the manifest that names its digest. It is an error if
+    /// one is required and missing.
+    pub fn verify(&self, subject: &Bytes, found: &[FoundSignature]) -> Result<Vec<Signer>, Untrusted> {
+        let evidence: Vec<_> =
+            found.iter().take(MAX_SIGNATURES).map(|found| (&found.origin, found.evidence(subject))).collect();
+        let mut signers = Vec::new();
+        for rule in &self.rules {
+            let mut reasons = Vec::new();
+            let before = signers.len();
+            for (origin, evidence) in &evidence {
+                match evidence.as_ref().map_err(Clone::clone).and_then(|evidence| rule.signer(evidence)) {
+                    Ok(signer) => signers.push(signer),
+                    Err(reason) => reasons.push(one_line(&format!("{origin}: {reason}"))),
+                }
+            }
+            if rule.is_required && signers.len() == before {
+                return Err(Untrusted { rule: rule.location.clone(), reasons });
+            }
+        }
+        signers.sort();
+        signers.dedup();
+        Ok(signers)
+    }
+
+    /// Returns whether a component with these signers may still be served.
+    pub fn still_trusts(&self, signers: &[Signer]) -> bool {
+        let mut required = self.rules.iter().filter(|rule| rule.is_required);
+        required.all(|rule| signers.iter().any(|signer| rule.still_trusts(signer)))
+    }
+
+    /// Returns the statement in a bundle or an envelope, with its signer.
+    pub fn attestation(&self, subject: &Bytes, found: &FoundSignature) -> Option<Attestation> {
+        let bundle = found.signature.as_ref().ok()?.bundle().ok()?;
+        let predicate_type = bundle::predicate_type(&bundle)?;
+        let signer = bundle::evidence(bundle, subject).and_then(|evidence| self.any_signer(&evidence));
+        Some(Attestation { origin: found.origin.clone(), predicate_type, signer })
+    }
+
+    fn any_signer(&self, evidence: &Evidence) -> Result<Signer, String> {
+        let mut result = Err("no key and no identity is configured in [trust]".to_owned());
+        for rule in &self.rules {
+            result = result.or_else(|_| rule.signer(evidence));
+        }
+        result
+    }
+}
+
+/// Returns the text on one line and shortened: parts of it are from whoever made the signature.
+fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MAX_REASON).collect()
+}
+
+impl FoundSignature {
+    fn evidence(&self, subject: &Bytes) -> Result<Evidence, String> {
+        self.signature.as_ref().map_err(Clone::clone)?.evidence(subject)
+    }
+}

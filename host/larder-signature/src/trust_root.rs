@@ -1,0 +1,93 @@
+//! The trust root: a file `trusted_root.json` with the certificate authorities, logs and timestamp authorities whose
+//! certificates and entries are accepted.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sigstore_verify::crypto::CertificateInfo;
+use sigstore_verify::trust_root::TrustedRoot;
+use sigstore_verify::types::Bundle;
+use sigstore_verify::{VerificationPolicy, Verifier};
+
+use crate::cryptography::{install, sha256, with_message};
+
+/// The trust root of an operator.
+#[derive(Clone)]
+pub struct TrustRoot {
+    verifier: Arc<Verifier>,
+    policy: VerificationPolicy,
+    digest: [u8; 32],
+}
+
+/// Why a trust root cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustRootError {
+    /// It cannot be parsed.
+    #[error("it is not a trust root of Sigstore (trusted_root.json): {0}")]
+    Invalid(String),
+    /// It has no authority that issues certificates.
+    #[error("it contains no certificate authority")]
+    NoAuthority,
+    /// Nothing in it says when something was signed.
+    #[error(
+        "it contains neither a transparency log nor a timestamp authority: nothing says when something was signed"
+    )]
+    NoTime,
+}
+
+impl TrustRoot {
+    /// Parses a trust root. What it contains is required of a signature: an entry in a log if it contains transparency
+    /// logs, and a timestamp in the certificate if it contains logs of certificates.
+    pub fn from_json(text: &str) -> Result<Self, TrustRootError> {
+        install();
+        let invalid = |error: &dyn fmt::Display| TrustRootError::Invalid(error.to_string());
+        let root = TrustedRoot::from_json(text).map_err(|error| invalid(&error))?;
+        if root.certificate_authorities.is_empty() {
+            return Err(TrustRootError::NoAuthority);
+        }
+        if root.tlogs.is_empty() && root.timestamp_authorities.is_empty() {
+            return Err(TrustRootError::NoTime);
+        }
+        let mut policy = VerificationPolicy::any_identity();
+        if root.tlogs.is_empty() {
+            policy = policy.skip_tlog_unsafe();
+        }
+        if root.ctlogs.is_empty() {
+            policy = policy.skip_sct();
+        }
+        let verifier = Verifier::new(&root).map_err(|error| invalid(&error))?;
+        Ok(Self { verifier: Arc::new(verifier), policy, digest: sha256(text.as_bytes()) })
+    }
+
+    /// Returns the digest of the file.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// Verifies everything except who signed. Returns the identity in the certificate and its issuer.
+    pub(crate) fn verify(&self, message: &Bytes, bundle: &Bundle) -> Result<(String, String), String> {
+        let verified = with_message(message, || self.verifier.verify(&**message, bundle, &self.policy));
+        let verified = verified.map_err(|error| error.to_string())?;
+        let claims = verified.certificate().and_then(claims).filter(|_| verified.certificate_verified());
+        claims.ok_or_else(|| "the certificate has no identity or no issuer".into())
+    }
+}
+
+fn claims(certificate: &CertificateInfo) -> Option<(String, String)> {
+    Some((certificate.identity.as_ref()?.as_str().to_owned(), certificate.issuer.clone()?))
+}
+
+impl PartialEq for TrustRoot {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for TrustRoot {}
+
+impl fmt::Debug for TrustRoot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::cryptography::digest_text(&self.digest))
+    }
+}

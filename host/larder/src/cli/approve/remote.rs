@@ -1,0 +1,180 @@
+//! `larder approve --admin URL`: the requests of a server that may run on another machine.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::super::confirm::confirm;
+use super::super::error::CommandError;
+use super::super::server_address::ServerAddress;
+use super::super::{Outcome, out, sanitize};
+use super::{Approve, short};
+
+/// A request that waits for an operator, or was rejected. The provider has its full name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Request {
+    provider: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    team: Option<String>,
+    digest: String,
+    id: String,
+    changes: Vec<Change>,
+    /// What else the server knows about it.
+    #[serde(flatten)]
+    rest: serde_json::Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Change {
+    kind: String,
+    line: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Request>,
+    next: Option<String>,
+}
+
+impl Approve {
+    /// Lists, approves or rejects what the server reports.
+    pub(super) async fn run_remote(self) -> Result<Outcome, CommandError> {
+        let server = self.admin.clone().resolve()?;
+        let mut pending = requests(&server, "").await?;
+        pending.retain(|one| self.is_of_team(one.team.as_deref().unwrap_or("default")));
+        let Some(name) = &self.name else {
+            list(&pending, self.json)?;
+            return Ok(Outcome::Success);
+        };
+        pending.retain(|one| one.has_name(name));
+        if pending.is_empty() && !self.reject {
+            pending = requests(&server, "state=rejected").await?;
+            pending.retain(|one| {
+                one.has_name(name) && self.is_of_team(one.team.as_deref().unwrap_or("default"))
+            });
+        }
+        let described: Vec<_> =
+            pending.iter().map(|one| (one.team.as_deref(), one.digest.as_str())).collect();
+        if let Some(why) = self.not_applicable(name, &described) {
+            out::note(&why);
+            return Ok(Outcome::Negative);
+        }
+        pending.retain(|one| self.is_digest(&one.digest));
+        let mut decided = Vec::new();
+        for one in pending {
+            let verb = self.verb();
+            if !self.json {
+                out::text(&one.show())?;
+            }
+            if !self.yes && !confirm(&format!("{verb}?"), verb)? {
+                out::note(&format!("larder: not {}", self.done()));
+                return Ok(Outcome::Negative);
+            }
+            decided.push(self.decide(&server, &one).await?);
+        }
+        if self.json {
+            out::json(&json!({ "decided": decided }))?;
+        }
+        Ok(Outcome::Success)
+    }
+
+    async fn decide(&self, server: &ServerAddress, request: &Request) -> Result<Value, CommandError> {
+        let Request { provider, digest, id, .. } = request;
+        let body = json!({
+            "decision": self.verb(), "digest": digest, "id": id, "only_this_digest": self.digest.is_some(),
+        });
+        let path = format!("/api/approvals/{}", encode(provider));
+        let decided = server.builder.clone().admin_post(&server.url, &path, &body).await?;
+        self.note_decision(provider);
+        Ok(decided)
+    }
+}
+
+/// Fetches all requests.
+async fn requests(server: &ServerAddress, query: &str) -> Result<Vec<Request>, CommandError> {
+    let (mut requests, mut cursors) = (Vec::new(), BTreeSet::new());
+    let mut path = format!("/api/approvals?limit=500&{query}");
+    loop {
+        let page: Page = server.builder.clone().admin_get(&server.url, &path).await?;
+        requests.extend(page.items);
+        let Some(cursor) = page.next else { return Ok(requests) };
+        path = format!("/api/approvals?limit=500&{query}&cursor={}", encode(&cursor));
+        if !cursors.insert(cursor) {
+            return Err(CommandError::CursorLoop);
+        }
+    }
+}
+
+/// Encodes a text as the value of a query.
+fn encode(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+fn list(pending: &[Request], json: bool) -> Result<(), CommandError> {
+    match json {
+        true => out::json(&json!({ "pending_approval": pending }))?,
+        false if pending.is_empty() => out::note("nothing is pending approval"),
+        false => out::text(&pending.iter().map(Request::show).collect::<String>())?,
+    }
+    Ok(())
+}
+
+impl Request {
+    /// The name of the provider within its team.
+    fn name(&self) -> &str {
+        let team = self.team.as_deref().unwrap_or_default();
+        let name = self.provider.strip_prefix(team).and_then(|rest| rest.strip_prefix('/'));
+        name.unwrap_or(&self.provider)
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        name == self.provider || name == self.name()
+    }
+
+    /// Shows the request as a comparison with what was approved.
+    fn show(&self) -> String {
+        let team = self.team.as_ref().map(|team| format!(" of team {}", sanitize::line(team)));
+        let (provider, digest) = (sanitize::line(self.name()), short(&self.digest));
+        let mut shown = format!("{provider}{} ({digest}) requests\n", team.unwrap_or_default());
+        for Change { kind, line } in &self.changes {
+            let sign = match kind.as_str() {
+                "added" => '+',
+                "removed" => '-',
+                _ => ' ',
+            };
+            shown += &format!("  {sign} {}\n", sanitize::line(line));
+        }
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_a_comparison_without_control_characters() {
+        let change = |kind: &str, line: &str| Change { kind: kind.into(), line: line.into() };
+        let request = Request {
+            provider: "docs/wiki".into(),
+            team: Some("docs".into()),
+            digest: "0123456789abcdef".into(),
+            id: String::new(),
+            changes: vec![
+                change("added", "http x\x1b[2J"),
+                change("removed", "env A"),
+                change("same", "env B"),
+            ],
+            rest: serde_json::Map::new(),
+        };
+        let expected =
+            "wiki of team docs (0123456789ab) requests\n  + http x\\u001b[2J\n  - env A\n    env B\n";
+        assert_eq!(request.show(), expected);
+        assert_eq!(encode("a b/ü\0"), "a%20b%2F%C3%BC%00");
+    }
+}

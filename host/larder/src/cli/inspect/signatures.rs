@@ -1,0 +1,56 @@
+//! The signatures next to a component in a folder.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use super::published::{Published, Statement};
+use larder_signature::{
+    BUNDLE_EXTENSION, DETACHED_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature, Trust,
+};
+
+/// Describes the signatures of a file. Returns nothing if it has none and needs none.
+pub(super) fn of_file(file: &Path, component: &[u8], trust: &Trust) -> Option<Published> {
+    let found: Vec<_> =
+        [DETACHED_EXTENSION, BUNDLE_EXTENSION].iter().filter_map(|extension| find(file, extension)).collect();
+    if found.is_empty() && !trust.is_required() {
+        return None;
+    }
+    let subject = component.to_vec().into();
+    let (signer, untrusted) = match trust.verify(&subject, &found) {
+        Ok(signers) => (join(signers), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let attestations = found.iter().filter_map(|found| trust.attestation(&subject, found));
+    let attestations = attestations.map(Statement::from).collect();
+    Some(Published { signer, untrusted, attestations, ..Published::default() })
+}
+
+fn join(signers: Vec<larder_signature::Signer>) -> Option<String> {
+    let names: Vec<_> = signers.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn find(file: &Path, extension: &str) -> Option<FoundSignature> {
+    let mut path = OsString::from(file);
+    path.push(extension);
+    let path = Path::new(&path);
+    let signature = match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => Err(format!("it cannot be read: {error}")),
+        Ok(content) if extension == BUNDLE_EXTENSION => Ok(Signature::Bundle(content.into())),
+        Ok(content) => Ok(Signature::Detached(content.into())),
+    };
+    let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Some(FoundSignature { origin, signature })
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path)?.take(MAX_SIGNATURE_SIZE + 1).read_to_end(&mut content)?;
+    match content.len() as u64 {
+        0..=MAX_SIGNATURE_SIZE => Ok(content),
+        _ => Err(io::ErrorKind::FileTooLarge.into()),
+    }
+}

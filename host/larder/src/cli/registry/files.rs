@@ -1,0 +1,51 @@
+//! The entries of larder.lock for files in a plugins folder.
+
+use super::context::TeamAccess;
+use crate::cli::error::CommandError;
+use crate::cli::inspect::ComponentInfo;
+use larder_core::source::{Artifact, Fetched, Folder, Source as _};
+use larder_model::name::Digest;
+use larder_registry::LockedComponent;
+
+/// A component in a plugins folder.
+pub(super) struct LockedFile {
+    pub(super) entry: LockedComponent,
+    /// Why it must not be served, if its signatures are not sufficient.
+    pub(super) untrusted: Option<String>,
+}
+
+/// Returns the components in the plugins folder of a team.
+pub(super) fn locked_files(team: &TeamAccess<'_>) -> Result<Vec<LockedFile>, CommandError> {
+    let plugins = &team.team.plugins;
+    if !plugins.exists() {
+        return Ok(Vec::new());
+    }
+    let failed = |error| CommandError::Input { path: plugins.clone(), error };
+    let scan = Folder::new(plugins.clone()).scan().map_err(failed)?;
+    scan.artifacts.into_iter().map(|artifact| locked_file(team, artifact)).collect()
+}
+
+fn locked_file(team: &TeamAccess<'_>, artifact: Artifact) -> Result<LockedFile, CommandError> {
+    let path = team.team.plugins.join(&artifact.origin);
+    let failed = |error| CommandError::Input { path: path.clone(), error };
+    let bytes = match artifact.component.fetch(u64::MAX).map_err(failed)? {
+        Fetched::Bytes(bytes) => bytes,
+        Fetched::TooLarge(_) => return Err(failed(std::io::ErrorKind::FileTooLarge.into())),
+    };
+    let digest = Digest::of(&bytes);
+    let (signer, untrusted) = match team.signer_of(&bytes, &artifact.signatures.read()) {
+        Ok(signer) => (signer, None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let entry = LockedComponent {
+        team: team.section().map(|team| team.as_str().to_owned()),
+        name: artifact.name,
+        reference: format!("file:{}", artifact.origin),
+        digest,
+        component: digest,
+        size: bytes.len() as u64,
+        signer,
+        contract: ComponentInfo::of(&bytes).contract,
+    };
+    Ok(LockedFile { entry, untrusted })
+}

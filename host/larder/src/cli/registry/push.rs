@@ -1,0 +1,130 @@
+//! `larder push`: publishes a component in a registry.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use super::annotations::{AnnotationArgs, grant_request};
+use super::context::{ContextArgs, TeamAccess};
+use super::transfer::Transfers;
+use crate::cli::error::CommandError;
+use crate::cli::inspect::ComponentInfo;
+use crate::cli::{Outcome, out};
+use larder_registry::{Error, Image, Interfaces, Package, Reference, Upload, Version, semver};
+
+/// Publish a component in a registry
+///
+/// NAME.toml next to NAME.wasm, with the grants that the component requests, becomes an annotation.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  larder push notes.wasm registry.example.com/team/notes:1.0.0 --description 'Serves notes' --licenses MIT
+
+Credentials come from the configuration, or from Docker: `docker login registry.example.com`.")]
+pub(in crate::cli) struct Push {
+    /// The component
+    #[arg(value_name = "FILE.wasm", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Where it is published: REGISTRY/REPOSITORY:TAG, or NAMESPACE:PACKAGE@VERSION
+    #[arg(value_name = "REF")]
+    reference: Reference,
+    #[command(flatten)]
+    annotations: AnnotationArgs,
+    #[command(flatten)]
+    context: ContextArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Push {
+    pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
+        let path = self.file;
+        let bytes: Bytes =
+            std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?.into();
+        let info = ComponentInfo::of(&bytes);
+        if info.contract.is_none() {
+            let kind =
+                if info.kind.starts_with("not") { info.kind.into() } else { format!("a {}", info.kind) };
+            return Err(CommandError::NotAProvider { path, kind });
+        }
+        let request = grant_request(&path)?;
+        let interfaces =
+            Interfaces { imports: info.imports.into_values().flatten().collect(), exports: info.all_exports };
+        let context = self.context.load()?;
+        let team = context.one_team()?;
+        let (image, tag) = destination(&team, &self.reference).await?;
+        let annotations = self.annotations.annotations(&info.metadata, Some(&tag), request);
+        let before = match team.client.resolve(&Reference::Image(image.clone())).await {
+            Ok(image) => Some(image),
+            Err(Error::NotFound(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let transfers = Arc::new(Transfers::new(&format!("pushing {image}")));
+        let upload = Upload::new(&team.client, &image, transfers).await?;
+        let digest = upload.component(&file, bytes, &interfaces, &annotations).await?;
+        let pushed = image.with_digest(digest).to_string();
+        let moved = before.map(|before| before.to_string()).filter(|before| *before != pushed);
+        match self.json {
+            true => out::json(&json!({
+                "reference": image.to_string(),
+                "image": pushed,
+                "digest": format!("sha256:{digest}"),
+                "replaced": moved,
+                "annotations": annotations,
+            }))?,
+            false => out::text(&format!("{pushed}\n"))?,
+        }
+        if let Some(before) = moved {
+            out::note(&format!("larder: the tag {tag} was {before} before"));
+        }
+        Ok(Outcome::Success)
+    }
+}
+
+/// Returns the image to push, and its tag.
+async fn destination(team: &TeamAccess<'_>, reference: &Reference) -> Result<(Image, String), CommandError> {
+    let image = match reference {
+        Reference::Image(image) => image.clone(),
+        Reference::Package(package) => {
+            let version = exact_version(package).ok_or_else(|| CommandError::NoTag(reference.to_string()))?;
+            team.client.image_of(package, &version).await?
+        }
+    };
+    match &image.version {
+        Version::Tag(tag) => Ok((image.clone(), tag.clone())),
+        Version::Digest(_) => Err(CommandError::NoTag(reference.to_string())),
+    }
+}
+
+/// Returns the version of a requirement that names one completely, such as `1.2.0` or `=1.2.0`.
+fn exact_version(package: &Package) -> Option<semver::Version> {
+    let [only] = package.requirement.comparators.as_slice() else { return None };
+    matches!(only.op, semver::Op::Caret | semver::Op::Exact).then_some(())?;
+    let mut version = semver::Version::new(only.major, only.minor?, only.patch?);
+    version.pre = only.pre.clone();
+    Some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_published_in_one_version() {
+        for (reference, version) in [
+            ("team:wiki@1.2.0", Some("1.2.0")),
+            ("team:wiki@=1.2.0-rc.1", Some("1.2.0-rc.1")),
+            ("team:wiki@1.2", None),
+            ("team:wiki@>=1.2.0", None),
+            ("team:wiki", None),
+        ] {
+            let Ok(Reference::Package(package)) = reference.parse() else { panic!("{reference}") };
+            let found = exact_version(&package).map(|version| version.to_string());
+            assert_eq!(found.as_deref(), version, "{reference}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `larder remove`: removes a component from the configuration.
+
+use clap::Args;
+use serde_json::json;
+
+use super::context::ContextArgs;
+use super::edit::EditedFile;
+use super::section::Section;
+use crate::cli::confirm::confirm;
+use crate::cli::error::CommandError;
+use crate::cli::{Outcome, out, sanitize};
+use larder_model::name::ProviderName;
+
+/// Remove a component from the configuration and from larder.lock
+///
+/// Removes the section of the provider with its grants and settings. What the provider stored stays until
+/// `larder forget`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code 1 if it is not confirmed, or if there is no such component.")]
+pub(in crate::cli) struct Remove {
+    /// The provider
+    #[arg(value_parser = ProviderName::parse)]
+    name: ProviderName,
+    /// Also remove grants and settings without confirmation
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    context: ContextArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Remove {
+    pub(in crate::cli) fn run(self) -> Result<Outcome, CommandError> {
+        let context = self.context.load()?;
+        let team = context.one_team()?;
+        let name = self.name.as_str();
+        let Some(reference) = team.reference(name) else {
+            out::note(&format!("larder: {name} has no `component` in {}", self.context.file().display()));
+            return Ok(Outcome::Negative);
+        };
+        let file = EditedFile::read(&self.context.file())?;
+        let section = Section { team: team.section(), name };
+        let edit = |reason| file.cannot_edit(reason);
+        let old = file.text()?;
+        let (text, others) =
+            (section.removed_from(old).map_err(edit)?, section.other_keys(old).map_err(edit)?);
+        file.check(&text)?;
+        if !others.is_empty() && !self.yes {
+            if !self.json {
+                let diff = similar::TextDiff::from_lines(old, &text).unified_diff().to_string();
+                out::text(&sanitize::lines(&diff))?;
+            }
+            if !confirm(&format!("remove {name} with {}?", others.join(", ")), "remove it")? {
+                out::note(&format!("larder: {name} was not removed"));
+                return Ok(Outcome::Negative);
+            }
+        }
+        let mut lock = context.lock()?;
+        let removed = lock.remove(team.section().map(|team| team.as_str()), name);
+        file.replace(&text)?;
+        if removed.is_some() {
+            context.write_lock(&lock)?;
+        }
+        if self.json {
+            out::json(&json!({ "removed": true, "name": name, "reference": reference.to_string() }))?;
+        }
+        out::note(&format!("larder: removed {name} ({reference})"));
+        Ok(Outcome::Success)
+    }
+}

@@ -1,0 +1,163 @@
+//! `larder verify`: checks what larder.lock records, without a registry.
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::context::{Context, ContextArgs, TeamAccess, component_bytes};
+use super::files::{LockedFile, locked_files};
+use crate::cli::error::CommandError;
+use crate::cli::table::Table;
+use crate::cli::{Outcome, out};
+use larder_model::name::ProviderName;
+use larder_registry::{Component, LockFile, LockedComponent};
+
+/// Verify what larder.lock records
+///
+/// Checks that the local store has each component unchanged, and that its signatures are trusted now.
+#[derive(Debug, Args)]
+#[command(after_help = "Needs no registry. Exit code 1 if a component is missing, changed, or not trusted.")]
+pub(in crate::cli) struct Verify {
+    /// The providers [default: all]
+    #[arg(value_parser = ProviderName::parse)]
+    names: Vec<ProviderName>,
+    #[command(flatten)]
+    context: ContextArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<String>,
+    name: String,
+    reference: String,
+    digest: String,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+impl Verify {
+    pub(in crate::cli) fn run(self) -> Result<Outcome, CommandError> {
+        let context = self.context.load()?;
+        let lock = LockFile::read(&context.lock_path())?;
+        let mut reports = Vec::new();
+        for team in &context.teams()? {
+            let section = team.section().map(|team| team.as_str());
+            let files = locked_files(team)?;
+            for entry in lock.components().filter(|entry| entry.team.as_deref() == section) {
+                if self.names.is_empty() || self.names.iter().any(|name| name.as_str() == entry.name) {
+                    reports.push(Report::new(entry, check(&context, team, entry, &files)?));
+                }
+            }
+            let names = self.missing(&lock, team, &files);
+            reports.extend(
+                names.into_iter().map(|(name, reference)| Report::not_recorded(section, name, reference)),
+            );
+        }
+        self.print(&reports)
+    }
+
+    /// Returns what is configured, and not recorded.
+    fn missing(&self, lock: &LockFile, team: &TeamAccess<'_>, files: &[LockedFile]) -> Vec<(String, String)> {
+        let section = team.section().map(|team| team.as_str());
+        let references = team.references().map(|(name, it)| (name.to_string(), it.to_string()));
+        let files =
+            files.iter().map(|LockedFile { entry, .. }| (entry.name.clone(), entry.reference.clone()));
+        let is_named = |name: &str| self.names.is_empty() || self.names.iter().any(|it| it.as_str() == name);
+        let all = references.chain(files);
+        all.filter(|(name, _)| is_named(name) && lock.get(section, name).is_none()).collect()
+    }
+
+    fn print(&self, reports: &[Report]) -> Result<Outcome, CommandError> {
+        let ok = reports.iter().all(|report| report.ok);
+        if self.json {
+            out::json(&json!({ "ok": ok, "components": reports }))?;
+            return Ok(Outcome::success_if(ok));
+        }
+        let mut table = Table::new(["PROVIDER", "RESULT", "DIGEST", "SIGNED BY"]);
+        for report in reports {
+            let result = if report.ok { "ok" } else { "FAILED" };
+            let signer = report.signer.as_deref().unwrap_or_default();
+            table.row([&report.full_name(), result, &report.digest, signer]);
+        }
+        out::text(&table.show())?;
+        for report in reports {
+            if let Some(problem) = &report.problem {
+                out::note(&format!("larder: {}: {problem}", report.full_name()));
+            }
+        }
+        Ok(Outcome::success_if(ok))
+    }
+}
+
+/// Returns the trusted signers of a recorded component, or what is wrong with it.
+fn check(
+    context: &Context,
+    team: &TeamAccess<'_>,
+    entry: &LockedComponent,
+    files: &[LockedFile],
+) -> Result<Result<Option<String>, String>, CommandError> {
+    if entry.reference.starts_with("file:") {
+        let found = files.iter().find(|file| file.entry.reference == entry.reference);
+        return Ok(match found {
+            None => Err(format!("it is not in {}", team.team.plugins.display())),
+            Some(file) if file.entry.component != entry.component => {
+                Err("the file was changed: run `larder lock` if the new one is to be served".into())
+            }
+            Some(LockedFile { untrusted: Some(reason), .. }) => Err(reason.clone()),
+            Some(file) => Ok(file.entry.signer.clone()),
+        });
+    }
+    match team.reference(&entry.name) {
+        None => return Ok(Err("the configuration does not name it any more: run `larder lock`".into())),
+        Some(reference) if reference.to_string() != entry.reference => {
+            return Ok(Err(format!("the configuration names {reference} instead: run `larder update`")));
+        }
+        Some(_) => {}
+    }
+    let component = match Component::of(&context.store, &entry.digest) {
+        Ok(component) => component,
+        Err(error) => return Ok(Err(format!("{error}: run `larder pull --all`"))),
+    };
+    if let Err(error) = component_bytes(&context.store, &component) {
+        return Ok(Err(format!("{error}: run `larder pull --all`")));
+    }
+    if component.component != entry.component {
+        return Ok(Err("larder.lock records another component for this image: run `larder lock`".into()));
+    }
+    team.signer(&component, &context.store)
+}
+
+impl Report {
+    fn new(entry: &LockedComponent, result: Result<Option<String>, String>) -> Self {
+        let (ok, signer, problem) = match result {
+            Ok(signer) => (true, signer, None),
+            Err(problem) => (false, None, Some(problem)),
+        };
+        Self {
+            team: entry.team.clone(),
+            name: entry.name.clone(),
+            reference: entry.reference.clone(),
+            digest: format!("sha256:{}", entry.digest),
+            ok,
+            signer,
+            problem,
+        }
+    }
+
+    fn not_recorded(team: Option<&str>, name: String, reference: String) -> Self {
+        let problem = Some("larder.lock does not record it: run `larder lock`".to_owned());
+        let team = team.map(ToOwned::to_owned);
+        Self { team, name, reference, digest: String::new(), ok: false, signer: None, problem }
+    }
+
+    fn full_name(&self) -> String {
+        self.team.as_ref().map_or_else(|| self.name.clone(), |team| format!("{team}/{}", self.name))
+    }
+}

@@ -1,0 +1,16 @@
+//! A reference to a component in a registry.
+
+use larder_registry::Reference;
+use serde::{Deserialize, Deserializer};
+
+use super::Scalar;
+
+/// A reference to a component: `registry.example.com/team/wiki:1.2`, or `team:wiki@^1.2`.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct ComponentReference(pub(in crate::config) Reference);
+
+impl<'de> Deserialize<'de> for ComponentReference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Scalar::deserialize(deserializer)?.0.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,114 @@
+//! Search: by the method of Larder, by a tool that the operator names, or else in the list of the server.
+
+use larder_provider::{Entry, Freshness, Hit, Hits, Result, Scope, SearchQuery, time_left};
+use provider_support::ranking::Ranking;
+use serde_json::{Value, json};
+
+use crate::{Remote, items, next_cursor, resources};
+
+/// The method of Larder that searches, and its largest page.
+const METHOD: &str = "dev.larder/search";
+const MAX_RESULTS: u32 = 100;
+/// The most pages and entries of the list that are compared for one search.
+const MAX_PAGES: usize = 10;
+const MAX_ENTRIES: usize = 5_000;
+
+impl Remote {
+    pub(crate) fn hits(&self, query: &SearchQuery) -> Result<Hits> {
+        if let Some(hits) = self.by_method(query)? {
+            return Ok(hits);
+        }
+        match self.session.settings.search_tool.as_deref() {
+            Some(tool) => self.by_tool(tool, query),
+            None => self.by_list(query),
+        }
+    }
+
+    /// Uses the search of another Larder; `None` if the server is none.
+    fn by_method(&self, query: &SearchQuery) -> Result<Option<Hits>> {
+        let mut params = json!({ "query": query.text, "limit": query.limit.clamp(1, MAX_RESULTS) });
+        for (key, value) in [("uriPrefix", &query.uri_prefix), ("kind", &query.kind)] {
+            if let Some(value) = value {
+                params[key] = json!(value);
+            }
+        }
+        let Some(result) = self.session.request_if_known(METHOD, &params)? else { return Ok(None) };
+        let hits = items(&result, "results").iter().filter_map(|value| hit(value, resources::entry(value)?));
+        let freshness = resources::freshness(&result, self.session.settings.ttl);
+        Ok(Some(query.take(hits).freshness(freshness)))
+    }
+
+    /// Calls a tool with the text, and uses the resources in its result. The host omits what this provider does not
+    /// offer.
+    fn by_tool(&self, tool: &str, query: &SearchQuery) -> Result<Hits> {
+        let params = json!({ "name": tool, "arguments": { "query": query.text } });
+        let result = self.session.request("tools/call", &params, Some(tool))?;
+        let content = items(&result, "content");
+        let texts = content.iter().filter_map(|block| block["text"].as_str());
+        if result["isError"] == true {
+            let message: String = texts.collect::<Vec<_>>().join(" ").chars().take(500).collect();
+            return Err(format!("the tool `{tool}` fails: {message}").into());
+        }
+        // Older servers have the structured result only as text.
+        let structured = result.get("structuredContent").cloned().or_else(|| texts.clone().find_map(parse));
+        let results = structured.iter().flat_map(|value| items(value, "results"));
+        let found = results.filter_map(|value| hit(value, found(value)?));
+        let links = content.iter().filter(|block| block["type"] == "resource_link");
+        let links = links.filter_map(resources::entry).map(Hit::new);
+        Ok(query.take(found.chain(links)))
+    }
+
+    /// Ranks the entries of the list, as far as there is time for it.
+    fn by_list(&self, query: &SearchQuery) -> Result<Hits> {
+        let (mut ranking, mut found, mut seen) = (Ranking::new(&query.text), Vec::new(), 0);
+        let (reserve, mut cursor, mut scope) = (time_left() / 2, None, Scope::Everyone);
+        for _ in 0..MAX_PAGES {
+            let result = self.page("resources/list", cursor.as_deref())?;
+            if resources::freshness(&result, self.session.settings.ttl).scope == Scope::Caller {
+                scope = Scope::Caller;
+            }
+            for entry in items(&result, "resources").iter().filter_map(resources::entry) {
+                seen += 1;
+                if query.wants(&entry) && rank(&mut ranking, found.len(), &entry) {
+                    found.push(entry);
+                }
+            }
+            cursor = next_cursor(&result);
+            if cursor.is_none() || seen >= MAX_ENTRIES || time_left() <= reserve {
+                break;
+            }
+        }
+        let best = ranking.best().into_iter().filter_map(|number| {
+            let entry = found.get(number)?.clone();
+            let excerpt = entry.description.as_deref().and_then(|text| ranking.excerpt(text));
+            Some(Hit { excerpt, ..Hit::new(entry) })
+        });
+        let freshness = Freshness { scope, ..Freshness::everyone(self.session.settings.ttl) };
+        Ok(query.take(best).freshness(freshness))
+    }
+}
+
+fn rank(ranking: &mut Ranking, number: usize, entry: &Entry) -> bool {
+    let title = entry.title.as_deref().unwrap_or_default();
+    let heading = format!("{} {title} {}", entry.name, entry.uri);
+    ranking.add(number, &heading, entry.description.as_deref().unwrap_or_default())
+}
+
+fn parse(text: &str) -> Option<Value> {
+    serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
+}
+
+fn hit(value: &Value, entry: Entry) -> Option<Hit> {
+    let excerpt = ["excerpt", "snippet", "text"].iter().find_map(|key| value[key].as_str());
+    Some(Hit { excerpt: excerpt.map(str::to_owned), ..Hit::new(entry) })
+}
+
+/// The entry of a result of a tool: a resource, or what research connectors return.
+fn found(value: &Value) -> Option<Entry> {
+    resources::entry(value).or_else(|| {
+        let mut uris = ["uri", "id", "url"].iter().filter_map(|key| value[key].as_str());
+        let uri = uris.find(|uri| uri.contains(':'))?;
+        let name = ["name", "title"].iter().find_map(|key| value[key].as_str());
+        Some(Entry::new(uri, name.unwrap_or(uri)))
+    })
+}

@@ -1,0 +1,57 @@
+//! The archive of a release, here with the debug build: complete, with valid lists, and the same if it is made twice.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::work_folder;
+use crate::dist;
+use crate::run::{Output, command, larder, root, stdout_of, target};
+use crate::step::Outcome;
+use crate::tools;
+
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+pub(crate) fn check(output: &Output) -> Result<Outcome> {
+    let venv = target("packaging/venv");
+    let sources = root().join("xtask/packaging");
+    if let Outcome::Skipped(reason) = tools::venv(output, &venv, &sources.join("requirements.txt"), &[])? {
+        return tools::missing(&reason);
+    }
+    let work = work_folder("dist")?;
+    // Without debug information, the archive is small.
+    let program = work.join("larder");
+    output.run(command("strip").arg("-o").arg(&program).arg(larder()))?;
+    let archive = dist::pack(output, &program, TRIPLE, &work)?;
+    let first = work.join("first.tar.gz");
+    fs::rename(&archive, &first)?;
+    let archive = dist::pack(output, &program, TRIPLE, &work)?;
+    ensure!(fs::read(&first)? == fs::read(&archive)?, "two archives of the same program differ");
+    dist::checksums(&work, std::slice::from_ref(&archive))?;
+    output.run(command("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&work))?;
+
+    let unpacked = work.join("unpacked");
+    fs::create_dir_all(&unpacked)?;
+    output.run(command("tar").arg("-xzf").arg(&archive).arg("-C").arg(&unpacked))?;
+    let name = archive.file_name().context("a name")?.to_string_lossy().replace(".tar.gz", "");
+    let folder = unpacked.join(name);
+    let version = stdout_of(command(folder.join("bin/larder")).arg("--version"))?;
+    ensure!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
+    for file in [
+        "man/man1/larder-serve.1",
+        "completions/larder.bash",
+        "plugins/files.wasm",
+        "deploy/systemd/larder.service",
+        "LICENSE",
+    ] {
+        ensure!(folder.join(file).is_file(), "the archive has no {file}");
+    }
+    let licences = fs::read_to_string(folder.join("THIRD-PARTY-LICENSES.txt"))?;
+    ensure!(licences.contains("- wasmtime ") && licences.contains("Apache License"), "licences are missing");
+    let mut python = command(venv.join("bin/python"));
+    python.arg("-B").arg(sources.join("sbom.py")).arg(folder.join("sbom.cdx.json"));
+    output.run(&mut python)?;
+    // It takes much space.
+    fs::remove_dir_all(&work)?;
+    Ok(Outcome::Passed)
+}

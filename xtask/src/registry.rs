@@ -1,0 +1,90 @@
+//! Tests with real registries: installs Debian's `docker-registry` and `wkg`, runs the module `registry` of the
+//! integration tests, which starts them, and the examples of the book that need a registry.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use anyhow::{Context as _, Result};
+
+use crate::book;
+use crate::run::{self, Output, cargo, command, target};
+use crate::step::Outcome;
+use crate::test_log::count_tests;
+use crate::tools;
+
+/// The program, and the package of Debian.
+const PROGRAM: &str = "docker-registry";
+/// The version of `wkg` that is installed if the machine has none.
+const WKG: &str = "0.16.1";
+
+/// The module of the integration tests. The step `tests` leaves it out.
+pub(crate) const TESTS: &str = "binary(integration) and test(/^registry::/)";
+
+/// What the line of its log contains before the address.
+const LISTENING: &str = "listening on ";
+
+pub(crate) fn check(output: &Output) -> Result<Outcome> {
+    for program in [PROGRAM, "openssl"] {
+        if let Outcome::Skipped(reason) = tools::debian_package(output, program, program)? {
+            return Ok(Outcome::Skipped(reason));
+        }
+    }
+    let registry = Registry::start()?;
+    let examples = book::run_registry_examples(output, &registry.address)?;
+    drop(registry);
+    let wkg = tools::installed(output, "wkg", WKG, &[])?;
+    let mut tests = match tools::has_nextest() {
+        true => {
+            let profile = if run::in_ci() { "ci" } else { "default" };
+            cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile, "-E", TESTS])
+        }
+        false => cargo(&["test", "--workspace", "--test", "integration", "--no-fail-fast", "registry::"]),
+    };
+    output.run(tests.env("LARDER_TEST_WKG", wkg).env("LARDER_TEST_REGISTRY_REQUIRED", "1"))?;
+    Ok(Outcome::PassedWithNote(format!("{}, {examples} examples", count_tests(&output.contents()))))
+}
+
+/// A registry with an empty store, on a free port of the loopback interface.
+struct Registry {
+    process: Child,
+    address: String,
+}
+
+impl Registry {
+    fn start() -> Result<Self> {
+        let folder = target("xtask/registry");
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        let config = serde_json::json!({
+            "version": "0.1",
+            "log": { "level": "info", "accesslog": { "disabled": true } },
+            "storage": { "filesystem": { "rootdirectory": folder.join("data") } },
+            "http": { "addr": "127.0.0.1:0", "secret": "of a test" },
+        });
+        let file = folder.join("config.json");
+        fs::write(&file, config.to_string())?;
+        let mut serve = command(PROGRAM);
+        serve.arg("serve").arg(&file).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = serve.spawn().context(PROGRAM)?;
+        let stderr = process.stderr.take().context("stderr is a pipe")?;
+        let mut registry = Self { process, address: String::new() };
+        let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        let line = lines.find(|line| line.contains(LISTENING)).context("the registry does not start")?;
+        let rest = line.split(LISTENING).nth(1).unwrap_or_default();
+        registry.address = rest.split([',', '"']).next().unwrap_or_default().to_owned();
+        // What it writes later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Ok(registry)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        // Both fail only if it has already ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
