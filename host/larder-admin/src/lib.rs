@@ -1,6 +1,6 @@
-//! The admin listener for operators and monitoring: liveness, readiness, metrics and status. It is separate
-//! from the MCP listener. It changes nothing that is served, but it can make the server read its configuration again, and
-//! delete the stored values of a provider.
+//! The admin listener for operators and monitoring: liveness, readiness, metrics, status, the operators' page and its API.
+//! It is separate from the MCP listener. Operators can approve or reject what components request there, make the server
+//! read its configuration again, and delete the stored values of a provider.
 
 mod access;
 mod api;
