@@ -51,11 +51,16 @@ fn npm(output: &Output, language: &str) -> Result<Outcome> {
         return missing("npm is not installed; it comes with Node: https://nodejs.org");
     }
     let here = copy::with_sdk(output, language)?;
-    let npm = |args: &[&str]| output.run(command("npm").args(args).current_dir(&here));
+    let npm = |args: &[&str]| {
+        let mut npm = command("npm");
+        npm.args(args).current_dir(&here);
+        npm
+    };
     // The external packages are pinned, and pin their dependencies. A lock file would contain only the binaries
     // for the system on which it was created.
-    npm(&["install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"])?;
-    npm(&["run", "build"])?;
+    let install = ["install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
+    output.install(&mut npm(&install))?;
+    output.run(&mut npm(&["run", "build"]))?;
     check_session(output, language, &here.join("changelog.wasm"))
 }
 

@@ -5,6 +5,7 @@ mod surroundings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -151,7 +152,7 @@ impl Project {
         // Without rustup or pip, the tools were installed in a different way.
         let installer = install.split_whitespace().next().unwrap_or_default();
         if succeeds(with_tools(command(installer))?.arg("--version")) {
-            shell(output, here, install)?;
+            install_packages(output, here, install)?;
         }
         shell(output, here, build)?;
         fs::create_dir(here.join("PLUGINS"))?;
@@ -200,8 +201,18 @@ fn check_pinned_versions(install: &str) -> Result<()> {
 
 /// Runs a command line in a shell.
 fn shell(output: &Output, here: &Path, line: &str) -> Result<()> {
+    output.run(&mut shell_command(here, line)?)
+}
+
+/// Runs a line that installs packages.
+fn install_packages(output: &Output, here: &Path, line: &str) -> Result<()> {
+    output.install(&mut shell_command(here, line)?)
+}
+
+fn shell_command(here: &Path, line: &str) -> Result<Command> {
     let mut shell = with_tools(command("sh"))?;
-    output.run(shell.args(["-c", line]).env("PIP_DISABLE_PIP_VERSION_CHECK", "1").current_dir(here))
+    shell.args(["-c", line]).env("PIP_DISABLE_PIP_VERSION_CHECK", "1").current_dir(here);
+    Ok(shell)
 }
 
 /// Reads the project's greeting, either from a server or from a plugins folder.

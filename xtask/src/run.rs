@@ -4,10 +4,15 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+
+/// How often an installation is tried, and how long each attempt may take. The largest takes about a minute.
+const INSTALL_ATTEMPTS: u32 = 3;
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
@@ -119,17 +124,46 @@ impl Output {
 
     /// Runs a command, which must succeed.
     pub(crate) fn run(&self, command: &mut Command) -> Result<()> {
+        let mut child = self.start(command)?;
+        check(command, child.wait()?)
+    }
+
+    /// Runs a command that downloads packages. It is repeated if it fails or takes too long: npm was seen waiting for
+    /// ever without a connection.
+    pub(crate) fn install(&self, command: &mut Command) -> Result<()> {
+        for _ in 1..INSTALL_ATTEMPTS {
+            match self.run_within(INSTALL_TIMEOUT, command) {
+                Ok(()) => return Ok(()),
+                Err(error) => self.write_line(&format!("{error:#}; trying again"))?,
+            }
+        }
+        self.run_within(INSTALL_TIMEOUT, command)
+    }
+
+    fn run_within(&self, timeout: Duration, command: &mut Command) -> Result<()> {
+        let mut child = self.start(command)?;
+        let end = Instant::now() + timeout;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return check(command, status);
+            }
+            if Instant::now() >= end {
+                child.kill()?;
+                child.wait()?;
+                bail!("`{}` took more than {} s", display(command), timeout.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn start(&self, command: &mut Command) -> Result<Child> {
         self.write_line(&format!("$ {}", display(command)))?;
         if let Self::Log(path) = self {
             let log = OpenOptions::new().append(true).open(path)?;
             command.stdout(log.try_clone()?).stderr(log);
             command.env("CARGO_TERM_COLOR", "never").env("NO_COLOR", "1");
         }
-        let status = command.status().with_context(|| format!("cannot run `{}`", display(command)))?;
-        if !status.success() {
-            bail!("`{}` failed: {status}", display(command));
-        }
-        Ok(())
+        command.spawn().with_context(|| format!("cannot run `{}`", display(command)))
     }
 
     /// Writes a line.
@@ -150,6 +184,13 @@ impl Output {
             }
         }
     }
+}
+
+fn check(command: &Command, status: ExitStatus) -> Result<()> {
+    if !status.success() {
+        bail!("`{}` failed: {status}", display(command));
+    }
+    Ok(())
 }
 
 /// Formats a command as a shell line, with paths relative to the repository.

@@ -48,7 +48,7 @@ fn node_packages(output: &Output, dir: &Path) -> Result<Outcome> {
     let lock = fs::read_to_string(dir.join("package-lock.json"))?;
     install_once(dir, &lock, || {
         let install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
-        output.run(command("npm").args(install).current_dir(dir))
+        output.install(command("npm").args(install).current_dir(dir))
     })
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn npm_package(output: &Output, dir: &Path, package: &str) -> Result<
     fs::create_dir_all(dir)?;
     install_once(dir, package, || {
         let options = ["--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
-        output.run(command("npm").arg("install").args(options).arg("--prefix").arg(dir).arg(package))
+        output.install(command("npm").arg("install").args(options).arg("--prefix").arg(dir).arg(package))
     })
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn venv(output: &Output, dir: &Path, requirements: &Path, options: &[
     install_once(dir, &fs::read_to_string(requirements)?, || {
         output.run(command("python3").args(["-m", "venv", "--clear"]).arg(dir))?;
         let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-        output.run(command(dir.join("bin/python")).args(install).arg(requirements).args(options))
+        output.install(command(dir.join("bin/python")).args(install).arg(requirements).args(options))
     })
 }
 

@@ -135,6 +135,14 @@ fn check_make_project(
     language.check(output)
 }
 
+/// The command of a line; none for an empty one.
+fn line_command(here: &Path, line: &[&str]) -> Result<Option<Command>> {
+    let Some((program, args)) = line.split_first() else { return Ok(None) };
+    let mut command: Command = with_tools(command(program))?;
+    command.args(args).env("LARDER", larder()).current_dir(here);
+    Ok(Some(command))
+}
+
 impl Language {
     fn check(&self, output: &Output) -> Result<Outcome> {
         let dir = target("examples").join(format!("trial-{}", self.name));
@@ -145,17 +153,12 @@ impl Language {
         let new = ["new", "trial", "--lang", self.name];
         output.run(command(larder()).args(new).current_dir(&dir))?;
         let here = dir.join("trial");
-        self.run(output, &here, self.install)?;
+        if let Some(mut install) = line_command(&here, self.install)? {
+            output.install(&mut install)?;
+        }
         let builds = [self.build(output, &here, "first")?, self.build(output, &here, "second")?];
         let count = server::run(output, &dir, &builds, self)?;
         Ok(Outcome::PassedWithNote(format!("{count} cases")))
-    }
-
-    fn run(&self, output: &Output, here: &Path, line: &[&str]) -> Result<()> {
-        let Some((program, args)) = line.split_first() else { return Ok(()) };
-        let mut run: Command = with_tools(command(program))?;
-        run.args(args).env("LARDER", larder());
-        output.run(run.current_dir(here))
     }
 
     /// Builds a revision: the source with `first` replaced by this name.
@@ -167,7 +170,9 @@ impl Language {
             fs::copy(trials.join(extra), here.join(extra))?;
         }
         fs::write(here.join(self.source), text.replace("\"first\"", &format!("\"{revision}\"")))?;
-        self.run(output, here, self.build)?;
+        if let Some(mut build) = line_command(here, self.build)? {
+            output.run(&mut build)?;
+        }
         let copy = here.with_file_name(format!("{revision}.wasm"));
         let built = here.join(self.component);
         fs::copy(&built, &copy).with_context(|| format!("{} was not built", built.display()))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{NAME, read_greeting, shell};
+use super::{NAME, install_packages, read_greeting, shell};
 use crate::run::{Output, command, larder, target};
 use crate::tools::find_program;
 
@@ -63,7 +63,7 @@ pub(super) fn check_workspace(output: &Output) -> Result<()> {
     edit("package.json", "\"dependencies\": {", "\"dependencies\": { \"greeting\": \"*\",")?;
     edit("provider.js", "import {", "import { name } from \"greeting\";\nimport {")?;
     edit("provider.js", "\"world\"", "name")?;
-    shell(output, &root, "npm install --no-package-lock --no-audit --no-fund --loglevel=error")?;
+    install_packages(output, &root, "npm install --no-package-lock --no-audit --no-fund --loglevel=error")?;
     shell(output, &project, "npm run build && mkdir PLUGINS && cp *.wasm PLUGINS")?;
     let greeting = read_greeting(&project, ["--plugins", "PLUGINS"])?;
     ensure!(greeting == "Hello, workspace!\n", "unexpected greeting {greeting:?}");
