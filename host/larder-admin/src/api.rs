@@ -30,8 +30,8 @@ use axum::routing::{any, get, post};
 
 pub(super) use self::event_stream::{PATH as STREAM, STREAMS};
 pub(super) use self::response::ApiError;
-use super::Admin;
 use super::access::{require_approver, require_operator, require_reader};
+use super::{Admin, status};
 
 /// Where all paths of the API begin.
 pub(super) const PREFIX: &str = "/api/";
@@ -53,6 +53,7 @@ pub(super) fn router(admin: &Admin) -> Router<Admin> {
         .route("/api/session", get(session::get))
         .route("/api/logout", post(session::logout))
         .route("/api/approvals", get(approvals::list))
+        .route("/api/status", get(status::get))
         .route("/api/overview", get(overview::get))
         .route("/api/history", get(history::get))
         .route("/api/providers", get(providers::get))

@@ -13,9 +13,8 @@ use super::access::{
     head, is_authorized, require_credential, require_method, require_own_host, require_same_origin,
 };
 use super::response::{json, text};
-use super::status::Status;
 use super::{Admin, Sources, api, security_headers};
-use super::{forget, metrics, page, reload};
+use super::{forget, metrics, page, reload, status};
 use larder_runtime::health::{HealthProblem, Impact};
 
 const PATHS: &str = "/ for the page, /livez, /readyz, /metrics and /status, or POST /reload and /forget";
@@ -24,7 +23,7 @@ const PATHS: &str = "/ for the page, /livez, /readyz, /metrics and /status, or P
 pub(super) fn router(admin: Admin) -> Router {
     let routes = Router::new()
         .route("/metrics", get(metrics::get))
-        .route("/status", get(status))
+        .route("/status", get(status::get))
         .route(reload::PATH, post(reload::post))
         .route(forget::PATH, post(forget::post))
         // Applies to the routes above only.
@@ -73,11 +72,6 @@ async fn ready(State(admin): State<Admin>, request: Request) -> Response {
     }
     let is_authorized = is_authorized(&admin, head(&request)).await;
     json(status, &Ready { ready: reasons.is_empty(), reasons: is_authorized.then_some(reasons) })
-}
-
-async fn status(State(admin): State<Admin>) -> Response {
-    let inner = &admin.0;
-    json(StatusCode::OK, &Status::of(&inner.sources, admin.problems()))
 }
 
 async fn not_found() -> Response {

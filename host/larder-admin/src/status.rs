@@ -1,13 +1,17 @@
-//! The status of the server as plain data. It contains the names of settings and variables, but never their
-//! values.
+//! The status of the server as plain data: the paths `/status` and `/api/status`. It contains the names of settings and
+//! variables, but never their values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{IndexStatus, Issuer, Sources, TeamView};
+use super::response::json;
+use super::{Admin, IndexStatus, Issuer, Sources, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
 use larder_key_value::Usage;
 use larder_model::name::ProviderName;
@@ -207,8 +211,13 @@ pub struct PendingApproval {
     pub since: String,
 }
 
+/// The response of both paths. Who may see it is decided by the layers around each.
+pub(super) async fn get(State(admin): State<Admin>) -> Response {
+    json(StatusCode::OK, &Status::of(&admin.0.sources, admin.problems()))
+}
+
 impl Status {
-    pub(super) fn of(sources: &Sources, (reasons, problems): (Vec<String>, Vec<String>)) -> Self {
+    fn of(sources: &Sources, (reasons, problems): (Vec<String>, Vec<String>)) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             started: time(sources.metrics.started()),

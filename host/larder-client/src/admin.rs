@@ -11,9 +11,12 @@ pub(super) async fn status<T: DeserializeOwned>(
     admin: &str,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    let url = format!("{}/status", admin.trim_end_matches('/'));
-    let body = HttpTransport::new(&url, options)?.get_body().await.map_err(admin_error)?;
-    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+    get(admin, "/api/status", options).await.map_err(|error| match error {
+        ClientError::Admin { url, status: 404, .. } | ClientError::Status { url, status: 404, .. } => {
+            ClientError::NoStatus(url)
+        }
+        error => error,
+    })
 }
 
 /// Fetches a health check. Only status 503 means that the server is not healthy.

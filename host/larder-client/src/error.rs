@@ -105,6 +105,11 @@ pub enum ClientError {
         /// The server's reason.
         message: String,
     },
+    /// The server does not have the path of the status.
+    #[error(
+        "there is no {0}: give the server's admin address with `--admin`; a server that is older than this command does not have this path"
+    )]
+    NoStatus(String),
     /// The answer is not a status document.
     #[error("{0} does not return a server status; give the server's admin address with `--admin`")]
     NotStatus(String),

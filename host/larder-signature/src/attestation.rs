@@ -7,7 +7,7 @@ use crate::signer::Signer;
 pub struct Attestation {
     /// Where it was found, for people.
     pub origin: String,
-    /// Its type: a URL such as `https://slsa.dev/provenance/v1`, or a media type if nobody signed it.
+    /// Its type: a URL such as `https://slsa.dev/provenance/v1`.
     pub predicate_type: String,
     /// Who signed it, or why nobody is known who did.
     pub signer: Result<Signer, String>,

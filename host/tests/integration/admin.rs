@@ -221,7 +221,7 @@ async fn checks_the_token_host_and_origin() {
     assert_eq!(admin.get("/livez").await, (200, "ok\n".into()));
     assert_eq!(admin.get("/readyz").await, (200, "{\"ready\":true}\n".into()));
     assert_eq!(admin.get_with("/readyz", &[bearer]).await.1, "{\"ready\":true,\"reasons\":[]}\n");
-    for path in ["/metrics", "/status"] {
+    for path in ["/metrics", "/status", "/api/status"] {
         assert_eq!(admin.get(path).await.0, 401, "{path}");
         assert_eq!(admin.get_with(path, &[("authorization", "Bearer Secret")]).await.0, 401, "{path}");
         assert_eq!(admin.get_with(path, &[bearer]).await.0, 200, "{path}");

@@ -38,7 +38,11 @@ fn client_commands_use_the_addresses_in_the_configuration_file() {
     let refused = client.larder("list --url http://127.0.0.1:1/mcp").expect_exit(1);
     assert!(refused.contains("cannot reach http://127.0.0.1:1/mcp"), "{refused}");
     let refused = client.larder("status --admin http://127.0.0.1:1").expect_exit(1);
-    assert!(refused.contains("cannot reach http://127.0.0.1:1/status"), "{refused}");
+    assert!(refused.contains("cannot reach http://127.0.0.1:1/api/status"), "{refused}");
+    // The endpoint has no status.
+    let refused = client.larder(&format!("status --admin http://{endpoint}")).expect_exit(1);
+    let missing = format!("there is no http://{endpoint}/api/status: give the server's admin address");
+    assert!(refused.contains(&missing), "{refused}");
     assert!(client.larder("list --config gone.toml").expect_exit(64).contains("cannot read gone.toml"));
     let broken = WorkDir::with_guests("").file("larder.toml", "server.listen = 'here'");
     assert!(

@@ -94,6 +94,13 @@ async fn only_components_with_a_trusted_signature_are_served() {
     ];
     let expected: Vec<_> = expected.iter().map(String::as_str).collect();
     wait_for(&admin, &["bundled", "key"], &expected).await;
+    for (name, by) in [("bundled", "release@example.com, confirmed by "), ("key", "key release (")] {
+        let text = admin.get(&format!("/api/providers/{name}")).await.1;
+        let provider: Value = serde_json::from_str(&text).unwrap();
+        let signer = provider["signature"]["by"][0].as_str().unwrap_or_default();
+        assert!(signer.starts_with(by), "{text}");
+        assert_eq!(provider["origin"]["file"], format!("{name}.wasm"));
+    }
 
     let check = work_dir.larder("check");
     assert_eq!(check.code, Some(1), "{}", check.stdout);

@@ -15,6 +15,7 @@ export async function run(server) {
   await check("modules: Markdown that is meant to take long does not", () => hostileMarkdown(page));
   await check("modules: images are recognised by their bytes", () => images(page));
   await check("modules: differences between texts", () => differences(page));
+  await check("modules: the labels of an axis for counts are whole numbers", () => wholeAxis(page));
   await check("modules: elements that are dangerous cannot be created", () => elements(page));
   await window.close();
 }
@@ -100,6 +101,13 @@ async function differences(page) {
   assert.deepEqual(await compare("", "a"), ["+a"]);
   assert.deepEqual(await compare("a", ""), ["-a"]);
   assert.equal((await compare("a\n".repeat(5000), "b\n".repeat(5000))).length, 10_002);
+}
+
+async function wholeAxis(page) {
+  for (const value of [0, 1, 2, 3, 7, 10, 14, 15, 99, 1000, 12_345]) {
+    const top = await call(page, "parts/chart_scale.js", "wholeAxisTop", value);
+    assert.ok(top > value && top % 2 === 0 && top <= Math.max(2, 1.6 * value + 2), `${value}: ${top}`);
+  }
 }
 
 /** One function creates all elements of the page; it must refuse what could run or load something. */

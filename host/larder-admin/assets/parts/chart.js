@@ -4,7 +4,7 @@
 import { attribute, h, newId, replace, svg } from "../app/dom.js";
 import { clock, minute } from "../app/format.js";
 import { chartTable } from "./chart_table.js";
-import { axisTop, linePaths, pointAt } from "./chart_scale.js";
+import { axisTop, linePaths, pointAt, wholeAxisTop } from "./chart_scale.js";
 
 const HOUR = 3600;
 const HEIGHT = 168;
@@ -13,13 +13,15 @@ const EDGE = { left: 58, right: 10, top: 10, bottom: 24 };
 /**
  * Creates a chart.
  * @param {{title: string, format: (value: number) => string, series: {key: string, label: string}[],
- *   base?: number}} options `base` is that of the numbers on the axis: 1024 for sizes.
+ *   base?: number, whole?: boolean}} options `base` is that of the numbers on the axis: 1024 for sizes. `whole`: the
+ *   values are whole numbers.
  */
-export function createChart({ title, format, series, base = 10 }) {
+export function createChart({ title, format, series, base = 10, whole = false }) {
   const { element, picture, reading, plot, table } = createParts(title, series, format);
   const state = { history: null, at: null, width: 600 };
+  const topOf = (value) => (whole ? wholeAxisTop(value) : axisTop(value, base));
 
-  const draw = () => state.history && drawAll(picture, state, series, format, base);
+  const draw = () => state.history && drawAll(picture, state, series, format, topOf);
   const say = () => replace(reading, readings(state, series, format));
   const select = (at) => {
     state.at = at;
@@ -86,11 +88,11 @@ function key(at) {
   );
 }
 
-function drawAll(picture, state, series, format, base) {
+function drawAll(picture, state, series, format, topOf) {
   const { history, width } = state;
   const lists = series.map((one) => history.series[one.key] ?? []);
   const size = { width, height: HEIGHT, ...EDGE, length: Math.max(2, ...lists.map((list) => list.length)) };
-  const top = axisTop(Math.max(0, ...lists.flat().filter(Number.isFinite)), base);
+  const top = topOf(Math.max(0, ...lists.flat().filter(Number.isFinite)));
   const lines = lists.map((list, at) =>
     linePaths(list, top, size).map((d, part) =>
       svg("path", { class: part === 0 ? `line line-${at + 1}` : `area area-${at + 1}`, d }),

@@ -18,6 +18,11 @@ export function axisTop(value, base = 10) {
   return factor * power * unit;
 }
 
+/** Returns the same for numbers of things: half of it is a whole number too, so that each label of the axis is one. */
+export function wholeAxisTop(value) {
+  return 2 * Math.ceil(axisTop(value) / 2);
+}
+
 /** Returns the path of the line, and that of the area below it. A value that is not known divides both. */
 export function linePaths(values, top, size) {
   let line = "";

@@ -97,7 +97,7 @@ function createCharts() {
       ],
     }),
     createChart({ title: "Memory", format: bytes, base: 1024, series: [{ key: "memory", label: "in use" }] }),
-    createChart({ title: "Streams", format: count, series: [{ key: "streams", label: "open" }] }),
+    createChart({ title: "Streams", format: count, whole: true, series: [{ key: "streams", label: "open" }] }),
   ];
 }
 

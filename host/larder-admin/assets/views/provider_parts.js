@@ -30,7 +30,7 @@ export function identity({ name, team, revision, since, digest, origin, signatur
 }
 
 function shownSignature(signature) {
-  return signature.by ? h("span", null, "verified: ", data(signature.by)) : h("div", null, shown(signature));
+  return signature.by ? h("span", null, "verified: ", data([signature.by].flat().join("; "))) : h("div", null, shown(signature));
 }
 
 /** The number of calls by outcome, with bars. */

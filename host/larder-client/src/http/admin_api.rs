@@ -56,9 +56,13 @@ impl HttpTransport {
         Err(match (status, why) {
             (StatusCode::UNAUTHORIZED, why) => ClientError::AdminUnauthorized { url, why },
             (_, Some(message)) => ClientError::Admin { url, status: status.as_u16(), message },
-            (StatusCode::NOT_FOUND, None) => ClientError::NotStatus(url),
             (_, None) => {
-                let hint = "this is not the answer of an admin address".into();
+                let hint = match status {
+                    StatusCode::SERVICE_UNAVAILABLE => {
+                        "the server, or a proxy before it, cannot answer now; try again later".into()
+                    }
+                    _ => "this is not the answer of an admin address; give it with `--admin`".into(),
+                };
                 ClientError::Status { url, status: status.as_u16(), hint }
             }
         })

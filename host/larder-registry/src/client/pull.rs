@@ -24,8 +24,8 @@ pub struct Pulled {
 const PIECE: usize = 1 << 20;
 /// The maximum size of all attachments of an image, in bytes.
 const MAX_ALL_ATTACHMENTS: u64 = 64 << 20;
-/// Tags under which cosign stores signatures and attestations, after the digest.
-const COSIGN_TAGS: [&str; 2] = [".sig", ".att"];
+/// Tags under which cosign stores signatures, attestations and bills of materials, after the digest.
+const COSIGN_TAGS: [&str; 3] = [".sig", ".att", ".sbom"];
 
 impl Client {
     /// Pulls a component and its attachments into the store, as far as they are not there. The attachments are always

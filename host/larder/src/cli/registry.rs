@@ -70,13 +70,14 @@ fn published(team: &TeamAccess<'_>, store: &Store, pulled: &Pulled) -> Result<Pu
         Ok(signer) => (signer, None),
         Err(untrusted) => (None, Some(untrusted)),
     };
-    let attestations = team.attestations(&pulled.component, store)?.into_iter().map(Statement::from);
+    let signed = team.attestations(&pulled.component, store)?.into_iter().map(Statement::from);
+    let unsigned = store.documents(&pulled.component.manifest)?.into_iter().map(Statement::from);
     Ok(Published {
         image: pulled.image.to_string(),
         annotations: pulled.component.annotations.clone(),
         signer,
         untrusted,
-        attestations: attestations.collect(),
+        attestations: signed.chain(unsigned).collect(),
     })
 }
 

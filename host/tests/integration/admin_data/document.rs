@@ -54,6 +54,7 @@ async fn each_response_matches_the_document() {
     let mut checked = vec![("get", "/api/openapi.json"), ("get", "/api/events/stream")];
     for (template, path, status) in [
         ("/api/session", "/api/session", 200),
+        ("/api/status", "/api/status", 200),
         ("/api/overview", "/api/overview", 200),
         ("/api/history", "/api/history", 200),
         ("/api/history", "/api/history?provider=echo", 200),
@@ -124,6 +125,51 @@ async fn check_posts(server: &DataServer, document: &Document) -> Vec<(&'static 
         checked.push(("post", template));
     }
     checked
+}
+
+/// A status without anything that is missing or empty, which no single server has.
+fn full_status() -> Value {
+    let at = "2026-01-02T03:04:05Z";
+    let grants = json!({
+        "settings": ["a"], "secrets": ["b"], "env": ["C"], "dirs": ["/a as /b (read)"], "hosts": ["https://x.example GET"],
+        "tcp": ["db:5432"], "key_value": ["shared"],
+    });
+    let provider = json!({
+        "name": "wiki", "digest": "00", "revision": 1, "since": at, "version": "1.0", "resources": 3, "has_more": true,
+        "templates": 1, "tools": 2, "prompts": 1, "claims": ["wiki:"], "omitted": ["x"], "setting_problems": ["y"],
+        "requested": ["env HOME"], "allowed": ["secret b"], "grants": grants, "calls": { "ok": 4 },
+        "last_error": { "at": at, "operation": "read", "outcome": "trap", "message": "it trapped" },
+        "circuit_open_ms": 1, "list_circuit_open_ms": 2, "search_circuit_open_ms": 3,
+        "index": { "documents": 1, "bytes": 2, "pending": 3, "error": "full" },
+    });
+    let team = json!({
+        "team": "default", "plugins": "/srv/plugins", "providers": [provider], "more_rejected": 1, "collisions": ["z"],
+        "rejected": [{ "file": "odd.wasm", "digest": "00", "reason": "empty", "since": at }],
+        "pending_approval": [{ "provider": "net", "digest": "00", "requested": ["env HOME"], "since": at }],
+        "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2, "callers": 3 }],
+    });
+    let issuer = json!({
+        "issuer": "https://id.example", "keys": 1, "fetched": at, "is_only_credential": true,
+        "error": { "at": at, "message": "refused" },
+    });
+    json!({
+        "version": "0.1.0", "started": at, "ready": false, "reasons": ["stopping"], "problems": ["x"],
+        "needs_restart": ["admin"], "issuer": issuer, "memory": { "limit": 2, "used": { "guests": 1 }, "refused": 2 },
+        "teams": [team],
+    })
+}
+
+#[tokio::test]
+async fn the_document_describes_all_parts_of_a_status() {
+    let server = DataServer::start("echo", "");
+    let document = Document(server.json("/api/openapi.json").await);
+    // A field that the server has, and this test or the document has not, is an error too.
+    let status: larder_admin::Status = serde_json::from_value(full_status()).unwrap();
+    let status = serde_json::to_value(status).unwrap();
+    assert_eq!(status, full_status());
+    document.check(&json!({ "$ref": "#/components/schemas/Status" }), &status, "status");
+    let (own, api) = (server.get("/status").await, server.get("/api/status").await);
+    assert_eq!(own, api);
 }
 
 #[tokio::test]

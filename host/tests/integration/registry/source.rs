@@ -1,103 +1,14 @@
 //! A server whose components come from a registry: updates, a registry that fails, and a store that is damaged.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::proxy::{Fault, FaultyProxy};
+use super::running::{Server, in_mount_namespace};
 use super::workplace::Workplace;
 use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
-use crate::process::{RunningProcess, path_arg};
+use crate::process::path_arg;
 use crate::revision::{NOW, revision, text};
-
-/// A running server.
-struct Server<'a> {
-    workplace: &'a Workplace,
-    process: RunningProcess,
-    url: String,
-    admin: String,
-}
-
-impl<'a> Server<'a> {
-    fn start(workplace: &'a Workplace, args: &str) -> Self {
-        let command = format!("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 {args}");
-        Self::attach(workplace, workplace.start(&command))
-    }
-
-    /// Waits until a process serves.
-    fn attach(workplace: &'a Workplace, mut process: RunningProcess) -> Self {
-        let address = |line: String| {
-            line.split("http://").nth(1).unwrap().split(['/', ' ', '\n']).next().unwrap().to_owned()
-        };
-        let admin = format!("http://{}", address(process.wait_for_stderr("serving /livez")));
-        let url = format!("http://{}/mcp", address(process.wait_for_stderr("serves http://")));
-        Self { workplace, process, url, admin }
-    }
-
-    fn status(&self) -> Value {
-        self.workplace.run(&format!("status --json --admin {}", self.admin)).json()
-    }
-
-    /// The status as people see it.
-    fn shown(&self) -> String {
-        self.workplace.run(&format!("status --admin {}", self.admin)).expect_success()
-    }
-
-    fn reload(&self) -> String {
-        self.workplace.run(&format!("reload --admin {}", self.admin)).stdout
-    }
-
-    fn read(&self, uri: &str) -> Option<String> {
-        let output = self.workplace.run(&format!("read {uri} --url {}", self.url));
-        (output.code == Some(0)).then_some(output.stdout)
-    }
-
-    fn wait_for(&self, number: u32) {
-        let expected = text(number);
-        eventually_blocking(SLOW_WAIT, &expected, || {
-            self.read(NOW).is_some_and(|text| text.contains(&expected))
-        });
-    }
-
-    fn wait_for_status(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
-        let mut shown = String::new();
-        eventually_blocking(SLOW_WAIT, what, || {
-            shown = self.shown();
-            holds(&shown)
-        });
-        shown
-    }
-}
-
-impl Workplace {
-    /// Publishes a revision under a tag. Returns the digest of its manifest.
-    fn push_revision(&self, number: u32, image: &str) -> String {
-        let file = self.path("pushed.wasm");
-        std::fs::write(&file, revision(number)).unwrap();
-        let pushed = self.run(&format!("push {} {} --json", path_arg(&file), self.reference(image))).json();
-        super::workplace::digest(&pushed)
-    }
-
-    /// Writes a configuration with one provider, `revision`, that is found at this address.
-    fn follow(&self, address: &str, version: &str, settings: &str) {
-        let mut text = "[registries]\ncheck_interval = '300ms'\nstall_timeout = '20s'\n".to_owned();
-        // The registry itself is permitted too, to publish revisions.
-        for permitted in BTreeSet::from([address, self.registry.address()]) {
-            text += &format!("[registries.permitted.\"{permitted}\"]\nplain_http = true\n");
-        }
-        let component = format!("{address}/team/revision{version}");
-        text += &format!("[provider.revision]\ncomponent = '{component}'\n{settings}\n");
-        std::fs::write(self.path("larder.toml"), text).unwrap();
-    }
-
-    /// A folder that only this test uses as a store.
-    fn blobs(&self) -> PathBuf {
-        self.path("state/larder/store/blobs/sha256")
-    }
-}
 
 #[test]
 fn a_moved_tag_waits_until_it_is_approved() {
@@ -131,6 +42,10 @@ fn an_update_of_the_lock_file_is_served() {
     workplace.add("team/revision:1");
     let server = Server::start(&workplace, "--locked");
     server.wait_for(1);
+    let origin = server.provider("revision")["origin"].clone();
+    assert_eq!(origin["kind"], "registry");
+    let reference = origin["reference"].as_str().unwrap_or_default();
+    assert!(reference.starts_with(&workplace.reference("team/revision")), "{origin}");
     workplace.push_revision(2, "team/revision:1");
     assert!(server.read(NOW).unwrap().contains(&text(1)));
     workplace.run("update revision --yes").expect_success();
@@ -318,29 +233,15 @@ fn servers_share_a_store() {
 #[test]
 fn a_full_disk_does_not_concern_what_is_served() {
     let Some(workplace) = Workplace::new() else { return };
-    let can_mount = std::process::Command::new("unshare").args(["-rm", "true"]).status();
-    if !can_mount.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this user cannot create a mount namespace");
-        return;
-    }
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(workplace.registry.address(), ":1", "update = 'auto'");
     let store = workplace.path("state/larder/store");
     std::fs::create_dir_all(&store).unwrap();
     let size = std::fs::metadata(workplace.path("pushed.wasm")).unwrap().len() * 3 / 2;
-    let (larder, store) = (env!("CARGO_BIN_EXE_larder"), path_arg(&store).to_owned());
-    let script = format!(
-        "mount -t tmpfs -o size={size} tmpfs {store} && exec {larder} serve --listen 127.0.0.1:0 --admin 127.0.0.1:0"
-    );
-    let mut command = workplace.work_dir.command(&[], "");
-    let mut namespace = std::process::Command::new("unshare");
-    namespace.args(["-rm", "sh", "-c", &script]).current_dir(workplace.path(""));
-    namespace.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    namespace.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    command = namespace;
-    command.stdin(std::process::Stdio::null());
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let server = Server::attach(&workplace, crate::process::WorkDir::spawn(command));
+    let mount = format!("mount -t tmpfs -o size={size} tmpfs {}", path_arg(&store));
+    let args = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0";
+    let Some(process) = in_mount_namespace(&workplace.work_dir, &mount, args) else { return };
+    let server = Server::attach(&workplace, process);
     server.wait_for(1);
     workplace.push_revision(2, "team/revision:1");
     server.wait_for_status("the full disk is shown", |shown| shown.contains("no space left"));

@@ -1,8 +1,10 @@
 //! Signatures of components in a registry and in files, with the commands that make and verify them.
 
+use super::running::Server;
 use super::workplace::{Workplace, key_file};
-use crate::harness::component_path;
+use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
 use crate::process::path_arg;
+use crate::revision::NOW;
 
 /// A configuration that requires a signature of the release key.
 fn trust() -> String {
@@ -71,6 +73,44 @@ fn verify_fails_as_soon_as_a_key_is_removed() {
     let failed = workplace.run("verify");
     assert_eq!(failed.code, Some(1), "{}", failed.stderr);
     assert!(failed.stdout.contains("FAILED") && failed.stderr.contains("wiki: "), "{}", failed.stderr);
+}
+
+#[test]
+fn a_served_component_stops_when_its_key_is_removed() {
+    let Some(workplace) = Workplace::new() else { return };
+    workplace.push_revision(1, "team/revision:1");
+    workplace.push("echo", "team/echo:1");
+    sign(&workplace, &workplace.reference("team/revision:1"), "release-key-for-tests.pem");
+    sign(&workplace, &workplace.reference("team/echo:1"), "other-key-for-tests.pem");
+    let providers = ["revision", "echo"].map(|name| {
+        let reference = workplace.reference(&format!("team/{name}:1"));
+        format!("[provider.{name}]\ncomponent = '{reference}'\n")
+    });
+    let trusted = |keys: &[&str]| {
+        let keys: Vec<_> = keys
+            .iter()
+            .map(|name| path_arg(&key_file(&format!("{name}-for-tests.pub"))).to_owned())
+            .collect();
+        workplace.configure(&format!("[trust]\nrequire = true\nkeys = {keys:?}\n{}", providers.concat()));
+    };
+    trusted(&["release", "other"]);
+    let server = Server::start(&workplace, "");
+    server.wait_for(1);
+    eventually_blocking(SLOW_WAIT, "both are served", || server.read("echo://say/hi").is_some());
+
+    trusted(&["other"]);
+    server.reload();
+    eventually_blocking(SLOW_WAIT, "the provider has stopped", || server.read(NOW).is_none());
+    let rejected = server.status()["teams"][0]["rejected"].clone();
+    let (items, text) = (rejected.as_array().unwrap().len(), rejected.to_string());
+    assert!(items == 1 && text.contains("revision"), "{text}");
+    let reason = "[trust] requires a signature, and no signature is trusted: ";
+    assert!(text.contains(reason) && text.contains("it was not made with the key other"), "{text}");
+    assert!(server.read("echo://say/hi").is_some(), "the other signer is still trusted");
+
+    trusted(&["release", "other"]);
+    server.reload();
+    server.wait_for(1);
 }
 
 #[test]

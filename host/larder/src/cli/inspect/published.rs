@@ -9,8 +9,9 @@ use super::render::Page;
 use super::{Findings, examine};
 use crate::cli::check::grants::of_copied_file;
 use crate::cli::error::CommandError;
+use crate::cli::table;
 use larder_core::reconcile;
-use larder_registry::GRANT_REQUEST_ANNOTATION;
+use larder_registry::{Document, GRANT_REQUEST_ANNOTATION};
 use larder_signature::Attestation;
 
 /// The annotations that are shown, with their names for people.
@@ -32,15 +33,21 @@ pub(in crate::cli) struct Published {
     pub(in crate::cli) attestations: Vec<Statement>,
 }
 
-/// A statement about a component.
+/// A statement about a component, or another document that is attached to it.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::cli) struct Statement {
-    /// Its type.
+    /// Its type. That of a document which is not signed may be a media type.
     pub(in crate::cli) predicate_type: String,
     /// Who signed it and is trusted.
     pub(in crate::cli) signer: Option<String>,
     /// Why nobody is known who signed it.
     pub(in crate::cli) unverified: Option<String>,
+    /// The digest of a document that is not signed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) digest: Option<String>,
+    /// Its size in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) size: Option<u64>,
 }
 
 impl From<Attestation> for Statement {
@@ -49,7 +56,35 @@ impl From<Attestation> for Statement {
             Ok(signer) => (Some(signer.to_string()), None),
             Err(reason) => (None, Some(reason)),
         };
-        Self { predicate_type: attestation.predicate_type, signer, unverified }
+        Self { predicate_type: attestation.predicate_type, signer, unverified, digest: None, size: None }
+    }
+}
+
+impl From<Document> for Statement {
+    fn from(Document { document_type, digest, size }: Document) -> Self {
+        Self {
+            predicate_type: document_type,
+            signer: None,
+            unverified: Some("unsigned".into()),
+            digest: Some(digest),
+            size: Some(size),
+        }
+    }
+}
+
+impl Statement {
+    /// Describes it on one line.
+    fn show(&self) -> String {
+        let Self { predicate_type, signer, unverified, digest, size } = self;
+        if let (Some(digest), Some(size)) = (digest, size) {
+            return format!("{predicate_type}, unsigned, {}, {digest}", table::bytes(*size));
+        }
+        let by = match (signer, unverified) {
+            (Some(signer), _) => format!("signed by {signer}"),
+            (None, Some(reason)) => format!("not verified: {reason}"),
+            (None, None) => "not verified".into(),
+        };
+        format!("{predicate_type}, {by}")
     }
 }
 
@@ -90,13 +125,8 @@ impl Page {
             (Some(signer), None) => self.line("signed by", signer),
             (None, None) => self.line("signed by", "nobody who is trusted"),
         }
-        for Statement { predicate_type, signer, unverified } in attestations {
-            let by = match (signer, unverified) {
-                (Some(signer), _) => format!("signed by {signer}"),
-                (None, Some(reason)) => format!("not verified: {reason}"),
-                (None, None) => "not verified".into(),
-            };
-            self.line("statement", &format!("{predicate_type}, {by}"));
+        for statement in attestations {
+            self.line("statement", &statement.show());
         }
     }
 }

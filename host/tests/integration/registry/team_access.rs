@@ -1,0 +1,110 @@
+//! Credentials of a team: they are used for that team only, and are in no log.
+
+use super::running::Server;
+use super::server::{Access, PASSWORD, USER};
+use super::workplace::Workplace;
+use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
+use crate::process::path_arg;
+use crate::revision::revision;
+
+/// The password that beta has at first.
+const WRONG: &str = "another-password";
+/// Shows what the client of registries does, and what it is built on.
+const FILTER: &str = "info,larder=trace,larder_registry=trace,reqwest=trace,hyper=trace,hyper_util=trace";
+
+/// A configuration with two teams that have the same component. `beta` is the content of beta's section.
+fn configure(workplace: &Workplace, beta: &str) {
+    let (address, image) = (workplace.registry.address(), workplace.reference("team/wiki:1"));
+    let text = format!(
+        r#"
+        [registries]
+        docker_credentials = false
+        check_interval = "300ms"
+        [registries.permitted."{address}"]
+        plain_http = true
+        [secret.alpha-password]
+        file = "alpha.txt"
+        [secret.beta-password]
+        file = "beta.txt"
+        [server]
+        teams = ["alpha", "beta"]
+        unauthenticated = true
+        [team.alpha]
+        plugins = "alpha"
+        [team.alpha.credentials."{address}"]
+        username = "{USER}"
+        password = "alpha-password"
+        [team.alpha.provider.wiki]
+        component = "{image}"
+        [team.beta]
+        plugins = "beta"
+        {beta}
+        [team.beta.provider.wiki]
+        component = "{image}"
+        "#
+    );
+    std::fs::write(workplace.path("larder.toml"), text).unwrap();
+}
+
+/// The number of providers of each team, and the whole status as text.
+fn served(server: &Server<'_>) -> ([usize; 2], String) {
+    let status = server.status();
+    let count = |at: usize| status["teams"][at]["providers"].as_array().map_or(0, Vec::len);
+    ([count(0), count(1)], status.to_string())
+}
+
+fn wait_until_refused(server: &Server<'_>, reason: &str) {
+    eventually_blocking(SLOW_WAIT, "alpha has it, and beta is refused", || {
+        let (providers, status) = served(server);
+        providers == [1, 0] && status.contains("refuses access to team/wiki") && status.contains(reason)
+    });
+}
+
+#[test]
+fn credentials_of_a_team_are_for_that_team_only() {
+    let Some(mut workplace) = Workplace::with_access(Access::Password) else { return };
+    for (file, content) in [("alpha.txt", PASSWORD), ("beta.txt", WRONG)] {
+        std::fs::write(workplace.path(file), content).unwrap();
+    }
+    for team in ["alpha", "beta"] {
+        std::fs::create_dir(workplace.path(team)).unwrap();
+    }
+    configure(&workplace, "");
+    let (file, reference) =
+        (path_arg(&component_path("echo")).to_owned(), workplace.reference("team/wiki:1"));
+    let refused = workplace.run(&format!("push {file} {reference} --team beta"));
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    workplace.run(&format!("push {file} {reference} --team alpha")).expect_success();
+    let refused = workplace.run(&format!("inspect {reference} --team beta")).expect_exit(1);
+    assert!(refused.contains("refuses access to team/wiki"), "{refused}");
+
+    workplace.env.push(("LARDER_LOG".into(), FILTER.into()));
+    let server = Server::start(&workplace, "");
+    wait_until_refused(&server, "there are none");
+    // With a wrong password of its own, and with an update that alpha gets.
+    let credentials = format!(
+        "[team.beta.credentials.\"{}\"]\nusername = '{USER}'\npassword = 'beta-password'",
+        workplace.registry.address()
+    );
+    configure(&workplace, &credentials);
+    server.reload();
+    wait_until_refused(&server, "check its credentials");
+    std::fs::write(workplace.path("new.wasm"), revision(1)).unwrap();
+    workplace.run(&format!("push new.wasm {reference} --team alpha")).expect_success();
+    server.wait_for_status("alpha sees the update", |shown| shown.contains("pending approval"));
+    wait_until_refused(&server, "check its credentials");
+    std::fs::write(workplace.path("beta.txt"), PASSWORD).unwrap();
+    server.reload();
+    eventually_blocking(SLOW_WAIT, "both have it", || served(&server).0 == [1, 1]);
+
+    let status = server.status().to_string() + &server.shown();
+    server.process.signal("TERM");
+    let output = server.process.wait();
+    let written = output.stdout + &output.stderr;
+    assert!(written.contains("a registry did not return what was requested"), "{written}");
+    let encoded =
+        |password: &str| base64_simd::STANDARD.encode_to_string(format!("{USER}:{password}").as_bytes());
+    for secret in [PASSWORD.to_owned(), WRONG.to_owned(), encoded(PASSWORD), encoded(WRONG)] {
+        assert!(!written.contains(&secret) && !status.contains(&secret), "{secret}: {written}");
+    }
+}
