@@ -13,6 +13,7 @@ mod pages;
 mod refs;
 mod repository;
 mod revision;
+mod search;
 mod settings;
 mod tree;
 
@@ -22,8 +23,8 @@ mod tests;
 use std::time::Duration;
 
 use larder_provider::{
-    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Freshness, Provider, Query,
-    Reading, Request, Result, Template, TemplateMatch, TemplatePage, Variable, paginate,
+    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Freshness, Hits, Provider,
+    Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch, TemplatePage, Variable, paginate,
 };
 use provider_support::disk::{self, Disk};
 
@@ -39,7 +40,7 @@ struct Git {
     settings: Settings,
 }
 
-larder_provider::export!(Git: completions, versions, settings);
+larder_provider::export!(Git: completions, versions, search, settings);
 
 impl Provider for Git {
     fn settings() -> Vec<Declaration> {
@@ -163,6 +164,10 @@ impl Provider for Git {
             Some(self.repository(&address.repository).ok()?.find(&address.target).ok()?.version)
         };
         Ok(uris.iter().map(version).collect())
+    }
+
+    fn search(&self, query: &SearchQuery) -> Result<Hits> {
+        Ok(search::hits(self, query)?.freshness(self.freshness(false)))
     }
 }
 

@@ -126,6 +126,12 @@ impl Repository {
         }
     }
 
+    /// The bytes of the file with this version, which is the id of its object.
+    pub(crate) fn bytes(&self, version: &str) -> Result<Vec<u8>> {
+        let id = ObjectId::from_hex(version.as_bytes()).map_err(|_| Error::NotFound)?;
+        self.objects.read_kind(&id, Kind::Blob)
+    }
+
     fn file(&self, path: &[String], kind: Type, id: &ObjectId) -> Result<Content> {
         let name = path.last().map(String::as_str).unwrap_or_default();
         match kind {

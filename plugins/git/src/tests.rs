@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use larder_provider::{
-    Body, CompletionRequest, Error, Provider, Query, Reading, Request, Result, set_setting,
+    Body, CompletionRequest, Error, Provider, Query, Reading, Request, Result, SearchQuery, set_setting,
 };
 use provider_support::disk::Disk;
 
@@ -372,4 +372,21 @@ fn without_a_repository_nothing_is_offered() {
     assert!(git.describe().summary.unwrap().contains("add `dirs`"));
     assert!(list(&git, 9).is_empty() && git.templates(None).unwrap().templates.is_empty());
     assert_eq!(text(&git, "git://r/main"), "not found");
+}
+
+#[test]
+fn searches_the_names_and_texts_of_head() {
+    let fixture = Fixture::new();
+    let git = fixture.open();
+    let search = |text: &str| {
+        let hits = git.search(&SearchQuery::new(text, 10)).unwrap().hits;
+        hits.into_iter().map(|hit| (hit.entry.uri, hit.excerpt)).collect::<Vec<_>>()
+    };
+    let two = search("TWO");
+    assert_eq!(two.len(), 1);
+    assert!(two[0].0.ends_with("/HEAD/README.md"), "{two:?}");
+    assert_eq!(two[0].1.as_deref(), Some("two"));
+    assert!(search("main").iter().any(|(uri, _)| uri.ends_with("/HEAD/src/a%20b.rs")));
+    assert!(search("login").iter().any(|(uri, _)| uri.ends_with("/feature:login")));
+    assert_eq!((search("nothing").len(), search("?!").len()), (0, 0));
 }

@@ -36,6 +36,10 @@ async def checks(session, folder):
     session.check("paths are suggested", suggested, ["src/a b.txt"])
     session.check("repositories are suggested", await session.complete(FILE, "repo", "p"), ["project"])
 
+    session.check("a file is found by its content", await session.search("Two"), ["git://project/HEAD/README.md"])
+    session.check("and by its name", "git://project/HEAD/many/0815.txt" in await session.search("0815"))
+    session.check("a branch is found", "git://project/feature:login" in await session.search("login"))
+
     for missing in ["main/none", "none/README.md", "v1.0~5"]:
         await session.not_found(f"git://project/{missing}")
     await session.not_found("git://other/main")
