@@ -195,10 +195,12 @@ impl Client {
                 Err(Error::NotFound(_)) => continue,
                 found => found?,
             };
-            let invalid = |cause| Error::Invalid { reference: attached.to_string(), cause };
-            let attachment = Attachment::parse(found.0).map_err(invalid)?;
-            if attachments.iter().all(|other| other.digest != attachment.digest) {
-                attachments.push(attachment);
+            match Attachment::parse(found.0) {
+                Ok(attachment) if attachments.iter().any(|other| other.digest == attachment.digest) => {}
+                Ok(attachment) => attachments.push(attachment),
+                // Anybody who may push to the repository can attach something, such as an index. It must not prevent
+                // the pull, and it proves nothing.
+                Err(error) => tracing::warn!(%attached, error, "an attachment is ignored"),
             }
         }
         Ok(attachments)

@@ -77,7 +77,10 @@ async fn inspect_shows_attached_documents() {
     let statement = br#"{"predicateType":"https://slsa.dev/provenance/v1"}"#;
     let provenance = push_blob(registry, "application/vnd.in-toto+json", statement).await;
     let picture = push_blob(registry, "image/png", b"png").await;
+    // An index says nothing about the component, and must not prevent the pull.
+    let other = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [] });
     let referrers = [
+        push_manifest(registry, None, INDEX, &other).await,
         attach(registry, &subject, "application/spdx+json", &spdx).await,
         attach(registry, &subject, "application/vnd.in-toto+json", &provenance).await,
         attach(registry, &subject, "image/png", &picture).await,
