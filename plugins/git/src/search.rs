@@ -21,7 +21,7 @@ const MAX_NAMES: usize = 50_000;
 /// What a search may still read.
 struct Budget {
     files: usize,
-    /// The search ends when no more time than this is left.
+    /// No content is read when no more time than this is left.
     reserve: Duration,
     /// Whether something was left out.
     is_exhausted: bool,
@@ -32,18 +32,17 @@ impl Budget {
         Self { files: MAX_FILES, reserve: time_left() / 2, is_exhausted: false }
     }
 
-    fn has_time(&mut self) -> bool {
-        let has_time = !cancelled() && time_left() > self.reserve;
-        self.is_exhausted |= !has_time;
-        has_time
+    /// Whether there is time for another name, which takes less than a content.
+    fn has_time_for_names(&self) -> bool {
+        !cancelled() && time_left() > self.reserve / 4
     }
 
     /// The beginning of a text file. Without the budget for it, only its name is searched.
     fn text(&mut self, git: &Git, entry: &Entry) -> Option<String> {
-        if entry.mime_type.as_deref().is_some_and(mime::is_binary) || !self.has_time() {
+        if entry.mime_type.as_deref().is_some_and(mime::is_binary) {
             return None;
         }
-        if self.files == 0 {
+        if self.files == 0 || cancelled() || time_left() <= self.reserve {
             self.is_exhausted = true;
             return None;
         }
@@ -64,7 +63,7 @@ pub(crate) fn hits(git: &Git, query: &SearchQuery) -> Result<Hits> {
     }
     let (mut budget, mut found) = (Budget::new(), Vec::new());
     for (number, entry) in Merge::new(&git.repositories, &Query::new(0), true)?.enumerate() {
-        if number >= MAX_NAMES || !budget.has_time() {
+        if number >= MAX_NAMES || !budget.has_time_for_names() {
             budget.is_exhausted = true;
             break;
         }
