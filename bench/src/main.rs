@@ -4,9 +4,11 @@
 mod baseline;
 mod content;
 mod floods;
+mod languages;
 mod lifecycle;
 mod load;
 mod micro;
+mod names;
 mod overload;
 mod process;
 mod reads;
@@ -21,6 +23,7 @@ use anyhow::{Context as _, Result, bail};
 use axum::Router;
 use axum::serve::ListenerExt as _;
 
+use crate::languages::Languages;
 use crate::micro::MicroResults;
 use crate::reads::{ALL, Plan, Variant};
 use crate::report::Results;
@@ -30,12 +33,15 @@ use crate::setup::Setup;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const HELP: &str = "\
-usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --scratch FOLDER [OPTION...]
+usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --examples FOLDER --scratch FOLDER [OPTION...]
 
-  --quick            fewer rounds and cases: under five minutes
+  --quick            fewer rounds and cases: under ten minutes
   --json             print JSON
   --only NAME        only this server variant (and the baseline); may be repeated
   --reads            only the reads
+  --languages        only the examples in each language
+  --names            only the memory of a component under many names
+  --examples FOLDER  the examples, LANGUAGE.wasm
   --against FILE     another build of larder, measured in the same rounds
   --overload         only the latency of accepted requests under overload
   --floods           only the latency of a quiet team beside the floods of another one
@@ -77,6 +83,8 @@ struct Options {
     quick: bool,
     json: bool,
     reads: bool,
+    languages: bool,
+    names: bool,
     overload: bool,
     floods: bool,
     only: Vec<Variant>,
@@ -87,12 +95,15 @@ struct Options {
     against: Option<PathBuf>,
     guests: Option<PathBuf>,
     fixtures: Option<PathBuf>,
+    examples: Option<PathBuf>,
     scratch: Option<PathBuf>,
 }
 
 /// Which parts of the benchmark run.
 struct Parts {
     reads: bool,
+    languages: bool,
+    names: bool,
     lifecycle: bool,
     overload: bool,
     floods: bool,
@@ -109,6 +120,8 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--json" => options.json = true,
                 "--reads" => options.reads = true,
+                "--languages" => options.languages = true,
+                "--names" => options.names = true,
                 "--overload" => options.overload = true,
                 "--floods" => options.floods = true,
                 "--only" => {
@@ -123,6 +136,7 @@ impl Options {
                 "--against" => options.against = Some(value()?),
                 "--guests" => options.guests = Some(value()?),
                 "--fixtures" => options.fixtures = Some(value()?),
+                "--examples" => options.examples = Some(value()?),
                 "--scratch" => options.scratch = Some(value()?),
                 _ => bail!("unknown option {arg}\n\n{HELP}"),
             }
@@ -135,9 +149,16 @@ impl Options {
 
     /// The parts to measure: those that are named, or all.
     fn parts(&self) -> Parts {
-        let Self { reads, overload, floods, .. } = *self;
-        let all = !reads && !overload && !floods;
-        Parts { reads: all || reads, lifecycle: all, overload: all || overload, floods: all || floods }
+        let Self { reads, languages, names, overload, floods, .. } = *self;
+        let all = !reads && !languages && !names && !overload && !floods;
+        Parts {
+            reads: all || reads,
+            languages: all || languages,
+            names: all || names,
+            lifecycle: all,
+            overload: all || overload,
+            floods: all || floods,
+        }
     }
 
     fn setup(&self) -> Result<Setup> {
@@ -149,6 +170,7 @@ impl Options {
             against: self.against.clone(),
             guests: required(&self.guests, "--guests")?,
             fixtures: required(&self.fixtures, "--fixtures")?,
+            examples: required(&self.examples, "--examples")?,
             bare: self.bare.clone(),
             scratch: required(&self.scratch, "--scratch")?,
         };
@@ -168,6 +190,11 @@ fn run(args: &[&str]) -> Result<()> {
         true => reads::measure(&setup, Plan::new(options.quick), &options.only)?,
         false => vec![],
     };
+    let languages = match parts.languages {
+        true => languages::measure(&setup, Plan::new(options.quick))?,
+        false => Languages::default(),
+    };
+    let names = if parts.names { names::measure(&setup)? } else { None };
     let lifecycle = match parts.lifecycle {
         true => Some(lifecycle::measure(&setup, options.large.as_deref(), options.quick)?),
         false => None,
@@ -175,7 +202,7 @@ fn run(args: &[&str]) -> Result<()> {
     let overload = if parts.overload { overload::measure(&setup, options.quick)? } else { vec![] };
     let floods = if parts.floods { floods::measure(&setup, options.quick)? } else { vec![] };
     let micro = options.micro.as_deref().map(MicroResults::load).unwrap_or_default();
-    let results = Results { environment, reads, lifecycle, overload, floods, micro };
+    let results = Results { environment, reads, languages, names, lifecycle, overload, floods, micro };
     match options.json {
         true => println!("{:#}", results.json()),
         false => results.print(),

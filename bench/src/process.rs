@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -48,6 +48,14 @@ impl Server {
             nanoseconds += run_time.context("schedstat does not begin with a number")?;
         }
         Ok(Duration::from_nanos(nanoseconds))
+    }
+
+    /// Proportional set size in bytes: what it shares with other processes is divided by their number.
+    pub(crate) fn proportional_memory(&self) -> Result<u64> {
+        let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("no Pss")?;
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib << 10)
     }
 
     /// Resident anonymous memory in bytes.
@@ -93,6 +101,14 @@ fn address(line: &str) -> Option<SocketAddr> {
     let (_, rest) = line.split_once("http://")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.' && letter != ':')?;
     rest[..end].parse().ok()
+}
+
+/// Runs a program on the first core, and returns its stdout.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let child = spawn_on_first_core(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+    let output = child.wait_with_output()?;
+    ensure!(output.status.success(), "{command:?} ended with {}", output.status);
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The output of `PROGRAM --version`.

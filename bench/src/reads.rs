@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::content::{DOCUMENTS, Document};
 use crate::load::{self, RequestSpec, Times, Window};
 use crate::process::Server;
-use crate::setup::{ProviderSetup, Setup, start_own};
+use crate::setup::{Setup, start_own};
 use crate::wire::{self, Era};
 
 /// A server and its mode.
@@ -27,10 +27,6 @@ pub(crate) enum Variant {
     Reused,
     /// Larder with a fresh guest for each call.
     Fresh,
-    /// The same, in Python.
-    Python,
-    /// The same, in JavaScript.
-    JavaScript,
     /// hyper with a cached response, without the rest of Larder.
     BareCached,
     /// hyper with reused guests, without the rest of Larder.
@@ -55,14 +51,12 @@ pub(crate) enum Variant {
     OtherFresh,
 }
 
-pub(crate) const ALL: [Variant; 18] = [
+pub(crate) const ALL: [Variant; 16] = [
     Variant::Baseline,
     Variant::Sdk,
     Variant::Cached,
     Variant::Reused,
     Variant::Fresh,
-    Variant::Python,
-    Variant::JavaScript,
     Variant::BareCached,
     Variant::BareReused,
     Variant::BareFresh,
@@ -84,8 +78,6 @@ impl Variant {
             Self::Cached => "larder cached",
             Self::Reused => "larder reused",
             Self::Fresh => "larder fresh",
-            Self::Python => "larder fresh, Python",
-            Self::JavaScript => "larder fresh, JavaScript",
             Self::BareCached => "bare cached",
             Self::BareReused => "bare reused",
             Self::BareFresh => "bare fresh",
@@ -100,12 +92,11 @@ impl Variant {
         }
     }
 
-    /// Whether the variant is measured in this case. Interpreted guests always serve their example, so one
-    /// case is enough; for bare servers, the smallest document shows how close to the baseline a server can
-    /// get; and the smallest document shows best what a call of a tool takes beyond a read.
+    /// Whether the variant is measured in this case. For bare servers, the smallest document shows how close to the
+    /// baseline a server can get; and it shows best what a call of a tool takes beyond a read.
     fn takes_part_in(self, case: Case) -> bool {
         let is_smallest = case.has_target() && case.document == DOCUMENTS[0];
-        is_smallest || !(self.is_interpreted() || self.bare_mode().is_some() || self.tool().is_some())
+        is_smallest || !(self.bare_mode().is_some() || self.tool().is_some())
     }
 
     /// The tool that is called. `None` for reads.
@@ -125,11 +116,6 @@ impl Variant {
             Self::BareFresh => Some("fresh"),
             _ => None,
         }
-    }
-
-    /// Whether the guest is interpreted. Such guests serve their example, whatever the size of the document.
-    fn is_interpreted(self) -> bool {
-        matches!(self, Self::Python | Self::JavaScript)
     }
 }
 
@@ -212,8 +198,6 @@ struct Servers {
     /// Larder with tools.
     tools: Server,
     sdk: Server,
-    python: Server,
-    javascript: Server,
     /// The program of `--against`, with the same providers.
     other: Option<Server>,
     /// Empty without `--bare`.
@@ -231,18 +215,11 @@ pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec
         setup.sized_provider("fresh", "")?,
         setup.tool_provider("tool")?,
     ];
-    let example = |language: &str| -> Result<Server> {
-        let component = setup.example(language)?;
-        let provider = ProviderSetup { name: "changelog".into(), component, config: String::new() };
-        setup.start(&setup.server_dir(language, &[provider])?)
-    };
     eprintln!("starting the servers");
     let servers = Servers {
         larder: setup.start(&setup.server_dir("rust", &providers)?)?,
         tools: setup.start(&setup.tool_server_dir("tools", &with_tools)?)?,
         sdk: start_own(&["sdk".as_ref()])?,
-        python: example("python")?,
-        javascript: example("javascript")?,
         other: setup
             .against
             .as_deref()
@@ -293,8 +270,6 @@ impl Servers {
             Variant::Sdk | Variant::SdkTool | Variant::SdkReadTool => Some(&self.sdk),
             Variant::Tool | Variant::ReadToolCached | Variant::ReadToolFresh => Some(&self.tools),
             Variant::Cached | Variant::Reused | Variant::Fresh => Some(&self.larder),
-            Variant::Python => Some(&self.python),
-            Variant::JavaScript => Some(&self.javascript),
             Variant::BareCached | Variant::BareReused | Variant::BareFresh => self.bare.get(&variant),
             Variant::OtherCached | Variant::OtherReused | Variant::OtherFresh => self.other.as_ref(),
         }
@@ -329,7 +304,6 @@ fn request(variant: Variant, address: SocketAddr, case: Case) -> Result<RequestS
         Variant::Cached | Variant::OtherCached | Variant::ReadToolCached => case.document.uri("cached"),
         Variant::Tool => case.document.uri("tool"),
         Variant::Reused | Variant::OtherReused => case.document.uri("reused"),
-        Variant::Python | Variant::JavaScript => "changelog://releases/0.1.0/json".to_owned(),
         // The bare server has no configuration, so its guest uses the default authority.
         Variant::BareCached | Variant::BareReused | Variant::BareFresh => case.document.uri("sized"),
     };
@@ -342,7 +316,7 @@ fn request(variant: Variant, address: SocketAddr, case: Case) -> Result<RequestS
     let (status, _, body) = load::once(address, &bytes).with_context(|| variant.name())?;
     ensure!(status == 200, "{}: {status} {}", variant.name(), String::from_utf8_lossy(&body));
     let found = wire::first_content(&body).with_context(|| variant.name())?;
-    let expected = if variant.is_interpreted() { found.clone() } else { case.document.json_escaped() };
-    ensure!(found == expected && !found.is_empty(), "{}: unexpected content", variant.name());
+    let expected = case.document.json_escaped();
+    ensure!(found == expected, "{}: unexpected content", variant.name());
     Ok(RequestSpec { address, bytes, expected: expected.into_bytes() })
 }

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use crate::content::DOCUMENTS;
 use crate::floods::FloodOutcome;
+use crate::languages::Languages;
 use crate::lifecycle::Lifecycle;
 use crate::micro::MicroResults;
+use crate::names::Names;
 use crate::overload::FloodResult;
 use crate::reads::{CaseResult, Variant};
 
@@ -31,7 +33,7 @@ pub(crate) fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     quantile(numbers, 0.5)
 }
 
-fn quantile(numbers: impl IntoIterator<Item = f64>, part: f64) -> f64 {
+pub(crate) fn quantile(numbers: impl IntoIterator<Item = f64>, part: f64) -> f64 {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_by(f64::total_cmp);
     let last = numbers.len().saturating_sub(1);
@@ -63,6 +65,8 @@ struct UpperBound {
 pub(crate) struct Results {
     pub(crate) environment: Vec<(&'static str, String)>,
     pub(crate) reads: Vec<CaseResult>,
+    pub(crate) languages: Languages,
+    pub(crate) names: Option<Names>,
     pub(crate) lifecycle: Option<Lifecycle>,
     pub(crate) overload: Vec<FloodResult>,
     pub(crate) floods: Vec<FloodOutcome>,
@@ -118,6 +122,8 @@ impl Results {
             let reload = quantile(lifecycle.reload_ms.iter().copied(), 0.95);
             add("component change to first new response, p95", Some(reload), false, 500.0, " ms");
         }
+        let memory = self.names.as_ref().map(|names| names.all as f64 / f64::from(1 << 20));
+        add("memory of a Python component under 1,000 names", memory, false, 1024.0, " MiB");
         targets
     }
 
@@ -202,6 +208,8 @@ impl Results {
                 row.p99
             );
         }
+        self.languages.print();
+        self.names.iter().for_each(Names::print);
         let upper_bounds = self.upper_bounds();
         if !upper_bounds.is_empty() {
             println!(
@@ -282,7 +290,8 @@ impl Results {
         let upper_bounds = self.upper_bounds().into_iter().map(
             |bound| json!({"name": bound.name, "bare": bound.bare, "with_protocol": bound.with_protocol}),
         );
-        json!({"environment": environment, "targets": targets.collect::<Vec<_>>(),
+        let names = self.names.as_ref().map(Names::json);
+        json!({"environment": environment, "languages": self.languages.json(), "names": names, "targets": targets.collect::<Vec<_>>(),
             "reads": reads.collect::<Vec<_>>(), "lifecycle": lifecycle, "overload": overload.collect::<Vec<_>>(),
             "floods": self.floods.iter().map(FloodOutcome::json).collect::<Vec<_>>(),
             "micro_ns": micro, "against": against, "upper_bounds": upper_bounds.collect::<Vec<_>>()})
@@ -344,11 +353,7 @@ fn rows(result: &CaseResult) -> impl Iterator<Item = Row> {
             .map(|(one, baseline)| one.per_cpu_second() / baseline.per_cpu_second())
             .collect();
         Row {
-            document: if matches!(variant, Variant::Python | Variant::JavaScript) {
-                "example".into()
-            } else {
-                case.document.to_string()
-            },
+            document: case.document.to_string(),
             connections: case.connections,
             era: case.era.name(),
             variant: variant.name(),

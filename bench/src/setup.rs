@@ -23,6 +23,8 @@ pub(crate) struct Setup {
     pub(crate) guests: PathBuf,
     /// One compressed component for each language.
     pub(crate) fixtures: PathBuf,
+    /// The changelog example in each language, as far as it was built.
+    pub(crate) examples: PathBuf,
     /// The microbenchmark program, which can also serve a guest without the rest of Larder.
     pub(crate) bare: Option<PathBuf>,
     /// A folder for temporary files; they stay until the next run.
@@ -42,7 +44,13 @@ impl Setup {
         fs::read(&file).with_context(|| format!("{}: build it with `cargo xtask guests`", file.display()))
     }
 
-    /// The changelog example in this language.
+    /// The file of the changelog example in this language, if it was built.
+    pub(crate) fn example_file(&self, language: &str) -> Option<PathBuf> {
+        let file = self.examples.join(format!("{language}.wasm"));
+        file.is_file().then_some(file)
+    }
+
+    /// The changelog example in this language, as it was when the contract was released.
     pub(crate) fn example(&self, language: &str) -> Result<Vec<u8>> {
         let file = self.fixtures.join(format!("{language}.wasm.zst"));
         let packed = fs::File::open(&file).with_context(|| file.display().to_string())?;

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Libraries that only these crates may depend on, outside of tests.
 const LIBRARIES: &[(&str, &[&str])] = &[
+    ("async-nats", &["larder-cluster"]),
     ("axum", &["larder-admin"]),
     ("clap", &["larder"]),
     ("hyper", &["larder-admin", "larder-mcp"]),
@@ -54,7 +55,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for item in std::fs::read_dir(folder).unwrap() {
         let path = item.unwrap().path();
-        if path.is_dir() {
+        if path.is_dir() && !path.is_symlink() {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
@@ -139,7 +140,7 @@ fn tasks_are_spawned_through_the_drain() {
 }
 
 #[test]
-fn one_file_has_the_unsafe_call() {
+fn two_files_have_unsafe_calls() {
     let lint = concat!("unsafe", "_code");
     let folders = ["host", "xtask/src"].map(|folder| root().join(folder));
     let is_ours = |path: &PathBuf| {
@@ -149,7 +150,7 @@ fn one_file_has_the_unsafe_call() {
     exceptions.retain(|path| std::fs::read_to_string(path).unwrap().contains(lint));
     let names: Vec<_> =
         exceptions.iter().map(|path| path.strip_prefix(root()).unwrap().display().to_string()).collect();
-    assert_eq!(names, ["host/larder-sandbox/src/cache/map.rs"]);
+    assert_eq!(names, ["host/larder-runtime/src/short_slice.rs", "host/larder-sandbox/src/cache/map.rs"]);
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     assert!(manifest.contains(&format!("{lint} = \"deny\"")));
 }

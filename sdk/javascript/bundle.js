@@ -1,25 +1,34 @@
 // `node bundle.js MAIN OUTPUT` bundles a provider, its npm packages and this SDK into one module, with esbuild. It also
 // adds where each line came from, so that messages name the author's files (see src/location.js).
+//
+// With `--program`, the output is what the component of `larder dev` loads (see src/development). With `--check`, `tsc`
+// checks the types at the same time, and the output is written only if there is no error.
 
+import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL, fileURLToPath } from 'node:url';
 
-const [main, output] = process.argv.slice(2);
-if (!main || !output) {
-  console.error('usage: node bundle.js MAIN OUTPUT, such as `node bundle.js provider.ts build/provider.js`');
+const given = process.argv.slice(2);
+const [main, output] = given.filter((word) => !word.startsWith('--'));
+const options = given.filter((word) => word.startsWith('--'));
+const [isProgram, checksTypes] = ['--program', '--check'].map((option) => options.includes(option));
+if (!main || !output || options.length !== isProgram + checksTypes) {
+  console.error('usage: node bundle.js [--program] [--check] MAIN OUTPUT, such as `node bundle.js provider.ts build/provider.js`');
   process.exit(64);
 }
 
 const esbuild = await import(pathToFileURL(find('esbuild')));
+const checked = checksTypes ? checkTypes() : true;
 
 const { outputFiles } = await esbuild
   .build({
     entryPoints: [main],
     outfile: output,
     bundle: true,
-    format: 'esm',
+    // A program is the body of a function.
+    format: isProgram ? 'cjs' : 'esm',
     // What QuickJS has.
     target: 'es2024',
     platform: 'neutral',
@@ -34,20 +43,38 @@ const { outputFiles } = await esbuild
     logLevel: 'warning',
   })
   // esbuild has printed what is wrong.
-  .catch(() => process.exit(1));
+  .catch(async () => {
+    await checked;
+    process.exit(1);
+  });
+
+// tsc has printed what is wrong.
+if (!(await checked)) process.exit(1);
 
 const text = (extension) => outputFiles.find(({ path }) => path.endsWith(extension)).text;
 mkdirSync(dirname(output), { recursive: true });
 // On the first line, so that no line moves.
 const places = JSON.stringify(origins(JSON.parse(text('.map'))));
-writeFileSync(output, `globalThis.larderOrigins=${places};${text('.js')}`);
+const strict = isProgram ? '"use strict";' : '';
+writeFileSync(output, `${strict}globalThis.larderOrigins=${places};${text('.js')}`);
 
-/** Finds a package of the project, which may only be linked with this one. */
+/** Runs the TypeScript compiler of the project. */
+function checkTypes() {
+  const manifest = find('typescript/package.json');
+  const { bin } = createRequire(import.meta.url)(manifest);
+  const compiler = spawn(process.execPath, [join(dirname(manifest), bin.tsc)], { stdio: 'inherit' });
+  return new Promise((ended) => {
+    compiler.on('error', (error) => ended(console.error(`cannot run tsc: ${error.message}`)));
+    compiler.on('exit', (code) => ended(code === 0));
+  });
+}
+
+/** Finds a module of a package of the project, which may only be linked with this one. */
 function find(name) {
   try {
     return createRequire(resolve('package.json')).resolve(name);
   } catch {
-    console.error(`${name} is not installed in ${process.cwd()} or a folder above it: run \`npm install\` (or pnpm, yarn)`);
+    console.error(`${name.split('/')[0]} is not installed in ${process.cwd()} or a folder above it: run \`npm install\` (or pnpm, yarn)`);
     return process.exit(1);
   }
 }

@@ -1,20 +1,28 @@
 //! `cargo xtask bench`: builds release versions of everything that is measured and runs the benchmark in
 //! `bench/`.
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::plugins;
-use crate::run::{Output, cargo, command, root, stdout_of, target};
+use crate::languages::{Built, LANGUAGES};
+use crate::run::{Output, cargo, command, root, stdout_of, target, use_larder};
+use crate::step::Outcome;
+use crate::{plugins, tools};
 
 /// A component with the size of a Rust provider that has a few dependencies and is not optimized for size.
 const LARGE: &str = "revision";
+/// The folder of the examples, in `target/`.
+const EXAMPLES: &str = "bench/examples";
 
 /// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let micro =
-        !["--no-micro", "--reads", "--overload", "--floods"].iter().any(|option| args.contains(option));
+    let has = |options: &[&str]| options.iter().any(|option| args.contains(option));
+    let is_partial = has(&["--reads", "--languages", "--names", "--overload", "--floods"]);
+    let micro = !is_partial && !has(&["--no-micro"]);
+    let has_examples = !is_partial || has(&["--languages", "--names"]);
+    let has_phases = !is_partial || has(&["--languages"]);
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--no-micro").collect();
     // The builds are logged to a file, so that stdout has only the report.
     let output = Output::log("bench")?;
@@ -26,6 +34,9 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             .arg("--target-dir")
             .arg(target("bench")),
     )?;
+    if has_examples {
+        build_examples(&output)?;
+    }
     if micro {
         eprintln!("running the microbenchmarks");
         let mut bench = cargo(&["bench", "--package", "larder", "--bench", "micro", "--"]);
@@ -43,17 +54,44 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         .arg(target("guests"))
         .arg("--fixtures")
         .arg(root().join("host/tests/fixtures/0.1.0"))
+        .arg("--examples")
+        .arg(target(EXAMPLES))
         .arg("--scratch")
         .arg(target("bench/scratch"))
         .arg("--large")
         .arg(large)
         .args(&args);
     if micro {
-        bench.arg("--micro").arg(target("criterion")).arg("--bare").arg(micro_program()?);
+        bench.arg("--micro").arg(target("criterion"));
+    }
+    if micro || has_phases {
+        bench.arg("--bare").arg(micro_program()?);
     }
     // Not logged: its stdout is the report.
     let status = bench.status().context("larder-bench")?;
     ensure!(status.success(), "larder-bench ended with {status}");
+    Ok(())
+}
+
+/// Builds the example in each language, as far as its tools are installed.
+fn build_examples(output: &Output) -> Result<()> {
+    use_larder(target("release/larder"));
+    let folder = target(EXAMPLES);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    tools::author_tools(output)?;
+    for (language, build) in LANGUAGES {
+        eprintln!("building the example in {language}");
+        match build(output).with_context(|| format!("the example in {language}"))? {
+            Built::Component(component) => {
+                fs::copy(component, folder.join(format!("{language}.wasm")))?;
+            }
+            Built::Skipped(Outcome::Skipped(reason)) => eprintln!("skipped: {reason}"),
+            Built::Skipped(_) => {}
+        }
+    }
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! `cargo xtask dist`: archives of a release in `target/dist`, with the program, manual pages, completions, components,
-//! licences, an SBOM and checksums. Two runs from the same sources give the same digests.
+//! licences, an SBOM and checksums. Two runs from the same commit in the same folder give the same digests.
 
 mod dependencies;
 
@@ -54,6 +54,8 @@ fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf>
     let registry = stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
     let flags = format!("-C target-feature=+crt-static {sources} --remap-path-prefix={registry}=/cargo");
     build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags);
+    // The C compiler writes the time of the build into the allocator otherwise.
+    build.env("SOURCE_DATE_EPOCH", time_of_commit());
     if let Some(linker) = linker {
         let name = triple.replace('-', "_");
         build.env(format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()), linker);
@@ -132,14 +134,20 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
 
 /// Archives a folder such that only its contents decide about the bytes: with the time of the last commit.
 fn archive(output: &Output, out: &Path, name: &str) -> Result<PathBuf> {
-    let time = stdout_of(command("git").args(["log", "-1", "--format=%ct"])).unwrap_or_default();
-    let time = if time.trim().is_empty() { "0" } else { time.trim() };
+    let time = time_of_commit();
     let tar = format!(
         "tar --sort=name --mtime=@{time} --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf - {name} \
          | gzip -n > {name}.tar.gz"
     );
     output.run(command("bash").args(["-o", "pipefail", "-c", &tar]).current_dir(out))?;
     Ok(out.join(format!("{name}.tar.gz")))
+}
+
+/// The time of the last commit in seconds, or 0 in sources without a history.
+fn time_of_commit() -> String {
+    let time = stdout_of(command("git").args(["log", "-1", "--format=%ct"])).unwrap_or_default();
+    let time = time.trim();
+    if time.is_empty() { "0".to_owned() } else { time.to_owned() }
 }
 
 /// Writes `SHA256SUMS`.

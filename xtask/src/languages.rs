@@ -5,7 +5,7 @@ mod copy;
 mod session;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,40 +15,92 @@ use crate::run::{Output, command, larder, target};
 use crate::step::Outcome;
 use crate::tools::{self, missing, succeeds};
 
+/// A built example, or why it was skipped.
+pub(crate) enum Built {
+    Component(PathBuf),
+    Skipped(Outcome),
+}
+
+/// Builds the example of a language.
+type Build = fn(&Output) -> Result<Built>;
+/// Installs a tool, or returns why it cannot be installed.
+type Tool = fn(&Output) -> Result<Option<Outcome>>;
+
+/// All languages that have an example.
+pub(crate) const LANGUAGES: [(&str, Build); 7] = [
+    ("rust", build_rust),
+    ("go", |output| make(output, "go", tools::go)),
+    ("python", build_python),
+    ("javascript", |output| npm(output, "javascript")),
+    ("typescript", |output| npm(output, "typescript")),
+    ("c", |output| make(output, "c", tools::cc)),
+    ("cpp", |output| make(output, "cpp", tools::cc)),
+];
+
+/// Compiled dependencies of the example in Rust are kept here between runs.
+const RUST_BUILD: &str = "examples/cargo";
+
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
-    add_target(output)?;
-    let here = copy::with_sdk(output, "rust")?;
-    // Compiled dependencies are kept between runs.
-    let build_dir = target("examples/cargo");
-    let mut cargo = command("cargo");
-    cargo.args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"]).arg(&build_dir);
-    output.run(cargo.current_dir(&here))?;
+    let built = build_rust(output)?;
     let mut test = command("cargo");
-    test.args(["test", "--quiet", "--locked", "--target-dir"]).arg(&build_dir);
-    output.run(test.current_dir(&here))?;
-    check_session(output, "rust", &build_dir.join(TARGET).join("release/changelog_rust.wasm"))
+    test.args(["test", "--quiet", "--locked", "--target-dir"]).arg(target(RUST_BUILD));
+    output.run(test.current_dir(copy::folder("rust")))?;
+    check_session(output, "rust", built)
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
+    build_and_check(output, "python")
+}
+
+pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
+    build_and_check(output, "javascript")
+}
+
+pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
+    build_and_check(output, "typescript")
+}
+
+pub(crate) fn go(output: &Output) -> Result<Outcome> {
+    build_and_check(output, "go")
+}
+
+pub(crate) fn c(output: &Output) -> Result<Outcome> {
+    build_and_check(output, "c")
+}
+
+pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
+    build_and_check(output, "cpp")
+}
+
+fn build_and_check(output: &Output, language: &str) -> Result<Outcome> {
+    let (_, build) =
+        LANGUAGES.into_iter().find(|(name, _)| *name == language).context("an unknown language")?;
+    check_session(output, language, build(output)?)
+}
+
+fn build_rust(output: &Output) -> Result<Built> {
+    add_target(output)?;
+    let here = copy::with_sdk(output, "rust")?;
+    let mut cargo = command("cargo");
+    cargo
+        .args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"])
+        .arg(target(RUST_BUILD));
+    output.run(cargo.current_dir(&here))?;
+    Ok(Built::Component(target(RUST_BUILD).join(TARGET).join("release/changelog_rust.wasm")))
+}
+
+fn build_python(output: &Output) -> Result<Built> {
     let here = copy::with_sdk(output, "python")?;
     let mut build = command(tools::author_tool("componentize-py"));
     build.args(["-w", "interactive-provider", "componentize", "provider", "-o", "changelog.wasm"]);
     output.run(build.current_dir(&here))?;
-    check_session(output, "python", &here.join("changelog.wasm"))
-}
-
-pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
-    npm(output, "javascript")
-}
-
-pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
-    npm(output, "typescript")
+    Ok(Built::Component(here.join("changelog.wasm")))
 }
 
 /// Builds an example with the packages of its `package.json`.
-fn npm(output: &Output, language: &str) -> Result<Outcome> {
+fn npm(output: &Output, language: &str) -> Result<Built> {
     if !succeeds(command("npm").arg("--version")) {
-        return missing("npm is not installed; it comes with Node: https://nodejs.org");
+        return missing("npm is not installed; it comes with Node: https://nodejs.org").map(Built::Skipped);
     }
     let here = copy::with_sdk(output, language)?;
     let npm = |args: &[&str]| {
@@ -61,36 +113,18 @@ fn npm(output: &Output, language: &str) -> Result<Outcome> {
     let install = ["install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
     output.install(&mut npm(&install))?;
     output.run(&mut npm(&["run", "build"]))?;
-    check_session(output, language, &here.join("changelog.wasm"))
+    Ok(Built::Component(here.join("changelog.wasm")))
 }
 
-pub(crate) fn go(output: &Output) -> Result<Outcome> {
-    if let Some(skipped) = tools::require_make_and(tools::go, output)? {
-        return Ok(skipped);
+/// Builds an example with `make`, this compiler and the built `larder`.
+fn make(output: &Output, language: &str, tool: Tool) -> Result<Built> {
+    if let Some(skipped) = tools::require_make_and(tool, output)? {
+        return Ok(Built::Skipped(skipped));
     }
-    make(output, "go")
-}
-
-pub(crate) fn c(output: &Output) -> Result<Outcome> {
-    if let Some(skipped) = tools::require_make_and(tools::cc, output)? {
-        return Ok(skipped);
-    }
-    make(output, "c")
-}
-
-pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
-    if let Some(skipped) = tools::require_make_and(tools::cc, output)? {
-        return Ok(skipped);
-    }
-    make(output, "cpp")
-}
-
-/// Builds an example with `make`, the installed compiler and the built `larder`.
-fn make(output: &Output, language: &str) -> Result<Outcome> {
     let here = copy::with_sdk(output, language)?;
     let mut make = with_tools(command("make"))?;
     output.run(make.arg(format!("LARDER={}", larder().display())).current_dir(&here))?;
-    check_session(output, language, &here.join("changelog.wasm"))
+    Ok(Built::Component(here.join("changelog.wasm")))
 }
 
 /// Configures a command so that `PATH` begins with the built `larder` and the author tools, and caches are in
@@ -112,16 +146,20 @@ pub(crate) fn with_tools(mut command: Command) -> Result<Command> {
 }
 
 /// Runs the session with this component.
-fn check_session(output: &Output, language: &str, component: &Path) -> Result<Outcome> {
+fn check_session(output: &Output, language: &str, built: Built) -> Result<Outcome> {
+    let component = match built {
+        Built::Component(component) => component,
+        Built::Skipped(skipped) => return Ok(skipped),
+    };
     let dir: PathBuf = target("examples").join(format!("session-{language}"));
     if dir.exists() {
         fs::remove_dir_all(&dir)?;
     }
     fs::create_dir_all(dir.join("plugins"))?;
-    let size = fs::copy(component, dir.join("plugins/changelog.wasm"))
+    let size = fs::copy(&component, dir.join("plugins/changelog.wasm"))
         .with_context(|| format!("{} was not built", component.display()))?;
     let count = session::run(output, &dir)?;
-    output.run(command(larder()).args(["inspect", "--json"]).arg(component))?;
+    output.run(command(larder()).args(["inspect", "--json"]).arg(&component))?;
     ensure!(count > 0, "the session has no commands");
     Ok(Outcome::PassedWithNote(format!("{} KiB, {count} commands", size.div_ceil(1024))))
 }

@@ -13,6 +13,7 @@ mod fixtures;
 mod frameworks;
 mod fuzz;
 mod languages;
+mod mcp_client;
 mod new;
 mod packaging;
 mod page;
@@ -20,6 +21,7 @@ mod plugins;
 mod providers;
 mod random_answers;
 mod registry;
+mod replicas;
 mod run;
 mod sdks;
 mod server;
@@ -51,7 +53,7 @@ usage: cargo xtask COMMAND
        --fail-fast           stop at the first step that fails
   soak [--minutes N]         reload, read, subscribe and disconnect for N minutes (default 3); print the server's memory
   bench [--quick] [--json]   compare the performance of Larder and other servers
-       --reads, --overload, --floods, --no-micro, --only NAME    run a part of the benchmark
+       --reads, --languages, --names, --overload, --floods, --no-micro, --only NAME    run a part of the benchmark
        --against PROGRAM     also measure another build of larder
   figures [PROVIDER...]      latency, memory and size of the shipped providers, as a table, with the program that LARDER_BIN
                              names (a release build) on an idle machine

@@ -1,27 +1,24 @@
 //! Tests of `larder new`. For each language, a project is created, built with the commands in its own README,
 //! tested with its own tests, and edited while `larder dev` is running.
 
+mod edits;
 mod surroundings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
+use self::edits::Development;
 use crate::languages::with_tools;
 use crate::plugins::add_target;
 use crate::run::{Output, command, larder, root, target};
-use crate::server::RunningServer;
 use crate::step::Outcome;
 use crate::tools::{self, missing, succeeds};
 
 const NAME: &str = "my-notes";
 const HELLO: &str = "Hello, world!\n";
-/// Longer than building the project and compiling its component takes on a loaded machine.
-const TIMEOUT: Duration = Duration::from_secs(120);
-
 /// A project that `larder new` creates for a language.
 struct Project {
     language: &'static str,
@@ -31,31 +28,42 @@ struct Project {
     test: &'static str,
     /// A folder with dependencies that is kept between runs.
     cached: Option<&'static str>,
-    /// Whether a build takes only seconds. Such projects are edited under `larder dev`; for the others,
-    /// `larder dev` runs once.
-    builds_fast: bool,
+    /// How `larder dev` avoids building a component after each save.
+    development: Option<Development>,
 }
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
     add_target(output)?;
     let (source, test, cached) = ("src/lib.rs", "cargo test", Some("target"));
-    Project { language: "rust", source, test, cached, builds_fast: true }.check(output)
+    Project { language: "rust", source, test, cached, development: None }.check(output)
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let test = "python test_provider.py";
-    Project { language: "python", source: "app.py", test, cached: None, builds_fast: false }.check(output)
+    let development = Development {
+        failure: "raise ValueError(\"broken\")",
+        message: "ValueError: broken (app.py",
+        new_import: Some("import csv"),
+        dependencies: "requirements.txt",
+    };
+    let development = Some(development);
+    Project { language: "python", source: "app.py", test, cached: None, development }.check(output)
 }
 
 pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
-    npm_project(output, "javascript", "provider.js")
+    npm_project(output, "javascript", "provider.js", "RangeError: broken (provider.js")
 }
 
 pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
-    npm_project(output, "typescript", "provider.ts")
+    npm_project(output, "typescript", "provider.ts", "RangeError: broken (provider.ts")
 }
 
-fn npm_project(output: &Output, language: &'static str, source: &'static str) -> Result<Outcome> {
+fn npm_project(
+    output: &Output,
+    language: &'static str,
+    source: &'static str,
+    message: &'static str,
+) -> Result<Outcome> {
     let new_enough = "process.exit(+(parseInt(process.versions.node) < 20))";
     if !succeeds(command("node").args(["-e", new_enough])) || !succeeds(command("npm").arg("--version")) {
         return missing("Node 20 or newer with npm is not installed: https://nodejs.org");
@@ -64,7 +72,9 @@ fn npm_project(output: &Output, language: &'static str, source: &'static str) ->
         surroundings::check_workspace(output)?;
     }
     let (test, cached) = ("npm test", Some("node_modules"));
-    Project { language, source, test, cached, builds_fast: true }.check(output)
+    let failure = "throw new RangeError(\"broken\");";
+    let development = Development { failure, message, new_import: None, dependencies: "package.json" };
+    Project { language, source, test, cached, development: Some(development) }.check(output)
 }
 
 pub(crate) fn go(output: &Output) -> Result<Outcome> {
@@ -90,7 +100,7 @@ pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
 }
 
 fn make_project(language: &'static str, source: &'static str) -> Project {
-    Project { language, source, test: "make test", cached: None, builds_fast: true }
+    Project { language, source, test: "make test", cached: None, development: None }
 }
 
 /// Checks a project with the same name as a package of Go's standard library that the SDK imports.
@@ -115,17 +125,9 @@ impl Project {
         if self.language == "rust" {
             surroundings::check_names(&here.join("PLUGINS").join(format!("{NAME}.wasm")))?;
         }
-        if !self.builds_fast {
-            ensure!(
-                here.join("PLUGINS").join(format!("{NAME}.wasm")).is_file(),
-                "the component was not deployed"
-            );
-            shell(output, &here, "larder dev . --once")?;
-            return Ok(Outcome::Passed);
-        }
         ensure!(read_greeting(&here, ["--plugins", "PLUGINS"])? == HELLO, "unexpected greeting");
-        let duration = edit_and_wait(output, &here, self.source)?;
-        Ok(Outcome::PassedWithNote(format!("served {:.1} s after a save", duration.as_secs_f64())))
+        let duration = edits::check(output, &here, self)?;
+        Ok(Outcome::PassedWithNote(format!("served {:.2} s after a save", duration.as_secs_f64())))
     }
 
     /// Checks the project that `larder new --interactive` creates.
@@ -221,37 +223,6 @@ fn read_greeting(here: &Path, source: [&str; 2]) -> Result<String> {
     let read = read.arg("read").arg(format!("{NAME}://hello")).args(source).current_dir(here).output()?;
     ensure!(read.status.success(), "larder read: {}", String::from_utf8_lossy(&read.stderr));
     Ok(String::from_utf8(read.stdout)?)
-}
-
-/// Changes the source under `larder dev` and waits for the new response. Until then, every read must return
-/// the old response, even during the build.
-fn edit_and_wait(output: &Output, here: &Path, source: &str) -> Result<Duration> {
-    let mut dev = with_tools(command(larder()))?;
-    dev.args(["dev", ".", "--listen", "127.0.0.1:0"]).current_dir(here);
-    let server = RunningServer::spawn(dev, output)?;
-    let read = || read_greeting(here, ["--url", &server.url]);
-    wait_for("the first load", || Ok(read().is_ok_and(|text| text == HELLO)))?;
-    let file = here.join(source);
-    let text = fs::read_to_string(&file)?;
-    ensure!(text.contains("\"world\""), "`\"world\"` is missing in {}", file.display());
-    fs::write(&file, text.replace("\"world\"", "\"moon\""))?;
-    let duration = wait_for("the edited response", || match read()?.as_str() {
-        "Hello, moon!\n" => Ok(true),
-        HELLO => Ok(false),
-        other => bail!("unexpected response {other:?}"),
-    })?;
-    server.stop()?;
-    Ok(duration)
-}
-
-/// Waits for a condition and returns how long it took.
-fn wait_for(what: &str, mut condition: impl FnMut() -> Result<bool>) -> Result<Duration> {
-    let start = Instant::now();
-    while !condition()? {
-        ensure!(start.elapsed() < TIMEOUT, "timed out after {TIMEOUT:?}: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Ok(start.elapsed())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod container;
+pub(crate) mod crates;
 pub(crate) mod kubernetes;
 pub(crate) mod man;
 pub(crate) mod monitoring;

@@ -24,13 +24,22 @@ pub(crate) fn target(path: &str) -> PathBuf {
     root().join("target").join(path)
 }
 
+/// The program that is used in place of the debug build.
+static LARDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Uses this build of the server from now on, unless `LARDER_BIN` names one.
+pub(crate) fn use_larder(program: PathBuf) {
+    LARDER.get_or_init(|| program);
+}
+
 /// The program that `LARDER_BIN` names, or else the debug build, which the tests and the demo run.
 #[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
 pub(crate) fn larder() -> PathBuf {
     if let Some(program) = std::env::var_os("LARDER_BIN").filter(|program| !program.is_empty()) {
         return root().join(program);
     }
-    target("debug").join(format!("larder{}", std::env::consts::EXE_SUFFIX))
+    let debug = || target("debug").join(format!("larder{}", std::env::consts::EXE_SUFFIX));
+    LARDER.get().cloned().unwrap_or_else(debug)
 }
 
 /// Whether this runs in CI, where no step may be skipped.

@@ -1,5 +1,5 @@
-//! A running `larder serve` (or `dev`) process. It accepts requests when it is returned, is stopped with
-//! SIGTERM, and is killed when dropped.
+//! A running `larder serve` (or `dev`) process. It accepts requests and has loaded its components when it is returned,
+//! is stopped with SIGTERM, and is killed when dropped.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,6 +13,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::run::{Output, command, larder};
 
+/// What `/status` says about components whose own calls took too long at the start.
+const NOT_LOADED: &str = ": not loaded yet: ";
+
 /// Includes the time to compile components.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longer than the default `shutdown_grace`.
@@ -25,14 +28,16 @@ pub(crate) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Starts `larder serve` on a free port. Its stderr is written to the log.
+    /// Starts `larder serve` on free ports. Its stderr is written to the log.
     pub(crate) fn start(config: &Path, output: &Output) -> Result<Self> {
         let mut serve = command(larder());
-        serve.arg("serve").arg("--config").arg(config).args(["--listen", "127.0.0.1:0"]);
+        serve.arg("serve").arg("--config").arg(config);
+        serve.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         Self::spawn(serve, output)
     }
 
-    /// Starts any command that serves MCP and prints its URL on stderr.
+    /// Starts any command that serves MCP and prints its URL on stderr. If it prints its admin address before, this
+    /// waits until its components are loaded: a server accepts requests without those that are slow.
     pub(crate) fn spawn(mut serve: Command, output: &Output) -> Result<Self> {
         let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("larder")?;
         let stderr = child.stderr.take().context("stderr is a pipe")?;
@@ -44,10 +49,20 @@ impl RunningServer {
         };
         thread::spawn(move || forward_stderr(stderr, log, &sender));
         // The sender is dropped when the thread ends, that is, when the server closes its stderr.
-        match urls.recv_timeout(START_TIMEOUT) {
-            Ok(url) => server.url = url,
+        let receive = || match urls.recv_timeout(START_TIMEOUT) {
+            Ok(url) => Ok(url),
             Err(mpsc::RecvTimeoutError::Disconnected) => bail!("larder ended before it was ready"),
             Err(mpsc::RecvTimeoutError::Timeout) => bail!("larder printed no URL within {START_TIMEOUT:?}"),
+        };
+        let mut admin = None;
+        while server.url.is_empty() {
+            match receive()? {
+                Url::Admin(url) => admin = Some(url),
+                Url::Endpoint(url) => server.url = url,
+            }
+        }
+        if let Some(admin) = admin {
+            wait_until_loaded(&admin)?;
         }
         Ok(server)
     }
@@ -85,45 +100,75 @@ impl Drop for RunningServer {
     }
 }
 
-/// Copies stderr to the log or the terminal, and sends the endpoint URLs in it. It reads until the end, so
-/// that the server never blocks on a full pipe.
-fn forward_stderr(stderr: ChildStderr, mut log: Option<File>, urls: &Sender<String>) {
+/// An address that the server prints on stderr.
+#[derive(Debug, PartialEq)]
+enum Url {
+    Admin(String),
+    Endpoint(String),
+}
+
+/// Asks for the status until no component is loading. A status that cannot be read, because it needs a token, says
+/// nothing.
+fn wait_until_loaded(admin: &str) -> Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < START_TIMEOUT {
+        let status = command(larder()).args(["status", "--json", "--admin", admin]).output()?;
+        if !String::from_utf8_lossy(&status.stdout).contains(NOT_LOADED) {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    bail!("a component is still loading after {START_TIMEOUT:?}")
+}
+
+/// Copies stderr to the log or the terminal, and sends the URLs in it. It reads until the end, so that the server
+/// never blocks on a full pipe.
+fn forward_stderr(stderr: ChildStderr, mut log: Option<File>, urls: &Sender<Url>) {
     for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         match &mut log {
             Some(log) => drop(writeln!(log, "larder: {line}")),
             None => eprintln!("{line}"),
         }
-        if let Some(url) = find_endpoint(&line) {
-            // Only the first URL is received.
+        if let Some(url) = find_url(&line) {
+            // Nothing is received after the first endpoint.
             let _ = urls.send(url);
         }
     }
 }
 
-/// Finds the URL of the endpoint in a line of the start-up output.
-fn find_endpoint(line: &str) -> Option<String> {
+/// Finds the URL of the endpoint, or of the admin address, in a line of the start-up output.
+fn find_url(line: &str) -> Option<Url> {
     let (_, rest) = line.split_once("http://127.0.0.1:")?;
     let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    let is_endpoint = rest[port.len()..].starts_with("/mcp") && port != "0" && !port.is_empty();
-    is_endpoint.then(|| format!("http://127.0.0.1:{port}/mcp"))
+    if port.is_empty() || port == "0" {
+        return None;
+    }
+    let url = format!("http://127.0.0.1:{port}");
+    if rest[port.len()..].starts_with("/mcp") {
+        return Some(Url::Endpoint(format!("{url}/mcp")));
+    }
+    line.contains("serving /livez").then_some(Url::Admin(url))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::find_endpoint;
-
-    fn check(line: &str, expected: Option<&str>) {
-        assert_eq!(find_endpoint(line).as_deref(), expected, "{line}");
-    }
+    use super::{Url, find_url};
 
     #[test]
-    fn finds_the_endpoint_in_start_up_output() {
-        check("serving http://127.0.0.1:4711/mcp", Some("http://127.0.0.1:4711/mcp"));
-        check("\u{1b}[1mhttp://127.0.0.1:80/mcp\u{1b}[0m: 2 providers", Some("http://127.0.0.1:80/mcp"));
-        check("listen = http://127.0.0.1:0/mcp", None);
-        check("metrics at http://127.0.0.1:9090/metrics", None);
-        check("http://127.0.0.1:/mcp", None);
-        check("loading", None);
+    fn finds_the_urls_in_start_up_output() {
+        let endpoint = |line| match find_url(line) {
+            Some(Url::Endpoint(url)) => Some(url),
+            _ => None,
+        };
+        let url = |port| Some(format!("http://127.0.0.1:{port}/mcp"));
+        assert_eq!(endpoint("serving http://127.0.0.1:4711/mcp"), url("4711"));
+        assert_eq!(endpoint("\u{1b}[1mhttp://127.0.0.1:80/mcp\u{1b}[0m: 2 providers"), url("80"));
+        for none in ["listen = http://127.0.0.1:0/mcp", "http://127.0.0.1:/mcp", "loading"] {
+            assert_eq!(find_url(none), None, "{none}");
+        }
+        assert_eq!(find_url("metrics at http://127.0.0.1:9090/metrics"), None);
+        let admin = "INFO serving /livez, /readyz, /metrics and /status url=http://127.0.0.1:4712";
+        assert_eq!(find_url(admin), Some(Url::Admin("http://127.0.0.1:4712".into())));
     }
 }

@@ -1,7 +1,6 @@
 //! `cargo xtask soak`: runs reloads, reads, subscriptions and sessions for some minutes and prints the
 //! server's memory over time. It is not a step of the tests, because a person has to judge the result.
 
-pub(crate) mod client;
 mod work;
 
 use std::fs;

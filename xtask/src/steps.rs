@@ -7,7 +7,7 @@ use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};
 use crate::{
     book, clients, conformance, demo, deny, examples, frameworks, languages, new, packaging, page, plugins,
-    providers, random_answers, registry, sdks, signatures, teams, tools, tools_only, trials, wit,
+    providers, random_answers, registry, replicas, sdks, signatures, teams, tools, tools_only, trials, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -41,6 +41,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "packaging-kubernetes", "the manifests for Kubernetes", ["plugins", "host"], packaging::kubernetes::check;
     Light "packaging-container", "the file system of the container", ["plugins", "host"], packaging::container::check;
     Light "packaging-archive", "the archive of a release, with licences and an SBOM", ["plugins", "host"], packaging::archive::check;
+    Heavy "packaging-crates", "the packages of the crates compile on their own", ["host"], packaging::crates::check;
     Light "packaging-proxy", "the example for nginx, with TLS and streams", ["plugins", "host"], packaging::proxy::check;
     Light "packaging-man", "the manual pages", ["host"], packaging::man::check;
     Light "author-tools", "install componentize-py, Go and Zig", [], tools::author_tools;
@@ -82,6 +83,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "clients-ts-v2", "TypeScript SDK 2", ["plugins", "host", "node"], clients::ts_v2;
     Light "clients-inspector", "the command line of the MCP inspector", ["plugins", "host", "node"], clients::inspector;
     Light "clients-python", "Python SDK", ["plugins", "host", "python"], clients::python;
+    Heavy "replicas", "three replicas with NATS and HAProxy, killed and restarted under load", ["plugins", "host", "python"], replicas::check;
     Light "clients-tools-only-typescript", "clients that only support tools, with both TypeScript SDKs", ["plugins", "host", "node"], tools_only::typescript;
     Light "clients-tools-only-python", "the same with the Python SDK", ["plugins", "host", "python"], tools_only::python;
     Light "clients-frameworks-sdk1", "LangChain and mcpadapt, with Python SDK 1", ["plugins", "host"], frameworks::python_sdk_1;
@@ -147,6 +149,8 @@ fn clippy(output: &Output) -> Result<Outcome> {
 
 /// Runs the tests with nextest if it is installed. It does not run documentation tests, so cargo runs those.
 fn host_tests(output: &Output) -> Result<Outcome> {
+    // The tests of larder-cluster skip what needs it where it cannot be installed.
+    tools::debian_package(output, "nats-server", "nats-server")?;
     if tools::has_nextest() {
         let profile = if run::in_ci() { "ci" } else { "default" };
         let mut tests = cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile]);

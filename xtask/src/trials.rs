@@ -32,6 +32,8 @@ struct Language {
     error_location: Option<&'static str>,
     /// Log text of a guest that terminates itself.
     exit_message: &'static str,
+    /// Whether `larder dev` loads the program into a development component.
+    has_development: bool,
 }
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
@@ -45,6 +47,7 @@ pub(crate) fn rust(output: &Output) -> Result<Outcome> {
         component: "target/wasm32-wasip2/release/provider.wasm",
         error_location: None,
         exit_message: "last words",
+        has_development: false,
     };
     rust.check(output)
 }
@@ -60,6 +63,7 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
         component: "trial.wasm",
         error_location: Some("trial.py"),
         exit_message: "last words",
+        has_development: true,
     };
     python.check(output)
 }
@@ -91,6 +95,7 @@ fn check_npm_project(
         component: "trial.wasm",
         error_location: Some(error_location),
         exit_message: "expected string: FromJs",
+        has_development: true,
     };
     language.check(output)
 }
@@ -131,6 +136,7 @@ fn check_make_project(
         component: "trial.wasm",
         error_location,
         exit_message: "last words",
+        has_development: false,
     };
     language.check(output)
 }
@@ -157,19 +163,27 @@ impl Language {
             output.install(&mut install)?;
         }
         let builds = [self.build(output, &here, "first")?, self.build(output, &here, "second")?];
-        let count = server::run(output, &dir, &builds, self)?;
-        Ok(Outcome::PassedWithNote(format!("{count} cases")))
+        let tested = server::run(output, &dir, &builds, self)?;
+        let development = tested.development.map(|duration| {
+            format!(", the same with `larder dev`, which served a save after {:.2} s", duration.as_secs_f64())
+        });
+        let note = format!("{} cases{}", tested.cases, development.unwrap_or_default());
+        Ok(Outcome::PassedWithNote(note))
     }
 
-    /// Builds a revision: the source with `first` replaced by this name.
-    fn build(&self, output: &Output, here: &Path, revision: &str) -> Result<PathBuf> {
+    /// Writes a revision: the source with `first` replaced by this name.
+    fn write(&self, here: &Path, revision: &str) -> Result<()> {
         let name = Path::new(self.source).file_name().context("a file has a name")?;
-        let trials = root().join("xtask/trials");
-        let text = fs::read_to_string(trials.join(name))?;
+        let text = fs::read_to_string(root().join("xtask/trials").join(name))?;
+        Ok(fs::write(here.join(self.source), text.replace("\"first\"", &format!("\"{revision}\"")))?)
+    }
+
+    /// Builds a revision.
+    fn build(&self, output: &Output, here: &Path, revision: &str) -> Result<PathBuf> {
         if let Some(extra) = self.extra_source {
-            fs::copy(trials.join(extra), here.join(extra))?;
+            fs::copy(root().join("xtask/trials").join(extra), here.join(extra))?;
         }
-        fs::write(here.join(self.source), text.replace("\"first\"", &format!("\"{revision}\"")))?;
+        self.write(here, revision)?;
         if let Some(mut build) = line_command(here, self.build)? {
             output.run(&mut build)?;
         }

@@ -5,6 +5,7 @@
 mod access;
 mod api;
 mod authentication;
+mod cluster;
 mod forget;
 mod index;
 mod issuer;
@@ -36,6 +37,7 @@ use tokio::sync::{Semaphore, watch};
 
 use self::access::Peer;
 use self::authentication::Authentication;
+pub use self::cluster::{Cluster, Replica};
 pub use self::forget::Forgotten;
 pub use self::index::IndexStatus;
 pub use self::issuer::{FetchError, Issuer};
@@ -133,6 +135,8 @@ pub struct Sources {
     pub health: Health,
     /// Returns the state of the OAuth issuer; none if tokens of an issuer are not accepted.
     pub issuer: Box<dyn Fn() -> Option<Issuer> + Send + Sync>,
+    /// Returns the state of the cluster; none if this is the only server.
+    pub cluster: Box<dyn Fn() -> Option<Cluster> + Send + Sync>,
     /// The keys whose values in the file take effect only after a restart.
     pub needs_restart: watch::Receiver<Vec<String>>,
     /// Records what was deleted.

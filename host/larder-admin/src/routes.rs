@@ -60,18 +60,23 @@ async fn live() -> Response {
     text(StatusCode::OK, "ok".into())
 }
 
-/// Load balancers have no token: without one, the response gives no reasons.
+/// Load balancers have no token: without one, the response gives no reasons, and names no problems.
 async fn ready(State(admin): State<Admin>, request: Request) -> Response {
-    let (reasons, _) = admin.problems();
+    let (reasons, problems) = admin.problems();
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     #[derive(Serialize)]
     struct Ready {
         ready: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasons: Option<Vec<String>>,
+        /// What only the operator has to know.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<String>,
     }
     let is_authorized = is_authorized(&admin, head(&request)).await;
-    json(status, &Ready { ready: reasons.is_empty(), reasons: is_authorized.then_some(reasons) })
+    let ready = reasons.is_empty();
+    let (reasons, problems) = if is_authorized { (Some(reasons), problems) } else { (None, Vec::new()) };
+    json(status, &Ready { ready, reasons, problems })
 }
 
 async fn not_found() -> Response {

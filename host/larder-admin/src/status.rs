@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::response::json;
-use super::{Admin, IndexStatus, Issuer, Sources, TeamView};
+use super::{Admin, Cluster, IndexStatus, Issuer, Sources, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
 use larder_key_value::Usage;
 use larder_model::name::ProviderName;
@@ -41,6 +41,9 @@ pub struct Status {
     /// The OAuth issuer; none if its tokens are not accepted.
     #[serde(default)]
     pub issuer: Option<Issuer>,
+    /// The replicas; none if this is the only server.
+    #[serde(default)]
+    pub cluster: Option<Cluster>,
     /// The memory budget.
     #[serde(default)]
     pub memory: Option<Memory>,
@@ -226,6 +229,7 @@ impl Status {
             problems,
             needs_restart: sources.needs_restart.borrow().clone(),
             issuer: (sources.issuer)(),
+            cluster: (sources.cluster)(),
             memory: Some(Memory::of(&sources.memory.report())),
             teams: sources.teams.borrow().iter().map(Team::of).collect(),
         }

@@ -4,7 +4,7 @@ use wit_bindgen_core::wit_parser::{Resolve, SourceMap, WorldId};
 
 macro_rules! files {
     ($($name:literal),*) => {
-        &[$(($name, include_str!(concat!("../../../wit/", $name)))),*]
+        &[$(($name, include_str!(concat!("../wit/", $name)))),*]
     };
 }
 

@@ -61,6 +61,7 @@ const RUST: TextFiles = texts! { "templates/rust/":
 
 const PYTHON: TextFiles = texts! { "templates/python/":
     "app.py" <- "app.py",
+    "development.py" <- "development.py",
     "test_provider.py" <- "test_provider.py",
     "README.md" <- "README.md",
     ".gitignore" <- "gitignore",

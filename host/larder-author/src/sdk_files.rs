@@ -37,7 +37,7 @@ pub(super) fn sdk(language: ProjectLanguage) -> Vec<(&'static str, TextFiles)> {
 /// Unlike the manifest in the repository, it does not belong to a workspace.
 const RUST_SDK_MANIFEST: TextFiles = &[("Cargo.toml", include_str!("../templates/rust/sdk/Cargo.toml.in"))];
 
-const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
+const RUST_SDK: TextFiles = copies! { "rust-sdk/":
     "README.md",
     "src/bindings.rs",
     "src/content.rs",
@@ -74,7 +74,7 @@ const RUST_SDK: TextFiles = copies! { "../../plugins/sdk/":
     "src/request.rs",
 };
 
-const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
+const PYTHON_SDK: TextFiles = copies! { "sdk/python/larder_provider/":
     "__init__.py",
     "annotations.py",
     "check.py",
@@ -84,6 +84,7 @@ const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
     "componentize-py.toml",
     "convert.py",
     "declared.py",
+    "development.py",
     "errors.py",
     "export.py",
     "guest.py",
@@ -104,7 +105,7 @@ const PYTHON_SDK: TextFiles = copies! { "../../sdk/python/larder_provider/":
     "values.py",
 };
 
-const JAVASCRIPT_SDK: TextFiles = copies! { "../../sdk/javascript/":
+const JAVASCRIPT_SDK: TextFiles = copies! { "sdk/javascript/":
     "README.md",
     "build.js",
     "bundle.js",
@@ -112,6 +113,11 @@ const JAVASCRIPT_SDK: TextFiles = copies! { "../../sdk/javascript/":
     "src/call.js",
     "src/check.js",
     "src/define.js",
+    "src/development/exports.js",
+    "src/development/full-provider.js",
+    "src/development/interactive-provider.js",
+    "src/development/program.js",
+    "src/development/provider.js",
     "src/errors.js",
     "src/exports.js",
     "src/files.js",
@@ -145,7 +151,7 @@ const JAVASCRIPT_SDK: TextFiles = copies! { "../../sdk/javascript/":
     "wit/javascript.wit",
 };
 
-const GO_SDK: TextFiles = copies! { "../../sdk/go/":
+const GO_SDK: TextFiles = copies! { "sdk/go/":
     "README.md",
     "check.go",
     "client.go",
@@ -234,7 +240,7 @@ const GO_SDK: TextFiles = copies! { "../../sdk/go/":
     "values.go",
 };
 
-const C_SDK: TextFiles = copies! { "../../sdk/c/":
+const C_SDK: TextFiles = copies! { "sdk/c/":
     "README.md",
     "larder.c",
     "larder.h",
@@ -250,7 +256,7 @@ const C_SDK: TextFiles = copies! { "../../sdk/c/":
     "larder_settings.h",
 };
 
-const CPP_SDK: TextFiles = copies! { "../../sdk/cpp/":
+const CPP_SDK: TextFiles = copies! { "sdk/cpp/":
     "README.md",
     "larder.hpp",
     "larder/define.hpp",

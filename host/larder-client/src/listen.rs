@@ -2,6 +2,7 @@
 //! `resources/subscribe` in a legacy session.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use futures_util::stream::{self, Stream};
 use serde::de::DeserializeOwned;
@@ -148,6 +149,19 @@ impl ListeningClient {
         stream::try_unfold(self, |mut listening| async move {
             Ok(listening.next_change().await?.map(|change| (change, listening)))
         })
+    }
+
+    /// Whether the server is connected over HTTP, so that the connection may end before the server does.
+    pub(super) fn is_http(&self) -> bool {
+        matches!(self.feed, Feed::Http { .. })
+    }
+
+    /// Returns how long to wait before listening again, if the server said so.
+    pub(super) fn reconnect_delay(&self) -> Option<Duration> {
+        match &self.feed {
+            Feed::Http { messages, .. } => messages.retry_delay(),
+            Feed::Lines(_) => None,
+        }
     }
 
     /// Stops listening, and ends the session if there is one.

@@ -1,12 +1,16 @@
-//! Watches resources and reconnects with exponential backoff when the connection fails.
+//! Watches resources, and reconnects when the connection fails: when the server says, or with exponential backoff. What
+//! changed in the meantime is reported.
+
+mod known;
 
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use self::known::KnownContents;
 use super::connection::Client;
 use super::error::ClientError;
-use super::listen::{ListenTargets, ResourceChange};
+use super::listen::{ListenTargets, ListeningClient, ResourceChange};
 
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -21,9 +25,9 @@ pub enum Event {
         /// The URIs that cannot be watched.
         refused: Vec<String>,
     },
-    /// Something changed.
+    /// Something changed. After a reconnection, this is what differs from before, and the lists in any case.
     Changed(ResourceChange),
-    /// The connection failed. Changes until it is back are not reported.
+    /// The connection failed. Changes in the meantime are reported when it is back.
     Lost {
         /// The reason.
         why: String,
@@ -34,53 +38,95 @@ pub enum Event {
 
 /// Connects, listens, and calls `on_event` until that returns [`ControlFlow::Break`]. Only the first
 /// connection must succeed. An error that a retry cannot fix, such as an invalid token, ends the watch later
-/// as well.
+/// as well. Over HTTP, each URI is read at the start and after each change, to compare its content after a reconnection.
 pub async fn watch<F>(
     connect: impl Fn() -> F,
     targets: &ListenTargets,
-    mut on_event: impl FnMut(Event) -> ControlFlow<()>,
+    on_event: impl FnMut(Event) -> ControlFlow<()>,
 ) -> Result<(), ClientError>
 where
     F: Future<Output = Result<Client, ClientError>>,
 {
-    let mut backoff = INITIAL_BACKOFF;
-    let mut began = false;
+    let mut watcher = Watcher {
+        targets,
+        on_event,
+        known: KnownContents::default(),
+        began: false,
+        backoff: INITIAL_BACKOFF,
+    };
     loop {
-        let client = connect();
-        let why = match watch_once(client, targets, &mut on_event, &mut began, &mut backoff).await {
-            Ok(ControlFlow::Break(())) => return Ok(()),
-            Ok(ControlFlow::Continue(())) => "the server ended the stream".to_owned(),
-            Err(error) if !began || is_permanent(&error) => return Err(error),
-            Err(error) => error.to_string(),
+        let (why, delay) = match watcher.watch_once(connect()).await {
+            Ok(End::Break) => return Ok(()),
+            Ok(End::OfStream(delay)) => ("the server ended the stream".to_owned(), delay),
+            Err(error) if !watcher.began || is_permanent(&error) => return Err(error),
+            Err(error) => (error.to_string(), None),
         };
-        if on_event(Event::Lost { why, retry_in: backoff }).is_break() {
+        let retry_in = delay.unwrap_or(watcher.backoff);
+        if (watcher.on_event)(Event::Lost { why, retry_in }).is_break() {
             return Ok(());
         }
-        tokio::time::sleep(backoff).await;
-        backoff = (backoff * 2).min(MAX_BACKOFF);
+        tokio::time::sleep(retry_in).await;
+        watcher.backoff = (watcher.backoff * 2).min(MAX_BACKOFF);
     }
 }
 
-async fn watch_once(
-    client: impl Future<Output = Result<Client, ClientError>>,
-    targets: &ListenTargets,
-    on_event: &mut impl FnMut(Event) -> ControlFlow<()>,
-    began: &mut bool,
-    backoff: &mut Duration,
-) -> Result<ControlFlow<()>, ClientError> {
-    let mut listening = client.await?.listen(targets).await?;
-    (*began, *backoff) = (true, INITIAL_BACKOFF);
-    let honoured = listening.honoured().clone();
-    let refused = targets.uris.iter().filter(|uri| !honoured.uris.contains(uri)).cloned().collect();
-    let mut flow = on_event(Event::Began { honoured, refused });
-    while flow.is_continue() {
-        match listening.next_change().await? {
-            Some(change) => flow = on_event(Event::Changed(change)),
-            None => break,
+/// The state of a watch over several connections.
+struct Watcher<'a, E> {
+    targets: &'a ListenTargets,
+    on_event: E,
+    known: KnownContents,
+    began: bool,
+    /// The time until the next attempt.
+    backoff: Duration,
+}
+
+/// How a connection ended.
+enum End {
+    /// By the receiver of the events.
+    Break,
+    /// By the server, which may say when to reconnect.
+    OfStream(Option<Duration>),
+}
+
+impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
+    async fn watch_once(
+        &mut self,
+        client: impl Future<Output = Result<Client, ClientError>>,
+    ) -> Result<End, ClientError> {
+        let mut listening = client.await?.listen(self.targets).await?;
+        let mut flow = self.begin(&mut listening).await;
+        let mut delay = None;
+        while flow.is_continue() {
+            let Some(change) = listening.next_change().await? else {
+                delay = listening.reconnect_delay();
+                break;
+            };
+            if let ResourceChange::Updated(uri) = &change
+                && listening.is_http()
+            {
+                self.known.read(&mut listening, uri).await;
+            }
+            flow = (self.on_event)(Event::Changed(change));
         }
+        listening.close().await;
+        Ok(if flow.is_break() { End::Break } else { End::OfStream(delay) })
     }
-    listening.close().await;
-    Ok(flow)
+
+    /// Reports that the watch began, and what changed since it ended.
+    async fn begin(&mut self, listening: &mut ListeningClient) -> ControlFlow<()> {
+        let honoured = listening.honoured().clone();
+        let changed = match listening.is_http() {
+            true => self.known.compare(listening, &honoured.uris).await,
+            false => Vec::new(),
+        };
+        let is_first = !std::mem::replace(&mut self.began, true);
+        self.backoff = INITIAL_BACKOFF;
+        let lists = honoured.list.then_some(ResourceChange::ListChanged);
+        let refused = self.targets.uris.iter().filter(|uri| !honoured.uris.contains(uri)).cloned().collect();
+        (self.on_event)(Event::Began { honoured, refused })?;
+        let changed = changed.into_iter().map(ResourceChange::Updated).chain(lists);
+        changed.filter(|_| !is_first).try_for_each(|change| (self.on_event)(Event::Changed(change)))
+    }
 }
 
 fn is_permanent(error: &ClientError) -> bool {

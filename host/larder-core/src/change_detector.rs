@@ -1,7 +1,8 @@
 //! Detects that the content of a watched URI changed, and notifies the watchers.
 //!
 //! A change is found by comparing versions, by reading again, after events in granted folders, and after a
-//! new catalog. URIs that nobody watches cost nothing.
+//! new catalog. URIs that nobody watches cost nothing. Of several replicas of a server, one makes the periodic checks of a
+//! URI; the others make a check of their own when it reports a change.
 
 mod checks;
 mod folders;
@@ -10,6 +11,7 @@ mod watch_table;
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
@@ -23,15 +25,19 @@ use self::checks::{CheckResult, check_batch};
 use self::folders::{FolderHint, GrantedFolderMonitor};
 use self::watch_table::{Batch, CheckMethod, WatchTable};
 use crate::catalog::{Notifier, Reader, WatchEvents};
+use crate::replicas::{ReplicaEvent, TeamReplicas};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
-use larder_sandbox::SignalSender;
+use larder_sandbox::{Signal, SignalSender};
 
 /// Capacity of the channels for results and hints.
 const CHANNEL_CAPACITY: usize = 1_024;
 /// Polling interval for folders without file events, unless `read_interval` is set.
 const FOLDER_POLL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Interval between checks of what other replicas poll. They find a change of which no report arrived, whatever the reason.
+const COMPARISON_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
 /// The intervals of the periodic checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +54,7 @@ pub struct ChangeDetector {
     reader: Reader,
     notifier: Notifier,
     signals: SignalSender,
+    replicas: Arc<dyn TeamReplicas>,
     drain: Drain,
     table: WatchTable,
     known_count: watch::Sender<usize>,
@@ -65,16 +72,17 @@ struct FinishedBatch {
 
 impl ChangeDetector {
     /// Creates a detector. It does nothing before [`Self::run`]. `signals` receives hints that a provider's
-    /// list may have changed.
+    /// list may have changed. `replicas` are the same team at other replicas, and only the detector receives their events.
     pub fn new(
         config: Config,
         reader: Reader,
         notifier: Notifier,
         signals: SignalSender,
+        replicas: Arc<dyn TeamReplicas>,
         drain: Drain,
     ) -> Self {
         let (table, known_count) = (WatchTable::default(), watch::Sender::default());
-        Self { config, reader, notifier, signals, drain, table, known_count }
+        Self { config, reader, notifier, signals, replicas, drain, table, known_count }
     }
 
     /// Returns the number of watched URIs whose content, or absence of content, is known. A later change of
@@ -85,13 +93,14 @@ impl ChangeDetector {
 
     /// Runs until shutdown.
     pub async fn run(mut self) {
-        let drain = self.drain.clone();
+        let (drain, replicas) = (self.drain.clone(), self.replicas.clone());
         let (mut hints, mut folder_monitor) = self.spawn_folder_monitor();
         let (results, mut received_results) = mpsc::channel(CHANNEL_CAPACITY);
         let mut running_batches = RunningBatches::new();
         let mut published = self.reader.published();
         let mut version_timer = every(self.config.version_interval);
         let mut read_timer = self.config.read_interval.map(every);
+        let mut comparison_timer = every(varied(COMPARISON_INTERVAL));
         loop {
             tokio::select! {
                 // `biased` handles results before the end of the batch that sent them.
@@ -108,8 +117,14 @@ impl ChangeDetector {
                 () = until(self.table.next_retry()) => self.table.retry(Instant::now()),
                 _ = version_timer.tick() => self.mark_due(CheckMethod::Version),
                 _ = tick(&mut read_timer) => self.mark_due(CheckMethod::Read),
+                () = until(self.table.next_comparison()) => self.table.continue_comparison(Instant::now()),
+                _ = comparison_timer.tick() => self.compare_polled_elsewhere(),
+                event = replicas.next() => self.handle_replica_event(event),
             }
             self.start_batches(&running_batches, &results);
+            if received_results.is_empty() {
+                self.share_offers();
+            }
         }
     }
 
@@ -137,13 +152,56 @@ impl ChangeDetector {
         for known in events.added.iter().filter(|watched| self.table.is_known(watched)) {
             self.notifier.settle(known);
         }
-        events.provider_updates.iter().for_each(|watched| self.table.provider_updated(watched));
+        events.provider_updates.iter().for_each(|watched| self.table.provider_updated(watched, true));
+    }
+
+    /// What other replicas tell is a hint, and is never published again.
+    fn handle_replica_event(&mut self, event: ReplicaEvent) {
+        match event {
+            ReplicaEvent::Updated { uri, state } => {
+                self.notifier.changed_elsewhere(&uri);
+                self.table.reported(&uri, state);
+            }
+            ReplicaEvent::Signalled { uri } => {
+                self.notifier.updated(&uri);
+                self.table.provider_updated(&uri, false);
+            }
+            ReplicaEvent::ListChanged { provider } => {
+                self.signals.send(&provider, Signal::ListChangedElsewhere);
+            }
+            ReplicaEvent::CompareAll => self.compare_all(),
+        }
+    }
+
+    /// Compares everything of which a change may have been missed, lists as well.
+    fn compare_all(&mut self) {
+        tracing::debug!(
+            "changes at other replicas may have been missed: comparing everything that is watched"
+        );
+        self.notifier.anything_may_have_changed();
+        for offer in self.reader.snapshot().offers() {
+            self.signals.send(offer.name(), Signal::ListChangedElsewhere);
+        }
+        self.table.compare_all(Instant::now());
+    }
+
+    fn compare_polled_elsewhere(&mut self) {
+        let methods = [CheckMethod::Version, CheckMethod::Read];
+        let polled = if self.config.read_interval.is_some() { &methods[..] } else { &methods[..1] };
+        self.table.compare_polled_elsewhere(polled, &*self.replicas, Instant::now());
+    }
+
+    /// Tells the other replicas which URIs this one can poll.
+    fn share_offers(&mut self) {
+        if let Some((begins, ceases)) = self.table.take_offers() {
+            self.replicas.watch(&begins, &ceases);
+        }
     }
 
     fn mark_due(&mut self, method: CheckMethod) {
         let watched: HashSet<_> = self.notifier.watched().into_iter().collect();
         self.table.retain(&watched);
-        self.table.mark_due(method, Instant::now());
+        self.table.mark_due(method, &*self.replicas, Instant::now());
     }
 
     fn handle_result(&mut self, CheckResult { check, answer }: CheckResult) {
@@ -153,6 +211,9 @@ impl ChangeDetector {
         }
         let notify = self.table.record_answer(&check, answer);
         self.notifier.checked(&check.uri, self.table.state(&check.uri), notify);
+        if let Some(state) = self.table.news(&check.uri, &*self.replicas) {
+            self.replicas.publish(ReplicaEvent::Updated { uri: check.uri, state });
+        }
         let known = self.table.known_count();
         self.known_count.send_if_modified(|count| std::mem::replace(count, known) != known);
     }
@@ -198,6 +259,11 @@ fn every(period: Duration) -> Interval {
     let mut interval = tokio::time::interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
+}
+
+/// Returns a time between three quarters and five quarters of this one, so that not all replicas do the same at once.
+fn varied(time: Duration) -> Duration {
+    time.mul_f64(0.75 + f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX) / 2.0)
 }
 
 async fn tick(interval: &mut Option<Interval>) {

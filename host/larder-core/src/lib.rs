@@ -7,6 +7,7 @@ pub mod change_detector;
 pub mod gateway;
 mod json_schema;
 pub mod reconcile;
+pub mod replicas;
 pub mod search_index;
 pub mod source;
 pub mod telemetry;

@@ -9,10 +9,12 @@ mod components;
 mod config;
 mod desired_state;
 mod event_loop;
-mod list_refresh;
 mod load;
 mod pass;
 mod pass_events;
+mod phases;
+mod rate_limiter;
+mod replica_reports;
 mod scan_schedule;
 mod source_scanner;
 mod state;
@@ -29,18 +31,21 @@ pub use self::approvals::{
 pub use self::components::{ComponentReport, Components, RevisionRecord, RevisionState};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
 use self::desired_state::{DesiredComponents, DesiredState};
-use self::list_refresh::ListRefreshLimiter;
 pub use self::load::MAX_GRANT_REQUEST_SIZE;
 use self::load::{LoadEvent, Loader};
 pub use self::pass::{ReconcilePass, RevisionSummary};
+pub use self::phases::LoadPhases;
+use self::rate_limiter::RateLimiter;
+use self::replica_reports::ReplicaReports;
 use self::source_scanner::SourceScanner;
 use self::state::State;
 use self::state_writer::{PersistedState, StateWriter};
 use crate::audit::AuditLog;
 use crate::catalog::Writer;
+use crate::replicas::TeamReplicas;
 use crate::source::Source;
 use larder_key_value::KeyValueStore;
-use larder_model::name::TeamName;
+use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::QuotaUsage;
 use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
@@ -69,7 +74,8 @@ pub struct Reconciler {
     scanner: SourceScanner,
     state_writer: StateWriter,
     state: State,
-    list_refresh_limiter: ListRefreshLimiter,
+    list_refresh_limiter: RateLimiter<ProviderName>,
+    replica_reports: ReplicaReports,
     writer: Writer,
     loader: Arc<Loader>,
     team: TeamName,
@@ -132,7 +138,8 @@ impl Reconciler {
             scanner: SourceScanner::new(desired_state, drain.clone()),
             state_writer,
             state: State::default(),
-            list_refresh_limiter: ListRefreshLimiter::default(),
+            list_refresh_limiter: RateLimiter::default(),
+            replica_reports: ReplicaReports::default(),
             writer,
             loader: Arc::new(loader),
             team,
@@ -171,6 +178,12 @@ impl Reconciler {
     pub fn with_key_value(self, store: KeyValueStore) -> Self {
         // It is set here only.
         _ = self.loader.key_value.set(store);
+        self
+    }
+
+    /// Tells the same team at other replicas what providers signal here.
+    pub fn with_replicas(mut self, replicas: Arc<dyn TeamReplicas>) -> Self {
+        self.replica_reports.replicas = replicas;
         self
     }
 
@@ -243,7 +256,11 @@ impl Reconciler {
             };
             match event {
                 Some(LoadEvent::Probing { name, id }) => self.state.mark_probing(&name, id),
-                Some(LoadEvent::Ended(result)) => self.state.apply(*result, pass),
+                Some(LoadEvent::Ended(result)) => {
+                    let timer = result.timer_of_served();
+                    self.state.apply(*result, pass);
+                    timer.into_iter().for_each(|(name, timer)| timer.finish(&name));
+                }
                 None => break,
             }
         }

@@ -9,6 +9,7 @@ mod locked;
 #[cfg(any(test, feature = "test-util"))]
 mod memory;
 mod registry;
+mod renamed_files;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 pub use self::artifact::{Artifact, PendingArtifact, Signatures, SignedSubject};
-pub use self::blob::{Blob, BlobRevision, Content, Fetched};
+pub use self::blob::{Blob, BlobRevision, Content, Detection, Fetched};
 pub use self::folder::{Folder, SETTLE_TIME};
 pub use self::folder_watcher::FolderWatcher;
 pub use self::locked::LockedFolder;
@@ -28,6 +29,7 @@ pub use self::memory::{MemoryContent, MemorySource};
 pub use self::registry::{
     RegistryComponent, RegistryConfig, RegistryFollower, RegistryHandle, RegistrySource, UpdateMode,
 };
+use self::renamed_files::RenamedFiles;
 
 /// A source of artifacts: a folder, or a registry.
 pub trait Source: Send + Sync {
@@ -78,12 +80,13 @@ pub struct Scan {
 pub struct ScanTriggers {
     wake: Arc<Notify>,
     folders: Vec<PathBuf>,
+    renamed: RenamedFiles,
 }
 
 impl ScanTriggers {
     /// Triggers a scan when `wake` is notified.
     pub fn new(wake: Arc<Notify>) -> Self {
-        Self { wake, folders: Vec::new() }
+        Self { wake, folders: Vec::new(), renamed: RenamedFiles::default() }
     }
 
     /// Returns the notification that triggers a scan.
@@ -91,13 +94,15 @@ impl ScanTriggers {
         self.wake.clone()
     }
 
-    /// Triggers a scan after each change of a file in this folder, which need not exist yet.
-    pub(crate) fn watch_folder(&mut self, folder: PathBuf) {
+    /// Triggers a scan after each change of a file in this folder, which need not exist yet. Returns the files that
+    /// are renamed into the watched folders.
+    pub(crate) fn watch_folder(&mut self, folder: PathBuf) -> RenamedFiles {
         self.folders.push(folder);
+        self.renamed.clone()
     }
 
     /// Starts to watch the folders.
     pub fn start(self) -> FolderWatcher {
-        FolderWatcher::new(self.folders, self.wake)
+        FolderWatcher::recording(self.folders, self.wake, self.renamed)
     }
 }

@@ -1,18 +1,16 @@
 //! Response bodies: complete bytes, or a stream of frames that is polled as the client reads.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 
 use super::connection::RequestGuard;
-use super::waiting_bytes::{PIECE, Unsent};
+use super::unsent::{Unsent, UnsentParts};
 
 /// An HTTP response.
 pub(super) type Response = http::Response<Body>;
@@ -27,31 +25,14 @@ enum Kind {
     /// A complete body.
     Full(Bytes),
     /// A complete body that is large. Boxed, as the next one: they are rare, and each body is copied.
-    Large(Box<Parts>),
+    Large(Box<UnsentParts>),
     Stream(Box<FrameStream>),
-}
-
-/// A fast client could take a whole large response at once. Other requests are served each time when a burst was taken.
-/// Bursts of a larger response are shorter, because the thread may write several of them in turn. A quarter
-/// more CPU time is the price.
-const BURST: usize = 1 << 20;
-const SHORT_BURST: usize = 128 << 10;
-/// From this size on, bursts are short.
-const SHORT_BURSTS_FROM: usize = 4 << 20;
-
-/// Parts that are sent one after another.
-struct Parts {
-    parts: VecDeque<Unsent>,
-    burst: usize,
-    /// Bytes that were taken since the other tasks of the thread could run.
-    taken: usize,
-    yielding: Option<BoxFuture<'static, ()>>,
 }
 
 struct FrameStream {
     frames: BoxStream<'static, StreamFrame>,
     /// The rest of the current frame.
-    rest: Parts,
+    rest: UnsentParts,
 }
 
 /// What a stream sends at once.
@@ -62,40 +43,6 @@ pub(super) enum StreamFrame {
     Large(Vec<u8>, Unsent, &'static [u8]),
 }
 
-impl Parts {
-    fn new(parts: VecDeque<Unsent>) -> Self {
-        let bytes: usize = parts.iter().map(Unsent::len).sum();
-        let burst = if bytes >= SHORT_BURSTS_FROM { SHORT_BURST } else { BURST };
-        Self { parts, burst, taken: 0, yielding: None }
-    }
-
-    fn len(&self) -> usize {
-        self.parts.iter().map(Unsent::len).sum()
-    }
-
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if self.taken >= self.burst {
-            // Continues only after the thread has looked for other events. Waking the task would not ensure that.
-            let yielding = self.yielding.get_or_insert_with(|| tokio::task::yield_now().boxed());
-            ready!(yielding.poll_unpin(context));
-            (self.taken, self.yielding) = (0, None);
-        }
-        let piece = self.next_piece();
-        self.taken += piece.as_ref().map_or(0, Bytes::len);
-        Poll::Ready(piece)
-    }
-
-    fn next_piece(&mut self) -> Option<Bytes> {
-        loop {
-            let piece = self.parts.front_mut()?.next_piece(self.burst.min(PIECE));
-            if !piece.is_empty() {
-                return Some(piece);
-            }
-            self.parts.pop_front();
-        }
-    }
-}
-
 impl Body {
     /// An empty body.
     pub(super) fn empty() -> Self {
@@ -104,7 +51,7 @@ impl Body {
 
     /// A body of several parts.
     pub(super) fn of_parts(parts: impl IntoIterator<Item = Unsent>) -> Self {
-        Kind::Large(Box::new(Parts::new(parts.into_iter().collect()))).into()
+        Kind::Large(Box::new(UnsentParts::new(parts))).into()
     }
 
     /// Attaches the guard of the request that this body responds to.
@@ -114,8 +61,7 @@ impl Body {
 
     /// A body that sends each frame as soon as it is available.
     pub(super) fn frames(frames: impl Stream<Item = StreamFrame> + Send + 'static) -> Self {
-        Kind::Stream(Box::new(FrameStream { frames: frames.boxed(), rest: Parts::new(VecDeque::new()) }))
-            .into()
+        Kind::Stream(Box::new(FrameStream { frames: frames.boxed(), rest: UnsentParts::new([]) })).into()
     }
 }
 
@@ -128,7 +74,7 @@ impl FrameStream {
             None => None,
             Some(StreamFrame::Small(bytes)) => Some(bytes.into()),
             Some(StreamFrame::Large(before, piece, after)) => {
-                self.rest = Parts::new([piece, Bytes::from_static(after).into()].into());
+                self.rest = UnsentParts::new([piece, Bytes::from_static(after).into()]);
                 Some(before.into())
             }
         })

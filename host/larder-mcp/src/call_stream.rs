@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 pub(super) use self::messages::CallMessages;
+use super::unsent::UnsentMessage;
 use super::waiting_bytes::ChargedResponse;
 
 /// A message of a call.
@@ -21,11 +22,11 @@ pub(super) enum StreamItem {
 }
 
 impl StreamItem {
-    /// The bytes of the message. They are not charged any more.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    /// The message as it is sent.
+    pub(super) fn into_message(self) -> UnsentMessage {
         match self {
-            Self::Message(bytes) | Self::Question(bytes) => bytes,
-            Self::Response(response) => response.bytes,
+            Self::Message(bytes) | Self::Question(bytes) => bytes.into(),
+            Self::Response(response) => response.into(),
         }
     }
 }
@@ -89,7 +90,8 @@ mod tests {
     async fn all(mut call: CallStream) -> Vec<String> {
         let mut items = vec![];
         while let Some(item) = call.next().await {
-            items.push(String::from_utf8(item.into_bytes()).unwrap());
+            let UnsentMessage::Small(bytes) = item.into_message() else { panic!("it is small") };
+            items.push(String::from_utf8(bytes).unwrap());
         }
         items
     }

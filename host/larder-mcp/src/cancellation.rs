@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::elsewhere::Elsewhere;
 use super::message::{Id, Params};
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
 
@@ -14,6 +15,8 @@ use super::rpc_error::{INTERNAL_ERROR, RpcError};
 pub(super) struct CancellableRequests {
     tokens: Mutex<HashMap<Id, CancellationToken>>,
     max_requests: usize,
+    /// The other replicas that may run requests of this client.
+    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
 }
 
 /// A request that runs or waits. Its id is in use until this is dropped.
@@ -27,7 +30,7 @@ pub(super) struct CancellableRequest {
 impl CancellableRequests {
     /// Creates a table for up to `max_requests` requests.
     pub(super) fn new(max_requests: usize) -> Arc<Self> {
-        Arc::new(Self { tokens: Mutex::default(), max_requests })
+        Arc::new(Self { tokens: Mutex::default(), max_requests, elsewhere: OnceLock::new() })
     }
 
     /// Registers a request. Fails if its id is in use, or if there are too many requests.
@@ -49,10 +52,21 @@ impl CancellableRequests {
 
     /// Cancels the request that a `notifications/cancelled` names. An unknown id is no error.
     pub(super) fn cancel(&self, params: &Params<'_>) {
-        let id = params.fields.get("requestId").and_then(Id::read);
-        if let Some(token) = id.and_then(|id| self.lock().get(&id).cloned()) {
-            token.cancel();
+        let Some(id) = params.fields.get("requestId").and_then(Id::read) else { return };
+        if !self.cancel_here(&id) {
+            self.elsewhere.get().into_iter().for_each(|elsewhere| elsewhere.cancel(&id));
         }
+    }
+
+    /// Cancels a request of this process. Returns whether there is one with this id.
+    pub(super) fn cancel_here(&self, id: &Id) -> bool {
+        let token = self.lock().get(id).cloned();
+        token.inspect(CancellationToken::cancel).is_some()
+    }
+
+    /// Sets where requests are that this process does not know.
+    pub(super) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
+        _ = self.elsewhere.set(elsewhere);
     }
 
     pub(super) fn cancel_all(&self) {

@@ -1,12 +1,17 @@
 //! Charges responses to their callers. A response without room is replaced by an error.
 
+use std::sync::Arc;
+
 use super::Endpoint;
+use super::charged_bytes::charged;
+use super::deferred::{DeferredResponse, MAX_ENCODED};
 use super::dispatch::{ENVELOPE, error};
+use super::held_contents::HeldContents;
 use super::message::Id;
-use super::output::Output;
+use super::output::{Output, Written};
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
 use super::waiting_bytes::{ChargedResponse, FREE_BYTES};
-use larder_model::resource::{Call, Caller};
+use larder_model::resource::{Call, Caller, ReadResult};
 use larder_model::size;
 use larder_runtime::memory_budget::{MemoryCharge, Refused};
 
@@ -20,6 +25,19 @@ impl Endpoint {
         let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
         let charge = self.0.waiting_bytes.charge(caller, size).map_err(rpc_error)?;
         Ok(Output::charged(Box::new(charge)))
+    }
+
+    /// Holds contents until their response was sent. The charge for them as an answer is released, unless others hold
+    /// them too.
+    pub(super) fn hold(&self, call: &Call, reading: &mut ReadResult) -> Result<Arc<HeldContents>, RpcError> {
+        let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
+        let bytes = HeldContents::large_bytes(&reading.contents) + MAX_ENCODED;
+        let mut charge = self.0.waiting_bytes.charge(caller, bytes).map_err(rpc_error)?;
+        let pieces = charge.split(MAX_ENCODED as u64);
+        if let Some(contents) = Arc::get_mut(&mut reading.contents) {
+            contents.release();
+        }
+        Ok(Arc::new(HeldContents::new(reading.contents.clone(), charge, pieces)))
     }
 
     /// Like [`Self::output`], for what is kept for other responses.
@@ -40,15 +58,26 @@ impl Endpoint {
     }
 
     /// Returns what was written, or an error if there was no room for it.
+    pub(super) fn written(&self, out: Output) -> Result<Written, RpcError> {
+        out.finish().map_err(rpc_error)
+    }
+
+    /// Returns what was written as a response.
     pub(super) fn finished(&self, out: Output) -> Result<ChargedResponse, RpcError> {
-        let (bytes, charge) = out.finish().map_err(rpc_error)?;
-        Ok(ChargedResponse { charge, ..bytes.into() })
+        let Written { bytes, charge, places } = self.written(out)?;
+        Ok(match places {
+            None => ChargedResponse { charge, ..bytes.into() },
+            Some(places) => {
+                let threads = self.0.low_priority_threads.clone();
+                DeferredResponse::new(charged(bytes, charge), *places, threads).into()
+            }
+        })
     }
 
     /// Charges a large response to its caller, unless it was charged while it was written. If there is no room for
     /// it, it is replaced by an error.
     pub(super) fn charged(&self, caller: &Caller, id: &Id, response: ChargedResponse) -> ChargedResponse {
-        if response.charge.is_some() || response.bytes.len() <= FREE_BYTES {
+        if response.is_large() || response.bytes.len() <= FREE_BYTES {
             return response;
         }
         self.charged_always(caller, id, response)
@@ -61,7 +90,7 @@ impl Endpoint {
         id: &Id,
         response: ChargedResponse,
     ) -> ChargedResponse {
-        if response.charge.is_some() {
+        if response.is_large() {
             return response;
         }
         match self.0.waiting_bytes.charge(caller, response.bytes.capacity()) {

@@ -3,13 +3,14 @@
 
 mod requests;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-pub(super) use self::requests::{AskError, ClientRequests};
+pub(super) use self::requests::{AskError, ClientRequests, Outcome, Undelivered};
+use super::elsewhere::Elsewhere;
 use super::fields::Fields;
 use super::json_writer::object;
 use super::message::Response;
@@ -29,7 +30,8 @@ const DEFAULT_LEVEL: Severity = Severity::Info;
 #[derive(Debug)]
 pub(super) struct LegacyClientSide {
     capabilities: Value,
-    log_level: Mutex<Severity>,
+    /// None if the client has not chosen one.
+    log_level: Mutex<Option<Severity>>,
     pub(super) requests: ClientRequests,
 }
 
@@ -39,30 +41,45 @@ impl LegacyClientSide {
         let capabilities = capabilities.and_then(|json| serde_json::from_str(json.get()).ok());
         Self {
             capabilities: normalized(capabilities.unwrap_or_default()),
-            log_level: Mutex::new(DEFAULT_LEVEL),
+            log_level: Mutex::default(),
             requests: ClientRequests::default(),
         }
     }
 
     /// Sets the lowest severity of log messages.
     pub(super) fn set_log_level(&self, level: Severity) {
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+    }
+
+    /// Sets the lowest severity of log messages by its name. Another one than those of the protocol is ignored.
+    pub(super) fn set_log_level_name(&self, name: &str) {
+        parse_level(name).into_iter().for_each(|level| self.set_log_level(level));
+    }
+
+    /// The name of the severity that the client chose.
+    pub(super) fn log_level_name(&self) -> Option<&'static str> {
+        let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
+        level.and_then(level_name)
+    }
+
+    /// Sets where requests to the client come from that this process does not know.
+    pub(super) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
+        self.requests.link(elsewhere);
     }
 
     /// Passes the answer to a request of the server on.
-    pub(super) fn resolve(&self, response: &Response<'_>) {
-        if let Some(id) = &response.id {
-            let text = |json: RawJson<'_>| json.get().to_owned();
-            self.requests.resolve(id.json(), response.outcome.map(text).map_err(text));
-        }
+    pub(super) fn resolve(&self, response: &Response<'_>) -> Result<(), Undelivered> {
+        let Some(id) = &response.id else { return Ok(()) };
+        let text = |json: RawJson<'_>| json.get().to_owned();
+        self.requests.resolve(id.json(), response.outcome.map(text).map_err(text))
     }
 
     /// Returns the client's side of a call, and its log messages.
     pub(super) fn interaction(&self) -> (Interaction, mpsc::Receiver<LogMessage>) {
         let (sender, receiver) = mpsc::channel(LOG_QUEUE);
         let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
-        let capabilities = self.capabilities.clone();
-        (Interaction { capabilities, log_level: Some(level), log: Some(sender) }, receiver)
+        let (capabilities, log_level) = (self.capabilities.clone(), Some(level.unwrap_or(DEFAULT_LEVEL)));
+        (Interaction { capabilities, log_level, log: Some(sender) }, receiver)
     }
 }
 
@@ -100,14 +117,17 @@ const LEVELS: [(Severity, &str); 8] = [
     (Severity::Emergency, "emergency"),
 ];
 
+fn level_name(level: Severity) -> Option<&'static str> {
+    LEVELS.into_iter().find(|(severity, _)| *severity == level).map(|(_, name)| name)
+}
+
 /// Encodes a log message as a notification.
 pub(super) fn log_notification(message: &LogMessage) -> Vec<u8> {
     object(|o| {
         o.text("jsonrpc", "2.0");
         o.text("method", "notifications/message");
         o.object("params", |o| {
-            let name = LEVELS.into_iter().find(|(severity, _)| *severity == message.severity);
-            o.text("level", name.map_or("info", |(_, name)| name));
+            o.text("level", level_name(message.severity).unwrap_or("info"));
             o.optional_text("logger", message.logger.as_deref());
             o.raw("data", &message.data);
         });

@@ -48,8 +48,8 @@ const REJECTION: &str = concat!(
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Maximum number of connections that are accepted after the server was told to stop. They waited before.
 const MAX_LAST_CONNECTIONS: usize = 1024;
-/// How long a connection without requests stays open when the server stops. A client that sends requests all
-/// the time gets a response in this time, which tells it that the connection is closed.
+/// How long connections are accepted when the server stops, and how long one without requests stays open. A client that
+/// sends requests all the time gets a response in this time, which tells it that the connection is closed.
 const MAX_CLOSING_TIME: Duration = Duration::from_millis(500);
 /// Interval of the search for idle sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -86,12 +86,20 @@ impl Endpoint {
                 }
             }
         }
+        // Load balancers notice with their next health check that the server stops. Until then, they open connections.
+        let time = self.closing_time();
+        let _ = tokio::time::timeout(time, acceptor.accept_all(&listener)).await;
         // The connections that wait would be reset when the listener is dropped.
         for _ in 0..MAX_LAST_CONNECTIONS {
             let Some(Ok((stream, client))) = listener.accept().now_or_never() else { break };
             acceptor.serve_or_reject(stream, client);
         }
         Ok(())
+    }
+
+    /// How long clients that do not know yet that the server stops are served.
+    fn closing_time(&self) -> Duration {
+        MAX_CLOSING_TIME.min(self.0.settings.load().shutdown_grace / 2)
     }
 }
 
@@ -107,6 +115,16 @@ impl Acceptor {
         let replaced = endpoint.0.metrics.server().connections_replaced.clone();
         let slots = ConnectionSlots::new(endpoint.0.fixed.connections, replaced);
         Self { endpoint, slots, rejection_permits: Arc::new(Semaphore::new(MAX_REJECTIONS)) }
+    }
+
+    /// Accepts connections until it is dropped.
+    async fn accept_all(&self, listener: &impl Accept) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, client)) => self.serve_or_reject(stream, client),
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
+            }
+        }
     }
 
     fn serve_or_reject(&self, stream: impl ClientStream, client: ClientAddress) {
@@ -175,16 +193,13 @@ pub(super) async fn serve(stream: impl ClientStream, connection: ConnectionState
     let mut serving = std::pin::pin!(serving);
     let ended = match drain.run_until_stopping(serving.as_mut()).await {
         Some(ended) => ended,
-        None => {
-            let time = MAX_CLOSING_TIME.min(endpoint.0.settings.load().shutdown_grace / 2);
-            match serve_until_unused(serving.as_mut(), &connection, time).await {
-                Some(ended) => ended,
-                None => {
-                    serving.as_mut().graceful_shutdown();
-                    serving.await
-                }
+        None => match serve_until_unused(serving.as_mut(), &connection, endpoint.closing_time()).await {
+            Some(ended) => ended,
+            None => {
+                serving.as_mut().graceful_shutdown();
+                serving.await
             }
-        }
+        },
     };
     if let Err(error) = ended {
         tracing::debug!(client = %connection.client(), %error, "connection failed");

@@ -14,11 +14,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use serde_json::value::RawValue;
 
-use self::contents::estimated_size;
 use super::Endpoint;
 use super::call_stream::CancelOnDrop;
 use super::era::{LEGACY, MODERN, declares_version};
-use super::extension;
 use super::json_writer::{Object, object};
 use super::message::{Id, Request};
 use super::method::Operation;
@@ -179,6 +177,8 @@ impl Endpoint {
             Operation::SetLogLevel(level) => {
                 if let Peer::Legacy(client) = peer {
                     client.side.set_log_level(*level);
+                    // Other replicas have to know it.
+                    client.subscriptions.save().boxed().await;
                 }
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
@@ -188,11 +188,7 @@ impl Endpoint {
             }
             Operation::Get { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
-                let entry = gateway.listed_entry(call, uri);
-                let out = self.output(call, estimated_size(&reading.contents))?;
-                self.result_in(out, id, modern, ResultMetadata::of(&reading), |o| {
-                    extension::write_get_result(o, uri, entry.as_deref(), &reading);
-                })?
+                self.get_result((id, modern), call, uri, reading).boxed().await?
             }
             Operation::SubscribeAll { uris } => {
                 self.subscribe_all(subscriptions(peer)?, call, uris).await?;

@@ -21,7 +21,13 @@ pub(super) const WINDOW_CAPACITY: usize = WINDOW * MAX_ESCAPE + LANES;
 /// Appends a quoted and escaped string to a buffer.
 pub(super) fn write_text(out: &mut Output, text: &str) {
     out.push(b'"');
-    for piece in windows(out, text.as_bytes()).chunks(LANES) {
+    write_escaped(out, text.as_bytes());
+    out.push(b'"');
+}
+
+/// Appends a part of an escaped string. It may begin and end within a character.
+pub(super) fn write_escaped(out: &mut Output, text: &[u8]) {
+    for piece in windows(out, text).chunks(LANES) {
         let mut block = [b' '; LANES];
         block[..piece.len()].copy_from_slice(piece);
         if specials(&block) == 0 {
@@ -35,7 +41,6 @@ pub(super) fn write_text(out: &mut Output, text: &str) {
             }
         }
     }
-    out.push(b'"');
 }
 
 /// Writes all complete windows and returns the rest of the text. The last window is not written, because a
@@ -43,7 +48,8 @@ pub(super) fn write_text(out: &mut Output, text: &str) {
 fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
     let (mut rest, mut end) = (text, out.len());
     while let Some(ahead) = rest.first_chunk::<{ WINDOW + LANES }>() {
-        if (text.len() - rest.len()).is_multiple_of(PAUSE_INTERVAL) {
+        let done = text.len() - rest.len();
+        if done > 0 && done.is_multiple_of(PAUSE_INTERVAL) {
             low_priority_threads::pause();
         }
         if out.len() < end + WINDOW_CAPACITY {
@@ -66,8 +72,31 @@ fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
 }
 
 /// Returns the length of a text with escapes.
-fn escaped_len(text: &[u8]) -> usize {
-    text.iter().map(|byte| usize::from(ESCAPES[usize::from(*byte)].0.max(1))).sum()
+pub(super) fn escaped_len(text: &[u8]) -> usize {
+    len_with(text, |byte| usize::from(ESCAPES[usize::from(byte)].0.max(1)))
+}
+
+/// Returns the length of a text with escapes, after it was escaped once more.
+pub(super) fn escaped_twice_len(text: &[u8]) -> usize {
+    len_with(text, |byte| match &ESCAPES[usize::from(byte)] {
+        (0, _) => 1,
+        (length, escape) => {
+            let escape = &escape[..usize::from(*length)];
+            escape.iter().map(|byte| usize::from(ESCAPES[usize::from(*byte)].0.max(1))).sum()
+        }
+    })
+}
+
+/// Adds up the lengths of the bytes of a text. A byte that needs no escape has length one.
+fn len_with(text: &[u8], len: impl Fn(u8) -> usize) -> usize {
+    let of_bytes = |bytes: &[u8]| bytes.iter().map(|byte| len(*byte)).sum::<usize>();
+    let of_piece = |piece: &[u8]| {
+        low_priority_threads::pause();
+        let (blocks, rest) = piece.as_chunks::<LANES>();
+        let of_blocks = blocks.iter().map(|block| if specials(block) == 0 { LANES } else { of_bytes(block) });
+        of_blocks.sum::<usize>() + of_bytes(rest)
+    };
+    text.chunks(PAUSE_INTERVAL).map(of_piece).sum()
 }
 
 /// Writes the first window of `ahead` and returns how many bytes were written.

@@ -90,7 +90,7 @@ fn resource(o: &mut Object<'_>, uri: &Uri, entry: Option<&Entry>, version: Optio
 fn content(o: &mut Object<'_>, content: &Content) {
     o.optional_text("contentType", content.mime_type.as_deref());
     match &content.body {
-        Body::Text(text) => o.text("content", text),
-        Body::Blob(bytes) => o.base64("blob", bytes),
+        body @ Body::Text(_) => o.body("content", body),
+        body @ Body::Blob(_) => o.body("blob", body),
     }
 }

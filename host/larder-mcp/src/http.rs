@@ -4,6 +4,7 @@ mod headers;
 mod legacy;
 mod received_body;
 mod response;
+mod restart_delay;
 mod sse;
 
 use std::net::IpAddr;
@@ -269,11 +270,20 @@ impl Endpoint {
         match message {
             Message::Malformed { id, rpc_error } => error_response(id.as_ref(), rpc_error),
             Message::Response(response) => {
-                self.accept(head, None, |session, _| session.client.side.resolve(response)).await
+                let undelivered =
+                    |_| RpcError::overloaded("the replica that asked cannot be reached at the moment");
+                self.accept(head, None, |session, _| {
+                    session.client.side.resolve(response).map_err(undelivered)
+                })
+                .await
             }
             Message::Notification(notification) => {
                 let params = Some(&notification.params);
-                self.accept(head, params, |_, context| context.handle_notification(notification)).await
+                let handle = |_: &_, context: RequestContext<'_>| {
+                    context.handle_notification(notification);
+                    Ok(())
+                };
+                self.accept(head, params, handle).await
             }
             Message::Request(request) => match self.respond_to_request(head, request).await {
                 Ok(response) => response,

@@ -2,12 +2,14 @@
 //! encrypted, and bound to the caller, to the request, to the component and to a time, so that it is of no use
 //! anywhere else.
 
+use std::io;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64_simd::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
-use super::sealing::SealingKey;
+use super::sealing::{SealingKey, SealingKeys};
 use larder_model::name::Digest;
 use larder_model::resource::Caller;
 
@@ -16,8 +18,12 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Maximum length of a state that is decoded.
 const MAX_LENGTH: usize = 128 << 10;
 
-/// Encrypts states with a key of this process. After a restart, clients start again.
-pub(super) struct InputStates(Option<SealingKey>);
+/// Encrypts states with a key of this process, so that clients start again after a restart, or with keys that all
+/// replicas share.
+pub(super) struct InputStates {
+    own: Option<SealingKey>,
+    shared: OnceLock<SealingKeys>,
+}
 
 /// What a state contains.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +48,12 @@ pub(super) struct Binding<'a> {
 impl InputStates {
     /// Creates a key. If the system has no random numbers, there is none, and no modern call can ask for input.
     pub(super) fn new() -> Self {
-        Self(SealingKey::random().ok())
+        Self { own: SealingKey::random().ok(), shared: OnceLock::new() }
+    }
+
+    /// Uses keys that all replicas share from now on.
+    pub(super) fn share(&self, keys: SealingKeys) {
+        _ = self.shared.set(keys);
     }
 
     /// Encrypts the state of a call. `None` only if there is no key.
@@ -55,8 +66,23 @@ impl InputStates {
         let expires = now() + LIFETIME.as_secs();
         let state = InputState { component: component.to_string(), of_provider, expires };
         let content = serde_json::to_vec(&state).ok()?;
-        let sealed = self.0.as_ref()?.seal(&binding.bytes(), content).ok()?;
+        let sealed = self.encrypt(&binding.bytes(), content)?.ok()?;
         Some(BASE64.encode_to_string(sealed))
+    }
+
+    fn encrypt(&self, context: &[u8], content: Vec<u8>) -> Option<io::Result<Vec<u8>>> {
+        match self.shared.get() {
+            // The keys also seal other things.
+            Some(keys) => Some(keys.seal(&[b"input ", context].concat(), content)),
+            None => Some(self.own.as_ref()?.seal(context, content)),
+        }
+    }
+
+    fn decrypt(&self, context: &[u8], sealed: Vec<u8>) -> Option<Vec<u8>> {
+        match self.shared.get() {
+            Some(keys) => keys.unseal(&[b"input ", context].concat(), &sealed),
+            None => self.own.as_ref()?.unseal(context, sealed),
+        }
     }
 
     /// Decrypts a state. `None` if it is not for this call, or has expired.
@@ -66,7 +92,7 @@ impl InputStates {
 
     fn open_at(&self, now: u64, binding: &Binding<'_>, text: &str) -> Option<InputState> {
         let sealed = BASE64.decode_to_vec(text).ok().filter(|_| text.len() <= MAX_LENGTH)?;
-        let content = self.0.as_ref()?.unseal(&binding.bytes(), sealed)?;
+        let content = self.decrypt(&binding.bytes(), sealed)?;
         let state: InputState = serde_json::from_slice(&content).ok()?;
         (now < state.expires).then_some(state)
     }
@@ -97,6 +123,21 @@ mod tests {
     fn caller(subject: &str, team: &str) -> Caller {
         let teams = Teams::of([TeamName::parse(team).unwrap()]).unwrap();
         Caller { subject: Some(subject.into()), issuer: None, teams, scopes: vec![] }
+    }
+
+    #[test]
+    fn replicas_with_the_same_key_open_each_others_states() {
+        let replica = |secret| {
+            let states = InputStates::new();
+            states.share(SealingKeys::new([secret]).unwrap());
+            states
+        };
+        let binding =
+            || Binding { caller: None, method: "tools/call", name: "x", arguments: "{}".to_owned() };
+        let sealed = replica("a").seal(&binding(), Digest::of(b"component"), None).unwrap();
+        assert!(replica("a").open(&binding(), &sealed).is_some());
+        assert_eq!(replica("b").open(&binding(), &sealed), None);
+        assert_eq!(InputStates::new().open(&binding(), &sealed), None);
     }
 
     #[test]

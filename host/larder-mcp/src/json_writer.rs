@@ -2,8 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use super::escape::{PAUSE_INTERVAL, write_text};
-use super::output::Output;
+use super::escape::{PAUSE_INTERVAL, write_escaped, write_text};
+use super::output::{Output, Written};
+use larder_model::resource::Body;
 use larder_runtime::low_priority_threads;
 
 /// A JSON object that is being written.
@@ -97,11 +98,40 @@ impl Object<'_> {
     pub(super) fn base64(&mut self, key: &'static str, value: &[u8]) {
         let out = self.key(key);
         out.push(b'"');
-        // Each part but the last one has a multiple of three bytes, so only the end is padded.
-        for part in value.chunks(3 * PAUSE_INTERVAL) {
-            low_priority_threads::pause();
-            base64_simd::STANDARD.encode_append(part, &mut **out);
+        append_base64(out, value);
+        out.push(b'"');
+    }
+
+    /// Writes a body, or leaves a place for it where it is encoded when it is sent.
+    pub(super) fn body(&mut self, key: &'static str, body: &Body) {
+        let out = self.key(key);
+        match body {
+            Body::Text(_) => write_texts(out, [body]),
+            Body::Blob(data) => {
+                out.push(b'"');
+                if !out.leave_place(body) {
+                    append_base64(out, data);
+                }
+                out.push(b'"');
+            }
         }
+    }
+
+    /// Writes texts as one, one below the other.
+    pub(super) fn bodies<'b>(&mut self, key: &'static str, bodies: impl IntoIterator<Item = &'b Body>) {
+        write_texts(self.key(key), bodies);
+    }
+
+    /// Writes JSON that was written before.
+    pub(super) fn written(&mut self, key: &'static str, json: &Written) {
+        append_written(self.key(key), json, false, |out, bytes| out.extend_from_slice(bytes));
+    }
+
+    /// Writes JSON that was written before as a text.
+    pub(super) fn written_as_text(&mut self, key: &'static str, json: &Written) {
+        let out = self.key(key);
+        out.push(b'"');
+        append_written(out, json, true, write_escaped);
         out.push(b'"');
     }
 
@@ -151,6 +181,44 @@ impl Object<'_> {
         if !std::mem::take(&mut self.first) {
             self.out.push(b',');
         }
+    }
+}
+
+/// Writes texts one below the other as one string.
+fn write_texts<'b>(out: &mut Output, bodies: impl IntoIterator<Item = &'b Body>) {
+    out.push(b'"');
+    let texts = bodies.into_iter().filter_map(|body| match body {
+        Body::Text(text) => Some((body, text)),
+        Body::Blob(_) => None,
+    });
+    for (n, (body, text)) in texts.enumerate() {
+        if n > 0 {
+            out.extend_from_slice(br"\n\n");
+        }
+        if !out.leave_place(body) {
+            write_escaped(out, text.as_bytes());
+        }
+    }
+    out.push(b'"');
+}
+
+/// Appends JSON that was written before, with `write`, and its places.
+fn append_written(out: &mut Output, json: &Written, is_text: bool, write: impl Fn(&mut Output, &[u8])) {
+    let mut rest = &json.bytes[..];
+    for place in json.places() {
+        let (before, after) = rest.split_at(place.at - (json.bytes.len() - rest.len()));
+        write(out, before);
+        out.leave_place_again(place, is_text);
+        rest = after;
+    }
+    write(out, rest);
+}
+
+fn append_base64(out: &mut Output, value: &[u8]) {
+    // Each part but the last one has a multiple of three bytes, so only the end is padded.
+    for part in value.chunks(3 * PAUSE_INTERVAL) {
+        low_priority_threads::pause();
+        base64_simd::STANDARD.encode_append(part, &mut **out);
     }
 }
 

@@ -11,11 +11,14 @@ mod body;
 mod call_stream;
 mod cancellation;
 pub mod catalog_json;
+mod charged_bytes;
 mod charging;
 mod client_side;
 mod connection;
 mod cors;
+mod deferred;
 mod dispatch;
+mod elsewhere;
 mod era;
 mod escape;
 mod extension;
@@ -23,6 +26,7 @@ mod fields;
 mod filter;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod held_contents;
 mod http;
 mod input_state;
 mod json_writer;
@@ -32,6 +36,7 @@ mod message;
 mod method;
 mod output;
 mod parameter_headers;
+mod part;
 mod peer;
 mod protocol;
 mod raw_json;
@@ -46,10 +51,12 @@ mod settings;
 mod stdio;
 mod stream_permit;
 mod subscriptions;
+mod unsent;
 mod waiting_bytes;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -61,9 +68,12 @@ use self::input_state::InputStates;
 pub use self::listener::{ListenAddress, Listener, UnixSocket};
 use self::request_log::RequestLog;
 pub use self::request_log::RequestLogMode;
+pub use self::sealing::SealingKeys;
 use self::session::Sessions;
 pub use self::session::{
-    FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession,
+    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
+    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoredSession, StoredValue,
+    Unavailable,
 };
 use self::settings::{FixedSettings, Settings};
 use self::waiting_bytes::WaitingBytes;
@@ -142,9 +152,11 @@ struct Inner {
     telemetry: Telemetry,
     request_log: RequestLog,
     input_states: InputStates,
-    low_priority_threads: LowPriorityThreads,
+    low_priority_threads: Arc<LowPriorityThreads>,
     settings: Arc<ArcSwap<Settings>>,
     fixed: FixedSettings,
+    /// Whether other replicas of this server answer its clients when it stops.
+    has_replicas: AtomicBool,
 }
 
 impl Endpoint {
@@ -190,10 +202,16 @@ impl Endpoint {
             telemetry,
             request_log,
             input_states: InputStates::new(),
-            low_priority_threads: LowPriorityThreads::default(),
+            low_priority_threads: Arc::default(),
             settings,
             fixed,
+            has_replicas: AtomicBool::new(false),
         }))
+    }
+
+    /// Lets clients of event streams reconnect soon when this server stops, because another replica answers them.
+    pub fn expect_replicas(&self) {
+        self.0.has_replicas.store(true, Ordering::Relaxed);
     }
 
     /// Replaces the settings, after those of the gateway. The address, the credentials, the numbers of sessions, streams

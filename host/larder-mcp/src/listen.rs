@@ -113,6 +113,11 @@ impl ListenSubscription {
         self.watch.next().await.iter().map(|change| notification(change, Some(&self.id))).collect()
     }
 
+    /// Returns the notifications that are pending.
+    pub(super) fn take(&self) -> Vec<Vec<u8>> {
+        self.watch.take().iter().map(|change| notification(change, Some(&self.id))).collect()
+    }
+
     pub(super) fn id(&self) -> &Id {
         &self.id
     }

@@ -3,7 +3,10 @@
 //! be sent.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
+use super::held_contents::{HeldContents, Place, Places};
+use larder_model::resource::Body;
 use larder_runtime::memory_budget::{MemoryCharge, Refused};
 
 /// A buffer for JSON.
@@ -13,6 +16,24 @@ pub(super) struct Output {
     /// None if the buffer is expected to be small.
     charge: Option<Box<MemoryCharge>>,
     refused: Option<Refused>,
+    /// Places for contents that are encoded later. None in most responses.
+    places: Option<Box<Places>>,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) bytes: Vec<u8>,
+    /// None if the bytes were expected to be few.
+    pub(super) charge: Option<Box<MemoryCharge>>,
+    pub(super) places: Option<Box<Places>>,
+}
+
+impl Written {
+    /// The places in the JSON.
+    pub(super) fn places(&self) -> &[Place] {
+        self.places.as_ref().map_or(&[], |places| &places.places)
+    }
 }
 
 impl Output {
@@ -25,6 +46,23 @@ impl Output {
     pub(super) fn charged(charge: Box<MemoryCharge>) -> Self {
         let capacity = usize::try_from(charge.bytes()).unwrap_or(usize::MAX);
         Self { charge: Some(charge), ..Self::with_capacity(capacity) }
+    }
+
+    /// Leaves places for the large ones of these contents.
+    pub(super) fn with_places_for(self, held: &Arc<HeldContents>) -> Self {
+        Self { places: Some(Box::new(Places::new(held.clone()))), ..self }
+    }
+
+    /// Leaves a place for a body here, within a string. Returns false if it has to be written instead.
+    pub(super) fn leave_place(&mut self, body: &Body) -> bool {
+        let at = self.bytes.len();
+        self.places.as_mut().is_some_and(|places| places.add(at, body))
+    }
+
+    /// Leaves a place for what belongs at a place of other JSON. `is_text` says that the other JSON is a text in this one.
+    pub(super) fn leave_place_again(&mut self, place: &Place, is_text: bool) {
+        let at = self.bytes.len();
+        self.places.iter_mut().for_each(|places| places.add_again(at, place, is_text));
     }
 
     /// Extends the buffer to `len` bytes for a text that may need escapes. If it has to be charged for that, it is
@@ -61,13 +99,14 @@ impl Output {
         }
     }
 
-    /// Returns the bytes, and the charge for them if they were expected to be many.
-    pub(super) fn finish(mut self) -> Result<(Vec<u8>, Option<Box<MemoryCharge>>), Refused> {
+    /// Returns what was written.
+    pub(super) fn finish(mut self) -> Result<Written, Refused> {
         if let Some(charge) = &mut self.charge {
             let more = (self.bytes.capacity() as u64).saturating_sub(charge.bytes());
             self.refused = self.refused.or(charge.grow_again(more).err());
         }
-        self.refused.map_or(Ok((self.bytes, self.charge)), Err)
+        let Self { bytes, charge, refused, places } = self;
+        refused.map_or(Ok(Written { bytes, charge, places }), Err)
     }
 }
 
@@ -104,7 +143,7 @@ mod tests {
         let mut out = output(&budget, text.len() as u64);
         write_text(&mut out, &text);
         write_text(&mut out, "end");
-        let (bytes, charge) = out.finish().unwrap();
+        let Written { bytes, charge, .. } = out.finish().unwrap();
         assert_eq!(bytes.len(), 6 * text.len() + 7);
         assert_eq!((budget.used(), charge.unwrap().bytes()), (bytes.capacity() as u64, budget.used()));
         assert!(bytes.capacity() < bytes.len() + 1_000);

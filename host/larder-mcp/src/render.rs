@@ -46,8 +46,8 @@ pub(super) fn content(o: &mut Object<'_>, content: &Content) {
 
 fn text_or_blob(o: &mut Object<'_>, body: &Body) {
     match body {
-        Body::Text(text) => o.text("text", text),
-        Body::Blob(bytes) => o.base64("blob", bytes),
+        Body::Text(_) => o.body("text", body),
+        Body::Blob(_) => o.body("blob", body),
     }
 }
 

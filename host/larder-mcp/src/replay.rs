@@ -8,13 +8,13 @@ mod notification_log;
 mod request_stream;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::message::Id;
 use super::rpc_error::{INVALID_REQUEST, RpcError};
 pub(super) use budget::ReplayBudget;
 use event_ids::EventId;
-pub(super) use event_ids::EventIds;
+pub(super) use event_ids::{EventIds, RUN_LENGTH, replica_of};
 use larder_model::resource::Caller;
 use larder_model::uri::Uri;
 pub(super) use notification_log::{LogPosition, LoggedEvents, NotificationLog};
@@ -29,8 +29,9 @@ const MAX_ENDED: usize = 8;
 pub(super) struct Replay {
     /// Distinguishes the events of this session from those of other sessions.
     ids: EventIds,
-    /// The events of the last run of the server, if the session is older than this run.
-    earlier: Option<EarlierEvents>,
+    /// The events of the last run of the server, if the session is older than this run, or of the replica that had the
+    /// notification stream before.
+    earlier: Mutex<Option<EarlierEvents>>,
     notifications: Arc<NotificationLog>,
     streams: Mutex<RequestStreams>,
     budget: Arc<ReplayBudget>,
@@ -44,8 +45,30 @@ struct RequestStreams {
 
 /// Where a client resumes.
 pub(super) enum ResumePoint {
-    Notifications { position: LogPosition, missed: Missed },
+    Notifications {
+        position: LogPosition,
+        missed: Missed,
+    },
     Request(StreamReader),
+    /// The stream of a request that another run of the server has, maybe another replica.
+    OtherRun(StreamPosition),
+}
+
+/// A position in the stream of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StreamPosition {
+    pub(super) run: String,
+    pub(super) stream: u64,
+    /// The number of the last event that was received.
+    pub(super) number: u64,
+}
+
+/// Why a stream cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoStream {
+    /// There was no such event.
+    Unknown,
+    NotKept,
 }
 
 /// Earlier notifications that may not have arrived.
@@ -68,12 +91,27 @@ pub(super) struct EarlierEvents {
 impl Replay {
     /// Creates the streams of a session. All sessions share the budget for ended streams.
     pub(super) fn new(ids: EventIds, notifications: Arc<NotificationLog>, budget: Arc<ReplayBudget>) -> Self {
-        Self { ids, earlier: None, notifications, streams: Mutex::default(), budget }
+        Self { ids, earlier: Mutex::default(), notifications, streams: Mutex::default(), budget }
     }
 
     /// Continues a session of an earlier run of the server.
     pub(super) fn after(self, earlier: EarlierEvents) -> Self {
-        Self { earlier: Some(earlier), ..self }
+        self.set_earlier(earlier);
+        self
+    }
+
+    /// Continues the notifications of another replica.
+    pub(super) fn set_earlier(&self, earlier: EarlierEvents) {
+        *self.earlier() = Some(earlier);
+    }
+
+    fn earlier(&self) -> MutexGuard<'_, Option<EarlierEvents>> {
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run of the server that an event belongs to, if it is one of this session.
+    pub(super) fn run_of<'a>(&self, last: &'a str) -> Option<&'a str> {
+        self.ids.parse(last).map(|event| event.run)
     }
 
     /// The ids of the events, without the number of the last one.
@@ -101,6 +139,11 @@ impl Replay {
         self.ids.format(stream, number)
     }
 
+    /// Whether an event is one of a request's stream.
+    pub(super) fn is_request(&self, last: &str) -> bool {
+        self.ids.parse(last).is_some_and(|event| event.stream != NOTIFICATIONS)
+    }
+
     /// Opens the stream of a request.
     pub(super) fn open(&self, request: Id, caller: Caller) -> Arc<RequestStream> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +164,7 @@ impl Replay {
     pub(super) fn now(&self) -> ResumePoint {
         let position = self.notifications.now();
         let were_sent = position != LogPosition::default()
-            || self.earlier.as_ref().is_some_and(|earlier| earlier.ids.last > 0);
+            || self.earlier().as_ref().is_some_and(|earlier| earlier.ids.last > 0);
         let missed = if were_sent { Missed::Anything } else { Missed::Nothing };
         ResumePoint::Notifications { position, missed }
     }
@@ -129,42 +172,52 @@ impl Replay {
     /// Finds the event that a client received last. A request's stream is only for the caller that made the
     /// request, with the same scopes.
     pub(super) fn find(&self, last: &str, caller: &Caller) -> Result<ResumePoint, RpcError> {
-        let unknown = || {
-            RpcError::bad_request(
-                INVALID_REQUEST,
-                "`Last-Event-ID` names no event of this session: omit it, and read the subscribed resources again",
-            )
-        };
+        let unknown = || RpcError::from(NoStream::Unknown);
         let event = self.ids.parse(last).ok_or_else(unknown)?;
         if event.run != self.ids.run {
-            let earlier = self.earlier.as_ref().ok_or_else(unknown)?;
-            return resume_earlier(earlier, &event);
+            return self.resume_other_run(&event);
         }
-        let EventId { stream: stream_number, number: event_number, .. } = event;
-        if stream_number == NOTIFICATIONS {
-            let position = self.notifications.position(event_number).ok_or_else(unknown)?;
+        if event.stream == NOTIFICATIONS {
+            let position = self.notifications.position(event.number).ok_or_else(unknown)?;
             return Ok(ResumePoint::Notifications { position, missed: Missed::Nothing });
         }
+        Ok(ResumePoint::Request(self.reader(event.stream, event.number, caller)?))
+    }
+
+    /// Reads the stream of a request after this event.
+    pub(super) fn reader(
+        &self,
+        stream_number: u64,
+        event_number: u64,
+        caller: &Caller,
+    ) -> Result<StreamReader, NoStream> {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if stream_number > streams.opened {
-            return Err(unknown());
+            return Err(NoStream::Unknown);
         }
         let matches =
             |stream: &&Arc<RequestStream>| stream.number() == stream_number && !stream.is_discarded();
-        let stream = streams.recent.iter().find(matches).ok_or_else(not_kept)?;
+        let stream = streams.recent.iter().find(matches).ok_or(NoStream::NotKept)?;
         if !stream.belongs_to(caller) {
-            return Err(unknown());
+            return Err(NoStream::Unknown);
         }
-        RequestStream::subscribe(stream, event_number).map(ResumePoint::Request).ok_or_else(unknown)
+        RequestStream::subscribe(stream, event_number).ok_or(NoStream::Unknown)
+    }
+
+    fn resume_other_run(&self, event: &EventId<'_>) -> Result<ResumePoint, RpcError> {
+        let earlier = self.earlier();
+        if event.stream != NOTIFICATIONS && (earlier.is_some() || event.replica().is_some()) {
+            let (run, EventId { stream, number, .. }) = (event.run.to_owned(), *event);
+            return Ok(ResumePoint::OtherRun(StreamPosition { run, stream, number }));
+        }
+        let earlier = earlier.as_ref().ok_or(NoStream::Unknown)?;
+        Ok(resume_earlier(earlier, event))
     }
 }
 
 /// Resumes after an event of an earlier run of the server. Notifications of this run follow from the beginning; the
 /// subscriptions were compared with what the client knew after the last stored event.
-fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> Result<ResumePoint, RpcError> {
-    if event.stream != NOTIFICATIONS {
-        return Err(not_kept());
-    }
+fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> ResumePoint {
     let missed = match event.run == earlier.ids.run && event.number.saturating_add(1) >= earlier.ids.oldest {
         true => {
             let later = earlier.updated.iter().filter(|(_, number)| **number > event.number);
@@ -172,14 +225,21 @@ fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> Result<Resume
         }
         false => Missed::Anything,
     };
-    Ok(ResumePoint::Notifications { position: LogPosition::default(), missed })
+    ResumePoint::Notifications { position: LogPosition::default(), missed }
 }
 
-fn not_kept() -> RpcError {
-    RpcError::bad_request(
-        INVALID_REQUEST,
-        "the stream of `Last-Event-ID` has ended and is not kept: send the request again",
-    )
+impl From<NoStream> for RpcError {
+    fn from(reason: NoStream) -> Self {
+        let why = match reason {
+            NoStream::Unknown => {
+                "`Last-Event-ID` names no event of this session: omit it, and read the subscribed resources again"
+            }
+            NoStream::NotKept => {
+                "the stream of `Last-Event-ID` has ended and is not kept: send the request again"
+            }
+        };
+        Self::bad_request(INVALID_REQUEST, why)
+    }
 }
 
 #[cfg(test)]
@@ -219,8 +279,7 @@ mod tests {
             assert_eq!(find_event(&replay, last), Ok(expected), "{last}");
         }
         assert!(matches!(replay.now(), ResumePoint::Notifications { missed: Missed::Anything, .. }));
-        let error = find_event(&replay, "a1run-one0-1-1").unwrap_err();
-        assert!(error.contains("send the request again"), "{error}");
+        assert_eq!(find_event(&replay, "a1run-one0-1-1"), Err("a stream of run-one0".into()));
         assert!(
             find_event(&replay, "a1run-two0-0-1").is_err() && find_event(&replay, "b2run-one0-0-3").is_err()
         );
@@ -234,6 +293,7 @@ mod tests {
             }
             Ok(ResumePoint::Notifications { .. }) => Ok("notifications"),
             Ok(ResumePoint::Request(_)) => Ok("stream"),
+            Ok(ResumePoint::OtherRun(position)) => Err(format!("a stream of {}", position.run)),
             Err(rpc_error) => Err(rpc_error.message.to_string()),
         }
     }

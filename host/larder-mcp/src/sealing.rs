@@ -4,8 +4,10 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hkdf;
 
 use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
 
@@ -74,6 +76,59 @@ impl SealingKey {
     }
 }
 
+/// Size of the random part of a message that is sealed with a shared key.
+const SALT_LENGTH: usize = 32;
+/// What the keys of messages are derived for.
+const SHARED_LABEL: &[u8] = b"larder cluster message 1";
+
+/// Keys that several servers share. The first one seals, each of them opens. Each message has a key of its own, derived
+/// from the shared one and a random value, so that their number is not limited.
+#[derive(Clone)]
+pub struct SealingKeys(Arc<[hkdf::Prk]>);
+
+impl SealingKeys {
+    /// Derives the keys from secrets, which must have as many random bits as the keys. `None` if there is no secret.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"larder cluster");
+        let keys: Arc<[_]> = secrets.into_iter().map(|secret| salt.extract(secret.as_bytes())).collect();
+        (!keys.is_empty()).then_some(Self(keys))
+    }
+
+    /// Encrypts content for this context.
+    pub(super) fn seal(&self, context: &[u8], mut content: Vec<u8>) -> io::Result<Vec<u8>> {
+        let salt = random::<SALT_LENGTH>()?;
+        let key = self.0.first().and_then(|key| message_key(key, &salt));
+        let sealed = key.and_then(|key| {
+            key.seal_in_place_append_tag(only_nonce(), Aad::from(context), &mut content).ok()
+        });
+        sealed.ok_or_else(|| io::Error::other("it cannot be encrypted"))?;
+        Ok([&salt[..], &content].concat())
+    }
+
+    /// Decrypts content. `None` if no key encrypted it for this context.
+    pub(super) fn unseal(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (salt, sealed) = sealed.split_at_checked(SALT_LENGTH)?;
+        self.0.iter().find_map(|key| {
+            let mut content = sealed.to_vec();
+            let key = message_key(key, salt)?;
+            let length = key.open_in_place(only_nonce(), Aad::from(context), &mut content).ok()?.len();
+            content.truncate(length);
+            Some(content)
+        })
+    }
+}
+
+fn message_key(key: &hkdf::Prk, salt: &[u8]) -> Option<LessSafeKey> {
+    let info = [SHARED_LABEL, salt];
+    let derived = key.expand(&info, &AES_256_GCM).ok()?;
+    Some(LessSafeKey::new(UnboundKey::from(derived)))
+}
+
+/// The nonce of a key that seals one message only.
+fn only_nonce() -> Nonce {
+    Nonce::assume_unique_for_key([0; NONCE_LEN])
+}
+
 fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
@@ -101,6 +156,26 @@ mod tests {
             assert_eq!(key.unseal(b"a", modified), None);
             assert_eq!(key.unseal(b"a", sealed[..at].to_vec()), None, "a truncated file");
         }
+    }
+
+    #[test]
+    fn a_shared_key_can_be_replaced() {
+        let keys = |secrets: &[&str]| SealingKeys::new(secrets.iter().copied()).unwrap();
+        let (old, both, new) = (keys(&["old"]), keys(&["new", "old"]), keys(&["new"]));
+        let sealed = old.seal(b"a", b"secret".to_vec()).unwrap();
+        assert_ne!(sealed, old.seal(b"a", b"secret".to_vec()).unwrap());
+        for (keys, opens) in [(&old, true), (&both, true), (&new, false)] {
+            assert_eq!(keys.unseal(b"a", &sealed), opens.then(|| b"secret".to_vec()));
+        }
+        let sealed = both.seal(b"a", b"secret".to_vec()).unwrap();
+        assert!(new.unseal(b"a", &sealed).is_some() && old.unseal(b"a", &sealed).is_none());
+        assert_eq!(new.unseal(b"b", &sealed), None, "another context");
+        for at in 0..sealed.len() {
+            let mut modified = sealed.clone();
+            modified[at] ^= 1;
+            assert!(new.unseal(b"a", &modified).is_none() && new.unseal(b"a", &sealed[..at]).is_none());
+        }
+        assert!(SealingKeys::new([]).is_none());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Sessions of legacy clients. The table is bounded, because every client that can reach the server can open
-//! sessions. With a store, sessions continue after a restart of the server: those that were not used since then are only
-//! known by their owner and size.
+//! sessions. With a store, sessions continue after a restart of the server, or at other replicas: those that this
+//! process has not used are only known by their owner and size.
 
 mod eviction;
 mod recorder;
 mod restore;
+mod shared;
 mod storage;
 mod store;
 mod stored_bytes;
@@ -19,15 +20,21 @@ use tokio_util::sync::CancellationToken;
 use super::cancellation::CancellableRequests;
 use super::message::MAX_BATCH;
 use super::protocol::legacy::Client;
-use super::replay::{EventIds, Replay, ReplayBudget};
+use super::replay::{EventIds, RUN_LENGTH, Replay, ReplayBudget};
 use super::rpc_error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use super::subscriptions::Subscriptions;
 use eviction::{SessionCounts, Victim};
 use larder_model::resource::Caller;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Refusal;
+use shared::Shared;
+pub(super) use shared::{RemoteItem, RemoteStream, SessionLink};
 use storage::Storage;
-pub use store::{FileSessionStore, SessionKey, SessionOwner, SessionRecord, SessionStore, StoredSession};
+pub use store::{
+    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
+    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoredSession, StoredValue,
+    Unavailable,
+};
 
 /// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
 /// bounds them. All requests of a batch count while it runs: the limit leaves room for others beside the largest batch.
@@ -41,18 +48,22 @@ pub(super) struct Sessions<W = Subscriptions> {
     idle_timeout: Duration,
     /// None if sessions are kept in memory only.
     storage: OnceLock<Arc<Storage>>,
+    /// None if there are no other replicas.
+    shared: OnceLock<Arc<Shared>>,
 }
 
 struct Table<W> {
     open: HashMap<String, Arc<Session<W>>>,
-    /// Sessions of earlier runs of the server that were not used in this run.
+    /// Sessions of earlier runs of the server, or of other replicas, that were not used in this process.
     stored: HashMap<SessionKey, EarlierSession>,
 }
 
-/// A session of an earlier run of the server.
+/// A session of an earlier run of the server, or of another replica.
 struct EarlierSession {
     caller: Caller,
     last_used: Instant,
+    /// Until when it counts as in use, because its client has an open notification stream at another replica.
+    in_use_until: Instant,
 }
 
 /// One session.
@@ -64,6 +75,8 @@ pub(super) struct Session<W = Subscriptions> {
     caller: Caller,
     ended: CancellationToken,
     usage: Mutex<Usage>,
+    /// The connection to other replicas, if there are any.
+    link: OnceLock<SessionLink>,
 }
 
 struct Usage {
@@ -76,7 +89,8 @@ struct Usage {
 impl<W> Sessions<W> {
     pub(super) fn new(max_sessions: usize, idle_timeout: Duration) -> Self {
         let table = Mutex::new(Table { open: HashMap::new(), stored: HashMap::new() });
-        Self { table, budget: Arc::default(), max_sessions, idle_timeout, storage: OnceLock::new() }
+        let (storage, shared) = (OnceLock::new(), OnceLock::new());
+        Self { table, budget: Arc::default(), max_sessions, idle_timeout, storage, shared }
     }
 
     /// Charges event streams that are kept to this budget from now on.
@@ -87,7 +101,11 @@ impl<W> Sessions<W> {
     /// Opens a session. If the table is full, a session of the same caller is evicted, or of one with more
     /// sessions.
     pub(super) fn open(&self, client: Client<W>, caller: Caller) -> Result<Arc<Session<W>>, RpcError> {
-        let ids = EventIds::new(&random_id()?[..12], &random_id()?);
+        let run = match self.shared.get() {
+            Some(shared) => shared.new_run()?,
+            None => random_id()?[..RUN_LENGTH].to_owned(),
+        };
+        let ids = EventIds::new(&random_id()?[..12], &run);
         let replay = Replay::new(ids, client.log.clone(), self.budget.clone());
         let session = Arc::new(Session::new(random_id()?, client, caller, replay));
         let mut table = self.lock();
@@ -111,7 +129,7 @@ impl<W> Sessions<W> {
             };
             surplus.iter().for_each(|key| storage.remove_later(*key));
             table.stored.retain(|key, _| !surplus.contains(key));
-            table.stored.insert(session.key, EarlierSession { caller, last_used });
+            table.stored.insert(session.key, EarlierSession { caller, last_used, in_use_until: last_used });
         }
         while table.len() > self.max_sessions {
             let Some((&oldest, _)) = table.stored.iter().min_by_key(|(_, session)| session.last_used) else {
@@ -169,31 +187,56 @@ impl<W> Sessions<W> {
     pub(super) async fn end(&self, session: &Session<W>) {
         self.lock().open.remove(&session.id);
         session.close();
+        let key = SessionKey::of(&session.id);
         if let Some(storage) = self.storage.get() {
-            storage.remove(vec![SessionKey::of(&session.id)]).await;
+            storage.remove(vec![key]).await;
+        }
+        if let Some(shared) = self.shared.get() {
+            shared.remove(key).await;
         }
     }
 
     /// Closes idle sessions and discards expired streams.
     pub(super) fn sweep(&self) {
         self.budget.sweep();
-        self.retain(
+        let (open, stored) = self.take_unless(
             |session| !session.is_idle(self.idle_timeout),
             |session| session.last_used.elapsed() < self.idle_timeout,
         );
+        if self.shared.get().is_some() {
+            // Other replicas may use them. What nobody uses, the store forgets.
+            return open.iter().for_each(|session| session.close());
+        }
+        open.iter().for_each(|session| self.close(session));
+        stored.into_iter().for_each(|key| self.remove_stored(key));
     }
 
     /// Closes the sessions of callers that are no longer allowed.
     pub(super) fn retain_callers(&self, may_call: impl Fn(&Caller) -> bool) {
-        self.retain(|session| may_call(&session.caller), |session| may_call(&session.caller));
+        let (open, stored) =
+            self.take_unless(|session| may_call(&session.caller), |session| may_call(&session.caller));
+        open.iter().for_each(|session| self.close(session));
+        // Other replicas may have another configuration for a while. Their callers are authenticated there.
+        if self.shared.get().is_none() {
+            stored.into_iter().for_each(|key| self.remove_stored(key));
+        }
     }
 
-    fn retain(&self, keeps: impl Fn(&Session<W>) -> bool, keeps_stored: impl Fn(&EarlierSession) -> bool) {
+    /// Removes sessions from the table, and returns them.
+    fn take_unless(
+        &self,
+        keeps: impl Fn(&Session<W>) -> bool,
+        keeps_stored: impl Fn(&EarlierSession) -> bool,
+    ) -> (Vec<Arc<Session<W>>>, Vec<SessionKey>) {
         let mut table = self.lock();
-        let removed = table.open.extract_if(|_, session| !keeps(session));
-        removed.for_each(|(_, session)| self.close(&session));
-        let removed = table.stored.extract_if(|_, session| !keeps_stored(session));
-        removed.for_each(|(key, _)| self.remove_stored(key));
+        let open = table.open.extract_if(|_, session| !keeps(session)).map(|(_, session)| session).collect();
+        let stored =
+            table.stored.extract_if(|_, session| !keeps_stored(session)).map(|(key, _)| key).collect();
+        (open, stored)
+    }
+
+    fn set_shared(&self, shared: Arc<Shared>) {
+        _ = self.shared.set(shared);
     }
 
     /// The number of open sessions, with those of earlier runs that were not used in this run.
@@ -230,6 +273,7 @@ impl<W> Sessions<W> {
 
     fn remove_stored(&self, key: SessionKey) {
         self.storage.get().into_iter().for_each(|storage| storage.remove_later(key));
+        self.shared.get().into_iter().for_each(|shared| shared.remove_later(key));
     }
 
     fn lock(&self) -> MutexGuard<'_, Table<W>> {
@@ -248,7 +292,33 @@ impl<W> Session<W> {
         let now = Instant::now();
         let usage = Mutex::new(Usage { last_used: now, stored: now, stream: None });
         let requests = CancellableRequests::new(MAX_REQUESTS);
-        Self { id, client, requests, replay, caller, ended: CancellationToken::new(), usage }
+        let (ended, link) = (CancellationToken::new(), OnceLock::new());
+        Self { id, client, requests, replay, caller, ended, usage, link }
+    }
+
+    /// The connection to other replicas, if there are any.
+    pub(super) fn link(&self) -> Option<&SessionLink> {
+        self.link.get()
+    }
+
+    /// The time of the last use, which is now if the session is in use.
+    fn last_use(&self) -> Instant {
+        if self.is_in_use() { Instant::now() } else { self.usage().last_used }
+    }
+
+    /// The session was used at another replica.
+    fn used_at(&self, time: Instant) {
+        let mut usage = self.usage();
+        usage.last_used = usage.last_used.max(time);
+    }
+
+    fn has_stream(&self) -> bool {
+        self.usage().stream.is_some()
+    }
+
+    /// Ends the notification stream, which continues at another replica.
+    fn end_current_stream(&self) {
+        self.usage().stream.iter().for_each(CancellationToken::cancel);
     }
 
     /// The time of the last use, if it differs from what is stored.
@@ -270,6 +340,7 @@ impl<W> Session<W> {
         if let Some(previous) = self.usage().stream.replace(token.clone()) {
             previous.cancel();
         }
+        self.link.get().into_iter().for_each(SessionLink::changed);
         token
     }
 
@@ -281,6 +352,8 @@ impl<W> Session<W> {
         if usage.stream.as_ref().is_some_and(CancellationToken::is_cancelled) {
             usage.stream = None;
         }
+        drop(usage);
+        self.link.get().into_iter().for_each(SessionLink::changed);
     }
 
     pub(super) fn touch(&self) {

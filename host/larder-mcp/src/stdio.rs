@@ -10,6 +10,7 @@ use self::lines::{Line, Lines};
 use super::Endpoint;
 use super::protocol::message_stream::{Received, Transport};
 use super::rpc_error::{PARSE_ERROR, RpcError};
+use super::unsent::UnsentMessage;
 use larder_model::size;
 
 impl Endpoint {
@@ -47,9 +48,19 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Transport for Li
         }
     }
 
-    async fn send(&mut self, mut message: Vec<u8>) -> io::Result<()> {
-        message.push(b'\n');
-        self.output.write_all(&message).await?;
+    async fn send(&mut self, message: UnsentMessage) -> io::Result<()> {
+        match message {
+            UnsentMessage::Small(mut bytes) => {
+                bytes.push(b'\n');
+                self.output.write_all(&bytes).await?;
+            }
+            UnsentMessage::Large(mut parts) => {
+                while let Some(piece) = parts.next_piece().await {
+                    self.output.write_all(&piece).await?;
+                }
+                self.output.write_all(b"\n").await?;
+            }
+        }
         self.output.flush().await
     }
 }

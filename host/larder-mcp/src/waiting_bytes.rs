@@ -2,15 +2,18 @@
 //! in a stream or in a batch. They have a limit of their own within the memory budget, because slow clients can hold
 //! them for long.
 
-use std::time::{Duration, Instant};
-
-use super::rpc_error::RpcError;
 use bytes::Bytes;
+
+use super::charged_bytes::charged;
+use super::deferred::DeferredResponse;
+use super::rpc_error::RpcError;
 use larder_model::resource::Caller;
 use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse, Refused};
 
 /// Responses up to this size are not charged: there is at most one for each connection.
 pub(super) const FREE_BYTES: usize = 64 << 10;
+/// The maximum size of the pieces in which a large response is sent.
+pub(super) const PIECE: usize = 256 << 10;
 
 /// The memory of large responses.
 #[derive(Debug)]
@@ -79,21 +82,48 @@ pub(super) fn charge_to_first(
 pub(super) struct ChargedResponse {
     pub(super) bytes: Vec<u8>,
     pub(super) charge: Option<Box<MemoryCharge>>,
+    /// The response, if it is encoded when it is sent. It has its own charges, and `bytes` is empty.
+    pub(super) deferred: Option<Box<DeferredResponse>>,
     /// The error that replaces the response, if it was refused. `bytes` contains it too.
     pub(super) refused: Option<Box<RpcError>>,
 }
 
-impl ChargedResponse {
-    /// Bytes that are charged until the last reference to them is dropped.
-    pub(super) fn into_bytes(self) -> Bytes {
-        match self.charge {
-            Some(charge) => Bytes::from_owner(ChargedBytes { bytes: self.bytes, _charge: charge }),
-            None => self.bytes.into(),
-        }
-    }
+/// A response that can be sent more than once.
+#[derive(Debug, Clone)]
+pub(super) enum SharedResponse {
+    Bytes(Bytes),
+    Deferred(Box<DeferredResponse>),
 }
 
 impl ChargedResponse {
+    /// The number of bytes that are sent.
+    pub(super) fn len(&self) -> usize {
+        self.deferred.as_ref().map_or(self.bytes.len(), |deferred| deferred.len())
+    }
+
+    /// Whether it is charged.
+    pub(super) fn is_large(&self) -> bool {
+        self.charge.is_some() || self.deferred.is_some()
+    }
+
+    /// Bytes that are charged until the last reference to them is dropped.
+    pub(super) fn into_bytes(self) -> Bytes {
+        charged(self.bytes, self.charge)
+    }
+
+    /// The response, charged until the last reference to it is dropped.
+    pub(super) fn into_shared(self) -> SharedResponse {
+        match self.deferred {
+            Some(deferred) => SharedResponse::Deferred(deferred),
+            None => SharedResponse::Bytes(self.into_bytes()),
+        }
+    }
+
+    /// Whether an item can be appended to its bytes.
+    fn can_precede(&self, item: &Self) -> bool {
+        self.deferred.is_none() && item.deferred.is_none() && self.bytes.len() + item.bytes.len() <= PIECE
+    }
+
     /// Frees memory behind the end of the response.
     pub(super) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
@@ -103,9 +133,30 @@ impl ChargedResponse {
     }
 }
 
+impl SharedResponse {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Deferred(deferred) => deferred.len(),
+        }
+    }
+}
+
+impl<B: Into<Bytes>> From<B> for SharedResponse {
+    fn from(bytes: B) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
+
+impl From<DeferredResponse> for ChargedResponse {
+    fn from(deferred: DeferredResponse) -> Self {
+        Self { deferred: Some(Box::new(deferred)), ..Vec::new().into() }
+    }
+}
+
 impl From<Vec<u8>> for ChargedResponse {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, charge: None, refused: None }
+        Self { bytes, charge: None, deferred: None, refused: None }
     }
 }
 
@@ -140,9 +191,8 @@ impl ChargedArray {
 
     /// Appends bytes to the last part if both are small, because each part is sent by itself.
     fn append(&mut self, mut item: ChargedResponse) {
-        self.bytes += item.bytes.len();
-        if let Some(last) = self.parts.last_mut().filter(|last| last.bytes.len() + item.bytes.len() <= PIECE)
-        {
+        self.bytes += item.len();
+        if let Some(last) = self.parts.last_mut().filter(|last| last.can_precede(&item)) {
             let merged = match (last.charge.as_mut(), item.charge.take()) {
                 (_, None) => Ok(()),
                 (Some(charge), Some(more)) => charge.merge(*more).map_err(Box::new),
@@ -154,80 +204,6 @@ impl ChargedArray {
             }
         }
         self.parts.push(item);
-    }
-}
-
-struct ChargedBytes {
-    bytes: Vec<u8>,
-    _charge: Box<MemoryCharge>,
-}
-
-impl AsRef<[u8]> for ChargedBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// Responses of at least this size are moved to a smaller allocation when half of them was sent, if sending
-/// takes at least this long. A copy for a fast client would cost more than the memory is worth.
-const LARGE: usize = 1 << 20;
-const SLOW: Duration = Duration::from_secs(1);
-/// The maximum size of the pieces in which a large response is sent.
-pub(super) const PIECE: usize = 256 << 10;
-
-/// The rest of a response that is being sent, in pieces. The memory of what was sent is freed along the way.
-#[derive(Debug)]
-pub(super) struct Unsent {
-    rest: Bytes,
-    /// The size of the allocation that `rest` is a part of, and a charge of no bytes for the same caller. `None` if it
-    /// is shared, or not charged.
-    allocation: Option<(usize, Box<MemoryCharge>)>,
-    began: Instant,
-}
-
-impl From<ChargedResponse> for Unsent {
-    fn from(response: ChargedResponse) -> Self {
-        let allocation = match &response.charge {
-            Some(charge) if response.bytes.len() >= LARGE => {
-                Some((response.bytes.capacity(), Box::new(charge.begin_another())))
-            }
-            _ => None,
-        };
-        Self { rest: response.into_bytes(), allocation, began: Instant::now() }
-    }
-}
-
-impl From<Bytes> for Unsent {
-    /// Bytes that others may hold too.
-    fn from(rest: Bytes) -> Self {
-        Self { rest, allocation: None, began: Instant::now() }
-    }
-}
-
-impl Unsent {
-    pub(super) fn len(&self) -> usize {
-        self.rest.len()
-    }
-
-    /// Takes the next piece of at most `max` bytes; empty at the end.
-    pub(super) fn next_piece(&mut self, max: usize) -> Bytes {
-        self.free_sent_half();
-        self.rest.split_to(self.rest.len().min(max))
-    }
-
-    /// Moves the rest to an allocation of its own if that frees half of the memory. The copies of a response
-    /// are together no larger than the response. The old allocation is charged until its last piece was sent;
-    /// if both do not fit into the budget, the old one stays.
-    fn free_sent_half(&mut self) {
-        let Some((size, empty_charge)) = &mut self.allocation else { return };
-        let bytes = self.rest.len();
-        let is_worth_it = *size >= LARGE && bytes <= *size / 2 && self.began.elapsed() >= SLOW;
-        let mut charge = Box::new(empty_charge.begin_another());
-        if !is_worth_it || charge.grow_again(bytes as u64).is_err() {
-            return;
-        }
-        *size = bytes;
-        self.rest = Bytes::from_owner(ChargedBytes { bytes: self.rest.to_vec(), _charge: charge });
     }
 }
 
@@ -250,25 +226,5 @@ mod tests {
         assert_eq!((waiting.total(), waiting.whole.used()), (75, 275));
         drop((first, second, kept));
         assert_eq!((waiting.total(), waiting.whole.used()), (0, 0));
-    }
-
-    #[test]
-    fn bytes_are_released_as_they_are_sent() {
-        let waiting = WaitingBytes::new(&MemoryBudget::new(32 << 20), 16 << 20);
-        let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
-        let whole: Vec<u8> = (0..8 << 20).map(|n: u32| n as u8).collect();
-        let charge = Some(Box::new(waiting.charge(&caller, whole.len()).unwrap()));
-        let mut unsent = Unsent::from(ChargedResponse { charge, ..whole.clone().into() });
-        unsent.began = Instant::now().checked_sub(SLOW).unwrap();
-        let mut sent = Vec::new();
-        while unsent.len() > 0 {
-            let (total, unsent_bytes) = (waiting.total() as usize, unsent.len());
-            assert!(total >= unsent_bytes, "{total} of {unsent_bytes}");
-            assert!(total <= 2 * unsent_bytes + LARGE, "{total} of {unsent_bytes}");
-            sent.extend_from_slice(&unsent.next_piece(PIECE));
-        }
-        assert!(sent == whole && unsent.next_piece(PIECE).is_empty());
-        drop(unsent);
-        assert_eq!(waiting.total(), 0);
     }
 }

@@ -42,12 +42,17 @@ impl FileFingerprint {
 
     /// Whether the last change is so long ago that any further change gives another fingerprint.
     pub fn is_settled(&self) -> bool {
+        self.age().is_some_and(|age| age >= TIMESTAMP_GRANULARITY)
+    }
+
+    /// The time since the last change, which may be that of its name. `None` if that is in the future, because another
+    /// clock made the timestamp.
+    pub fn age(&self) -> Option<Duration> {
         let changed = Duration::new(
             u64::try_from(self.changed.0).unwrap_or_default(),
             u32::try_from(self.changed.1).unwrap_or_default(),
         );
-        // A timestamp in the future was made by another clock.
-        SystemTime::now().duration_since(UNIX_EPOCH + changed).is_ok_and(|age| age >= TIMESTAMP_GRANULARITY)
+        SystemTime::now().duration_since(UNIX_EPOCH + changed).ok()
     }
 
     /// Returns all fields as bytes, to be hashed or compared.

@@ -14,5 +14,6 @@ pub mod low_priority_threads;
 pub mod memory_budget;
 pub mod metrics;
 pub mod private_files;
+pub mod short_slice;
 pub mod trusted_proxies;
 pub mod yield_batch;

@@ -26,8 +26,8 @@ thread_local! {
 }
 
 /// Lets threads of higher priority run, if this is one of lower priority. Work that takes longer than a millisecond has
-/// to call it again and again: Linux lets a thread continue for some milliseconds also when one of higher priority is
-/// woken.
+/// to call it again and again: Linux before 6.12 lets a thread continue for some milliseconds also when one of higher
+/// priority is woken.
 pub fn pause() {
     if IS_LOW.get() {
         std::thread::yield_now();
@@ -54,6 +54,13 @@ impl LowPriorityThreads {
             Ok(Ok(output)) => output,
             Ok(Err(panic)) => resume_unwind(panic),
             Err(_) => resume_unwind(Box::new("a thread of lower priority ended")),
+        }
+    }
+
+    /// Drops a value on one of the threads, because freeing its memory takes long.
+    pub fn drop_there<T: Send + 'static>(&self, value: T) {
+        if let Some(threads) = self.0.get_or_init(start) {
+            threads.spawn_fifo(move || drop(value));
         }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(missing_docs, unreachable_pub, reason = "generated")]
 
 wasmtime::component::bindgen!({
-    path: "../../wit",
+    path: "wit",
     world: "interactive-provider",
     imports: {
         "larder:provider/http-client.send": async | trappable,

@@ -8,15 +8,17 @@
 mod execution_denied;
 mod file_digests;
 mod folder;
+mod functions;
 mod map;
 mod seal;
 mod sweep;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use tempfile::{NamedTempFile, TempDir};
@@ -24,6 +26,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use self::execution_denied::ExecutionDenied;
+pub(super) use self::functions::KnownFunctions;
 use self::seal::{InvalidEntry, Key, VerifiedCode};
 use larder_model::name::Digest;
 
@@ -75,14 +78,19 @@ pub(super) struct Cache {
     settings_hash: u64,
     config: Config,
     /// Entries that this process uses; sweeping does not remove them.
-    pinned: Mutex<HashMap<String, Weak<()>>>,
+    pinned: Mutex<HashMap<String, Weak<Pin>>>,
 }
+
+/// Keeps an entry in the cache. It has the component from when the entry was mapped. Whoever finds an entry that is in
+/// use gets the same component: its code, its memory image and its metadata exist once, whatever number of providers
+/// it has.
+pub(super) type Pin = OnceLock<Component>;
 
 /// A component from the cache. Its entry is not removed while the pin exists.
 #[derive(Clone)]
 pub(super) struct CacheEntry {
     pub(super) component: Component,
-    pub(super) pin: Arc<()>,
+    pub(super) pin: Arc<Pin>,
 }
 
 impl Cache {
@@ -110,14 +118,20 @@ impl Cache {
     /// Like [`Self::find`]; an error if this process cannot execute compiled code. The entry is kept then.
     pub(super) fn find_executable(&self, digest: Digest) -> Result<Option<CacheEntry>, ExecutionDenied> {
         let name = self.entry_name(digest);
-        let path = self.code_path(&name);
+        let (path, pin) = (self.code_path(&name), self.pin(name.clone()));
+        if let Some(component) = pin.get().cloned() {
+            self.record_use(&name);
+            return Ok(Some(CacheEntry { component, pin }));
+        }
         let invalid = match self.key.verify(&name, &path, &self.seal_path(&name)) {
             Ok(mut verified) => match self.map(&verified) {
                 Ok(component) => {
                     if let Some(new_seal) = verified.new_seal.take() {
-                        self.update_seal(&name, &new_seal);
+                        self.update_seal(&name, &verified, &new_seal);
                     }
-                    return Ok(Some(CacheEntry { component, pin: self.pin(name) }));
+                    // Another thread may have mapped the entry meanwhile.
+                    let component = pin.get_or_init(|| component).clone();
+                    return Ok(Some(CacheEntry { component, pin }));
                 }
                 Err(error) => match ExecutionDenied::of(&error, &self.folder) {
                     Some(denied) => return Err(denied),
@@ -138,26 +152,31 @@ impl Cache {
     }
 
     /// Turns a temporary file with compiled code into an entry, then removes old entries if the cache is too
-    /// large.
-    pub(super) fn insert(&self, digest: Digest, temp_file: NamedTempFile) -> io::Result<()> {
+    /// large. The entry is not removed while the result exists.
+    pub(super) fn insert(&self, digest: Digest, temp_file: NamedTempFile) -> io::Result<Arc<Pin>> {
         let name = self.entry_name(digest);
-        let (_pin, path) = (self.pin(name.clone()), self.code_path(&name));
+        let (pin, path) = (self.pin(name.clone()), self.code_path(&name));
         let seal = self.key.seal(&name, &mut temp_file.reopen()?)?;
-        temp_file.as_file().sync_all()?;
+        // Neither file is forced to the disk, because somebody may wait. After a power failure, what was lost is
+        // noticed by the seal, as long as the seal has no mark.
         let seal_file = self.write_seal(&seal)?;
         // The seal is written first, so that a process that sees the code also sees its seal. Both files are
         // renamed into place, because another process may have mapped the previous files.
         seal_file.persist(self.seal_path(&name))?;
         temp_file.persist(path)?;
         self.sweep(self.config.size);
-        Ok(())
+        Ok(pin)
     }
 
     /// Writes a seal that also covers the fingerprint of the verified file. If that fails, the code is only
     /// verified in full again the next time.
-    fn update_seal(&self, name: &str, new_seal: &[u8]) {
-        let written =
-            self.write_seal(new_seal).and_then(|temp_file| Ok(temp_file.persist(self.seal_path(name))?));
+    fn update_seal(&self, name: &str, verified: &VerifiedCode, new_seal: &[u8]) {
+        // From now on the code is not read before it is used, so it must be what is on the disk.
+        let written = verified.file().sync_all().and_then(|()| {
+            let temp_file = self.write_seal(new_seal)?;
+            temp_file.as_file().sync_all()?;
+            Ok(temp_file.persist(self.seal_path(name))?)
+        });
         if let Err(error) = written {
             tracing::debug!(name, %error, "cannot update a seal: the compiled component is verified in full again the next time");
         }
@@ -166,19 +185,24 @@ impl Cache {
     fn write_seal(&self, seal: &[u8]) -> io::Result<NamedTempFile> {
         let mut temp_file = self.temp_file()?;
         io::Write::write_all(&mut temp_file, seal)?;
-        temp_file.as_file().sync_all()?;
         Ok(temp_file)
     }
 
     fn map(&self, verified: &VerifiedCode) -> wasmtime::Result<Component> {
         let component = map::map(&self.engine, verified)?;
-        // The modification time of the seal is the time of the last use. If it cannot be set, the entry is
-        // only removed earlier.
-        let _ = verified.seal_file().set_modified(SystemTime::now());
+        set_used(verified.seal_file());
         Ok(component)
     }
 
-    fn pin(&self, name: String) -> Arc<()> {
+    /// Records that an entry is used which is mapped already.
+    fn record_use(&self, name: &str) {
+        // The seal is missing if another process removed the entry.
+        if let Ok(seal) = File::open(self.seal_path(name)) {
+            set_used(&seal);
+        }
+    }
+
+    fn pin(&self, name: String) -> Arc<Pin> {
         let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         pinned.retain(|_, pin| pin.strong_count() > 0);
         let pin = pinned.get(&name).and_then(Weak::upgrade).unwrap_or_default();
@@ -208,6 +232,12 @@ impl Cache {
             delete(&path);
         }
     }
+}
+
+/// Sets the modification time of a seal, which is the time of the last use. If it cannot be set, the entry is only
+/// removed earlier.
+fn set_used(seal: &File) {
+    let _ = seal.set_modified(SystemTime::now());
 }
 
 /// Creates a temporary file. It is locked while this process has it open, so that sweeping can tell whether it was

@@ -1,13 +1,21 @@
 //! The compiler process, which runs as a subcommand of this program. It limits its own resources before it
 //! reads any input, compiles the component that it reads from stdin, and writes the machine code to stdout.
 //! It is given no paths, no environment and no secrets.
+//!
+//! Functions that did not change since an earlier revision are not compiled again: the process reads them after the
+//! component, and writes those of the new revision after its code.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsFd as _;
+mod functions;
+mod output;
+
+use std::io::{self, Read as _};
+use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
+use self::functions::Functions;
+pub(super) use self::output::Output;
 use super::compiled::first_line;
 use super::engine;
 use super::unsupported_features;
@@ -19,8 +27,9 @@ pub const INVALID: u8 = 65;
 /// Exit code for a component that requires features which the engine does not support (`EX_UNAVAILABLE`).
 pub const UNSUPPORTED: u8 = 69;
 
-/// Nice value of the process, so that serving requests takes precedence over compiling.
-const LOWEST_PRIORITY: i32 = 19;
+/// Nice value of a process that nobody waits for, so that serving requests takes precedence over compiling. Beside busy
+/// threads it gets about a quarter of a processor. With 19 it would get less than 2 %, and take minutes.
+const LOW_PRIORITY: i32 = 5;
 /// Seconds between SIGXCPU (soft limit) and SIGKILL (hard limit).
 const CPU_GRACE: u64 = 2;
 
@@ -33,6 +42,26 @@ pub struct ProcessLimits {
     pub cpu: u64,
     /// Compiled code, in bytes.
     pub code: u64,
+}
+
+impl ProcessLimits {
+    /// The limit for the code, the functions, for which it is the same, and the trailer.
+    fn whole_output(&self) -> u64 {
+        self.code.saturating_mul(2).saturating_add(output::TRAILER_SIZE as u64)
+    }
+}
+
+/// What the process reads from stdin, and how it compiles that.
+#[derive(Debug, Clone, Copy)]
+pub struct Task {
+    /// The size of the component in bytes.
+    pub size: u64,
+    /// The size of the functions of an earlier revision in bytes, which follow the component.
+    pub functions: u64,
+    /// Whether to use and to write functions at all.
+    pub reuse: bool,
+    /// Whether somebody waits for the result.
+    pub is_awaited: bool,
 }
 
 /// Why the component was not compiled.
@@ -55,15 +84,31 @@ pub enum ChildError {
     Engine(String),
 }
 
-/// Compiles a component of `size` bytes from stdin to stdout. The process exits early if stdin is closed,
-/// which means that the server is gone.
-pub fn compile_component(size: u64, limits: &ProcessLimits) -> Result<(), ChildError> {
-    apply_limits(limits)?;
-    let bytes = read(size).map_err(|error| ChildError::Io("read the component", error))?;
+/// Compiles a component from stdin to stdout. The process exits early if stdin is closed, which means that the server
+/// is gone.
+pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
+    apply_limits(task, limits)?;
+    let began = Instant::now();
+    let bytes = read(task.size).map_err(|error| ChildError::Io("read the component", error))?;
+    let known = read(task.functions).map_err(|error| ChildError::Io("read the known functions", error))?;
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
-    let engine = engine::for_compiling().map_err(|error| ChildError::Engine(first_line(&error)))?;
+    let read = began.elapsed();
+    let functions = task.reuse.then(|| Arc::new(Functions::new(known)));
+    let engine =
+        engine::for_compiling(functions.clone().map(|functions| functions as Arc<dyn wasmtime::CacheStore>));
+    let engine = engine.map_err(|error| ChildError::Engine(first_line(&error)))?;
     let code = engine.precompile_component(&bytes).map_err(|error| rejected(&bytes, &error))?;
-    write(&code).map_err(|error| ChildError::Io("write the code", error))
+    let compile = began.elapsed() - read;
+    let write = || {
+        let mut output = Output { read, compile, ..output::write_code(&code)? };
+        allow_output(limits.whole_output())?;
+        if let Some(functions) = functions.filter(|functions| functions.size() <= limits.code) {
+            output::write_functions(&functions, &mut output)?;
+        }
+        output.write = began.elapsed() - read - compile;
+        output.finish()
+    };
+    write().map_err(|error| ChildError::Io("write the code", error))
 }
 
 /// Returns why the engine rejected a component.
@@ -74,12 +119,14 @@ fn rejected(bytes: &[u8], error: &wasmtime::Error) -> ChildError {
     }
 }
 
-fn apply_limits(limits: &ProcessLimits) -> Result<(), ChildError> {
-    // Failure is ignored: a lower priority is desirable, but not required.
-    let _ = nice(LOWEST_PRIORITY);
+fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
+    if !task.is_awaited {
+        // Failure is ignored: a lower priority is desirable, but not required.
+        let _ = nice(LOW_PRIORITY);
+    }
     set_limit("core dumps", Resource::Core, 0, 0)?;
     set_limit("CPU time", Resource::Cpu, limits.cpu, limits.cpu.saturating_add(CPU_GRACE))?;
-    set_limit("the size of the output", Resource::Fsize, limits.code, limits.code)?;
+    set_limit("the size of the output", Resource::Fsize, limits.code, limits.whole_output())?;
     // Other systems do not enforce this limit or do not have it.
     #[cfg(target_os = "linux")]
     set_limit("memory", Resource::As, limits.memory, limits.memory)?;
@@ -93,6 +140,13 @@ fn set_limit(what: &'static str, resource: Resource, soft: u64, hard: u64) -> Re
     let maximum = lowest(hard, current_limits.maximum);
     let current = lowest(soft, current_limits.current);
     setrlimit(resource, Rlimit { current, maximum }).map_err(|error| ChildError::Limit(what, error.into()))
+}
+
+/// Raises the limit for the size of the output.
+fn allow_output(size: u64) -> io::Result<()> {
+    let maximum = getrlimit(Resource::Fsize).maximum;
+    let current = Some(maximum.map_or(size, |maximum| maximum.min(size)));
+    Ok(setrlimit(Resource::Fsize, Rlimit { current, maximum })?)
 }
 
 fn read(size: u64) -> io::Result<Vec<u8>> {
@@ -110,9 +164,4 @@ fn exit_when_stdin_closes() -> io::Result<()> {
         std::process::exit(1)
     };
     std::thread::Builder::new().stack_size(64 << 10).spawn(wait).map(drop)
-}
-
-/// Writes to the file descriptor, because `stdout()` scans the bytes for line breaks.
-fn write(code: &[u8]) -> io::Result<()> {
-    File::from(io::stdout().as_fd().try_clone_to_owned()?).write_all(code)
 }

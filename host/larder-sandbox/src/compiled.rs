@@ -11,18 +11,17 @@ use super::bindings::exports::larder::provider::{
     completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
     tool_provider, version_provider,
 };
-use super::cache::CacheEntry;
+use super::cache::{CacheEntry, Pin};
+use super::compile_job::{CompileJob, Priority};
+use super::compile_phases::CompilePhases;
+use super::contract_version::{
+    CONTRACT_PACKAGE, CONTRACT_VERSION, UnsupportedContract, check_contract_version, is_compatible,
+    is_offered,
+};
 use super::state::GuestState;
 use larder_model::name::{Digest, TeamName};
 use larder_runtime::file_fingerprint::FileFingerprint;
 
-/// The package of the contract.
-const CONTRACT_PACKAGE: &str = "larder:provider/";
-/// The supported version of the contract; patch versions are compatible.
-const CONTRACT_VERSION: &str = "0.1";
-/// The interfaces of the contract that components may import.
-const OFFERED_INTERFACES: [&str; 6] =
-    ["provider-types", "provider-host", "http-client", "key-value", "interaction-types", "interaction-host"];
 /// The interface that every provider exports.
 const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
 /// The interface for tools.
@@ -83,12 +82,21 @@ pub enum Rejection {
     ExecutionDenied(String),
 }
 
+impl From<UnsupportedContract> for Rejection {
+    fn from(unsupported: UnsupportedContract) -> Self {
+        match unsupported {
+            UnsupportedContract::Newer(version) => Self::NewerContract(version),
+            UnsupportedContract::Other(version) => Self::OtherContract(version),
+        }
+    }
+}
+
 /// A component that was checked, compiled and linked; guests are instantiated from it.
 #[derive(Clone)]
 pub struct CompiledComponent {
     pub(super) pre: InstancePre<GuestState>,
     /// Keeps its entry in the cache.
-    _pin: Arc<()>,
+    _pin: Arc<Pin>,
     digest: Digest,
     /// The functions of the required interface.
     pub(super) resources: resource_provider::GuestIndices,
@@ -161,10 +169,20 @@ impl Sandbox {
         team: &TeamName,
         hashed: HashedComponent,
     ) -> Result<CompiledComponent, Rejection> {
+        let job = CompileJob { team, provider: None, priority: Priority::Awaited };
+        self.link(self.compile_for(&job, hashed).await?.0)
+    }
+
+    /// Checks and compiles a component, and returns where the time went. Dropping the future kills the process.
+    pub async fn compile_for(
+        &self,
+        job: &CompileJob<'_>,
+        hashed: HashedComponent,
+    ) -> Result<(CachedComponent, CompilePhases), Rejection> {
         let HashedComponent { bytes, digest } = hashed;
         check_magic_bytes(&bytes)?;
-        let entry = self.compiler.get_or_compile(team, digest, bytes).await?;
-        self.link(CachedComponent { digest, entry })
+        let (entry, phases) = self.compiler.get_or_compile(job, digest, bytes).await?;
+        Ok((CachedComponent { digest, entry }, phases))
     }
 
     /// Returns the compiled component of a file with this fingerprint from the cache, so that the file need
@@ -195,9 +213,10 @@ impl Sandbox {
     pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
         let CachedComponent { digest, entry: CacheEntry { component, pin } } = cached;
         let (imports, exports) = import_and_export_names(&component, &self.engine);
-        if let Some(rejection) = imports.iter().chain(&exports).find_map(|name| check_contract_version(name))
+        if let Some(unsupported) =
+            imports.iter().chain(&exports).find_map(|name| check_contract_version(name))
         {
-            return Err(rejection);
+            return Err(unsupported.into());
         }
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));
@@ -302,49 +321,6 @@ fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<Strin
     (imports, exports)
 }
 
-/// Whether the host offers an import. Checked here and not by the linker, so that the error has the name that
-/// the author used.
-fn is_offered(import: &str) -> bool {
-    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
-    if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {
-        return OFFERED_INTERFACES.contains(&interface) && is_compatible(version, CONTRACT_VERSION);
-    }
-    [
-        "wasi:cli/",
-        "wasi:io/",
-        "wasi:clocks/",
-        "wasi:random/",
-        "wasi:filesystem/",
-        "wasi:sockets/",
-        "wasi:http/",
-    ]
-    .iter()
-    .any(|package| interface.starts_with(package))
-        && is_compatible(version, "0.2")
-}
-
-fn is_compatible(version: &str, supported: &str) -> bool {
-    version.strip_prefix(supported).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
-}
-
-/// Checks the version of an import or export that belongs to the contract.
-fn check_contract_version(name: &str) -> Option<Rejection> {
-    let (_, version) = name.strip_prefix(CONTRACT_PACKAGE)?.split_once('@')?;
-    if is_compatible(version, CONTRACT_VERSION) {
-        return None;
-    }
-    let (short, _) = version.rsplit_once('.').filter(|_| !version.contains('-')).unwrap_or((version, ""));
-    Some(match major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
-        true => Rejection::NewerContract(short.to_owned()),
-        false => Rejection::OtherContract(short.to_owned()),
-    })
-}
-
-fn major_and_minor(version: &str) -> Option<(u64, u64)> {
-    let mut numbers = version.split('.').map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
 fn find_optional<T>(
     exports: &[String],
     interface: &str,
@@ -385,27 +361,5 @@ mod tests {
         assert_eq!(check_magic_bytes(b"#!/bin/sh"), Err(Rejection::NotWasm));
         assert_eq!(check_magic_bytes(b"\0asm\x01\0\0\0"), Err(Rejection::CoreModule));
         assert_eq!(check_magic_bytes(b"\0asm\x0d\0\x01\0"), Ok(()));
-    }
-
-    #[test]
-    fn imports_are_offered_by_name_and_version() {
-        for offered in [
-            "wasi:io/poll@0.2.6",
-            "wasi:sockets/tcp@0.2.9",
-            "wasi:http/types@0.2.12",
-            "larder:provider/http-client@0.1.7",
-        ] {
-            assert!(is_offered(offered), "{offered}");
-        }
-        for unknown in [
-            "other:thing/api",
-            "wasi:http/types@0.3.0",
-            "larder:provider/http-client@0.2.0",
-            "larder:provider/secrets@0.1.0",
-            "wasi:nn/graph@0.2.0",
-            "wasi:io/poll@0.2.0-rc.1",
-        ] {
-            assert!(!is_offered(unknown), "{unknown}");
-        }
     }
 }

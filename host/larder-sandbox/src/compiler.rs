@@ -1,6 +1,7 @@
-//! Compiles components in a separate process, one at a time, and stores the code in the cache. A separate
-//! process is used because compiling takes seconds on all processors and hundreds of megabytes that the
-//! allocator would never return, and because a hostile component can then harm only that process.
+//! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
+//! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
+//! because a hostile component can then harm only that process. One component is compiled at a time, and another one
+//! if somebody waits for it.
 
 mod process;
 
@@ -10,14 +11,21 @@ use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tempfile::NamedTempFile;
 use tokio::sync::Mutex;
 use wasmtime::Engine;
 
-use super::cache::{self, Cache, CacheEntry, CacheError};
+use super::cache::{self, Cache, CacheEntry, CacheError, KnownFunctions};
+use super::child::Output;
+use super::compile_job::{CompileJob, Priority};
+use super::compile_phases::{CompilePhases, Stopwatch};
 use super::compiled::Rejection;
 use larder_model::name::{Digest, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
+
+/// The compiler process ended without an error, but with invalid output.
+const UNUSABLE: &str = "the compiler process succeeded, but its code cannot be loaded by this engine";
 
 /// Configuration of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,13 +48,21 @@ pub struct Config {
 pub(super) struct Compiler {
     config: Config,
     cache: Arc<Cache>,
+    /// One for each priority: what somebody waits for does not wait for what nobody waits for, which may get little
+    /// CPU time.
+    queues: [Queue; 2],
+    drain: Drain,
+}
+
+/// The compilations of one priority.
+#[derive(Default)]
+struct Queue {
     /// Held during a compilation. A component that several calls need at the same time is compiled only once,
     /// because each of them checks the cache again when it has the lock.
     lock: Mutex<()>,
     /// At most one component of each team waits for [`Self::lock`], and the others of the team wait behind
     /// it. So the teams take turns, regardless of how many components each of them has.
-    team_queues: TeamQueues,
-    drain: Drain,
+    teams: TeamQueues,
 }
 
 /// One lock per team.
@@ -70,16 +86,23 @@ fn cache_key(team: &TeamName, digest: Digest) -> Digest {
     }
 }
 
+fn unwritable(error: std::io::Error) -> Rejection {
+    Rejection::Compiler(format!("cannot write into the cache: {error}"))
+}
+
+/// The phases of a process that took this long, and of sealing its code.
+fn phases_of(process: Duration, output: &Output, seal: Duration) -> CompilePhases {
+    let Output { read, compile, write, reused, compiled, .. } = *output;
+    // Untrusted figures, which may be too large for a sum.
+    let inside = [read, compile, write].into_iter().fold(Duration::ZERO, Duration::saturating_add);
+    let start = process.saturating_sub(inside);
+    CompilePhases { start, read, compile, write, seal, reused, compiled, ..CompilePhases::default() }
+}
+
 impl Compiler {
     pub(super) fn new(config: &Config, engine: &Engine, drain: &Drain) -> Result<Self, CacheError> {
         let cache = Arc::new(Cache::open(&config.cache, engine)?);
-        Ok(Self {
-            config: config.clone(),
-            cache,
-            lock: Mutex::new(()),
-            team_queues: TeamQueues::default(),
-            drain: drain.clone(),
-        })
+        Ok(Self { config: config.clone(), cache, queues: Default::default(), drain: drain.clone() })
     }
 
     /// Returns the compiled form of a file with this fingerprint, and its digest, if both are cached for this
@@ -117,27 +140,31 @@ impl Compiler {
         self.cache.remove_unused();
     }
 
-    /// Returns a component of this team from the cache, compiling it first if necessary.
+    /// Returns a component from the cache, compiling it first if necessary, and where the time went.
     pub(super) async fn get_or_compile(
         &self,
-        team: &TeamName,
+        job: &CompileJob<'_>,
         digest: Digest,
         bytes: Bytes,
-    ) -> Result<CacheEntry, Rejection> {
-        let key = cache_key(team, digest);
+    ) -> Result<(CacheEntry, CompilePhases), Rejection> {
+        let key = cache_key(job.team, digest);
         if let Some(entry) = self.find(key).await? {
-            return Ok(entry);
+            return Ok((entry, CompilePhases::default()));
         }
-        let team_queue = self.team_queues.of(team);
+        let mut stopwatch = Stopwatch::start();
+        let queue = &self.queues[usize::from(job.priority == Priority::Awaited)];
+        let team_queue = queue.teams.of(job.team);
         let _team_guard = team_queue.lock().await;
-        let _guard = self.lock.lock().await;
+        let _guard = queue.lock.lock().await;
+        let waited = stopwatch.lap();
         // Another call may have compiled the same component meanwhile.
         if let Some(entry) = self.find(key).await? {
-            return Ok(entry);
+            return Ok((entry, CompilePhases { queue: waited, ..CompilePhases::default() }));
         }
-        self.compile(key, &bytes).await?;
-        let unusable = "the compiler process succeeded, but its code cannot be loaded by this engine";
-        self.find(key).await?.ok_or_else(|| Rejection::Compiler(unusable.into()))
+        let (entry, phases) = self.compile(job, key, &bytes).await?;
+        let phases = CompilePhases { queue: waited, ..phases };
+        tracing::debug!(digest = digest.short(), %phases, "compiled a component");
+        Ok((entry, phases))
     }
 
     async fn find(&self, digest: Digest) -> Result<Option<CacheEntry>, Rejection> {
@@ -145,22 +172,85 @@ impl Compiler {
         found.map_err(|denied| Rejection::ExecutionDenied(denied.to_string()))
     }
 
-    async fn compile(&self, digest: Digest, bytes: &Bytes) -> Result<(), Rejection> {
-        let start = std::time::Instant::now();
-        let unwritable =
-            |error: std::io::Error| Rejection::Compiler(format!("cannot write into the cache: {error}"));
-        let (temp_file, output) = self
+    /// Compiles a component into an entry of the cache.
+    async fn compile(
+        &self,
+        job: &CompileJob<'_>,
+        key: Digest,
+        bytes: &Bytes,
+    ) -> Result<(CacheEntry, CompilePhases), Rejection> {
+        let mut stopwatch = Stopwatch::start();
+        let (temp_file, output) = self.run_compiler(job, bytes).await?;
+        let process = stopwatch.lap();
+        let owner = job.functions_key().filter(|_| output.functions > 0);
+        let stored = self.run_blocking(move |cache| {
+            // Without a copy, the next revision is compiled in full.
+            let functions = owner
+                .and_then(|owner| Some((owner, cache.split(&temp_file, output.functions_range()).ok()?)));
+            temp_file.as_file().set_len(output.code)?;
+            Ok((functions, cache.insert(key, temp_file)?))
+        });
+        let (functions, _pin) = stored.await?.map_err(unwritable)?;
+        let phases = phases_of(process, &output, stopwatch.lap());
+        let entry = self.find(key).await?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
+        let phases = CompilePhases { map: stopwatch.lap(), ..phases };
+        if let Some((owner, functions)) = functions {
+            self.store_functions(owner, functions);
+        }
+        Ok((entry, phases))
+    }
+
+    /// Runs the compiler process, with the functions of the previous revision. If they prevent it from compiling, they
+    /// are removed.
+    async fn run_compiler(
+        &self,
+        job: &CompileJob<'_>,
+        bytes: &Bytes,
+    ) -> Result<(NamedTempFile, Output), Rejection> {
+        let known = match job.functions_key() {
+            Some(owner) => self.run_blocking(move |cache| cache.functions(owner)).await?,
+            None => None,
+        };
+        let was_known = known.is_some();
+        match self.run_process(job, bytes, known).await {
+            Err(Rejection::Compiler(error)) if was_known => {
+                tracing::warn!(error, "compiling again, without the functions of the previous revision");
+                if let Some(owner) = job.functions_key() {
+                    self.run_blocking(move |cache| cache.remove_functions(owner)).await?;
+                }
+                self.run_process(job, bytes, None).await
+            }
+            ended => ended,
+        }
+    }
+
+    async fn run_process(
+        &self,
+        job: &CompileJob<'_>,
+        bytes: &Bytes,
+        known: Option<KnownFunctions>,
+    ) -> Result<(NamedTempFile, Output), Rejection> {
+        let (temp_file, stdout) = self
             .run_blocking(|cache| {
                 let temp_file = cache.temp_file()?;
-                let output = temp_file.reopen()?;
-                Ok((temp_file, output))
+                let stdout = temp_file.reopen()?;
+                Ok((temp_file, stdout))
             })
             .await?
             .map_err(unwritable)?;
-        process::compile(&self.config, bytes, output).await?;
-        self.run_blocking(move |cache| cache.insert(digest, temp_file)).await?.map_err(unwritable)?;
-        tracing::debug!(digest = digest.short(), took = ?start.elapsed(), "compiled a component");
-        Ok(())
+        process::compile(&self.config, job, (bytes, known), stdout).await?;
+        let output = Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
+        Ok((temp_file, output))
+    }
+
+    /// Stores functions for the next revision, in the background. If that fails, all of its functions are compiled.
+    fn store_functions(&self, owner: Digest, functions: NamedTempFile) {
+        let cache = self.cache.clone();
+        self.drain.spawn_blocking(move || {
+            if let Err(error) = cache.insert_functions(owner, functions) {
+                tracing::debug!(%error, "cannot store compiled functions: the next revision is compiled in full");
+            }
+        });
     }
 
     /// Runs blocking work on the blocking thread pool.

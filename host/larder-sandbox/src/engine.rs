@@ -1,10 +1,13 @@
 //! Configuration of the wasmtime engine and the linker. Features that components do not need are disabled.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use rustix::process::{Resource, getrlimit};
 use wasmtime::component::{HasSelf, Linker};
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+use wasmtime::{
+    CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
+};
 
 use super::bindings;
 use super::limits::GUEST_STACK;
@@ -35,9 +38,13 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
 }
 
 /// Creates the engine of the compiler process: it has the same settings where they affect the code, and no
-/// instance pool.
-pub(super) fn for_compiling() -> wasmtime::Result<Engine> {
-    Engine::new(&config())
+/// instance pool. It takes functions that are compiled already from `functions`, and adds the others.
+pub(super) fn for_compiling(functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
+    let mut config = config();
+    if let Some(functions) = functions {
+        config.enable_incremental_compilation(functions)?;
+    }
+    Engine::new(&config)
 }
 
 fn config() -> Config {

@@ -102,19 +102,22 @@ impl Guest {
     ) -> wasmtime::Result<W::Output> {
         let instance = match self.instance {
             Some(instance) => instance,
-            None => {
-                let instance = compiled.pre.instantiate_async(&mut self.store).await?;
-                let state = self.store.data_mut();
-                self.initial_memory = state.limiter.memory();
-                state.unmoved_growth = UnmovedGrowth::in_call();
-                *self.instance.insert(instance)
-            }
+            None => self.instantiate(compiled).await?,
         };
         if self.calls_left.is_some() && self.functions.is_none() {
             self.functions = Some(compiled.resources.load(&mut self.store, &instance)?);
         }
         let guest = CallableGuest { compiled, instance: &instance, functions: self.functions.as_ref() };
         guest_call.call(&mut self.store, guest).await
+    }
+
+    /// Instantiates the component.
+    pub(super) async fn instantiate(&mut self, compiled: &CompiledComponent) -> wasmtime::Result<Instance> {
+        let instance = compiled.pre.instantiate_async(&mut self.store).await?;
+        let state = self.store.data_mut();
+        self.initial_memory = state.limiter.memory();
+        state.unmoved_growth = UnmovedGrowth::in_call();
+        Ok(*self.instance.insert(instance))
     }
 
     /// Bytes of memory that it allocated since instantiation.

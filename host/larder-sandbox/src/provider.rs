@@ -2,6 +2,8 @@
 //! guest each. WIT types are converted here to types of the host, which are bounded and parsed.
 
 mod answers;
+#[cfg(any(test, feature = "test-util"))]
+mod breakdown;
 mod calls;
 mod charge;
 mod circuit_breaker;
@@ -22,6 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
+#[cfg(any(test, feature = "test-util"))]
+pub use self::breakdown::{Breakdown, Phase};
 use self::circuit_breaker::CircuitBreaker;
 use self::concurrency_limit::ConcurrencyLimit;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -19,6 +19,8 @@ pub enum Signal {
     Updated(String),
     /// The list of entries or templates has changed.
     ListChanged,
+    /// Another replica of this server reports that a list of the provider has changed.
+    ListChangedElsewhere,
     /// The lists of entries and templates are out of date and may have changed.
     ListStale,
     /// The list of tools has changed.
@@ -53,6 +55,7 @@ struct Queues {
 #[derive(Debug, Default)]
 struct ProviderQueue {
     list_changed: bool,
+    list_changed_elsewhere: bool,
     list_stale: bool,
     tools_changed: bool,
     prompts_changed: bool,
@@ -115,6 +118,7 @@ impl ProviderQueue {
     fn push(&mut self, signal: Signal) -> bool {
         match signal {
             Signal::ListChanged => self.list_changed = true,
+            Signal::ListChangedElsewhere => self.list_changed_elsewhere = true,
             Signal::ListStale => self.list_stale = true,
             Signal::ToolsChanged => self.tools_changed = true,
             Signal::PromptsChanged => self.prompts_changed = true,
@@ -132,6 +136,9 @@ impl ProviderQueue {
         if std::mem::take(&mut self.list_changed) {
             return Some(Signal::ListChanged);
         }
+        if std::mem::take(&mut self.list_changed_elsewhere) {
+            return Some(Signal::ListChangedElsewhere);
+        }
         if std::mem::take(&mut self.list_stale) {
             return Some(Signal::ListStale);
         }
@@ -145,8 +152,16 @@ impl ProviderQueue {
     }
 
     fn is_empty(&self) -> bool {
-        let Self { list_changed, list_stale, tools_changed, prompts_changed, updated } = self;
-        !(*list_changed || *list_stale || *tools_changed || *prompts_changed) && updated.is_empty()
+        let Self {
+            list_changed,
+            list_changed_elsewhere,
+            list_stale,
+            tools_changed,
+            prompts_changed,
+            updated,
+        } = self;
+        let is_changed = *list_changed || *list_changed_elsewhere || *tools_changed || *prompts_changed;
+        !is_changed && !*list_stale && updated.is_empty()
     }
 }
 
@@ -191,10 +206,11 @@ mod tests {
             Signal::PromptsChanged,
             Signal::ToolsChanged,
             Signal::ListStale,
+            Signal::ListChangedElsewhere,
             Signal::ListChanged,
         ];
         for _ in 0..10 * MAX_UPDATED {
-            assert!(merged.clone().map(|signal| sender.send(&name("p"), signal)) == [true; 5]);
+            assert!(merged.clone().map(|signal| sender.send(&name("p"), signal)) == [true; 6]);
         }
         for signal in merged.into_iter().rev() {
             assert_eq!(receiver.recv().await.1, signal);

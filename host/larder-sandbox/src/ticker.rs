@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use larder_runtime::short_slice::request_short_slice;
 use wasmtime::Engine;
 
 /// Interval between ticks after a guest recently ran for longer than this without yielding.
@@ -37,6 +38,7 @@ impl Ticker {
         let shared = Arc::<TickerState>::default();
         let (engine, thread_shared) = (engine.weak(), shared.clone());
         let handle = std::thread::Builder::new().name("larder-ticker".into()).spawn(move || {
+            request_short_slice();
             let mut schedule = TickSchedule::default();
             while let Some(engine) = engine.upgrade() {
                 engine.increment_epoch();

@@ -5,11 +5,13 @@
 mod allocators;
 #[path = "micro/bare.rs"]
 mod bare;
+#[path = "micro/breakdown.rs"]
+mod breakdown;
 #[path = "micro/schemas.rs"]
 mod schemas;
 
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,22 @@ use tokio::runtime::Runtime;
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target")
+}
+
+/// The defaults, with the cache of the benchmark.
+fn config() -> Config {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config =
+        config::without_file(folder.path(), &config::Overrides::default()).expect("the defaults hold");
+    config.gateway.page_size.resources = 100;
+    config.sandbox.compiler.program = env!("CARGO_BIN_EXE_larder").into();
+    let location = CacheLocation::Configured(target().join("bench/scratch/cache"));
+    config.sandbox.compiler.cache = CacheConfig { location, ..config.sandbox.compiler.cache };
+    config
+}
+
 /// What the benchmarks have in common.
 struct Fixture {
     runtime: Runtime,
@@ -50,18 +68,10 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let runtime = Runtime::new().expect("threads");
-        let drain = Drain::new();
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut config =
-            config::without_file(folder.path(), &config::Overrides::default()).expect("the defaults hold");
-        config.gateway.page_size.resources = 100;
-        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-        config.sandbox.compiler.program = env!("CARGO_BIN_EXE_larder").into();
-        let location = CacheLocation::Configured(target.join("bench/scratch/cache"));
-        config.sandbox.compiler.cache = CacheConfig { location, ..config.sandbox.compiler.cache };
+        let (drain, config) = (Drain::new(), config());
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain).expect("a sandbox"));
-        let guest = target.join("guests/sized.wasm");
-        let guest = std::fs::read(guest).expect("build it with `cargo xtask guests`");
+        let guest =
+            std::fs::read(target().join("guests/sized.wasm")).expect("build it with `cargo xtask guests`");
         let guest = Bytes::from(guest);
         let compiled =
             runtime.block_on(sandbox.compile(&TeamName::default_team(), guest.clone())).expect("a provider");
@@ -308,6 +318,11 @@ fn main() {
         && command == "bare"
     {
         return bare::serve(mode, Path::new(guest));
+    }
+    if let [command, files @ ..] = &arguments[..]
+        && command == "breakdown"
+    {
+        return breakdown::run(files);
     }
     let fixture = Fixture::new();
     let _inside = fixture.runtime.enter();

@@ -34,6 +34,7 @@ use self::team::Team;
 use self::teams::RunningTeams;
 use crate::config::{self, Config};
 use larder_admin::TeamView;
+use larder_cluster::Cluster;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::StartLimits;
 use larder_mcp::Endpoint;
@@ -61,6 +62,8 @@ const OWN_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The running server, or the same parts for one command.
 pub struct App {
     endpoint: Endpoint,
+    /// The other replicas of this server, if it has some.
+    cluster: Option<Cluster>,
     teams: Arc<RunningTeams>,
     /// The parts that keep the catalogs up to date, until their tasks are started.
     teams_to_run: Vec<Team>,
@@ -96,8 +99,8 @@ impl View {
 }
 
 impl App {
-    /// Builds all parts and loads all components, for a single command: without audit log, traces and admin
-    /// address.
+    /// Builds all parts and loads all components, for a single command: without audit log, traces, admin
+    /// address and other replicas.
     pub async fn build(config: Config) -> Result<Self, RunError> {
         Self::build_with_admin(config, None).await
     }

@@ -57,6 +57,7 @@ use clap::{Parser, Subcommand};
 use error::CommandError;
 
 use larder_runtime::blocking_threads::MAX_RUNTIME_THREADS;
+use larder_runtime::short_slice::request_short_slice;
 use larder_runtime::yield_batch;
 
 /// The exit code for wrong usage or configuration, as in sysexits.h.
@@ -160,9 +161,11 @@ pub fn main() -> ExitCode {
     if let Command::Serve(serve) = &mut command {
         serve.take_sockets();
     }
+    request_short_slice();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(MAX_RUNTIME_THREADS)
+        .on_thread_start(request_short_slice)
         .on_thread_park(yield_batch::start)
         .build()
     {

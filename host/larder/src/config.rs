@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use larder_admin as admin;
+use larder_cluster::ClusterConfig;
 use larder_core::audit;
 use larder_core::change_detector;
 use larder_core::gateway;
@@ -38,7 +39,7 @@ pub use client::{ClientConfig, ConfiguredAddress, env_url, load_client};
 pub(crate) use convert::{validate_scope, validate_token_name};
 pub use error::{ConfigError, Diagnostic};
 pub use grant_request::parse as parse_grant_request;
-pub use project::{PROJECT_FILE, Project, load_project};
+pub use project::{Development, PROJECT_FILE, Project, load_project};
 pub use reload::{AuthReload, ConfigReload};
 pub use value::AdminAddress;
 pub(crate) use value::{parse_admin_address, parse_listen_address};
@@ -61,6 +62,8 @@ pub struct Config {
     pub audit: audit::Config,
     /// OpenTelemetry traces.
     pub telemetry: telemetry::Config,
+    /// The connection to the other replicas. `None` if this is the only server.
+    pub cluster: Option<ClusterConfig>,
     /// The admin address: health, metrics and status.
     pub admin: admin::Config,
     /// The MCP endpoint: HTTP and stdio.
@@ -143,6 +146,10 @@ impl Config {
         let what = "this client belongs, or use `--team NAME`";
         self.require_known_teams(&self.local_caller, "stdio.teams", what)?;
         self.endpoint.caller = self.local_caller.clone();
+        if self.cluster.take().is_some() {
+            let message = "has no effect on a server for one client on standard input";
+            self.warnings.push(Diagnostic { line: None, key: "cluster".into(), message: message.into() });
+        }
         self.is_over_stdio = true;
         Ok(self)
     }

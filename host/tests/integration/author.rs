@@ -204,7 +204,7 @@ fn dev_builds_on_every_save_and_shows_errors() {
     let work_dir = work_dir.file("project/build.sh", BUILD_SCRIPT);
     assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
     assert_eq!(dev.next(), "  echo://blob\n");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     let read = format!("read echo://hello --url {url}");
     work_dir.larder(&read).expect_success();
     // The last component that worked keeps serving.
@@ -279,7 +279,7 @@ fn dev_copies_only_working_components_to_the_plugins_folder() {
     let work_dir = project("cp ../echo.wasm output");
     let mut dev = work_dir.start("dev project --plugins plugins");
     assert_eq!(dev.next(), "project: 4 resources, 4 templates\n");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     let component = std::fs::read(work_dir.path("echo.wasm")).unwrap();
     assert_eq!(std::fs::read(work_dir.path("plugins/project.wasm")).unwrap(), component);
     let work_dir = work_dir.file("project/build.sh", "echo text > output");

@@ -12,7 +12,7 @@ fn start_dev(work_dir: &WorkDir) -> (RunningProcess, String) {
     let mut dev = work_dir.start("dev project --listen 127.0.0.1:0");
     let line = dev.wait_for_stderr("serves http://");
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     (dev, url)
 }
 
@@ -52,7 +52,7 @@ fn dev_does_not_build_when_the_provider_writes() {
     // These take longer than a scan of the project.
     (0..8).for_each(|_| drop(work_dir.larder(&format!("templates --url {url}")).expect_success()));
     let _work_dir = work_dir.file("project/text", "saved");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     dev.signal("INT");
     let output = dev.wait().stderr;
     assert_eq!(output.matches("larder: building project").count(), 2, "{output}");
@@ -64,7 +64,7 @@ fn dev_serves_the_configured_admin_address() {
     let mut dev = work_dir.start("dev project --listen 127.0.0.1:0");
     let line = dev.wait_for_stderr("admin address http://");
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     let status = work_dir.larder(&format!("status --admin {url}")).expect_success();
     assert!(status.starts_with(&format!("server {url} (from the command line)\nlarder ")), "{status}");
     assert!(status.contains("\n  project  "), "{status}");

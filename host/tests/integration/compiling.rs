@@ -1,5 +1,8 @@
 //! The compiler process and the cache of compiled components.
 
+mod functions;
+mod priorities;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

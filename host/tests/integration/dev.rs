@@ -23,11 +23,11 @@ fn a_changed_grant_request_file_reloads_the_component() {
     assert!(dev.wait_for_stderr("project.wasm is rejected").contains("is invalid: line 1"));
     // Once it is corrected, the old error is not reported again.
     let work_dir = work_dir.file(request_file, "settings.greeting = 'hello'\n");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     assert_eq!(setting(&work_dir, &url), "hello");
     // Another request file for the same component is in effect once `loaded` is logged.
     let work_dir = work_dir.file(request_file, "settings.greeting = 'good evening'\n");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     assert_eq!(setting(&work_dir, &url), "good evening");
     // An error in the request file is reported, and the last working version keeps serving.
     let work_dir = work_dir.file(request_file, "setting.greeting = 'bye'\n");
@@ -35,7 +35,7 @@ fn a_changed_grant_request_file_reloads_the_component() {
     assert_eq!(setting(&work_dir, &url), "good evening");
     // Once the file is removed from the project, it is no longer in effect.
     std::fs::remove_file(work_dir.path(request_file)).unwrap();
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     assert_eq!(setting(&work_dir, &url), "unset");
     // A request file that cannot be read is an error; it is not ignored.
     std::fs::create_dir(work_dir.path(request_file)).unwrap();
@@ -54,7 +54,7 @@ fn relative_folders_are_below_the_project_or_the_plugins_folder() {
     std::fs::create_dir(&docs).unwrap();
     work_dir.larder("dev project --once").expect_success();
     let (mut dev, _) = start_dev(&work_dir, "");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     // With `--plugins`, the folder is relative to the plugins folder, as it will be for the server.
     let output = work_dir.start("dev project --plugins plugins").wait_for_stderr("is rejected");
     let there = work_dir.path("plugins").canonicalize().unwrap().join("docs");
@@ -65,7 +65,7 @@ fn relative_folders_are_below_the_project_or_the_plugins_folder() {
 fn shows_the_log_of_the_provider() {
     let work_dir = project(BUILD_SCRIPT);
     let (mut dev, url) = start_dev(&work_dir, "");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     work_dir.larder(&format!("read echo://hello --url {url}")).expect_success();
     dev.wait_for_stderr("text=\"read echo://hello\"");
 }
@@ -76,13 +76,13 @@ fn removes_only_its_own_request_file_from_the_plugins_folder() {
     let work_dir = project(BUILD_SCRIPT).file("plugins/project.toml", "settings.greeting = 'theirs'\n");
     let mut dev = work_dir.start("dev project --plugins plugins");
     dev.wait_for_stderr("project.toml does not belong to this project, and remains in effect");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     let work_dir = work_dir.file(request_file, "settings.greeting = 'ours'\n");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     let copy = work_dir.path("plugins/project.toml");
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), "settings.greeting = 'ours'\n");
     std::fs::remove_file(work_dir.path(request_file)).unwrap();
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     assert!(!copy.exists());
 }
 
@@ -101,7 +101,7 @@ fn uses_the_grants_of_the_selected_team() {
     let once = work_dir.larder("dev project --once --config larder.toml --team red").expect_success();
     assert!(once.starts_with("project: 4 resources"), "{once}");
     let (mut dev, url) = start_dev(&work_dir, "--config larder.toml --team red");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     assert_eq!(setting(&work_dir, &url), "red");
     dev.signal("INT");
     assert_eq!(dev.wait().code, Some(0));
@@ -113,7 +113,7 @@ fn refuses_a_public_address_and_leaves_no_state() {
     let output = work_dir.larder("dev project --listen 0.0.0.0:0").expect_exit(64);
     assert!(output.contains("auth"), "{output}");
     let (mut dev, _) = start_dev(&work_dir, "");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     dev.signal("INT");
     assert_eq!(dev.wait().code, Some(0));
     assert!(!work_dir.path("state").exists());
@@ -136,6 +136,6 @@ fn builds_the_last_save_if_files_change_during_each_build() {
     assert_eq!(text, "text...........\n");
     let work_dir = work_dir.file("stop-saving", "").file("project/text", "saved\n");
     dev.wait_for_stderr("building project");
-    dev.wait_for_stderr("loaded after");
+    dev.wait_for_stderr("built in");
     drop(work_dir);
 }

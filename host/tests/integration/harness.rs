@@ -11,6 +11,7 @@ use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
 use larder_core::reconcile::{self, Approvals, ProviderConfig, ReconcilePass, Reconciler, StartLimits};
+use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::source::{Folder, Source};
 use larder_key_value::{KeyValueStore, database_path};
 use larder_model::name::{ProviderName, TeamName, Teams};
@@ -92,6 +93,7 @@ pub(crate) struct TestServerBuilder {
     ceiling: Ceiling,
     requires_settings: bool,
     resource_tools: bool,
+    replicas: Arc<dyn TeamReplicas>,
 }
 
 /// A server without an endpoint: a gateway for one team, with the components of a temporary folder.
@@ -106,6 +108,7 @@ pub(crate) struct TestServer {
     /// `None` once `run_reconciler` has moved it to a task.
     reconciler: Option<Reconciler>,
     notifier: Notifier,
+    replicas: Arc<dyn TeamReplicas>,
     pub(crate) signals: sandbox::SignalSender,
     pub(crate) quota_usage: Option<Arc<QuotaUsage>>,
     pub(crate) folder: TempDir,
@@ -182,6 +185,7 @@ impl TestServer {
             ceiling: Ceiling::default(),
             requires_settings: false,
             resource_tools: false,
+            replicas: Arc::new(Single),
         }
     }
 
@@ -202,7 +206,8 @@ impl TestServer {
         config: change_detector::Config,
     ) -> tokio::sync::watch::Receiver<usize> {
         let (reader, notifier, signals) = (self.reader.clone(), self.notifier.clone(), self.signals.clone());
-        let change_detector = ChangeDetector::new(config, reader, notifier, signals, self.drain.clone());
+        let (replicas, drain) = (self.replicas.clone(), self.drain.clone());
+        let change_detector = ChangeDetector::new(config, reader, notifier, signals, replicas, drain);
         let known_count = change_detector.known_count();
         self.drain.spawn(change_detector.run());
         known_count

@@ -38,6 +38,7 @@ impl HttpResponse {
 /// A running endpoint and a client for it.
 pub(crate) struct HttpTestServer {
     pub(crate) server: TestServer,
+    pub(crate) endpoint: Endpoint,
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     pub(crate) client: reqwest::Client,
@@ -106,9 +107,10 @@ impl HttpTestServer {
             (server.gateway.clone(), server.drain.clone(), server.metrics.clone());
         let telemetry = (metrics, Telemetry::default());
         let endpoint = Endpoint::new(config, authenticator.clone(), gateway, drain, telemetry);
-        server.drain.spawn(async move { endpoint.serve_http(listener).await });
+        let serving = endpoint.clone();
+        server.drain.spawn(async move { serving.serve_http(listener).await });
         let client = http_client();
-        Self { server, url: format!("http://{address}/mcp"), address, client, authenticator }
+        Self { server, endpoint, url: format!("http://{address}/mcp"), address, client, authenticator }
     }
 
     /// Starts the task that handles the signals of providers.
@@ -171,5 +173,22 @@ impl HttpTestServer {
     pub(crate) async fn legacy(&self, session: &str, method: &str, params: Value) -> HttpResponse {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         self.post(&[JSON, ACCEPT, ("mcp-session-id", session)], body).await
+    }
+}
+
+/// An event of a stream. Its data is empty in the first event of a stream, which only has an ID.
+pub(crate) struct ServerEvent {
+    pub(crate) id: Option<String>,
+    pub(crate) data: String,
+}
+
+impl ServerEvent {
+    /// Takes the first event, if the text contains all of it.
+    pub(crate) fn take(text: &mut String) -> Option<Self> {
+        let (event, rest) = text.split_once("\n\n")?;
+        let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let event = Self { id: field("id: "), data: field("data: ").unwrap_or_default() };
+        *text = rest.to_owned();
+        Some(event)
     }
 }

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod connections;
+mod large_contents;
 mod memory_budget;
 mod waiting_bytes;
 

@@ -1,7 +1,7 @@
 //! The real binary, as people and scripts run it: each test has its own working directory and environment.
 //! Every wait has a time limit, and no process outlives its test.
 
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -123,6 +123,11 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 impl RunningProcess {
+    /// Writes a line to stdin.
+    pub(crate) fn write_line(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
     /// Waits for the next line on stdout.
     pub(crate) fn next(&mut self) -> String {
         let line = self.stdout.recv_timeout(SLOW_WAIT);
@@ -173,6 +178,16 @@ impl RunningProcess {
     /// The part of the resident memory that no file backs.
     pub(crate) fn anonymous_memory(&self) -> Option<u64> {
         status_bytes(&self.child.id().to_string(), "RssAnon")
+    }
+
+    /// The most resident memory in bytes, since it was reset.
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
+        status_bytes(&self.child.id().to_string(), "VmHWM")
+    }
+
+    /// Lets the peak begin at the current resident memory, where the system can do that.
+    pub(crate) fn reset_peak_memory(&self) {
+        _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
     }
 
     /// A field of `/proc/PID/status`, if there is one.

@@ -10,7 +10,7 @@ use larder_model::name::Digest;
 use serde_json::{Value, json};
 
 use crate::harness::eventually;
-use crate::http_server::{ACCEPT, JSON};
+use crate::http_server::{ACCEPT, JSON, ServerEvent};
 use crate::process::{RunningProcess, WorkDir, http_client};
 
 const FOLDER: &str = "[[provider.files.dirs]]\nhost = 'docs'\nguest = '/docs'\naccess = 'read'\n";
@@ -124,13 +124,10 @@ impl Notifications {
     async fn next(&mut self) -> String {
         let next = tokio::time::timeout(Duration::from_secs(60), async {
             loop {
-                if let Some((event, rest)) = self.text.split_once("\n\n") {
-                    let (event, rest) = (event.to_owned(), rest.to_owned());
-                    self.text = rest;
-                    let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
-                    field("id: ").into_iter().for_each(|id| id.clone_into(&mut self.last));
-                    if let Some(data) = field("data: ") {
-                        return data.to_owned();
+                if let Some(ServerEvent { id, data }) = ServerEvent::take(&mut self.text) {
+                    id.into_iter().for_each(|id| self.last = id);
+                    if !data.is_empty() {
+                        return data;
                     }
                     continue;
                 }

@@ -73,7 +73,7 @@ fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) {
         if SKIPPED.contains(&name) || name.starts_with('.') {
             continue;
         }
-        if path.is_dir() {
+        if path.is_dir() && !path.is_symlink() {
             walk(root, &path, found);
         } else if path.extension().is_some_and(|end| EXTENSIONS.iter().any(|known| end == *known)) {
             search(root, &path, found);

@@ -7,10 +7,10 @@ const frames = (stack) => Array.from(String(stack).matchAll(FRAME), toFrame);
 
 // This file. A bundler joins it with the others, and bundle.js adds `larderOrigins`.
 const HERE = frames(new Error().stack)[0]?.file;
-const ORIGINS = globalThis.larderOrigins;
+const BUNDLE = { file: HERE, origins: globalThis.larderOrigins };
 
-// The folder of this SDK. Unknown in a bundle.
-const SDK = /^(.+\/)location\.js$/.exec(HERE)?.[1];
+/** The folder of this SDK. Unknown in a bundle, except in that of `larder dev`. */
+export const SDK = /^(.+\/)location\.js$/.exec(HERE)?.[1] ?? globalThis.larderSdk;
 
 // Not this SDK, and not the engine, whose frames are in files such as `<input>` or `node:url`.
 const isAuthors = ({ file }) => file !== null && !/^(<|node:)/.test(file) && !(SDK && file.startsWith(SDK));
@@ -18,16 +18,19 @@ const isAuthors = ({ file }) => file !== null && !/^(<|node:)/.test(file) && !(S
 const format = ({ file, line }) => ` (${file.replace(/^(file:\/\/)?\//, '')}:${line})`;
 
 /** The place in the source of a place in the bundle. The file is null for a file of this SDK. */
-function origin({ file, line, column }) {
-  if (!ORIGINS || file !== HERE) return { file, line };
+function origin({ file, line, column }, bundle = BUNDLE) {
+  const { origins } = bundle;
+  if (!origins || file !== bundle.file) return { file, line };
   const isBefore = ([l, c]) => l < line || (l == line && c <= column);
-  const [, , source, sourceLine] = ORIGINS.places.findLast(isBefore) ?? [];
-  return source === undefined ? { file, line } : { file: ORIGINS.names[source], line: sourceLine };
+  const [, , source, sourceLine] = origins.places.findLast(isBefore) ?? [];
+  return source === undefined ? { file, line } : { file: origins.names[source], line: sourceLine };
 }
 
 /** Where an error was thrown: ` (provider.js:12)`, or an empty text if it is not known. */
-export function thrownAt(error) {
-  const frame = frames(error?.stack).map(origin).find(isAuthors);
+export function thrownAt(error, bundle) {
+  const frame = frames(error?.stack)
+    .map((at) => origin(at, bundle))
+    .find(isAuthors);
   return frame ? format(frame) : '';
 }
 
@@ -39,9 +42,9 @@ export function definedAt({ fileName, lineNumber, columnNumber = Infinity } = {}
 }
 
 /** A stack with places in the source instead of the bundle. */
-export function located(stack) {
+export function located(stack, bundle) {
   const replace = (frame, file, line, column) => {
-    const place = origin({ file, line, column });
+    const place = origin({ file, line, column }, bundle);
     const shown = place.file === null ? 'larder-provider' : `${place.file}:${place.line}`;
     return place.file === file ? frame : frame.replace(`${file}:${line}:${column}`, () => shown);
   };

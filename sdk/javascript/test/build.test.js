@@ -44,7 +44,7 @@ test('adds the options that the server needs', () => {
   const packages = { p: {}, 'p/node_modules/componentize-qjs': COMPILER };
   const options = build({ packages, project: 'p', options: ['--js', 'provider.js', '--sync'] });
   const wit = join(dirname(BUILD), 'wit');
-  assert.deepEqual(options, ['--wit', wit, '--js', 'provider.js', '--sync', '--opt-size', '--module-root', 'ROOT/p']);
+  assert.deepEqual(options, ['--wit', wit, '--js', 'provider.js', '--sync', '--module-root', 'ROOT/p']);
 });
 
 test('says how to install the compiler', () => {

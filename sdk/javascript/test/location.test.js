@@ -46,3 +46,10 @@ test('a stack has places in the source', () => {
   const shown = located(`${stack([10, 1], [2, 2])}\n${other}`);
   assert.equal(shown, `Error: x\n    at run (provider.ts:5)\n    at run (larder-provider)\n${other}`);
 });
+
+test('the places of another bundle', () => {
+  const bundle = { file: '<input>', origins: { names: [null, 'provider.js'], places: [[1, 1, 0, 1], [3, 1, 1, 7]] } };
+  const error = { stack: 'Error: x\n    at sdk (<input>:1:9)\n    at run (<input>:4:2)' };
+  assert.equal(thrownAt(error, bundle), ' (provider.js:7)');
+  assert.equal(located(error.stack, bundle), 'Error: x\n    at sdk (larder-provider)\n    at run (provider.js:7)');
+});

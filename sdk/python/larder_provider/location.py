@@ -7,6 +7,8 @@ import traceback
 _SDK = os.path.dirname(__file__) + os.sep
 # The file of a frozen module, such as `os`, is not in the folder of the standard library in a component.
 _STANDARD_LIBRARY = os.path.dirname(traceback.__file__) + os.sep
+# The bindings of componentize-py.
+_BINDINGS = "/world/"
 
 
 def raised_at(error: BaseException) -> str:
@@ -26,7 +28,8 @@ def defined_at(function) -> str:
 
 
 def _format(file: str, line: int) -> str:
-    if file.startswith(("<", _SDK, _STANDARD_LIBRARY)):
+    if file.startswith(("<", _SDK, _STANDARD_LIBRARY, _BINDINGS)):
         return ""
-    # componentize-py puts each folder of `-p` into a folder that is named by a number.
-    return f" ({re.sub('^/[0-9]+/', '', file)}:{line})"
+    # componentize-py puts each folder of `-p` into a folder that is named by a number, and `larder dev` the program into
+    # a folder of its own.
+    return f" ({re.sub('^/([0-9]+|larder-dev)/', '', file)}:{line})"

@@ -9,9 +9,14 @@ use anyhow::{Context as _, Result};
 use crate::run::{Output, command, larder, root, target};
 use crate::sources;
 
+/// The path of the copy of an example.
+pub(crate) fn folder(language: &str) -> PathBuf {
+    target("examples").join(format!("copy-{language}"))
+}
+
 /// Copies the example of a language, adds the SDK, and returns the path of the copy.
 pub(crate) fn with_sdk(output: &Output, language: &str) -> Result<PathBuf> {
-    let to = target("examples").join(format!("copy-{language}"));
+    let to = folder(language);
     if to.exists() {
         fs::remove_dir_all(&to).with_context(|| format!("cannot remove {}", to.display()))?;
     }

@@ -11,37 +11,57 @@ use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
 use crate::tools;
 
+/// What can be applied. The rest is a part of these.
+const FOLDERS: [&str; 3] = ["base", "monitoring", "replicas"];
+
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let venv = target("packaging/venv");
     let sources = root().join("xtask/packaging");
     if let Outcome::Skipped(reason) = tools::venv(output, &venv, &sources.join("requirements.txt"), &[])? {
         return tools::missing(&reason);
     }
-    for folder in ["base", "monitoring"] {
-        let mut python = command(venv.join("bin/python"));
-        python.arg("-B").arg(sources.join("kubernetes.py")).arg(deploy("kubernetes").join(folder));
-        output.run(&mut python)?;
+    let mut python = command(venv.join("bin/python"));
+    python.arg("-B").arg(sources.join("kubernetes.py"));
+    output.run(python.args(FOLDERS.map(|folder| deploy("kubernetes").join(folder))))?;
+    let secrets = secrets()?;
+    check_configuration(output, "base", &secrets)?;
+    check_configuration(output, "replicas", &secrets)?;
+    check_nats(output, &secrets)
+}
+
+/// The variables of all secrets.
+fn secrets() -> Result<Vec<(String, String)>> {
+    let mut variables = Vec::new();
+    for file in ["common/secret.yaml", "replicas/secret.yaml"] {
+        let text = fs::read_to_string(deploy("kubernetes").join(file))?;
+        let (_, data) = text.split_once("stringData:\n").with_context(|| format!("{file} has no data"))?;
+        let entries = data.lines().filter_map(|line| line.trim().split_once(": "));
+        variables.extend(entries.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
-    check_configuration(output)?;
+    Ok(variables)
+}
+
+/// Has NATS check its configuration.
+fn check_nats(output: &Output, secrets: &[(String, String)]) -> Result<Outcome> {
+    if let Outcome::Skipped(reason) = tools::debian_package(output, "nats-server", "nats-server")? {
+        return tools::missing(&reason);
+    }
+    let mut nats = command("nats-server");
+    nats.arg("--config").arg(deploy("kubernetes/nats/nats.conf")).arg("-t").env("POD_NAME", "nats-0");
+    output.run(nats.envs(secrets.iter().cloned()))?;
     Ok(Outcome::Passed)
 }
 
-/// Checks the configuration with the variables of the secret, and with folders of this machine.
-fn check_configuration(output: &Output) -> Result<()> {
-    let work = work_folder("kubernetes")?;
+/// Checks the configuration of a folder with the variables of the secrets, and with folders of this machine.
+fn check_configuration(output: &Output, name: &str, secrets: &[(String, String)]) -> Result<()> {
+    let work = work_folder(&format!("kubernetes-{name}"))?;
     copy_providers(&work.join("plugins"), &["conformance"])?;
-    let mut text = fs::read_to_string(deploy("kubernetes/base/larder.toml"))?;
+    let mut text = fs::read_to_string(deploy("kubernetes").join(name).join("larder.toml"))?;
     for folder in ["plugins", "state", "cache"] {
         text = text.replace(&format!("\"/{folder}\""), &format!("\"{}\"", work.join(folder).display()));
     }
     let config = work.join("larder.toml");
     fs::write(&config, text)?;
-    let secret = fs::read_to_string(deploy("kubernetes/base/secret.yaml"))?;
     let mut check = larder_command(&["check", "--config"]);
-    check.arg(&config);
-    for name in ["TOKEN_DIGEST", "ADMIN_DIGEST"] {
-        let value = secret.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}: ")));
-        check.env(name, value.with_context(|| format!("the secret has no {name}"))?);
-    }
-    output.run(&mut check)
+    output.run(check.arg(&config).envs(secrets.iter().cloned()))
 }

@@ -16,6 +16,10 @@ use crate::tools;
 /// The page with an entry for each alert.
 const RUNBOOK: &str = "docs/src/runbook.md";
 
+/// Nothing listens on the address of NATS: a replica has its metrics without a connection too.
+const SERVER: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n[cluster]\nnats = \"nats://127.0.0.1:1\"\nkey = [\"key\"]\n\
+                      [secret.key]\nfile = \"key\"\n";
+
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if let Outcome::Skipped(reason) = tools::debian_package(output, "promtool", "prometheus")? {
         return tools::missing(&reason);
@@ -82,7 +86,8 @@ fn check_alerts(rules: &str) -> Result<usize> {
 
 /// The names of all metrics of a running server.
 fn metrics(output: &Output, work: &Path) -> Result<BTreeSet<String>> {
-    let config = configure(work, "[admin]\nlisten = \"127.0.0.1:0\"\n")?;
+    fs::write(work.join("key"), "5".repeat(64))?;
+    let config = configure(work, SERVER)?;
     let log = work.join("server.log");
     fs::write(&log, "")?;
     let server = serve(&config, &Output::Log(log.clone()))?;

@@ -10,10 +10,10 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use super::{Prepare, feeds, files, git, http, notes, openapi, postgres, remote, s3, sqlite, with_server};
+use crate::mcp_client::Client;
 use crate::packaging::{get, monitoring::admin_url};
 use crate::run::{Output, larder, target};
 use crate::server::RunningServer;
-use crate::soak::client::Client;
 
 /// Reads that are measured, and those before them.
 const READS: usize = 500;

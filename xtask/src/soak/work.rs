@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::client::Client;
 use super::{Count, Soak};
+use crate::mcp_client::Client;
 
 /// Iterations of a batch, which uses one connection.
 const BATCH: usize = 200;

@@ -13,6 +13,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::Language;
 use super::web::{self, WebServer};
+use crate::languages::with_tools;
 use crate::run::{Output, command, larder};
 use crate::server::RunningServer;
 
@@ -39,9 +40,16 @@ const CASES: [(&str, bool, &str); 13] = [
     ("nothing", false, "Resource not found"),
 ];
 
-/// Checks all cases with the first build and then replaces it with the second one. Returns the number of
-/// cases.
-pub(super) fn run(output: &Output, dir: &Path, builds: &[PathBuf; 2], language: &Language) -> Result<usize> {
+/// What was tested.
+pub(super) struct Tested {
+    pub(super) cases: usize,
+    /// How long `larder dev` took from a save to the first response of the new revision.
+    pub(super) development: Option<Duration>,
+}
+
+/// Checks all cases with the first build and then replaces it with the second one. Then checks them with `larder dev`,
+/// where it loads the program into a development component.
+pub(super) fn run(output: &Output, dir: &Path, builds: &[PathBuf; 2], language: &Language) -> Result<Tested> {
     let (web, elsewhere) = (WebServer::start()?, WebServer::start()?);
     let plugins = dir.join("plugins");
     fs::create_dir_all(&plugins)?;
@@ -64,7 +72,6 @@ pub(super) fn run(output: &Output, dir: &Path, builds: &[PathBuf; 2], language: 
     let result = check(output, &server, &plugins.join("trial.wasm"), builds, language);
     let stopped = server.stop();
     result.and(stopped)?;
-    ensure!(elsewhere.request_count() == 0, "a request to a host without a grant was sent");
     // After a restart, the server must find the compiled component in the cache.
     let before = compiled_files(&dir.join("cache"))?;
     let server = RunningServer::start(&config, output)?;
@@ -75,7 +82,32 @@ pub(super) fn run(output: &Output, dir: &Path, builds: &[PathBuf; 2], language: 
         !before.is_empty() && compiled_files(&dir.join("cache"))? == before,
         "the component was compiled again"
     );
-    Ok(CASES.len())
+    let development = match language.has_development {
+        true => Some(check_development(output, dir, &config, language)?),
+        false => None,
+    };
+    ensure!(elsewhere.request_count() == 0, "a request to a host without a grant was sent");
+    Ok(Tested { cases: CASES.len(), development })
+}
+
+/// Checks all cases with the development component, and replaces the program. Returns how long that took.
+fn check_development(output: &Output, dir: &Path, config: &Path, language: &Language) -> Result<Duration> {
+    let here = dir.join("trial");
+    language.write(&here, "first")?;
+    let mut dev = with_tools(command(larder()))?;
+    dev.args(["dev", "trial", "--listen", "127.0.0.1:0", "--config"]).arg(config).current_dir(dir);
+    let before = output.contents().len();
+    let server = RunningServer::spawn(dev, output)?;
+    let is_served = |revision| Ok(serves_revision(&server, revision).unwrap_or(false));
+    wait_for("the first program", || is_served("first"))?;
+    check_cases(&server)?;
+    check_log(output, before, language)?;
+    language.write(&here, "second")?;
+    let saved = Instant::now();
+    wait_for("the second program", || is_served("second"))?;
+    let duration = saved.elapsed();
+    server.stop()?;
+    Ok(duration)
 }
 
 fn check(
@@ -87,6 +119,12 @@ fn check(
 ) -> Result<()> {
     fs::copy(first, file)?;
     wait_for("the first build", || serves_revision(server, "first"))?;
+    check_cases(server)?;
+    check_log(output, 0, language)?;
+    replace(server, file, second)
+}
+
+fn check_cases(server: &RunningServer) -> Result<()> {
     for (path, expect_success, expected) in CASES {
         let (success, text) = read(server, path)?;
         let is_expected = success == expect_success && text.to_lowercase().contains(&expected.to_lowercase());
@@ -94,14 +132,22 @@ fn check(
         ensure!(is_expected, "trial://{path}: expected `{expected}`, got {text:?}");
         ensure!(serves_revision(server, "first")?, "the provider does not respond after trial://{path}");
     }
-    for expected in language.error_location.into_iter().chain([language.exit_message]) {
+    Ok(())
+}
+
+/// Checks that the log, after its first bytes, has the place of an error and the message of a guest that ended.
+fn check_log(output: &Output, from: usize, language: &Language) -> Result<()> {
+    // A bundle has the names of the author's files without their folder.
+    let location = language.error_location.map(|location| location.trim_start_matches('/'));
+    for expected in location.into_iter().chain([language.exit_message]) {
         let is_logged = || {
             let log = output.contents();
-            Ok(log.lines().any(|line| line.starts_with("larder: ") && line.contains(expected)))
+            let mut lines = log.get(from..).unwrap_or_default().lines();
+            Ok(lines.any(|line| line.starts_with("larder: ") && line.contains(expected)))
         };
         wait_for(&format!("`{expected}` in the log"), is_logged)?;
     }
-    replace(server, file, second)
+    Ok(())
 }
 
 /// Replaces the component during continuous reads. Every response must come from one of the two builds, and

@@ -101,7 +101,7 @@ function createCharts() {
   ];
 }
 
-function tiles({ providers, rates, latency, ready, uptime_seconds: uptime, streams, sessions, teams }) {
+function tiles({ providers, rates, latency, ready, uptime_seconds: uptime, streams, sessions, teams, cluster }) {
   const state = { value: ready ? "Ready" : "Not ready", tone: ready ? "ok" : "error" };
   const errors = { note: `${decimal(rates.errors)}/s errors`, tone: rates.errors > 0 ? "warning" : null };
   return [
@@ -115,7 +115,13 @@ function tiles({ providers, rates, latency, ready, uptime_seconds: uptime, strea
     },
     { label: "Streams", value: count(streams), note: counted(sessions, "session") },
     { label: "Teams", value: count(teams), note: "quotas and callers", href: link(["teams"]) },
+    ...(cluster ? [replicaTile(cluster)] : []),
   ];
+}
+
+function replicaTile({ connected, replicas, watched, polled }) {
+  const note = connected ? `checks ${count(polled)} of ${count(watched)} URIs` : "no connection to NATS";
+  return { label: "Replicas", value: count(replicas.length + 1), note, tone: connected ? "ok" : "warning" };
 }
 
 function providerTile(providers) {

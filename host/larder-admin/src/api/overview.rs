@@ -12,7 +12,7 @@ use super::component_view::{ComponentState, ComponentView};
 use super::problems::{self, Problem};
 use super::time::timestamp;
 use crate::response::json;
-use crate::{Admin, Sources};
+use crate::{Admin, Cluster, Sources};
 use larder_runtime::history::SAMPLE_INTERVAL;
 use larder_runtime::metrics::{CacheResult, Metrics, process};
 
@@ -31,6 +31,7 @@ pub(super) struct Overview {
     caches: Caches,
     streams: u64,
     sessions: u64,
+    cluster: Option<Cluster>,
     problems: Vec<Problem>,
 }
 
@@ -91,6 +92,7 @@ impl Overview {
             caches: Caches::of(admin, &views),
             streams: metrics.gauge("larder_streams"),
             sessions: metrics.gauge("larder_sessions"),
+            cluster: (admin.0.sources.cluster)(),
             problems: problems::all(admin, &views),
         }
     }

@@ -75,6 +75,11 @@ impl MessageStream {
         (self.attempts <= MAX_RESUME_ATTEMPTS).then_some(ResumePoint { last_event_id, delay })
     }
 
+    /// Returns how long the server wants clients to wait before they reconnect.
+    pub(crate) fn retry_delay(&self) -> Option<Duration> {
+        self.events.retry_delay()
+    }
+
     /// Continues with another response.
     pub(super) fn resume(&mut self, response: Response) {
         self.chunks = response.bytes_stream().fuse().boxed();

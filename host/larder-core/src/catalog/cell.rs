@@ -136,6 +136,18 @@ impl Notifier {
         self.cell.notified(uri, self.cell.hub.updated(uri));
     }
 
+    /// Records that another replica found that this URI has new content: cached responses are not used any more. The
+    /// watchers are notified when a check finds it here.
+    pub(crate) fn changed_elsewhere(&self, uri: &Uri) {
+        self.cell.record_update(uri);
+    }
+
+    /// Records that any content may have changed.
+    pub(crate) fn anything_may_have_changed(&self) {
+        self.cell.updates.record_all();
+        self.cell.update_queue.anything();
+    }
+
     /// Records what a check of a URI found, if it found anything, and notifies the watchers if they must be.
     pub(crate) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) {
         if notify {

@@ -28,7 +28,7 @@ pub(crate) struct UpdateHints {
     pub(crate) uris: BTreeSet<Uri>,
     /// Providers of which anything may have changed.
     pub(crate) providers: BTreeSet<ProviderName>,
-    /// Whether there were too many URIs, so that anything may have changed.
+    /// Whether URIs are missing, so that anything may have changed.
     pub(crate) is_incomplete: bool,
 }
 
@@ -47,6 +47,11 @@ impl UpdateQueue {
                 hints.is_incomplete = true;
             }
         });
+    }
+
+    /// Records that anything may have changed.
+    pub(super) fn anything(&self) {
+        self.add(|hints| hints.is_incomplete = true);
     }
 
     pub(super) fn provider(&self, provider: &ProviderName) {

@@ -27,6 +27,8 @@ pub(super) struct Check {
     pub(super) version: Option<String>,
     /// Whether the watchers were already notified of what this check will find.
     pub(super) already_notified: bool,
+    /// Whether something here made it necessary that other replicas may not notice.
+    pub(super) noticed_here: bool,
 }
 
 /// The result of a check.

@@ -86,6 +86,15 @@ impl KnownContent {
         }
     }
 
+    /// Returns whether the content may differ from this state.
+    pub(super) fn differs(&self, state: &ContentState) -> bool {
+        match (self, state) {
+            (Self::Missing, ContentState::Missing) => false,
+            (Self::Present(known), ContentState::Present(other)) => known.differs(other),
+            _ => true,
+        }
+    }
+
     /// Returns the version that the provider may answer "not modified" for.
     pub(super) fn version(&self) -> Option<String> {
         match self {

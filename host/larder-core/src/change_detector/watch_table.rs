@@ -1,23 +1,28 @@
 //! The watched URIs, what is known of each, and which checks are due at which provider. It does not call
 //! providers.
 
+mod comparison;
+mod entry;
 mod provider_queue;
+mod sharing;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::comparison::Comparison;
+pub(super) use self::entry::CheckMethod;
+use self::entry::{InFlight, OwningRevision, WatchEntry, owners};
 use self::provider_queue::ProviderQueue;
+use self::sharing::Offers;
 use super::checks::Check;
 use super::known_content::{Answer, KnownContent};
-use crate::catalog::{Catalog, ContentState, Route};
+use crate::catalog::{Catalog, ContentState};
+use crate::replicas::TeamReplicas;
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 use larder_sandbox::provider::Provider;
 
-/// Hints arrive later than the changes. A hint within this time after the first answer may concern a change that this
-/// answer contains already, and that a client which read the content before does not know. One notification too many costs a read; one too few leaves a client with outdated content.
-const EARLY_HINT_WINDOW: Duration = Duration::from_secs(3);
 /// A provider's update signal covers the check right after it. A later check may find a later change as well.
 const SIGNAL_COVERAGE: Duration = Duration::from_secs(1);
 
@@ -28,52 +33,8 @@ pub(super) struct WatchTable {
     /// By the provider that is called first; `None` for URIs without a provider.
     queues: HashMap<Option<ProviderName>, ProviderQueue>,
     known_count: usize,
-}
-
-/// A watched URI.
-#[derive(Debug)]
-struct WatchEntry {
-    content: KnownContent,
-    /// The providers that a read would reach, in order.
-    owners: Vec<OwningRevision>,
-    /// When the provider itself reported an update that the next answer shows. The watchers were notified of
-    /// it.
-    provider_updated: Option<Instant>,
-    /// When the content became known; none if it is known from before a restart.
-    known_since: Option<Instant>,
-    /// Whether a client was told that it is subscribed before the content was known.
-    announced_early: bool,
-    /// The version in the catalog when the URI was added.
-    listed_version: Option<String>,
-    /// Another change may be hidden by a report of the provider. The next answer is reported in any case.
-    must_notify: bool,
-    /// A change was reported before the first answer, which may show the content before or after it. The next answer
-    /// is reported, unless it has the version that the catalog listed when the URI was added.
-    in_doubt: bool,
-    /// Set while a check is unanswered, with the value of `provider_updated` before it.
-    in_flight: Option<Option<Instant>>,
-}
-
-/// A revision of a provider. It does not keep the revision alive.
-#[derive(Debug, Clone)]
-struct OwningRevision {
-    name: ProviderName,
-    provider: Weak<Provider>,
-}
-
-impl PartialEq for OwningRevision {
-    fn eq(&self, other: &Self) -> bool {
-        self.provider.ptr_eq(&other.provider)
-    }
-}
-
-/// How a provider is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CheckMethod {
-    /// By comparing versions.
-    Version,
-    /// By reading.
-    Read,
+    comparison: Comparison,
+    offers: Offers,
 }
 
 /// Checks that are sent together.
@@ -89,23 +50,9 @@ impl WatchTable {
         if self.entries.contains_key(&watched) {
             return;
         }
-        let owners = owners(catalog, &watched);
-        self.queue(owners.first()).due.insert(watched.clone());
-        let listed_version = listed_version(catalog, &watched);
-        self.entries.insert(
-            watched,
-            WatchEntry {
-                content: KnownContent::Unknown,
-                owners,
-                provider_updated: None,
-                known_since: None,
-                announced_early: false,
-                listed_version,
-                must_notify: false,
-                in_doubt: false,
-                in_flight: None,
-            },
-        );
+        let entry = WatchEntry::new(catalog, &watched);
+        self.queue(entry.owners.first()).due.insert(watched.clone());
+        self.entries.insert(watched, entry);
     }
 
     /// Whether the content of a URI is known, so that a change of it will be found.
@@ -138,19 +85,32 @@ impl WatchTable {
         self.entries.get(watched)?.content.state()
     }
 
-    /// Records that the provider reported an update to the watchers. They already know what the next answer
-    /// shows.
-    pub(super) fn provider_updated(&mut self, watched: &Uri) {
+    /// Records that the provider reported an update to the watchers, `here` or to another replica. They already know what
+    /// the next answer shows.
+    pub(super) fn provider_updated(&mut self, watched: &Uri, here: bool) {
         if let Some(entry) = self.entries.get_mut(watched) {
             entry.provider_updated = Some(Instant::now());
-            let owner = entry.owners.first().cloned();
-            self.queue(owner.as_ref()).due.insert(watched.clone());
+            entry.noticed_here |= here;
+            self.make_due(watched);
         }
+    }
+
+    /// Checks a watched URI as soon as its provider is free.
+    fn make_due(&mut self, watched: &Uri) {
+        let owner = self.entries.get(watched).and_then(|entry| entry.owners.first()).cloned();
+        self.queue(owner.as_ref()).due.insert(watched.clone());
     }
 
     /// Removes URIs that nobody watches any more.
     pub(super) fn retain(&mut self, watched: &HashSet<Uri>) {
-        self.entries.retain(|key, _| watched.contains(key));
+        let offers = &mut self.offers;
+        self.entries.retain(|key, entry| {
+            let stays = watched.contains(key);
+            if !stays {
+                entry.sharing.withdraw(key, offers);
+            }
+            stays
+        });
         self.known_count =
             self.entries.values().filter(|entry| entry.content != KnownContent::Unknown).count();
         self.queues.retain(|_, queue| {
@@ -170,6 +130,7 @@ impl WatchTable {
             if owners != entry.owners {
                 due.push((owners.first().cloned(), watched.clone()));
                 entry.owners = owners;
+                entry.noticed_here = true;
             }
         }
         for (owner, watched) in due {
@@ -182,11 +143,7 @@ impl WatchTable {
         let mut due = Vec::new();
         for (watched, entry) in &mut self.entries {
             if entry.owners.iter().any(|owner| owner.name == *provider) {
-                // The provider's own report may concern an earlier change, and would hide this one.
-                let may_be_hidden =
-                    entry.provider_updated.is_some() || matches!(entry.in_flight, Some(Some(_)));
-                entry.must_notify |= may_be_hidden;
-                entry.in_doubt |= entry.may_contain_change(since);
+                entry.hint(since);
                 due.push((entry.owners.first().cloned(), watched.clone()));
             }
         }
@@ -195,12 +152,15 @@ impl WatchTable {
         }
     }
 
-    /// Marks everything as due that is checked by this method, except at paused or busy providers.
-    pub(super) fn mark_due(&mut self, method: CheckMethod, now: Instant) {
+    /// Marks everything as due that this replica checks by this method, except at paused or busy providers, and with the
+    /// versions also what another replica found and this one does not see yet.
+    pub(super) fn mark_due(&mut self, method: CheckMethod, replicas: &dyn TeamReplicas, now: Instant) {
         let mut due: HashMap<Option<ProviderName>, HashSet<Uri>> = HashMap::new();
         for (watched, entry) in &self.entries {
             let Some(owner) = entry.owners.first() else { continue };
-            if owner.check_method() == Some(method) {
+            let expects_more = method == CheckMethod::Version && entry.sharing.expects_more(now);
+            if expects_more || owner.check_method() == Some(method) && entry.sharing.polls(watched, replicas)
+            {
                 due.entry(Some(owner.name.clone())).or_default().insert(watched.clone());
             }
         }
@@ -232,10 +192,10 @@ impl WatchTable {
                     continue;
                 }
                 batch.provider = first.and_then(|owner| owner.provider.upgrade());
-                let (version, update) = (entry.content.version(), entry.provider_updated.take());
-                let already_notified = update.is_some_and(|at| at.elapsed() < SIGNAL_COVERAGE);
-                entry.in_flight = Some(update);
-                batch.checks.push(Check { uri: watched, version, already_notified });
+                let version = entry.content.version();
+                let InFlight { provider_updated, noticed_here } = entry.begin_check();
+                let already_notified = provider_updated.is_some_and(|at| at.elapsed() < SIGNAL_COVERAGE);
+                batch.checks.push(Check { uri: watched, version, already_notified, noticed_here });
             }
             // The provider was unloaded, so there is a newer catalog, which makes these checks due again.
             if !batch.checks.is_empty() && batch.provider.is_some() == name.is_some() {
@@ -265,8 +225,13 @@ impl WatchTable {
         if is_answer {
             entry.in_flight = None;
         }
-        let changed =
-            entry.content.update(answer) && !check.already_notified && entry.provider_updated.is_none();
+        let differs = entry.content.update(answer);
+        let changed = differs && !check.already_notified && entry.provider_updated.is_none();
+        if is_answer {
+            let change = differs.then_some(check.noticed_here);
+            entry.sharing.checked(&check.uri, &entry.content, change, &mut self.offers);
+        }
+        entry.was_covered = (differs || entry.was_covered) && !changed;
         let in_doubt = is_answer && std::mem::take(&mut entry.in_doubt) && !entry.is_older_than_watch();
         let notify = changed | in_doubt | (is_answer && std::mem::take(&mut entry.must_notify));
         self.known_count += usize::from(was_unknown && entry.content != KnownContent::Unknown);
@@ -290,6 +255,7 @@ impl WatchTable {
             if !entry.return_unanswered() {
                 continue;
             }
+            entry.sharing.not_answered(watched, &mut self.offers);
             // A URI that moved to another provider meanwhile is due there.
             if entry.owners.first().map(|owner| &owner.name) == provider {
                 queue.unanswered.insert(watched.clone());
@@ -322,55 +288,7 @@ impl WatchTable {
     }
 }
 
-impl WatchEntry {
-    /// Whether the known content may be from after the change of an event that was observed at this time.
-    fn may_contain_change(&self, observed: Instant) -> bool {
-        // A listed version proves for most URIs that they did not change. Without it, a client that read before it
-        // subscribed has to read again.
-        let is_late = self.announced_early || self.listed_version.is_some();
-        let window = if is_late { EARLY_HINT_WINDOW } else { Duration::ZERO };
-        self.content == KnownContent::Unknown
-            || self.known_since.is_some_and(|since| observed < since + window)
-    }
-
-    /// Whether the catalog had the known version already when the URI was added. That is no proof if a client was told
-    /// too early that it is subscribed: the URI is added to the table a moment later.
-    fn is_older_than_watch(&self) -> bool {
-        let listed = self.listed_version.as_ref().filter(|_| !self.announced_early);
-        listed.is_some_and(|listed| self.content.version().as_ref() == Some(listed))
-    }
-
-    /// Ends an unanswered check and restores `provider_updated`. Returns false if no check was unanswered.
-    fn return_unanswered(&mut self) -> bool {
-        let Some(update) = self.in_flight.take() else { return false };
-        self.provider_updated = self.provider_updated.or(update);
-        true
-    }
-}
-
-impl OwningRevision {
-    /// Returns `None` if the revision was unloaded.
-    fn check_method(&self) -> Option<CheckMethod> {
-        let provider = self.provider.upgrade()?;
-        Some(if provider.supports_versions() { CheckMethod::Version } else { CheckMethod::Read })
-    }
-}
-
-fn listed_version(catalog: &Catalog, uri: &Uri) -> Option<String> {
-    let entries = &catalog.by_uri(uri.as_str())?.entries;
-    let at = entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
-    entries[at].version.clone()
-}
-
-fn owners(catalog: &Catalog, uri: &Uri) -> Vec<OwningRevision> {
-    let offers = catalog.routes(uri).filter_map(|route| match route {
-        Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => Some(offer),
-        Route::Refused(_) => None,
-    });
-    offers
-        .map(|offer| OwningRevision { name: offer.name().clone(), provider: Arc::downgrade(&offer.provider) })
-        .collect()
-}
-
+#[cfg(test)]
+mod replica_model;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
 
+use super::phases::LoadPhases;
 use larder_model::name::Digest;
 
 /// Maximum number of revisions of one component that are remembered.
@@ -47,6 +48,8 @@ pub struct RevisionRecord {
     pub size: Option<u64>,
     /// Why it is not served.
     pub error: Option<String>,
+    /// Where the time went when it was loaded, as far as it was published.
+    pub phases: Option<LoadPhases>,
 }
 
 /// What happened to a revision.
@@ -77,7 +80,8 @@ impl RevisionState {
 impl RevisionRecord {
     /// Creates the record of something that happened just now.
     pub(super) fn new(state: RevisionState, digest: Option<Digest>) -> Self {
-        Self { number: None, digest, at: SystemTime::now(), state, size: None, error: None }
+        let at = SystemTime::now();
+        Self { number: None, digest, at, state, size: None, error: None, phases: None }
     }
 
     /// Sets why it is not served.

@@ -25,6 +25,7 @@ impl Reconciler {
             let next_scan = schedule.next_scan_at(self.state.next_load_retry());
             let next_list_refresh =
                 Instant::now() + self.list_refresh_limiter.next_due().min(self.state.next_list_retry());
+            let next_report = Instant::now() + self.replica_reports.next_due();
             tokio::select! {
                 biased;
                 () = drain.stopping() => break,
@@ -37,6 +38,7 @@ impl Reconciler {
                 // This branch precedes the scan result: a source that does not respond must not delay list
                 // refreshes.
                 () = tokio::time::sleep_until(next_list_refresh) => self.refresh_due_lists(),
+                () = tokio::time::sleep_until(next_report) => self.replica_reports.send_due(),
                 desired = self.scanner.finished() => self.charge_cpu_time(
                     |this| this.scan_finished(desired, &mut schedule)
                 ),
@@ -85,6 +87,7 @@ impl Reconciler {
     fn load_finished(&mut self, result: LoadResult) {
         let mut pass = ReconcilePass { duration: result.duration, ..ReconcilePass::default() };
         let before = self.writer.current();
+        let timer = result.timer_of_served();
         if !self.starting {
             self.state.next_generation();
         }
@@ -98,6 +101,7 @@ impl Reconciler {
             return;
         }
         self.publish(&pass);
+        timer.into_iter().for_each(|(name, timer)| timer.finish(&name));
         self.persist_state();
         pass.collisions = self.new_collisions(&before);
         pass.log();
@@ -142,17 +146,29 @@ impl Reconciler {
             Signal::Updated(uri) => match Uri::parse(&uri) {
                 Ok(uri) if self.writer.current().owns(provider, &uri) => {
                     self.writer.updated(&uri);
+                    self.replica_reports.updated(&uri);
                 }
                 Ok(_) => self.log_ignored_update(provider, &uri, "the provider does not own the URI"),
                 Err(_) => self.log_ignored_update(provider, &uri, "the URI is invalid"),
             },
             Signal::ListChanged => {
-                self.writer.may_have_changed(provider);
-                self.state.mark_list_changed(provider);
+                self.replica_reports.list_changed(provider);
+                self.list_changed(provider);
+            }
+            Signal::ListChangedElsewhere => self.list_changed(provider),
+            Signal::ToolsChanged | Signal::PromptsChanged => {
+                self.replica_reports.list_changed(provider);
                 self.refresh_list(provider);
             }
-            Signal::ListStale | Signal::ToolsChanged | Signal::PromptsChanged => self.refresh_list(provider),
+            Signal::ListStale => self.refresh_list(provider),
         }
+    }
+
+    /// Handles the report that a list of a provider changed, here or at another replica.
+    fn list_changed(&mut self, provider: &ProviderName) {
+        self.writer.may_have_changed(provider);
+        self.state.mark_list_changed(provider);
+        self.refresh_list(provider);
     }
 
     /// Logs an update that has no effect, unless the provider is not served any more.

@@ -25,6 +25,7 @@ pub(super) use self::result::{
     LoadEvent, LoadJob, LoadResult, LoadedProvider, Outcome, PreviousRevisions, Revision,
 };
 use super::desired_state::DesiredComponent;
+use super::phases::PhaseTimer;
 use super::{Approvals, ProviderConfig};
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
@@ -33,7 +34,7 @@ use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
-use larder_sandbox::{CompiledComponent, Rejection, Sandbox, SignalSender};
+use larder_sandbox::{CompileJob, CompiledComponent, Priority, Rejection, Sandbox, SignalSender};
 use larder_signature::Signer;
 
 /// How long the probe of one provider may delay the probes of others.
@@ -71,6 +72,23 @@ struct RunningLoad<'a> {
     permit: Option<SemaphorePermit<'a>>,
 }
 
+/// What is known about a load when it ends.
+struct Report<'a> {
+    /// The revision, if it was identified without reading it.
+    cached_revision: &'a mut Option<Revision>,
+    signers: &'a mut Vec<Signer>,
+    timer: &'a mut PhaseTimer,
+}
+
+/// What is known about a load, however far it got.
+struct Progress<'a> {
+    /// The revision, as far as it was determined.
+    reached: &'a mut Option<Revision>,
+    is_cached: &'a mut bool,
+    signers: &'a mut Vec<Signer>,
+    timer: &'a mut PhaseTimer,
+}
+
 impl Loader {
     /// Loads a component in a task, unless it is one of the previous revisions.
     pub(super) fn start(
@@ -83,17 +101,22 @@ impl Loader {
         let task = self.drain.spawn(async move {
             let began = Instant::now();
             let (artifact, mut cached_revision, mut signers) = (desired.artifact.clone(), None, Vec::new());
+            let detection = artifact.component.detection().filter(|_| !previous.is_retry);
+            let mut timer = PhaseTimer::new(detection);
             // Cannot fail: the semaphore is never closed.
             let load = RunningLoad { id, permit: loader.load_permits.acquire().await.ok() };
+            timer.end(|phases| &mut phases.queue);
             // A component beyond the quota is not served, even if it was served before.
             let still_permitted = !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
-            let outcome =
-                catch_panic(loader.load(load, desired, previous, (&mut cached_revision, &mut signers))).await;
+            let report =
+                Report { cached_revision: &mut cached_revision, signers: &mut signers, timer: &mut timer };
+            let outcome = catch_panic(loader.load(load, desired, previous, report)).await;
             loader.metrics.record(outcome.metric_label());
             loader.metrics.durations.observe(began.elapsed());
             let (name, job) = (artifact.name.clone(), LoadJob::Load(id));
             let duration = began.elapsed();
-            let result = LoadResult { name, job, outcome, still_permitted, signers, duration };
+            let timer = Some(timer);
+            let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer };
             loader.send(LoadEvent::Ended(Box::new(result)));
             if let Some(revision) = cached_revision {
                 loader.recheck(&artifact, revision).await;
@@ -121,7 +144,7 @@ impl Loader {
             };
             let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
             let (still_permitted, signers, duration) = (true, Vec::new(), began.elapsed());
-            let result = LoadResult { name, job, outcome, still_permitted, signers, duration };
+            let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer: None };
             loader.send(LoadEvent::Ended(Box::new(result)));
         });
     }
@@ -136,26 +159,27 @@ impl Loader {
         load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
-        (cached_revision, signers): (&mut Option<Revision>, &mut Vec<Signer>),
+        report: Report<'_>,
     ) -> Outcome {
         let (mut reached, mut is_cached) = (None, false);
-        let outcome = self.try_load(load, desired, previous, (&mut reached, signers), &mut is_cached).await;
+        let Report { cached_revision, signers, timer } = report;
+        let progress = Progress { reached: &mut reached, is_cached: &mut is_cached, signers, timer };
+        let outcome = self.try_load(load, desired, previous, progress).await;
         *cached_revision = reached.clone().filter(|_| is_cached);
         outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
     }
 
-    /// Reads, verifies the signatures, checks the grant request, compiles and probes. After an error, `reached` holds the
-    /// revision, as far as it was determined.
+    /// Reads, verifies the signatures, checks the grant request, compiles and probes.
     async fn try_load(
         &self,
         load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
-        (reached, signers): (&mut Option<Revision>, &mut Vec<Signer>),
-        is_cached: &mut bool,
+        Progress { reached, is_cached, signers, timer }: Progress<'_>,
     ) -> Result<Outcome, LoadError> {
         let name = self.check_artifact(&desired)?;
         let component = self.identify(&desired).await?;
+        timer.end(|phases| &mut phases.reading);
         *signers = self.verify_signatures(&desired, &component).await?;
         let digest = component.digest();
         *is_cached = matches!(component, IdentifiedComponent::Cached(_));
@@ -174,10 +198,8 @@ impl Loader {
         if is_serving || previous.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Unchanged(revision));
         }
-        let compiled = match component {
-            IdentifiedComponent::Cached(cached) => self.sandbox.link(cached)?,
-            IdentifiedComponent::Read(hashed) => self.sandbox.compile_hashed(&self.team, hashed).await?,
-        };
+        timer.end(|phases| &mut phases.checking);
+        let compiled = self.compile(&name, component, previous.serving.is_none(), timer).await?;
         let imports = ungranted_imports(compiled.imports(), &grant);
         // Toolchains import more than is ever called, so only new imports need an approval. The first revision of a
         // provider has no new imports.
@@ -190,8 +212,35 @@ impl Loader {
             return self.hold((&name, digest), lines, (&requests, &before.unwrap_or_default())).await;
         }
         let provider = self.provider(name, compiled, grant).with_grant_sources(sources);
+        timer.end(|phases| &mut phases.checking);
         let probed = self.probe(load, &provider).await?;
-        self.offer(probed, Arc::new(provider), &revision, requests).await
+        let offered = self.offer(probed, Arc::new(provider), &revision, requests).await;
+        timer.end(|phases| &mut phases.probing);
+        offered
+    }
+
+    /// Compiles and links a component. Somebody waits for the first revision of a provider.
+    async fn compile(
+        &self,
+        name: &ProviderName,
+        component: IdentifiedComponent,
+        is_first: bool,
+        timer: &mut PhaseTimer,
+    ) -> Result<CompiledComponent, LoadError> {
+        let priority = if is_first { Priority::Awaited } else { Priority::Background };
+        let job = CompileJob { team: &self.team, provider: Some(name), priority };
+        let cached = match component {
+            IdentifiedComponent::Cached(cached) => cached,
+            IdentifiedComponent::Read(hashed) => {
+                let (cached, phases) = self.sandbox.compile_for(&job, hashed).await?;
+                timer.phases.compiling = phases;
+                cached
+            }
+        };
+        timer.end(|phases| &mut phases.compiled_in);
+        let compiled = self.sandbox.link(cached)?;
+        timer.end(|phases| &mut phases.linking);
+        Ok(compiled)
     }
 
     /// Gets the description and the lists of a provider. Its calls can take long, so meanwhile others are loaded, and

@@ -184,6 +184,7 @@ impl State {
             _ => return,
         }
         let is_list_refresh = matches!(result.job, LoadJob::RefreshList(_));
+        let phases = result.timer.map(|timer| timer.phases);
         if !result.still_permitted
             && matches!(result.outcome, Outcome::PendingApproval(_) | Outcome::Rejected(..))
         {
@@ -196,7 +197,10 @@ impl State {
             Outcome::Unchanged(revision) => {
                 pass.resolved.extend(component.resolve_if_serving(&revision).then_some(result.name))
             }
-            Outcome::Offer(loaded) => component.serve(*loaded, is_list_refresh, self.generation, pass),
+            Outcome::Offer(loaded) => {
+                component.serve(*loaded, is_list_refresh, self.generation, pass);
+                phases.into_iter().for_each(|phases| component.set_phases(phases));
+            }
             Outcome::Rejected(error, revision) if is_list_refresh => {
                 component.fail_list_refresh(&result.name, &error, revision.map(|revision| revision.digest));
             }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -14,6 +15,18 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 pub struct Blob {
     revision: BlobRevision,
     content: Arc<dyn Content>,
+    detection: Option<Detection>,
+}
+
+/// How a source found a revision, for measurements.
+#[derive(Debug, Clone, Copy)]
+pub struct Detection {
+    /// How long it took from the change to the first scan that saw it.
+    pub delay: Duration,
+    /// How long it had to stay the same.
+    pub settling: Duration,
+    /// When the source reported it first.
+    pub at: Instant,
 }
 
 /// What differs between two revisions of a blob.
@@ -56,7 +69,17 @@ pub enum Fetched {
 impl Blob {
     /// Creates a blob with this revision.
     pub fn new(revision: BlobRevision, content: impl Content + 'static) -> Self {
-        Self { revision, content: Arc::new(content) }
+        Self { revision, content: Arc::new(content), detection: None }
+    }
+
+    /// Adds how it was found.
+    pub fn with_detection(self, detection: Option<Detection>) -> Self {
+        Self { detection, ..self }
+    }
+
+    /// How it was found. `None` if that is not known, for example at the start.
+    pub fn detection(&self) -> Option<Detection> {
+        self.detection
     }
 
     /// Returns its revision.

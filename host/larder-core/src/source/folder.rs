@@ -12,6 +12,7 @@ use std::time::Instant;
 use self::directory::{Directory, DirectoryId, LinkPolicy};
 pub use self::settle::SETTLE_TIME;
 use self::settle::{SettleTracker, SettledComponent};
+use super::renamed_files::RenamedFiles;
 use super::{
     Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Signatures, Source,
 };
@@ -29,6 +30,7 @@ pub struct Folder {
     tracker: SettleTracker,
     /// The folder in which components were found. It may be missing now, or another one may have taken its place.
     known: Option<DirectoryId>,
+    renamed: RenamedFiles,
 }
 
 /// A file of a folder, as it was when the folder was scanned.
@@ -44,7 +46,7 @@ impl Folder {
     /// Creates a source for a folder, which need not exist yet.
     pub fn new(path: PathBuf) -> Self {
         let directory = Directory { path, links: LinkPolicy::Follow };
-        Self { directory, tracker: SettleTracker::default(), known: None }
+        Self { directory, tracker: SettleTracker::default(), known: None, renamed: RenamedFiles::default() }
     }
 
     /// Does not follow symbolic links that lead out of the folder: its owner may not read files of other teams.
@@ -88,6 +90,8 @@ impl Source for Folder {
     /// a folder without components, such as the mount point of a volume. After any other error nothing is known and
     /// the last state stays; the same holds for each file.
     fn scan(&mut self) -> io::Result<Scan> {
+        // Before the files are examined: what is written to after that differs at the next scan.
+        let renamed = self.renamed.take(&self.directory.path);
         let before = self.directory.id();
         let (files, unreadable) = match self.files() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match self.known {
@@ -103,7 +107,7 @@ impl Source for Folder {
         if self.known.is_some() && id != self.known && !has_components {
             return Ok(missing("the folder was replaced by one without components"));
         }
-        let settled = self.tracker.update(files, &unreadable, Instant::now());
+        let settled = self.tracker.update(files, &unreadable, &renamed, Instant::now());
         // Once all components were removed one by one, there is nothing to keep.
         self.known = if settled.components.is_empty() { None } else { id.or(self.known.take()) };
         let incomplete = |origin| PendingArtifact::Incomplete { origin };
@@ -117,7 +121,7 @@ impl Source for Folder {
     }
 
     fn register_triggers(&mut self, triggers: &mut ScanTriggers) {
-        triggers.watch_folder(self.directory.path.clone());
+        self.renamed = triggers.watch_folder(self.directory.path.clone());
     }
 
     fn accept_replacement(&mut self) {
@@ -145,12 +149,12 @@ fn is_signature(name: &str) -> bool {
 }
 
 fn artifact(settled: SettledComponent) -> Artifact {
-    let SettledComponent { file, grant_request, signatures } = settled;
+    let SettledComponent { file, detection, grant_request, signatures } = settled;
     let signatures = signatures.into_iter().map(|file| (file.name.clone(), file.into_blob()));
     Artifact {
         name: file.stem().to_owned(),
         origin: file.name.clone(),
-        component: file.into_blob(),
+        component: file.into_blob().with_detection(detection),
         grant_request: grant_request.map(File::into_blob),
         signatures: Signatures { files: signatures.collect(), ..Signatures::default() },
     }
@@ -186,7 +190,10 @@ impl Content for File {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         // The file may have grown since its size was read.
-        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes)? as u64;
+        let read = (&file).take(limit.saturating_add(1)).read_to_end(&mut bytes)? as u64;
+        if FileFingerprint::from(&file.metadata()?) != self.fingerprint {
+            return Err(io::Error::other("it was changed while it was read"));
+        }
         Ok(if read > limit { Fetched::TooLarge(read) } else { Fetched::Bytes(bytes.into()) })
     }
 

@@ -8,6 +8,8 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
+use super::renamed_files::RenamedFiles;
+
 /// A watch over some folders.
 #[derive(Debug)]
 pub struct FolderWatcher {
@@ -18,9 +20,22 @@ pub struct FolderWatcher {
 impl FolderWatcher {
     /// Watches these folders, without their subfolders. A missing folder is watched once it exists.
     pub fn new(folders: impl IntoIterator<Item = PathBuf>, wake: Arc<Notify>) -> Self {
+        Self::recording(folders, wake, RenamedFiles::default())
+    }
+
+    /// Like [`Self::new`]; also records which files are renamed into the folders.
+    pub(super) fn recording(
+        folders: impl IntoIterator<Item = PathBuf>,
+        wake: Arc<Notify>,
+        renamed: RenamedFiles,
+    ) -> Self {
         let folders: Vec<PathBuf> = folders.into_iter().collect();
         let watched = folders.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            match &event {
+                Ok(event) => renamed.record(event),
+                Err(_) => renamed.clear(),
+            }
             // An error or a lost event is also a reason to scan.
             if !event.is_ok_and(|event| is_irrelevant(&event, &watched)) {
                 wake.notify_one();

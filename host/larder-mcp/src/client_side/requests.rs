@@ -3,13 +3,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::elsewhere::Elsewhere;
 use crate::json_writer::object;
 use larder_model::input::{InputMethod, InputRequest, InputResponse};
 
@@ -24,8 +25,16 @@ const ID_PREFIX: &str = "larder-";
 pub(crate) type Outcome = Result<String, String>;
 
 /// The requests to one client that wait for an answer.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct ClientRequests(Arc<Mutex<Pending>>);
+#[derive(Debug, Default)]
+pub(crate) struct ClientRequests {
+    pending: Mutex<Pending>,
+    /// The other replicas that may have sent requests to this client.
+    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+}
+
+/// The answer cannot be passed to the replica that asked, because that replica cannot be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Undelivered;
 
 #[derive(Debug, Default)]
 struct Pending {
@@ -74,7 +83,7 @@ impl ClientRequests {
     ) -> Result<Vec<InputResponse>, AskError> {
         let (registered, answers) = self.register(requests.len()).ok_or(AskError::TooMany)?;
         for (id, request) in registered.ids.iter().zip(requests) {
-            stream.send(encode(*id, request)).await.map_err(|_| AskError::Gone)?;
+            stream.send(encode(&self.text_of(*id), request)).await.map_err(|_| AskError::Gone)?;
         }
         let all = async {
             let mut responses = Vec::with_capacity(requests.len());
@@ -93,7 +102,7 @@ impl ClientRequests {
             Err(_) => {
                 for id in registered.open_ids() {
                     // The client may be gone, so nothing depends on it.
-                    let _ = stream.try_send(cancellation(id));
+                    let _ = stream.try_send(cancellation(&self.text_of(id)));
                 }
                 Err(AskError::TimedOut)
             }
@@ -101,11 +110,34 @@ impl ClientRequests {
     }
 
     /// Passes the answer of a client on. `id` is the id as JSON. Unknown ids are ignored: the call may have ended.
-    pub(crate) fn resolve(&self, id: &str, outcome: Outcome) {
-        let number = id.trim_matches('"').strip_prefix(ID_PREFIX).and_then(|number| number.parse().ok());
-        if let Some(waiting) = number.and_then(|number: u64| self.lock().waiting.remove(&number)) {
+    /// Those of another replica are passed to it.
+    pub(crate) fn resolve(&self, id: &str, outcome: Outcome) -> Result<(), Undelivered> {
+        let Some(rest) = id.trim_matches('"').strip_prefix(ID_PREFIX) else { return Ok(()) };
+        let number = match (rest.rsplit_once('-'), self.elsewhere.get()) {
+            (Some((replica, _)), Some(elsewhere)) if replica != elsewhere.replica() => {
+                return elsewhere.answer(replica, id, &outcome).then_some(()).ok_or(Undelivered);
+            }
+            (Some((_, number)), Some(_)) => number,
+            _ => rest,
+        };
+        if let Some(waiting) = number.parse().ok().and_then(|number: u64| self.lock().waiting.remove(&number))
+        {
             // Nobody waits any more if the call was cancelled in this moment.
             let _ = waiting.send(outcome);
+        }
+        Ok(())
+    }
+
+    /// Sets where requests to the client come from that this process does not know.
+    pub(crate) fn link(&self, elsewhere: Arc<dyn Elsewhere>) {
+        _ = self.elsewhere.set(elsewhere);
+    }
+
+    /// The id of a request. It names the replica, if there are several.
+    fn text_of(&self, id: u64) -> String {
+        match self.elsewhere.get() {
+            Some(elsewhere) => format!("{ID_PREFIX}{}-{id}", elsewhere.replica()),
+            None => format!("{ID_PREFIX}{id}"),
         }
     }
 
@@ -127,7 +159,7 @@ impl ClientRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -148,17 +180,17 @@ impl Drop for Registered<'_> {
     }
 }
 
-fn encode(id: u64, request: &InputRequest) -> Vec<u8> {
+fn encode(id: &str, request: &InputRequest) -> Vec<u8> {
     object(|o| {
         o.text("jsonrpc", "2.0");
-        o.text("id", &format!("{ID_PREFIX}{id}"));
+        o.text("id", id);
         o.text("method", request.method.as_str());
         o.raw("params", &legacy_params(id, request));
     })
 }
 
 /// The parameters as versions before 2026-07-28 require them: a page that the user is to open has an id.
-fn legacy_params(id: u64, request: &InputRequest) -> Cow<'_, RawValue> {
+fn legacy_params<'a>(id: &str, request: &'a InputRequest) -> Cow<'a, RawValue> {
     let given = Cow::Borrowed(&*request.params);
     let Ok(Value::Object(mut members)) = serde_json::from_str(request.params.get()) else { return given };
     let is_page =
@@ -166,16 +198,16 @@ fn legacy_params(id: u64, request: &InputRequest) -> Cow<'_, RawValue> {
     if !is_page || members.contains_key("elicitationId") {
         return given;
     }
-    members.insert("elicitationId".to_owned(), format!("{ID_PREFIX}{id}").into());
+    members.insert("elicitationId".to_owned(), id.into());
     to_raw_value(&members).map_or(given, Cow::Owned)
 }
 
-fn cancellation(id: u64) -> Vec<u8> {
+fn cancellation(id: &str) -> Vec<u8> {
     object(|o| {
         o.text("jsonrpc", "2.0");
         o.text("method", "notifications/cancelled");
         o.object("params", |o| {
-            o.text("requestId", &format!("{ID_PREFIX}{id}"));
+            o.text("requestId", id);
             o.text("reason", "the time to answer is over");
         });
     })
@@ -202,7 +234,7 @@ mod tests {
             for (id, outcome) in
                 [("\"larder-9\"", "?"), ("2", "?"), ("\"larder-2\"", "second"), ("\"larder-1\"", "first")]
             {
-                requests.resolve(id, Ok(outcome.into()));
+                requests.resolve(id, Ok(outcome.into())).unwrap();
             }
         };
         let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), answer);
@@ -211,11 +243,46 @@ mod tests {
         assert_eq!(outcomes, [("a".into(), "first".into()), ("b".into(), "second".into())]);
     }
 
+    #[derive(Debug, Default)]
+    struct OtherReplicas(Mutex<Vec<String>>);
+
+    impl Elsewhere for OtherReplicas {
+        fn replica(&self) -> &str {
+            "a1"
+        }
+
+        fn answer(&self, replica: &str, id: &str, outcome: &Outcome) -> bool {
+            self.0.lock().unwrap().push(format!("{replica} {id} {outcome:?}"));
+            replica == "b2"
+        }
+
+        fn cancel(&self, _: &crate::message::Id) {}
+    }
+
+    #[tokio::test]
+    async fn an_answer_goes_to_the_replica_that_asked() {
+        let (requests, others) = (ClientRequests::default(), Arc::new(OtherReplicas::default()));
+        requests.link(others.clone());
+        let (sender, mut sent) = mpsc::channel(8);
+        let asked = [request("a")];
+        let answer = async {
+            let first = String::from_utf8(sent.recv().await.unwrap()).unwrap();
+            assert!(first.contains(r#""id":"larder-a1-1""#), "{first}");
+            assert_eq!(requests.resolve("\"larder-b2-1\"", Ok("x".into())), Ok(()));
+            assert_eq!(requests.resolve("\"larder-c3-1\"", Ok("y".into())), Err(Undelivered));
+            requests.resolve("\"larder-a1-1\"", Ok("here".into())).unwrap();
+        };
+        let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), answer);
+        assert_eq!(answered.unwrap()[0].outcome, Ok("here".into()));
+        let passed = others.0.lock().unwrap().join(", ");
+        assert_eq!(passed, r#"b2 "larder-b2-1" Ok("x"), c3 "larder-c3-1" Ok("y")"#);
+    }
+
     #[test]
     fn a_page_has_an_id() {
         let params = |method, params: &str| {
             let params = RawValue::from_string(params.into()).unwrap();
-            legacy_params(7, &InputRequest { key: "a".into(), method, params }).get().to_owned()
+            legacy_params("larder-7", &InputRequest { key: "a".into(), method, params }).get().to_owned()
         };
         for unchanged in [r#"{"mode":"form"}"#, r#"{"mode":"url","elicitationId":"x"}"#, "{}"] {
             assert_eq!(params(InputMethod::Elicitation, unchanged), unchanged);

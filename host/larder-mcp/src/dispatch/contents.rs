@@ -6,15 +6,28 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 
 use super::ResultMetadata;
+use crate::held_contents::{self, HeldContents};
 use crate::json_writer::write_objects;
 use crate::message::Id;
+use crate::output::Output;
 use crate::rpc_error::RpcError;
 use crate::waiting_bytes::ChargedResponse;
-use crate::{Endpoint, escape, render};
+use crate::{Endpoint, escape, extension, render};
 use larder_model::resource::{Body, Call, Content, Contents, ReadResult};
+use larder_model::uri::Uri;
 
 /// A larger response is written on a thread of lower priority.
 const LARGE: usize = 1 << 20;
+/// The large contents of an even larger response are encoded when they are sent.
+const DEFERRED: usize = 4 << 20;
+
+/// A reading that is written.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) result: &'a ReadResult,
+    /// Set if its large contents are encoded when they are sent.
+    pub(super) held: Option<&'a Arc<HeldContents>>,
+}
 
 impl Endpoint {
     /// Writes the response to `resources/read`.
@@ -31,21 +44,61 @@ impl Endpoint {
         .await
     }
 
+    /// Writes the response to `resources/get`.
+    pub(super) async fn get_result(
+        &self,
+        (id, modern): (&Id, bool),
+        call: &Arc<Call>,
+        uri: &Uri,
+        reading: ReadResult,
+    ) -> Result<ChargedResponse, RpcError> {
+        let (uri, entry) = (uri.clone(), self.0.gateway.listed_entry(call, uri));
+        self.write_contents(id, call, reading, move |endpoint, id, call, reading| {
+            let out = endpoint.contents_output(call, reading, 1)?;
+            endpoint.result_in(out, id, modern, ResultMetadata::of(reading.result), |o| {
+                extension::write_get_result(o, &uri, entry.as_deref(), reading.result);
+            })
+        })
+        .await
+    }
+
     /// Writes a response with these contents, on a thread of lower priority if they are large.
-    pub(super) async fn write_contents<R: Send + 'static>(
+    pub(super) async fn write_contents<E: From<RpcError> + Send + 'static>(
         &self,
         id: &Id,
         call: &Arc<Call>,
-        reading: ReadResult,
-        write: impl FnOnce(&Self, &Id, &Arc<Call>, &ReadResult) -> R + Send + 'static,
-    ) -> R {
-        if estimated_size(&reading.contents) <= LARGE {
-            return write(self, id, call, &reading);
+        mut reading: ReadResult,
+        write: impl FnOnce(&Self, &Id, &Arc<Call>, Reading<'_>) -> Result<ChargedResponse, E> + Send + 'static,
+    ) -> Result<ChargedResponse, E> {
+        let size = estimated_size(&reading.contents);
+        if size <= LARGE {
+            return write(self, id, call, Reading { result: &reading, held: None });
         }
         let (endpoint, id, call) = (self.clone(), id.clone(), call.clone());
         // The contents are dropped there too, which takes as long as a part of the writing.
-        let work = move || write(&endpoint, &id, &call, &reading);
+        let work = move || {
+            let held = (size > DEFERRED).then(|| endpoint.hold(&call, &mut reading)).transpose()?;
+            write(&endpoint, &id, &call, Reading { result: &reading, held: held.as_ref() })
+        };
         self.0.low_priority_threads.run(work).boxed().await
+    }
+
+    /// Creates a buffer for a response that has these contents `times` times.
+    pub(super) fn contents_output(
+        &self,
+        call: &Call,
+        Reading { result, held }: Reading<'_>,
+        times: usize,
+    ) -> Result<Output, RpcError> {
+        let size = match held {
+            None => estimated_size(&result.contents),
+            Some(_) => escape::WINDOW_CAPACITY + sizes(&result.contents, written_size),
+        };
+        let out = self.output(call, times * size)?;
+        Ok(match held {
+            None => out,
+            Some(held) => out.with_places_for(held),
+        })
     }
 
     fn write_read_result(
@@ -53,19 +106,16 @@ impl Endpoint {
         id: &Id,
         modern: bool,
         call: &Call,
-        reading: &ReadResult,
+        reading: Reading<'_>,
     ) -> Result<ChargedResponse, RpcError> {
-        let metadata = ResultMetadata::of(reading);
-        if reading.shared {
-            let contents = &reading.contents;
+        let (metadata, contents) = (ResultMetadata::of(reading.result), &reading.result.contents);
+        if reading.is_json_shared() {
             let json = self.shared_contents_json(call, contents)?;
             let out = self.output(call, json.len())?;
             return self.result_in(out, id, modern, metadata, |o| o.json_bytes("contents", json));
         }
-        let out = self.output(call, estimated_size(&reading.contents))?;
-        self.result_in(out, id, modern, metadata, |o| {
-            o.objects("contents", reading.contents.iter(), render::content)
-        })
+        let out = self.contents_output(call, reading, 1)?;
+        self.result_in(out, id, modern, metadata, |o| o.objects("contents", contents.iter(), render::content))
     }
 
     /// Returns the contents as a JSON array, which all responses with them share.
@@ -87,15 +137,34 @@ impl Endpoint {
     }
 }
 
+impl Reading<'_> {
+    /// Whether the JSON of the contents is kept for other responses. That of very large ones is not.
+    pub(super) fn is_json_shared(self) -> bool {
+        self.result.shared && self.held.is_none()
+    }
+}
+
 /// Estimates how many bytes the contents take as JSON.
 pub(super) fn estimated_size(contents: &[Content]) -> usize {
-    let sizes = contents.iter().map(|content| {
-        let body = match &content.body {
-            Body::Text(text) => text.len() + text.len() / 8,
-            Body::Blob(bytes) => bytes.len().div_ceil(3) * 4,
-        };
+    escape::WINDOW_CAPACITY + sizes(contents, body_size)
+}
+
+fn sizes(contents: &[Content], body_size: impl Fn(&Body) -> usize) -> usize {
+    let size = |content: &Content| {
         let metadata = content.metadata.iter().map(|(key, json)| key.len() + json.get().len() + 8);
-        256 + content.uri.as_str().len() + body + metadata.sum::<usize>()
-    });
-    escape::WINDOW_CAPACITY + sizes.sum::<usize>()
+        256 + content.uri.as_str().len() + body_size(&content.body) + metadata.sum::<usize>()
+    };
+    contents.iter().map(size).sum()
+}
+
+fn body_size(body: &Body) -> usize {
+    match body {
+        Body::Text(text) => text.len() + text.len() / 8,
+        Body::Blob(bytes) => bytes.len().div_ceil(3) * 4,
+    }
+}
+
+/// The same where large bodies are encoded when they are sent.
+fn written_size(body: &Body) -> usize {
+    if held_contents::is_large(body) { 0 } else { body_size(body) }
 }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use super::ResultMetadata;
-use super::contents::estimated_size;
+use super::contents::Reading;
 use crate::Endpoint;
 use crate::json_writer::{Object, write_object};
 use crate::message::Id;
 use crate::method::{Operation, ResourceToolCall};
+use crate::output::Output;
 use crate::render::resource_tools as render;
 use crate::rpc_error::{DispatchError, RpcError};
 use crate::waiting_bytes::ChargedResponse;
@@ -121,21 +122,23 @@ impl Context<'_> {
             Err(message) => return Ok(self.failed(&message)),
         };
         let Self { endpoint, id, modern, call } = self;
-        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: &ReadResult| {
+        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: Reading<'_>| {
             Context { endpoint, id, modern, call }.write_reading(reading)
         };
         endpoint.write_contents(id, call, reading, write).await
     }
 
-    fn write_reading(self, reading: &ReadResult) -> Result<ChargedResponse, DispatchError> {
-        let (endpoint, contents) = (self.endpoint, &reading.contents);
+    fn write_reading(self, reading: Reading<'_>) -> Result<ChargedResponse, DispatchError> {
+        let (endpoint, contents) = (self.endpoint, &reading.result.contents);
         // The JSON that responses to `resources/read` share, if it has texts only.
-        let json = match reading.shared && contents.iter().all(|one| matches!(one.body, Body::Text(_))) {
+        let has_texts_only = || contents.iter().all(|one| matches!(one.body, Body::Text(_)));
+        let json = match reading.is_json_shared() && has_texts_only() {
             true => Some(endpoint.shared_contents_json(self.call, contents)?),
             false => None,
         };
-        let metadata = ResultMetadata { version: reading.version.as_deref(), ..ResultMetadata::default() };
-        let out = endpoint.output(self.call, 2 * estimated_size(contents))?;
+        let version = reading.result.version.as_deref();
+        let metadata = ResultMetadata { version, ..ResultMetadata::default() };
+        let out = endpoint.contents_output(self.call, reading, 2)?;
         Ok(endpoint.result_in(out, self.id, self.modern, metadata, |o| {
             render::contents(o, contents, json.map(|json| &json[..]));
         })?)
@@ -179,10 +182,10 @@ impl Context<'_> {
         }
         let Self { endpoint, id, modern, call } = self;
         let entry = endpoint.0.gateway.listed_entry(call, &uri);
-        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: &ReadResult| {
-            let size = estimated_size(&reading.contents);
-            Context { endpoint, id, modern, call }.structured(size, &[], |o| {
-                render::document(o, &uri, entry.as_deref(), reading);
+        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: Reading<'_>| {
+            let out = endpoint.contents_output(call, reading, 1)?;
+            Context { endpoint, id, modern, call }.structured_in(out, &[], |o| {
+                render::document(o, &uri, entry.as_deref(), reading.result);
             })
         };
         endpoint.write_contents(id, call, reading, write).await
@@ -195,14 +198,26 @@ impl Context<'_> {
         incomplete: &[String],
         fill: impl FnOnce(&mut Object<'_>),
     ) -> Result<ChargedResponse, DispatchError> {
+        self.structured_in(self.endpoint.output(self.call, size)?, incomplete, fill)
+    }
+
+    /// The same, where this buffer is for the structured result.
+    fn structured_in(
+        self,
+        mut out: Output,
+        incomplete: &[String],
+        fill: impl FnOnce(&mut Object<'_>),
+    ) -> Result<ChargedResponse, DispatchError> {
         let endpoint = self.endpoint;
-        let mut out = endpoint.output(self.call, size)?;
         write_object(&mut out, fill);
         // It is charged until the result is written.
-        let json = endpoint.finished(out)?;
+        let json = endpoint.written(out)?;
         let metadata = ResultMetadata { incomplete, ..ResultMetadata::default() };
-        let out = endpoint.output(self.call, 2 * json.bytes.len() + json.bytes.len() / 4)?;
-        Ok(endpoint.result_in(out, self.id, self.modern, metadata, |o| render::structured(o, &json.bytes))?)
+        let mut out = endpoint.output(self.call, 2 * json.bytes.len() + json.bytes.len() / 4)?;
+        if let Some(places) = &json.places {
+            out = out.with_places_for(&places.held);
+        }
+        Ok(endpoint.result_in(out, self.id, self.modern, metadata, |o| render::structured(o, &json))?)
     }
 
     /// A result that tells the model what went wrong.

@@ -17,10 +17,11 @@ use crate::call_stream::{CallStream, StreamItem};
 use crate::era::{check_legacy_header, declares_version, has_modern_version_header};
 use crate::message::{Id, Message, Params, Request};
 use crate::protocol::{AcceptedRequest, RequestContext, legacy};
-use crate::replay::{Missed, RequestStream, ResumePoint};
+use crate::replay::{Missed, RequestStream, ResumePoint, StreamPosition};
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
-use crate::session::Session;
-use crate::waiting_bytes::Unsent;
+use crate::session::{RemoteItem, RemoteStream, Session};
+use crate::stream_permit::StreamPermit;
+use crate::unsent::Unsent;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -115,7 +116,7 @@ impl Endpoint {
         &self,
         head: &RequestHead<'_>,
         params: Option<&Params<'_>>,
-        handle: impl FnOnce(&Session, RequestContext<'_>),
+        handle: impl FnOnce(&Session, RequestContext<'_>) -> Result<(), RpcError>,
     ) -> Response {
         let is_modern = has_modern_version_header(head.headers) || params.is_some_and(declares_version);
         if is_modern || !head.headers.contains_key(SESSION_HEADER) {
@@ -123,10 +124,10 @@ impl Endpoint {
         }
         match self.session(head).await {
             Err(rpc_error) => error_response(None, &rpc_error),
-            Ok(session) => {
-                handle(&session, self.context(head, Some(&session.requests)));
-                empty(StatusCode::ACCEPTED)
-            }
+            Ok(session) => match handle(&session, self.context(head, Some(&session.requests))) {
+                Ok(()) => empty(StatusCode::ACCEPTED),
+                Err(rpc_error) => error_response(None, &rpc_error),
+            },
         }
     }
 
@@ -161,7 +162,14 @@ impl Endpoint {
         }
         // The permit comes first, so that an older stream is not replaced by one that cannot start.
         let permit = self.stream_permit(&head.identity.caller)?;
-        let resume_point = match last_event_id(head.headers) {
+        let last = last_event_id(head.headers);
+        if let Some(link) =
+            session.link().filter(|_| !last.is_some_and(|last| session.replay.is_request(last)))
+        {
+            let last_run = last.and_then(|last| session.replay.run_of(last));
+            link.take_notifications(&session, last_run).boxed().await;
+        }
+        let resume_point = match last {
             Some(last) => session.replay.find(last, &head.identity.caller)?,
             None => session.replay.now(),
         };
@@ -180,6 +188,24 @@ impl Endpoint {
             ResumePoint::Request(reader) => {
                 sse::request_stream(self.clone(), reader, session, head.identity.clone(), Some(permit))
             }
+            ResumePoint::OtherRun(position) => {
+                self.resume_elsewhere(head, session, permit, &position).boxed().await?
+            }
+        })
+    }
+
+    /// Continues the stream of a request of another replica.
+    async fn resume_elsewhere(
+        &self,
+        head: &RequestHead<'_>,
+        session: Arc<Session>,
+        permit: StreamPermit,
+        position: &StreamPosition,
+    ) -> Result<Response, RpcError> {
+        let identity = head.identity.clone();
+        Ok(match RemoteStream::open(&session, position, &identity.caller).await? {
+            (_, RemoteItem::End) => empty(StatusCode::NO_CONTENT),
+            (stream, first) => sse::remote_stream(self.clone(), (first, stream), session, identity, permit),
         })
     }
 
@@ -205,7 +231,7 @@ async fn forward(mut call: CallStream, stream: &Arc<RequestStream>, mut asks: bo
         asks = matches!(item, Some(StreamItem::Question(_)));
         match item {
             Some(StreamItem::Message(bytes) | StreamItem::Question(bytes)) => stream.push_message(bytes),
-            Some(StreamItem::Response(response)) => stream.push_response(response.into_bytes()),
+            Some(StreamItem::Response(response)) => stream.push_response(response.into_shared()),
             None => return stream.end(),
         }
     }

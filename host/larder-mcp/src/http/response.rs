@@ -16,8 +16,8 @@ use crate::waiting_bytes::ChargedResponse;
 pub(super) fn charged_json(id: &Id, response: ChargedResponse) -> Response {
     match response {
         ChargedResponse { refused: Some(rpc_error), .. } => error_response(Some(id), &rpc_error),
-        ChargedResponse { charge: None, bytes, .. } => json(StatusCode::OK, bytes),
-        large => json(StatusCode::OK, Body::of_parts([large.into()])),
+        large if large.is_large() => json(StatusCode::OK, Body::of_parts([large.into()])),
+        small => json(StatusCode::OK, small.bytes),
     }
 }
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
+use super::restart_delay;
 use crate::Endpoint;
 use crate::auth::Identity;
 use crate::body::{Body, Response, StreamFrame};
@@ -16,14 +16,12 @@ use crate::call_stream::{CallStream, StreamItem};
 use crate::protocol::modern::ListenStream;
 use crate::protocol::{NotificationMessage, Notifications};
 use crate::replay::{LogPosition, StreamReader};
-use crate::session::Session;
+use crate::session::{RemoteItem, RemoteStream, Session};
 use crate::stream_permit::StreamPermit;
-use crate::waiting_bytes::{ChargedResponse, FREE_BYTES};
+use crate::waiting_bytes::{ChargedResponse, FREE_BYTES, SharedResponse};
 
 /// How long a disconnected client should wait before it reconnects, in milliseconds.
 const RECONNECT_DELAY_MS: u32 = 1_000;
-/// The same when the server stops. Some clients try only twice, so the delay is longer than most restarts take.
-const RESTART_DELAY_MS: u32 = 3_000;
 
 /// Returns an event-stream response.
 pub(super) fn events(frames: impl Stream<Item = StreamFrame> + Send + 'static) -> Response {
@@ -50,23 +48,30 @@ fn event_with_id(id: &str, message: &[u8]) -> Vec<u8> {
     [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", message, b"\n\n"].concat()
 }
 
+/// The beginning of an event with an id.
+fn event_start(id: &str) -> Vec<u8> {
+    format!("event: message\nid: {id}\ndata: ").into()
+}
+
 /// The end of an event whose message is sent without being copied.
 const END: &[u8] = b"\n\n";
 
 /// The event of a response. A large one is not copied.
 fn response_event(response: ChargedResponse) -> StreamFrame {
-    match response.charge {
-        None => StreamFrame::Small(message_events([response.bytes])),
-        Some(_) => StreamFrame::Large(b"event: message\ndata: ".to_vec(), response.into(), END),
+    match response.is_large() {
+        false => StreamFrame::Small(message_events([response.bytes])),
+        true => StreamFrame::Large(b"event: message\ndata: ".to_vec(), response.into(), END),
     }
 }
 
 /// An event with an id, whose message is shared with the session.
-fn shared_event(id: &str, message: Bytes) -> StreamFrame {
-    if message.len() <= FREE_BYTES {
-        return StreamFrame::Small(event_with_id(id, &message));
+fn shared_event(id: &str, message: SharedResponse) -> StreamFrame {
+    match message {
+        SharedResponse::Bytes(bytes) if bytes.len() <= FREE_BYTES => {
+            StreamFrame::Small(event_with_id(id, &bytes))
+        }
+        large => StreamFrame::Large(format!("event: message\nid: {id}\ndata: ").into(), large.into(), END),
     }
-    StreamFrame::Large(format!("event: message\nid: {id}\ndata: ").into(), message.into(), END)
 }
 
 /// Streams a call, of which `first` is the first progress notification. The stream ends when the caller's
@@ -103,11 +108,20 @@ pub(super) fn listen(endpoint: Endpoint, listen_stream: ListenStream, identity: 
     events(stream::unfold(state, |(endpoint, mut listen_stream, identity)| async move {
         let bytes = tokio::select! {
             biased;
-            messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => message_events(messages?),
+            messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => {
+                let (events, ends) = (message_events(messages?), listen_stream.ends_with_the_server());
+                if ends { with_restart_delay(&events) } else { events }
+            }
             () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
         };
         Some((StreamFrame::Small(bytes), (endpoint, listen_stream, identity)))
     }))
+}
+
+/// Adds the delay before a reconnection to the first of these events. An event of its own would have no data, which
+/// confuses some clients.
+fn with_restart_delay(events: &[u8]) -> Vec<u8> {
+    [format!("retry: {}\n", restart_delay::of_modern_client()).as_bytes(), events].concat()
 }
 
 /// Streams the notifications of a legacy session, until the session or the credential ends or a newer stream
@@ -138,7 +152,7 @@ pub(super) fn notifications(
             biased;
             () = token.cancelled() => return None,
             () = endpoint.0.drain.stopping() => {
-                let last = restart_event(&stream_state.session)?;
+                let last = restart_event(&endpoint, &stream_state.session)?;
                 return Some((last, (endpoint, None)));
             }
             () = endpoint.0.authenticator.invalidated(&identity) => return None,
@@ -158,8 +172,8 @@ fn priming_event(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u
 }
 
 /// The last event before the server stops: the delay before a reconnection. `None` as for the first event.
-fn restart_event(session: &Session) -> Option<Vec<u8>> {
-    let last = || format!("retry: {RESTART_DELAY_MS}\ndata:\n\n").into_bytes();
+fn restart_event(endpoint: &Endpoint, session: &Session) -> Option<Vec<u8>> {
+    let last = || format!("retry: {}\ndata:\n\n", restart_delay::of_legacy_client(endpoint)).into_bytes();
     session.client.version.has_priming_event().then(last)
 }
 
@@ -207,12 +221,47 @@ pub(super) fn request_stream(
             biased;
             () = endpoint.0.authenticator.invalidated(&identity) => return None,
             item = reader.next() => {
-                let (number, bytes) = item?;
-                shared_event(&session.replay.request_event_id(reader.stream(), number), bytes)
+                let (number, message) = item?;
+                shared_event(&session.replay.request_event_id(reader.stream(), number), message)
             }
             () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),
         };
         Some((frame, (endpoint, reader, session, identity, permit)))
     });
     events(stream::iter(first).map(StreamFrame::Small).chain(rest))
+}
+
+/// Streams the messages of a request that another replica runs, to the end.
+pub(super) fn remote_stream(
+    endpoint: Endpoint,
+    (first, stream): (RemoteItem, RemoteStream),
+    session: Arc<Session>,
+    identity: Arc<Identity>,
+    permit: StreamPermit,
+) -> Response {
+    let priming = priming_event(&session, || stream.event_id(&session, stream.last()));
+    let state = (endpoint, stream, session, identity, permit, Some(first));
+    let rest =
+        stream::unfold(state, |(endpoint, mut stream, session, identity, permit, mut read)| async move {
+            let bytes = tokio::select! {
+                biased;
+                () = endpoint.0.authenticator.invalidated(&identity) => return None,
+                item = async {
+                    match read.take() {
+                        Some(item) => item,
+                        None => stream.next().await,
+                    }
+                } => match item {
+                    RemoteItem::End => return None,
+                    RemoteItem::Waiting => keep_alive_comment(),
+                    RemoteItem::Piece { number, is_last, bytes } => {
+                        let start = number.map(|number| event_start(&stream.event_id(&session, number)));
+                        let end = if is_last { END } else { b"" };
+                        [&start.unwrap_or_default(), &bytes[..], end].concat()
+                    }
+                },
+            };
+            Some((StreamFrame::Small(bytes), (endpoint, stream, session, identity, permit, read)))
+        });
+    events(stream::iter(priming).map(StreamFrame::Small).chain(rest))
 }

@@ -20,6 +20,7 @@ use crate::era::{RequestKind, classify};
 use crate::message::{self, Incoming, Message, Request};
 use crate::replay::LogPosition;
 use crate::rpc_error::RpcError;
+use crate::unsent::UnsentMessage;
 
 /// Maximum number of requests that run concurrently. Further requests wait.
 const MAX_RUNNING: usize = 64;
@@ -35,8 +36,8 @@ pub(crate) trait Transport: Send {
     /// Receives the next message. Cancel-safe.
     fn receive(&mut self) -> impl Future<Output = io::Result<Received>> + Send;
 
-    /// Sends a message at once.
-    fn send(&mut self, message: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send;
+    /// Sends a message.
+    fn send(&mut self, message: UnsentMessage) -> impl Future<Output = io::Result<()>> + Send;
 }
 
 /// What a transport received.
@@ -51,7 +52,7 @@ pub(crate) enum Received {
 
 /// A message to be sent, unless its request is cancelled first.
 struct OutgoingMessage {
-    bytes: Vec<u8>,
+    message: UnsentMessage,
     cancellable: Option<Arc<CancellableRequest>>,
 }
 
@@ -108,9 +109,12 @@ impl Endpoint {
     }
 }
 
-async fn send(transport: &mut impl Transport, messages: impl IntoIterator<Item = Vec<u8>>) -> io::Result<()> {
+async fn send<M: Into<UnsentMessage>>(
+    transport: &mut impl Transport,
+    messages: impl IntoIterator<Item = M>,
+) -> io::Result<()> {
     for message in messages {
-        transport.send(message).await?;
+        transport.send(message.into()).await?;
     }
     Ok(())
 }
@@ -130,9 +134,9 @@ async fn next_notifications(notifications: &mut Option<Notifications>) -> Vec<No
 }
 
 impl OutgoingMessage {
-    fn unless_cancelled(self) -> Option<Vec<u8>> {
+    fn unless_cancelled(self) -> Option<UnsentMessage> {
         let is_cancelled = self.cancellable.is_some_and(|cancellable| cancellable.is_cancelled());
-        (!is_cancelled).then_some(self.bytes)
+        (!is_cancelled).then_some(self.message)
     }
 }
 
@@ -176,7 +180,8 @@ impl Client {
         match message {
             Message::Malformed { id, rpc_error } => Some(error(id.as_ref(), &rpc_error)),
             Message::Response(response) => {
-                self.legacy.iter().for_each(|client| client.side.resolve(&response));
+                // There are no other replicas for this client.
+                self.legacy.iter().for_each(|client| _ = client.side.resolve(&response));
                 None
             }
             Message::Notification(notification) => {
@@ -225,8 +230,8 @@ impl Client {
         let mut stream = accepted.into_stream();
         self.endpoint.0.drain.spawn(async move {
             while let Some(item) = stream.next().await {
-                let message = OutgoingMessage { bytes: item.into_bytes(), cancellable: cancellable.clone() };
-                if sender.send(message).await.is_err() {
+                let (message, cancellable) = (item.into_message(), cancellable.clone());
+                if sender.send(OutgoingMessage { message, cancellable }).await.is_err() {
                     return;
                 }
             }
@@ -252,9 +257,8 @@ impl Client {
         let sender = sender.clone();
         self.endpoint.0.drain.spawn(async move {
             if let Some(parts) = accepted.respond().await {
-                let bytes = parts.iter().map(|part| part.bytes.as_slice()).collect::<Vec<_>>().concat();
                 // This fails only when the client is gone.
-                let _ = sender.send(OutgoingMessage { bytes, cancellable: None }).await;
+                let _ = sender.send(OutgoingMessage { message: parts.into(), cancellable: None }).await;
             }
         });
         Ok(())
@@ -281,7 +285,7 @@ async fn send_listen_messages(accepted: modern::AcceptedListen, sender: &Sender)
     let mut stream = accepted.begin().await;
     while let Some(messages) = stream.next(std::future::pending()).await {
         for bytes in messages {
-            let message = OutgoingMessage { bytes, cancellable: cancellable.clone() };
+            let message = OutgoingMessage { message: bytes.into(), cancellable: cancellable.clone() };
             if sender.send(message).await.is_err() {
                 return;
             }

@@ -90,17 +90,24 @@ impl ListenStream {
                 Some(vec![self.subscription.acknowledgement()])
             }
             ListenState::Acknowledged => {
-                tokio::select! {
+                let mut last = tokio::select! {
                     biased;
-                    () = self.endpoint.0.drain.stopping() => {}
-                    () = ended => {}
+                    // What is pending is sent before the end.
+                    () = self.endpoint.0.drain.stopping() => self.subscription.take(),
+                    () = ended => Vec::new(),
                     notifications = self.subscription.next() => return Some(notifications),
-                }
+                };
                 self.state = ListenState::Ended;
-                Some(vec![self.result()])
+                last.push(self.result());
+                Some(last)
             }
             ListenState::Ended => None,
         }
+    }
+
+    /// Whether the stream ended because the server stops.
+    pub(crate) fn ends_with_the_server(&self) -> bool {
+        self.state == ListenState::Ended && self.endpoint.0.drain.is_stopping()
     }
 
     fn result(&self) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! Writes the results of the server's own tools. Entries are shorter than in lists: models do not use icons, for example.
 
 use super::super::json_writer::Object;
+use super::super::output::Written;
 use super::{names, text_or_blob};
 use larder_model::resource::{Body, Content, Entry, ReadResult, Template};
 use larder_model::uri::Uri;
@@ -38,17 +39,9 @@ pub(crate) fn document_link(o: &mut Object<'_>, entry: &Entry) {
 
 /// Writes a document in the form that research connectors expect. Several texts are one below the other.
 pub(crate) fn document(o: &mut Object<'_>, uri: &Uri, entry: Option<&Entry>, reading: &ReadResult) {
-    let texts = reading.contents.iter().filter_map(|content| match &content.body {
-        Body::Text(text) => Some(text.as_str()),
-        Body::Blob(_) => None,
-    });
-    let texts: Vec<_> = texts.collect();
     o.text("id", uri.as_str());
     o.text("title", title_of(entry, uri));
-    match &texts[..] {
-        [text] => o.text("text", text),
-        texts => o.text("text", &texts.join("\n\n")),
-    }
+    o.bodies("text", reading.contents.iter().map(|content| &content.body));
     o.text("url", uri.as_str());
     o.object("metadata", |o| {
         let mime_type = reading.contents.first().and_then(|content| content.mime_type.as_deref());
@@ -94,10 +87,13 @@ fn block(o: &mut Object<'_>, content: &Content) {
         .into_iter()
         .find(|kind| mime_type.strip_prefix(kind).is_some_and(|rest| rest.starts_with('/')));
     match (&content.body, kind) {
-        (Body::Text(value), _) => text(o, value),
-        (Body::Blob(data), Some(kind)) => {
+        (body @ Body::Text(_), _) => {
+            o.text("type", "text");
+            o.body("text", body);
+        }
+        (body @ Body::Blob(_), Some(kind)) => {
             o.text("type", kind);
-            o.base64("data", data);
+            o.body("data", body);
             o.text("mimeType", mime_type);
         }
         (body @ Body::Blob(_), None) => {
@@ -116,17 +112,18 @@ fn structured_content(o: &mut Object<'_>, content: &Content) {
     o.text("uri", content.uri.as_str());
     o.optional_text("mimeType", content.mime_type.as_deref());
     match &content.body {
-        Body::Text(text) => o.text("text", text),
+        body @ Body::Text(_) => o.body("text", body),
         Body::Blob(data) => o.integer("size", data.len() as u64),
     }
 }
 
 /// Writes a structured result, and the same JSON as text.
-pub(crate) fn structured(o: &mut Object<'_>, json: &[u8]) {
-    // It was written as UTF-8.
-    let value = std::str::from_utf8(json).unwrap_or_default();
-    o.objects("content", [value], text);
-    o.json_bytes("structuredContent", json);
+pub(crate) fn structured(o: &mut Object<'_>, json: &Written) {
+    o.objects("content", [json], |o, json| {
+        o.text("type", "text");
+        o.written_as_text("text", json);
+    });
+    o.written("structuredContent", json);
 }
 
 /// Writes a result that says what went wrong.

@@ -14,6 +14,7 @@ use super::budget::{ReplayBudget, Retained};
 use crate::dispatch::error;
 use crate::message::Id;
 use crate::rpc_error::{INTERNAL_ERROR, RpcError};
+use crate::waiting_bytes::SharedResponse;
 use larder_model::resource::Caller;
 
 /// Maximum number of retained progress notifications. A newer one supersedes the older ones.
@@ -37,7 +38,7 @@ pub(crate) struct RequestStream {
 struct StreamState {
     last: u64,
     progress: VecDeque<(u64, Bytes)>,
-    response: Option<(u64, Bytes)>,
+    response: Option<(u64, SharedResponse)>,
     ended: bool,
     /// The retention time is over, or the replay budget was exceeded.
     expired: bool,
@@ -80,7 +81,7 @@ impl RequestStream {
         self.changed.notify_waiters();
     }
 
-    pub(crate) fn push_response(&self, response: impl Into<Bytes>) {
+    pub(crate) fn push_response(&self, response: impl Into<SharedResponse>) {
         let mut state = self.lock();
         state.last += 1;
         state.response = Some((state.last, response.into()));
@@ -163,8 +164,10 @@ impl Retained for RequestStream {
 }
 
 impl StreamState {
-    fn after(&self, last: u64) -> Option<(u64, Bytes)> {
-        self.progress.iter().chain(&self.response).find(|(number, _)| *number > last).cloned()
+    fn after(&self, last: u64) -> Option<(u64, SharedResponse)> {
+        let progress = self.progress.iter().find(|(number, _)| *number > last);
+        let progress = progress.map(|(number, bytes)| (*number, bytes.clone().into()));
+        progress.or_else(|| self.response.clone().filter(|(number, _)| *number > last))
     }
 
     /// Size of the messages that are retained without a reader.
@@ -200,7 +203,7 @@ impl StreamReader {
 
     /// Returns the next message with its number, or `None` at the end or when another reader took over.
     /// Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Option<(u64, Bytes)> {
+    pub(crate) async fn next(&mut self) -> Option<(u64, SharedResponse)> {
         loop {
             let mut notified = std::pin::pin!(self.stream.changed.notified());
             notified.as_mut().enable();
@@ -209,9 +212,9 @@ impl StreamReader {
                 if self.token.is_cancelled() {
                     return None;
                 }
-                if let Some((number, bytes)) = state.after(self.last) {
+                if let Some((number, message)) = state.after(self.last) {
                     self.last = number;
-                    return Some((number, bytes));
+                    return Some((number, message));
                 }
                 if state.ended {
                     return None;
@@ -253,7 +256,8 @@ pub(super) mod tests {
 
     async fn rest(mut reader: StreamReader) -> Vec<(u64, String)> {
         let mut all = vec![];
-        while let Some((number, bytes)) = reader.next().await {
+        while let Some((number, message)) = reader.next().await {
+            let SharedResponse::Bytes(bytes) = message else { panic!("it was written") };
             all.push((number, String::from_utf8(bytes.into()).unwrap()));
         }
         all

@@ -49,6 +49,8 @@ impl Recorder {
             client: (*client.description).clone(),
             events: ids.clone(),
             subscriptions: vec![],
+            moves: 0,
+            log_level: None,
         };
         let (key, log) = (SessionKey::of(id), client.log.clone());
         Self { storage, key, record, log, ended, stored: Mutex::new(stored) }

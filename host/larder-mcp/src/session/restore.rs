@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 use super::recorder::{Recorder, Stored};
 use super::storage::Storage;
 use super::store::{SessionKey, SessionOwner, SessionRecord, SessionStore};
-use super::{Session, Sessions, random_id};
+use super::{RUN_LENGTH, Session, Sessions, random_id};
 use crate::Endpoint;
 use crate::protocol::legacy::Client;
 use crate::replay::{EarlierEvents, Replay};
@@ -55,6 +55,9 @@ impl Endpoint {
         caller: &Caller,
     ) -> Result<Option<Arc<Session>>, RpcError> {
         let sessions = &self.0.sessions;
+        if let Some(shared) = sessions.shared.get() {
+            return self.restore_shared(shared, id, caller).await;
+        }
         let Some(storage) = sessions.storage_of(id, caller) else { return Ok(None) };
         let record = storage.store.load(SessionKey::of(id)).await.map_err(|error| {
             storage.report("load", &error.to_string());
@@ -75,8 +78,9 @@ impl Endpoint {
 
 impl Sessions {
     /// Stores a new session, if sessions are stored.
-    pub(crate) async fn store(&self, session: &Session) {
+    pub(crate) async fn store(&self, session: &Arc<Session>) {
         self.record(session, Stored::Nothing);
+        self.shared.get().into_iter().for_each(|shared| self.share(shared, session, None));
         session.client.subscriptions.save().await;
     }
 
@@ -87,7 +91,7 @@ impl Sessions {
         caller: Caller,
         earlier: EarlierEvents,
     ) -> Result<Arc<Session>, RpcError> {
-        let ids = earlier.ids.in_run(&random_id()?);
+        let ids = earlier.ids.in_run(&random_id()?[..RUN_LENGTH]);
         let replay = Replay::new(ids, client.log.clone(), self.budget.clone()).after(earlier);
         let session = Arc::new(Session::new(id.to_owned(), client, caller, replay));
         // Another request may have restored it at the same time.

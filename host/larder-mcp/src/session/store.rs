@@ -1,8 +1,9 @@
-//! Where sessions are kept, so that they continue after a restart of the server.
+//! Where sessions are kept, so that they continue after a restart of the server, or at another replica.
 
 mod file;
 mod files;
-mod record;
+pub(super) mod record;
+mod shared;
 
 use std::fmt;
 use std::io;
@@ -12,6 +13,10 @@ use async_trait::async_trait;
 
 pub use file::FileSessionStore;
 pub use record::SessionRecord;
+pub use shared::{
+    Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SharedSessionStore, StoreChange,
+    StoredValue, Unavailable,
+};
 
 use larder_model::name::{Digest, Teams};
 use larder_model::resource::Caller;

@@ -4,10 +4,14 @@ use crate::era::LegacyVersion;
 use larder_model::name::Teams;
 
 pub(super) fn client() -> Client<()> {
-    let version = LegacyVersion::negotiate("2025-11-25");
+    client_with(())
+}
+
+/// A client with these subscriptions.
+pub(super) fn client_with<W>(subscriptions: W) -> Client<W> {
     Client {
-        version,
-        subscriptions: Arc::default(),
+        version: LegacyVersion::negotiate("2025-11-25"),
+        subscriptions: Arc::new(subscriptions),
         log: Arc::default(),
         description: Arc::default(),
         side: Arc::new(LegacyClientSide::new(None)),

@@ -20,6 +20,11 @@ impl Contents {
     pub fn hold(&mut self, value: Box<dyn Any + Send + Sync>) {
         self.held = Some(value);
     }
+
+    /// Releases the value that is held.
+    pub fn release(&mut self) {
+        self.held = None;
+    }
 }
 
 impl FromIterator<Content> for Contents {

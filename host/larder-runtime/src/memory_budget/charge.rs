@@ -95,6 +95,15 @@ impl MemoryCharge {
         self.of_caller -= of_caller;
     }
 
+    /// Moves a part to a charge of its own, that of the caller first.
+    pub fn split(&mut self, bytes: u64) -> Self {
+        let bytes = bytes.min(self.bytes);
+        let of_caller = bytes.min(self.of_caller);
+        self.bytes -= bytes;
+        self.of_caller -= of_caller;
+        Self { team: self.team.clone(), what: self.what, bytes, of_caller, caller: self.caller }
+    }
+
     /// Adds another charge, if both are for the same team and the same caller.
     pub fn merge(&mut self, mut other: Self) -> Result<(), Self> {
         let is_same = Arc::ptr_eq(&self.team.0, &other.team.0)

@@ -67,7 +67,7 @@ fn a_part_has_a_limit_of_its_own() {
 }
 
 #[test]
-fn a_charge_grows_shrinks_and_merges() {
+fn a_charge_grows_shrinks_merges_and_splits() {
     let budget = MemoryBudget::new(100);
     let [team] = teams(&budget, ["a"]);
     let ann = named("ann");
@@ -79,6 +79,10 @@ fn a_charge_grows_shrinks_and_merges() {
     one.merge(charge(&team, Some(&ann), 5).unwrap()).unwrap();
     let other = one.merge(charge(&team, Some(&named("bob")), 5).unwrap()).unwrap_err();
     assert_eq!((one.bytes(), other.bytes(), budget.used()), (25, 5, 30));
+    let part = one.split(20);
+    assert_eq!((one.bytes(), part.bytes(), budget.used()), (5, 20, 30));
+    drop(part);
+    assert_eq!((budget.used(), team.callers().values().sum::<u64>()), (10, 5));
     drop((one, other));
     assert!(team.callers().is_empty() && budget.used() == 0);
 }

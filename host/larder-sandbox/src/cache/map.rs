@@ -1,4 +1,4 @@
-//! Maps code from the cache as a component. This is the only unsafe code of the program.
+//! Maps code from the cache as a component. This is the only unsafe code that handles data.
 
 #![allow(unsafe_code, reason = "wasmtime cannot check that it has written the file itself")]
 

@@ -7,7 +7,7 @@
 //! this fingerprint, it was not modified, and need not be read again.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -22,11 +22,12 @@ const KEY_FILE: &str = "key";
 /// Size of the key in bytes: one block of SHA-256, which HMAC pads shorter keys to.
 const KEY_LENGTH: usize = 64;
 /// Size of a seal in bytes.
-const SEAL_LENGTH: usize = 32;
+pub(super) const SEAL_LENGTH: usize = 32;
 /// Prefixes of the input for other purposes than sealing code. No entry has a name that begins with one of
 /// them.
 const MARK_PREFIX: &[u8] = b"fingerprint of ";
 const DIGEST_RECORD_PREFIX: &[u8] = b"known as ";
+const FUNCTIONS_PREFIX: &[u8] = b"functions of ";
 /// Size of a seal and its mark in bytes.
 const MARKED_LENGTH: usize = 2 * SEAL_LENGTH;
 /// Number of bytes that are read at a time.
@@ -43,6 +44,19 @@ pub(super) struct VerifiedCode {
     seal_file: File,
     /// New content for the file with the seal: the seal with a mark.
     pub(super) new_seal: Option<Vec<u8>>,
+}
+
+/// The seal of functions that were read.
+pub(super) struct FunctionsMac(Hmac<Sha256>);
+
+impl FunctionsMac {
+    pub(super) fn seal(self) -> [u8; SEAL_LENGTH] {
+        self.0.finalize().into_bytes().into()
+    }
+
+    pub(super) fn verify(self, seal: &[u8]) -> Result<(), InvalidEntry> {
+        self.0.verify_slice(seal).map_err(|_| InvalidEntry::Seal)
+    }
 }
 
 /// Why an entry or another file of the cache is not used.
@@ -189,15 +203,24 @@ impl Key {
         mac
     }
 
+    /// Computes the seal of functions from their content.
+    pub(super) fn mac_of_functions(&self, name: &str, content: &mut impl Read) -> io::Result<FunctionsMac> {
+        // No name contains a zero byte, so the boundary between name and content is unambiguous.
+        let mac = self.mac(&[FUNCTIONS_PREFIX, name.as_bytes(), b"\0"]);
+        Ok(FunctionsMac(update(mac, content)?))
+    }
+
     fn mac_of_code(&self, name: &str, code: &mut File) -> io::Result<Hmac<Sha256>> {
-        // No name contains a zero byte, so the boundary between name and code is unambiguous.
-        let mut mac = self.mac(&[name.as_bytes(), b"\0"]);
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            match code.read(&mut chunk)? {
-                0 => return Ok(mac),
-                read => mac.update(&chunk[..read]),
-            }
+        update(self.mac(&[name.as_bytes(), b"\0"]), code)
+    }
+}
+
+fn update(mut mac: Hmac<Sha256>, content: &mut impl Read) -> io::Result<Hmac<Sha256>> {
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match content.read(&mut chunk)? {
+            0 => return Ok(mac),
+            read => mac.update(&chunk[..read]),
         }
     }
 }

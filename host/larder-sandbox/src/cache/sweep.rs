@@ -1,20 +1,20 @@
-//! Removes entries that were not used for long, then the least recently used ones while the cache is too
+//! Removes entries and functions that were not used for long, then the least recently used ones while the cache is too
 //! large. Entries that this process uses are kept.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{Cache, TEMP_PREFIX, delete, file_digests};
+use super::{Cache, TEMP_PREFIX, delete, file_digests, functions};
 
 /// Age after which temporary files, and seals without code, are orphans: no compilation takes that long.
 const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Age after which a temporary file without a lock is an orphan: a process locks its files when it creates them.
 const UNLOCKED_AGE: Duration = Duration::from_secs(5);
 
-/// An entry that this process does not use.
-struct UnusedEntry {
-    name: String,
+/// An entry that this process does not use, or the functions of a provider.
+struct Removable {
+    files: Vec<PathBuf>,
     last_use: SystemTime,
     size: u64,
 }
@@ -42,12 +42,16 @@ impl Cache {
                     if !self.is_pinned(&name) {
                         let last_use =
                             std::fs::metadata(self.seal_path(&name)).and_then(|seal| seal.modified());
-                        unused.push(UnusedEntry {
+                        unused.push(Removable {
                             last_use: last_use.unwrap_or(modified),
-                            name,
+                            files: vec![path, self.seal_path(&name)],
                             size: metadata.len(),
                         });
                     }
+                }
+                Some(functions::EXTENSION) => {
+                    total += metadata.len();
+                    unused.push(Removable { files: vec![path], last_use: modified, size: metadata.len() });
                 }
                 Some("seal") if !self.code_path(&name).exists() && age(modified) > ORPHAN_AGE => {
                     delete(&path)
@@ -67,8 +71,8 @@ impl Cache {
         unused.sort_by_key(|entry| entry.last_use);
         for entry in unused {
             if total > size || age(entry.last_use) > self.config.age {
-                tracing::debug!(entry = entry.name, "removed a compiled component from the cache");
-                self.remove(&entry.name);
+                tracing::debug!(files = ?entry.files, "removed compiled code from the cache");
+                entry.files.iter().for_each(|file| delete(file));
                 total = total.saturating_sub(entry.size);
             }
         }

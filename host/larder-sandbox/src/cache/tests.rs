@@ -15,7 +15,7 @@ struct TestFolder {
 
 impl TestFolder {
     fn new() -> Self {
-        let code = engine::for_compiling().unwrap().precompile_component(EMPTY_COMPONENT).unwrap();
+        let code = engine::for_compiling(None).unwrap().precompile_component(EMPTY_COMPONENT).unwrap();
         Self { folder: tempfile::tempdir().unwrap(), code }
     }
 
@@ -25,7 +25,7 @@ impl TestFolder {
 
     fn open(&self) -> Cache {
         let age = Duration::from_secs(3600);
-        Cache::open(&self.config(1 << 30, age), &engine::for_compiling().unwrap()).unwrap()
+        Cache::open(&self.config(1 << 30, age), &engine::for_compiling(None).unwrap()).unwrap()
     }
 
     /// Opens the cache and adds an entry. Returns the cache and the digest of the entry.
@@ -67,6 +67,24 @@ fn finds_entries_of_an_earlier_process() {
     assert!(folder.open().find(digest).is_some());
     assert!(folder.open().find(Digest::of(b"b")).is_none());
     assert_eq!(folder.files().len(), 3, "code, seal and key: {:?}", folder.files());
+}
+
+#[test]
+fn an_entry_in_use_is_mapped_once() {
+    let folder = TestFolder::new();
+    let (cache, digest) = folder.with_entry(b"a");
+    let (first, second) = (cache.find(digest).unwrap(), cache.find(digest).unwrap());
+    assert_eq!(first.component.image_range(), second.component.image_range());
+    let seal = cache.seal_path(&cache.entry_name(digest));
+    let then = SystemTime::now() - Duration::from_secs(7200);
+    std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
+    let third = cache.find(digest).unwrap();
+    assert!(std::fs::metadata(&seal).unwrap().modified().unwrap() > then, "its use is recorded");
+    assert_eq!(first.component.image_range(), third.component.image_range());
+    // What nobody uses is verified and mapped again.
+    drop((first, second, third));
+    std::fs::write(cache.code_path(&cache.entry_name(digest)), b"damaged").unwrap();
+    folder.assert_rejected(&cache, digest);
 }
 
 #[test]
@@ -185,7 +203,7 @@ fn removes_the_least_recently_used_entries_first() {
     let folder = TestFolder::new();
     let max_size = folder.code.len() as u64 * 5 / 2;
     let config = folder.config(max_size, Duration::from_secs(3600));
-    let cache = Cache::open(&config, &engine::for_compiling().unwrap()).unwrap();
+    let cache = Cache::open(&config, &engine::for_compiling(None).unwrap()).unwrap();
     let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|name| Digest::of(name));
     let age = |digest, seconds| {
         let file = std::fs::File::open(cache.seal_path(&cache.entry_name(digest))).unwrap();
@@ -329,8 +347,10 @@ fn temporary_files_count_and_those_of_killed_processes_are_removed() {
     let killed = folder.folder.path().join(format!("{TEMP_PREFIX}killed"));
     std::fs::write(&killed, "").unwrap();
     large(&killed);
-    let cache =
-        Cache::open(&folder.config(1 << 19, Duration::from_secs(3600)), &engine::for_compiling().unwrap());
+    let cache = Cache::open(
+        &folder.config(1 << 19, Duration::from_secs(3600)),
+        &engine::for_compiling(None).unwrap(),
+    );
     let cache = cache.unwrap();
     // A process may have created the file just now, and not locked it yet.
     cache.sweep(1 << 21);

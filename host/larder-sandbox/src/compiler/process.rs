@@ -6,51 +6,66 @@ use std::process::{ExitStatus, Stdio};
 
 use bytes::Bytes;
 use rustix::process::Signal;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, Command};
 
 use super::Config;
+use crate::cache::KnownFunctions;
 use crate::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
+use crate::compile_job::{CompileJob, Priority};
 use crate::compiled::Rejection;
 use larder_model::size;
 
 /// Maximum number of compiler threads: more of them gain little, and each uses address space.
 const MAX_THREADS: usize = 4;
+/// Number of bytes of the known functions that are read at a time.
+const CHUNK: usize = 256 << 10;
 /// Number of bytes of the process's stderr that are examined.
 const MAX_STDERR: u64 = 4 << 10;
 
+/// What the process reads from stdin: the component, and the functions that are known.
+type Input<'a> = (&'a Bytes, Option<KnownFunctions>);
+
 /// Compiles a component into a file. Dropping the future kills the process.
-pub(super) async fn compile(config: &Config, bytes: &Bytes, output: File) -> Result<(), Rejection> {
-    match tokio::time::timeout(config.timeout, run(config, bytes, output)).await {
+pub(super) async fn compile(
+    config: &Config,
+    job: &CompileJob<'_>,
+    input: Input<'_>,
+    output: File,
+) -> Result<(), Rejection> {
+    match tokio::time::timeout(config.timeout, run(config, job, input, output)).await {
         Ok(result) => result,
         Err(_) => Err(Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout))),
     }
 }
 
-async fn run(config: &Config, bytes: &Bytes, output: File) -> Result<(), Rejection> {
-    let spawned = command(config, bytes.len(), output).spawn();
+async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: File) -> Result<(), Rejection> {
+    let spawned = command(config, job, &input, output).spawn();
     let mut child = spawned.map_err(|error| {
         Rejection::Compiler(format!("cannot start {}: {error}", config.program.display()))
     })?;
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     // Its stdin is kept open until it exits, because the process exits early when stdin is closed.
     let (_stdin, last_line, exited) =
-        tokio::join!(feed(stdin, bytes), last_stderr_line(stderr), child.wait());
+        tokio::join!(feed(stdin, input), last_stderr_line(stderr), child.wait());
     match exited {
         Ok(status) => result_of(config, status, &last_line),
         Err(error) => Err(Rejection::Compiler(format!("cannot wait for the compiler process: {error}"))),
     }
 }
 
-fn command(config: &Config, size: usize, output: File) -> Command {
+fn command(config: &Config, job: &CompileJob<'_>, (bytes, known): &Input<'_>, output: File) -> Command {
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
     let mut command = Command::new(&config.program);
     command
         .arg(SUBCOMMAND)
-        .args(["--size", &size.to_string()])
+        .args(["--size", &bytes.len().to_string()])
         .args(["--memory", &config.memory.to_string()])
         .args(["--cpu", &config.cpu_time.as_secs().max(1).to_string()])
         .args(["--code", &config.code.to_string()])
+        .args(known.as_ref().map(|known| format!("--functions={}", known.size)))
+        .args(job.provider.map(|_| "--reuse"))
+        .args((job.priority == Priority::Awaited).then_some("--awaited"))
         // The environment may contain secrets.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
@@ -62,11 +77,15 @@ fn command(config: &Config, size: usize, output: File) -> Command {
     command
 }
 
-/// Writes the component to stdin. A failure is ignored: a process that does not read everything fails, and
-/// its exit status tells why.
-async fn feed(stdin: Option<ChildStdin>, bytes: &Bytes) -> Option<ChildStdin> {
+/// Writes the input to stdin. A failure is ignored: a process that does not read everything fails, and its exit
+/// status tells why.
+async fn feed(stdin: Option<ChildStdin>, (bytes, known): Input<'_>) -> Option<ChildStdin> {
     let mut stdin = stdin?;
-    let _ = stdin.write_all(bytes).await;
+    let written = stdin.write_all(bytes).await;
+    if let (Ok(()), Some(KnownFunctions { file, size })) = (written, known) {
+        let mut known = tokio::fs::File::from_std(file).take(size);
+        let _ = tokio::io::copy_buf(&mut BufReader::with_capacity(CHUNK, &mut known), &mut stdin).await;
+    }
     Some(stdin)
 }
 

@@ -67,7 +67,7 @@ impl Threads {
                 push(&mut state.schedule, job);
             }
             drop(state);
-            // Linux lets a thread continue for some milliseconds also when one of higher priority is woken.
+            // Linux before 6.12 lets a thread continue for some milliseconds also when one of higher priority is woken.
             std::thread::yield_now();
         }
     }

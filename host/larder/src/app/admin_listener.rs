@@ -13,6 +13,8 @@ impl App {
         admin: Option<TcpListener>,
     ) -> Result<Self, RunError> {
         (config.audit.to, config.telemetry) = (None, None);
+        // A command is no replica: it would check what servers watch.
+        config.cluster = None;
         Self::wire(config, admin, None).await
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use larder_cluster::ClusterError;
 use larder_core::telemetry::TelemetryError;
 use larder_mcp::{ListenAddress, Listener};
 use larder_sandbox::SetUpError;
@@ -35,6 +36,9 @@ pub enum RunError {
     /// The trace exporter cannot be set up.
     #[error("cannot set up the trace exporter (`telemetry.otlp`): {0}")]
     Telemetry(TelemetryError),
+    /// The connection to the other replicas cannot be set up.
+    #[error("cannot set up the connection to other replicas (`cluster`): {0}")]
+    Cluster(ClusterError),
     /// The sandbox cannot be set up.
     #[error("cannot set up the sandbox: {0}")]
     SetUp(#[from] SetUpError),

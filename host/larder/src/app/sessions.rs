@@ -1,4 +1,4 @@
-//! Where the sessions of legacy clients are kept, so that they continue after a restart.
+//! Where the sessions of legacy clients are kept, so that they continue after a restart, and at other replicas.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,9 +12,15 @@ use larder_model::name::Digest;
 const FOLDER: &str = "sessions";
 
 impl App {
-    /// Keeps sessions in the state folder. If that is impossible, they end with the server, as they do where
-    /// clients cannot find the restarted server.
+    /// Shares sessions with the other replicas, if there are any. Otherwise keeps them in the state folder. If that is
+    /// impossible, they end with the server, as they do where clients cannot find the restarted server.
     pub(super) async fn keep_sessions(&self) {
+        // Replicas always have a key.
+        if let Some((cluster, keys)) =
+            self.cluster.as_ref().and_then(|cluster| Some((cluster, cluster.sealing_keys()?)))
+        {
+            return self.endpoint.share_sessions(cluster.session_store(), keys);
+        }
         let Some(folder) = folder(&self.reloader.config()) else { return };
         match FileSessionStore::open(folder.clone()).await {
             Ok(store) => self.endpoint.keep_sessions(Arc::new(store)).await,

@@ -11,10 +11,12 @@ use tracing::Instrument as _;
 
 use super::critical_tasks::CriticalTasks;
 use crate::config;
+use larder_cluster::Cluster;
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::reconcile::{Components, ConfigHandle, Reconciler, StartLimits};
+use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::search_index::{IndexProgress, SearchIndexer};
 use larder_core::source::{Folder, LockedFolder, RegistryConfig, RegistryHandle, Source};
 use larder_key_value::{KeyValueStore, database_path};
@@ -50,6 +52,8 @@ pub(super) struct Team {
 #[derive(Clone)]
 pub(super) struct SharedServices {
     pub(super) sandbox: Arc<Sandbox>,
+    /// The other replicas of this server, if it has some.
+    pub(super) cluster: Option<Cluster>,
     pub(super) drain: Drain,
     pub(super) health: Health,
     pub(super) audit: AuditLog,
@@ -82,6 +86,10 @@ impl Team {
             TextIndex::new(index_folder, larder_search::Limits::default(), services.index_thread.clone());
         let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
+        let replicas: Arc<dyn TeamReplicas> = match &services.cluster {
+            Some(cluster) => cluster.team(&name),
+            None => Arc::new(Single),
+        };
         let (writer, reader) = catalog::catalog(name, watched_uris);
         let notifier = writer.notifier();
         writer.record_notifications(sandbox.metrics().events().clone());
@@ -94,9 +102,16 @@ impl Team {
             Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
         let reconcile =
             reconcile.with_health(health.clone()).with_audit(audit).with_key_value(key_value.clone());
+        let reconcile = reconcile.with_replicas(replicas.clone());
         let (signals, components) = (reconcile.signals(), reconcile.components());
-        let change_detector =
-            ChangeDetector::new(change_detector, reader.clone(), notifier, signals.clone(), drain.clone());
+        let change_detector = ChangeDetector::new(
+            change_detector,
+            reader.clone(),
+            notifier,
+            signals.clone(),
+            replicas,
+            drain.clone(),
+        );
         let search_indexer = SearchIndexer::new(reader.clone(), index, health, drain.clone());
         let index_progress = search_indexer.progress();
         Self {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use larder_sandbox::child::{self, ChildError, ProcessLimits};
+use larder_sandbox::child::{self, ChildError, ProcessLimits, Task};
 
 /// Compile a component from stdin to stdout (for internal use by the server)
 #[derive(Debug, Args)]
@@ -21,12 +21,23 @@ pub(super) struct Compile {
     /// The limit of compiled code in bytes
     #[arg(long)]
     code: u64,
+    /// The size of the functions of an earlier revision in bytes, which follow the component
+    #[arg(long, default_value_t = 0)]
+    functions: u64,
+    /// Use and write functions
+    #[arg(long)]
+    reuse: bool,
+    /// Somebody waits for the result
+    #[arg(long)]
+    awaited: bool,
 }
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self { size, memory, cpu, code } = *self;
-        let Err(error) = child::compile_component(size, &ProcessLimits { memory, cpu, code }) else {
+        let Self { size, memory, cpu, code, functions, reuse, awaited: is_awaited } = *self;
+        let (task, limits) =
+            (Task { size, functions, reuse, is_awaited }, ProcessLimits { memory, cpu, code });
+        let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;
         };
         eprintln!("{error}");

@@ -37,17 +37,22 @@ impl ProcessLog {
         if *current == filter {
             return;
         }
-        match (self.set_filter)(EnvFilter::new(filter)) {
+        match (self.set_filter)(env_filter(filter)) {
             Ok(()) => filter.clone_into(&mut current),
             Err(error) => tracing::warn!(%error, "cannot change the log filter"),
         }
     }
 }
 
+/// The client of NATS reports each attempt to connect. What matters of it is reported by `larder-cluster`.
+fn env_filter(filter: &str) -> EnvFilter {
+    EnvFilter::new(format!("async_nats=off,{filter}"))
+}
+
 /// Installs the log subscriber for the rest of the process.
 pub(super) fn start(log: &Log) -> ProcessLog {
     let limit = LineLimit::new(log.bytes_per_second);
-    let builder = tracing_subscriber::fmt().with_env_filter(EnvFilter::new(&log.filter)).with_ansi(false);
+    let builder = tracing_subscriber::fmt().with_env_filter(env_filter(&log.filter)).with_ansi(false);
     let builder = builder.with_writer(Stderr(limit.clone()));
     // An error means that a subscriber is installed already, by a program that uses this crate as a library.
     let set_filter: Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync> = match log.format {

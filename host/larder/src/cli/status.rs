@@ -9,8 +9,8 @@ use super::error::CommandError;
 use super::server_address::ServerAddress;
 use super::{Outcome, out, sanitize};
 use larder_admin::{
-    Grants, IndexStatus, Issuer, Memory, PendingApproval, Provider, Rejected, Status as ServerStatus,
-    StoredValues, Team,
+    Cluster, Grants, IndexStatus, Issuer, Memory, PendingApproval, Provider, Rejected, Replica,
+    Status as ServerStatus, StoredValues, Team,
 };
 use larder_client as client;
 use larder_model::size;
@@ -49,6 +49,7 @@ fn show(status: &ServerStatus) -> String {
     lines.extend(status.problems.iter().map(|problem| format!("  problem: {problem}")));
     lines.extend(restart(&status.needs_restart));
     lines.extend(status.issuer.as_ref().map(issuer));
+    lines.extend(status.cluster.iter().flat_map(cluster));
     lines.extend(status.memory.as_ref().map(memory));
     status.teams.iter().for_each(|one| team(one, &mut lines));
     lines.join("\n") + "\n"
@@ -66,6 +67,22 @@ fn issuer(issuer: &Issuer) -> String {
     let fetched = fetched.as_ref().map_or("never fetched".to_owned(), |at| format!("fetched {at}"));
     let error = error.as_ref().map(|error| format!("; last error, {}: {}", error.at, error.message));
     line(&format!("issuer {issuer}: {}, {fetched}{}", count(*keys, false, "key"), error.unwrap_or_default()))
+}
+
+/// Returns a line with the state of the cluster, and one for each other replica.
+fn cluster(cluster: &Cluster) -> Vec<String> {
+    let Cluster { connected, server, replica, replicas, watched, polled, reconnects, last_error } = cluster;
+    let server = server.as_deref().unwrap_or("NATS");
+    let connection =
+        if *connected { format!("connected to {server}") } else { "not connected to NATS".into() };
+    let error = last_error.as_ref().map(|error| format!("; last error: {error}")).unwrap_or_default();
+    let watched = format!("watches {watched} URIs, checks {polled} of them");
+    let all = count(replicas.len() + 1, false, "replica");
+    let own = format!("replica {replica} of {all}, {connection}, reconnects: {reconnects}; {watched}{error}");
+    let other = |one: &Replica| {
+        format!("  replica {} (larder {}), seen {} s ago", one.id, one.version, one.last_seen_seconds)
+    };
+    std::iter::once(line(&own)).chain(replicas.iter().map(|one| line(&other(one)))).collect()
 }
 
 /// Returns one line with the memory budget and its largest uses.
@@ -208,6 +225,11 @@ mod tests {
                 "issuer": "https://id.example", "keys": 0, "fetched": null, "is_only_credential": true,
                 "error": { "at": "2026-01-02T03:04:09Z", "message": "connection refused" },
             },
+            "cluster": {
+                "connected": true, "server": "n1 (2.9.10)", "replica": "00000000000000aa", "watched": 12, "polled": 5,
+                "replicas": [{ "id": "00000000000000bb", "version": "0.1.0", "last_seen_seconds": 2 }],
+                "reconnects": 1, "last_error": "timed\nout",
+            },
             "memory": { "limit": 2_147_483_648_u64, "used": { "guests": 1_048_576, "responses": 3_145_728, "caches": 0 }, "refused": 2 },
             "teams": [{
                 "team": "default", "plugins": "/srv/plugins",
@@ -232,6 +254,8 @@ mod tests {
               problem: team default: cannot read /plugins
               changed, but in effect only after a restart: admin, server.listen
             issuer https://id.example: 0 keys, never fetched; last error, 2026-01-02T03:04:09Z: connection refused
+            replica 00000000000000aa of 2 replicas, connected to n1 (2.9.10), reconnects: 1; watches 12 URIs, checks 5 of them; last error: timed out
+              replica 00000000000000bb (larder 0.1.0), seen 2 s ago
             memory: 4 MiB of 2 GiB (responses 3 MiB, guests 1 MiB); refused 2 times
             team default in /srv/plugins
               wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 template, 2 tools; calls: 4 ok, 1 trap

@@ -4,6 +4,7 @@
 mod admin;
 mod audit;
 mod auth;
+mod cluster;
 mod compiler;
 mod connections;
 mod log_filter;
@@ -43,6 +44,8 @@ use larder_sandbox as sandbox;
 
 /// A client that reads nothing for this long is disconnected.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a session may be idle, by default.
+const SESSION_IDLE_SECONDS: u64 = 30 * 60;
 
 pub(super) fn convert(
     file: File,
@@ -57,6 +60,8 @@ pub(super) fn convert(
     conversion.check_memory(file.limits.memory.as_ref());
     let memory = conversion.memory_budget(file.server.memory.as_ref());
     let secrets = conversion.load_secrets(file.secret);
+    let session_idle_timeout = time(file.server.session_idle_timeout, SESSION_IDLE_SECONDS);
+    let cluster = conversion.cluster(file.cluster, &secrets, session_idle_timeout);
     let global = GlobalSettings {
         limits: provider::limits(&Limits::default(), &file.limits),
         approve: file.approve,
@@ -72,6 +77,9 @@ pub(super) fn convert(
     let has_teams = !file.team.is_empty();
     let (teams, state_dir) = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
     conversion.team_names = teams.keys().cloned().collect();
+    if cluster.is_some() {
+        conversion.warn_of_unshared(&teams);
+    }
     let anonymous_teams = conversion.teams_or_implied(file.server.teams.as_ref());
     let stdio_teams = conversion.teams_or_implied(file.stdio.teams.as_ref());
     let team = overrides.team.clone().filter(|team| teams.contains_key(team));
@@ -89,6 +97,7 @@ pub(super) fn convert(
         admin,
         audit,
         telemetry,
+        cluster,
         gateway: gateway::Config {
             page_size: gateway::PageSize {
                 resources: page_size.resources.unwrap_or(1_000),
@@ -198,7 +207,7 @@ fn endpoint(
         origins: server.origins.unwrap_or_default().into_iter().map(|origin| origin.0).collect(),
         body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
         sessions: count(server.sessions, 1_000) as usize,
-        session_idle_timeout: time(server.session_idle_timeout, 30 * 60),
+        session_idle_timeout: time(server.session_idle_timeout, SESSION_IDLE_SECONDS),
         streams,
         connections,
         waiting_bytes: server.waiting_bytes.map_or(256 << 20, |size| size.0),

@@ -1,6 +1,7 @@
 //! The structure of `larder.toml`: all keys are optional, unknown keys are rejected, and there are no
 //! defaults. Values that `convert` checks carry their span (`Spanned`), for error messages.
 
+mod cluster;
 mod registries;
 mod trust;
 
@@ -18,6 +19,7 @@ use super::value::{
     SocketMode, Tcp, Timestamp, TokenDigest, Tools,
 };
 
+pub(super) use self::cluster::{Cluster, NatsServers};
 pub(super) use self::registries::{Registries, RegistryCredentials, Update};
 pub(super) use self::trust::{Identity, Trust};
 
@@ -34,6 +36,7 @@ pub(super) struct File {
     pub(super) admin: Admin,
     pub(super) audit: Audit,
     pub(super) telemetry: Telemetry,
+    pub(super) cluster: Cluster,
     pub(super) cache: Cache,
     pub(super) watch: Watch,
     pub(super) limits: Limits,

@@ -1,11 +1,15 @@
 //! `larder-dev.toml`: how `larder dev` builds the project of a provider.
 
+mod development;
+
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+pub use self::development::Development;
+use self::development::DevelopmentSection;
 use super::parser::{self, Source};
 use super::{ConfigError, Diagnostic};
 use larder_model::name::ProviderName;
@@ -29,6 +33,8 @@ pub struct Project {
     pub component: PathBuf,
     /// Names of files and folders whose changes do not trigger a build.
     pub ignore: Vec<String>,
+    /// How `larder dev` avoids building the component after each save.
+    pub development: Option<Development>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -38,6 +44,7 @@ struct ProjectFile {
     build: Option<Vec<Vec<String>>>,
     component: Option<PathBuf>,
     ignore: Vec<String>,
+    development: Option<DevelopmentSection>,
 }
 
 /// Loads the project in this folder from `larder-dev.toml`, or else from `Cargo.toml`.
@@ -92,6 +99,7 @@ fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
         diagnostics.push(Diagnostic { line: None, key: "component".into(), message: message.into() });
         return Err(diagnostics);
     };
+    let section = raw.development.map(|section| section.convert(folder, component, &mut diagnostics));
     match name {
         Some(name) if diagnostics.is_empty() => Ok(Project {
             folder: folder.to_owned(),
@@ -99,6 +107,7 @@ fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
             build,
             component: folder.join(component),
             ignore: raw.ignore,
+            development: section.flatten(),
         }),
         _ => Err(diagnostics),
     }
@@ -134,6 +143,7 @@ fn from_cargo(folder: &Path) -> Option<Project> {
         build: vec![build.map(str::to_owned).to_vec()],
         component: folder.join(component),
         ignore: Vec::new(),
+        development: None,
     })
 }
 
@@ -163,8 +173,13 @@ mod tests {
             std::fs::write(folder.join(name), text).unwrap();
         }
         let shown = match load_project(&folder) {
-            Ok(Project { name, build, component, ignore, .. }) => {
-                format!("{name}: {build:?} {} {ignore:?}", component.display())
+            Ok(Project { name, build, component, ignore, development, .. }) => {
+                let development = development.map(|development| format!("\n{development:?}"));
+                format!(
+                    "{name}: {build:?} {} {ignore:?}{}",
+                    component.display(),
+                    development.unwrap_or_default()
+                )
             }
             Err(error) => error.to_string(),
         };
@@ -186,6 +201,33 @@ mod tests {
     }
 
     #[test]
+    fn a_development_component_has_a_build_and_a_file() {
+        let project = "build = [['make']]\ncomponent = 'a.wasm'\n[development]\n";
+        check(
+            &[(
+                PROJECT_FILE,
+                &format!(
+                    "{project}build = [['make', 'b']]\ncomponent = '.b/b.wasm'\nbase = ['sdk']\n\
+                     prepare = [['make', 'program']]\nprogram = '.b/program'"
+                ),
+            )],
+            expect![[r#"my-notes: [["make"]] FOLDER/a.wasm []
+Development { build: [["make", "b"]], component: "FOLDER/.b/b.wasm", base: ["sdk"], prepare: [["make", "program"]], program: "FOLDER/.b/program" }"#]],
+        );
+        check(
+            &[(PROJECT_FILE, &format!("{project}prepare = [[]]"))],
+            expect![[r#"
+                development.build: specify the commands that build the development component
+                development.prepare: a command has no words
+                development.component: specify the file that `development.build` creates"#]],
+        );
+        check(
+            &[(PROJECT_FILE, &format!("{project}build = [['make']]\ncomponent = 'a.wasm'"))],
+            expect!["development.component: it must not be the file of `component`, which you deploy"],
+        );
+    }
+
+    #[test]
     fn reports_all_errors() {
         check(
             &[(PROJECT_FILE, "name = 'larder'\nbuild = [['make']]\ncomponent = 'a.wasm'")],
@@ -199,7 +241,7 @@ mod tests {
                 build: specify the build commands, such as [["make"]]
                 component: specify the file that the build creates
                 FOLDER/larder-dev.toml:1: name: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
-                FOLDER/larder-dev.toml:3: bild: unknown field `bild`, expected one of `name`, `build`, `component`, `ignore`"#]],
+                FOLDER/larder-dev.toml:3: bild: unknown field `bild`, expected one of `name`, `build`, `component`, `ignore`, `development`"#]],
         );
         check(
             &[],

@@ -152,9 +152,14 @@ fn full_status() -> Value {
         "issuer": "https://id.example", "keys": 1, "fetched": at, "is_only_credential": true,
         "error": { "at": at, "message": "refused" },
     });
+    let cluster = json!({
+        "connected": true, "server": "n1 (2.9.10)", "replica": "00000000000000aa", "watched": 2, "polled": 1,
+        "replicas": [{ "id": "00000000000000bb", "version": "0.1.0", "last_seen_seconds": 1 }],
+        "reconnects": 1, "last_error": "timed out",
+    });
     json!({
         "version": "0.1.0", "started": at, "ready": false, "reasons": ["stopping"], "problems": ["x"],
-        "needs_restart": ["admin"], "issuer": issuer, "memory": { "limit": 2, "used": { "guests": 1 }, "refused": 2 },
+        "needs_restart": ["admin"], "issuer": issuer, "cluster": cluster, "memory": { "limit": 2, "used": { "guests": 1 }, "refused": 2 },
         "teams": [team],
     })
 }

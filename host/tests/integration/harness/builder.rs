@@ -134,6 +134,12 @@ impl TestServerBuilder {
         self
     }
 
+    /// Connects the server with others of the same team.
+    pub(crate) fn replicas(mut self, replicas: Arc<dyn TeamReplicas>) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
     /// Loads the components, and returns the server.
     pub(crate) async fn start(self) -> TestServer {
         let drain = Drain::new();
@@ -168,7 +174,10 @@ impl TestServerBuilder {
             Reconciler::new(config, sources, sandbox, writer, quota_usage.clone(), drain.clone());
         let health = Health::default();
         let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
-        let mut reconciler = reconciler.with_health(health.clone()).with_key_value(key_value.clone());
+        let mut reconciler = reconciler
+            .with_health(health.clone())
+            .with_key_value(key_value.clone())
+            .with_replicas(self.replicas.clone());
         let signals = reconciler.signals();
         let first_pass = match self.start_limits {
             Some(limits) => reconciler.run_first_pass(limits).await,
@@ -194,6 +203,7 @@ impl TestServerBuilder {
             key_value,
             reconciler,
             notifier,
+            replicas: self.replicas,
             signals,
             quota_usage,
             folder,

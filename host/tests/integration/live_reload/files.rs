@@ -49,6 +49,38 @@ async fn reloads_a_file_replaced_by_a_rename() {
 }
 
 #[tokio::test]
+async fn takes_a_renamed_file_at_once_and_a_written_one_once_it_is_stable() {
+    let mut server = TestServer::builder("").file("revision.wasm", &revision(1)).start().await;
+    let components = server.reconciler().components();
+    server.run_reconciler();
+    let phases = || {
+        let newest = components.reports()[0].revisions.back().cloned().expect("no revision");
+        newest.phases.expect("it was loaded")
+    };
+    let new = server.folder.path().join("new");
+    let mut settling = Vec::new();
+    for number in 2..12 {
+        fs::write(&new, revision(number)).unwrap();
+        fs::rename(&new, component_file(&server)).unwrap();
+        server.wait_for_revision(number).await;
+        settling.push(phases().settling);
+    }
+    // An event is lost if the folder is scanned at that moment; then the file must stay the same.
+    assert!(settling.contains(&Duration::ZERO), "{settling:?}");
+    // The code of this one is not in the cache.
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
+    let last = 10_000_000 + nanos % 80_000_000;
+    fs::write(component_file(&server), revision(last)).unwrap();
+    server.wait_for_revision(last).await;
+    let written = phases();
+    assert!(written.settling >= larder_core::source::SETTLE_TIME, "{written}");
+    // All phases are measured.
+    let compiling = written.compiling;
+    assert!(written.detection > Duration::ZERO && written.probing > Duration::ZERO, "{written}");
+    assert!(written.compiled_in >= compiling.compile && compiling.compile > Duration::ZERO, "{written}");
+}
+
+#[tokio::test]
 async fn renaming_a_file_renames_its_provider() {
     let server = start_with_first_revision().await;
     fs::rename(component_file(&server), server.plugins.join("other.wasm")).unwrap();

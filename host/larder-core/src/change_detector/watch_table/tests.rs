@@ -1,3 +1,6 @@
+use std::sync::Weak;
+
+use super::entry::EARLY_HINT_WINDOW;
 use super::provider_queue::{BATCH_SIZE, MAX_PAUSE};
 use super::*;
 use crate::catalog::ContentFingerprint;
@@ -92,11 +95,11 @@ fn a_hint_after_a_provider_update_counts_as_another_change() {
     let mut table = WatchTable::default();
     table.add(watched(0), &Catalog::default());
     assert_eq!(run_batches(&mut table, &version("1")), (1, 0));
-    table.provider_updated(&watched(0));
+    table.provider_updated(&watched(0), true);
     hint(&mut table, Instant::now());
     assert_eq!(run_batches(&mut table, &version("3")), (1, 1));
     // The same while a check is unanswered that follows the provider's update.
-    table.provider_updated(&watched(0));
+    table.provider_updated(&watched(0), true);
     let checks = table.take_batches().remove(0).checks;
     hint(&mut table, Instant::now());
     assert!(table.record_answer(&checks[0], version("5")));
@@ -112,7 +115,7 @@ fn a_provider_update_does_not_cover_a_late_answer() {
     let mut table = WatchTable::default();
     table.add(watched(0), &Catalog::default());
     assert_eq!(run_batches(&mut table, &version("1")), (1, 0));
-    table.provider_updated(&watched(0));
+    table.provider_updated(&watched(0), true);
     let entry = table.entries.get_mut(&watched(0)).unwrap();
     entry.provider_updated = Instant::now().checked_sub(2 * SIGNAL_COVERAGE);
     assert_eq!(run_batches(&mut table, &version("3")), (1, 1));
@@ -123,14 +126,14 @@ fn a_provider_update_is_not_reported_twice() {
     let mut table = WatchTable::default();
     table.add(watched(0), &Catalog::default());
     assert_eq!(run_batches(&mut table, &version("1")), (1, 0));
-    table.provider_updated(&watched(0));
+    table.provider_updated(&watched(0), true);
     assert_eq!(run_batches(&mut table, &version("2")), (1, 0));
     table.queue(None).due.insert(watched(0));
     assert_eq!(run_batches(&mut table, &version("3")), (1, 1));
     // A provider's update also covers a check that was running at that time.
     table.queue(None).due.insert(watched(0));
     let checks = table.take_batches().remove(0).checks;
-    table.provider_updated(&watched(0));
+    table.provider_updated(&watched(0), true);
     assert!(!table.record_answer(&checks[0], version("4")));
     table.finish_batch(None, &uris(&checks), Duration::ZERO, Instant::now());
     assert_eq!(run_batches(&mut table, &version("4")), (1, 0));
@@ -178,7 +181,7 @@ fn failing_providers_are_paused_with_backoff() {
 fn unanswered_checks_are_retried_without_a_tick() {
     let mut table = WatchTable::default();
     (0..3).for_each(|n| table.add(watched(n), &Catalog::default()));
-    table.provider_updated(&watched(1));
+    table.provider_updated(&watched(1), true);
     let checks = table.take_batches().remove(0).checks;
     let now = Instant::now();
     // One check failed, one was skipped because others failed before it, and one succeeded.

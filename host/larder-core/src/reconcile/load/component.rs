@@ -106,7 +106,7 @@ impl Loader {
         self.sandbox.forget_digest(fingerprint).await;
         let (name, job, outcome) = (artifact.name.clone(), LoadJob::Recheck, Outcome::Unchanged(revision));
         let (still_permitted, signers, duration) = (true, Vec::new(), Duration::ZERO);
-        let result = LoadResult { name, job, outcome, still_permitted, signers, duration };
+        let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer: None };
         self.send(LoadEvent::Ended(Box::new(result)));
         self.wake.notify_one();
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::ProviderConfig;
+use super::super::phases::PhaseTimer;
 use crate::catalog::{Definitions, PendingApproval};
 use larder_model::name::Digest;
 use larder_runtime::metrics;
@@ -41,6 +42,8 @@ pub(in crate::reconcile) struct LoadResult {
     /// Who signed the revision that was loaded.
     pub(in crate::reconcile) signers: Vec<Signer>,
     pub(in crate::reconcile) duration: Duration,
+    /// Where the time of a load went.
+    pub(in crate::reconcile) timer: Option<PhaseTimer>,
 }
 
 /// What a result belongs to. The numbers are unique.
@@ -98,6 +101,8 @@ pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) has_withheld_tools: bool,
     pub(in crate::reconcile) requests: Option<BTreeSet<String>>,
     pub(in crate::reconcile) failed: Option<Revision>,
+    /// Whether the last load failed, and this is another attempt.
+    pub(in crate::reconcile) is_retry: bool,
 }
 
 impl LoadResult {
@@ -108,5 +113,11 @@ impl LoadResult {
             Outcome::Rejected(_, revision) => revision.as_ref(),
             Outcome::PendingApproval(_) => None,
         }
+    }
+
+    /// Returns the name and the phases of a load whose revision can be served.
+    pub(in crate::reconcile) fn timer_of_served(&self) -> Option<(String, PhaseTimer)> {
+        let timer = self.timer.filter(|_| matches!(self.outcome, Outcome::Offer(_)))?;
+        Some((self.name.clone(), timer))
     }
 }

@@ -11,6 +11,7 @@ use super::super::components::{ComponentReport, RevisionRecord, RevisionState, r
 use super::super::desired_state::DesiredComponent;
 use super::super::load::{LoadedProvider, PreviousRevisions, Revision};
 use super::super::pass::{ReconcilePass, RevisionSummary};
+use super::super::phases::LoadPhases;
 use super::retry::Retry;
 use crate::catalog::{Offer, PendingApproval, RejectedComponent};
 use crate::source::BlobRevision;
@@ -90,6 +91,7 @@ impl ComponentState {
             has_withheld_tools: self.serving.as_ref().is_some_and(|serving| serving.withheld.is_some()),
             requests: self.serving.as_ref().map(|serving| serving.requests.clone()),
             failed: failed.and_then(|failed| failed.revision.clone()),
+            is_retry,
         }
     }
 
@@ -127,6 +129,13 @@ impl ComponentState {
     pub(super) fn set_signers(&mut self, revision: &Revision, signers: Vec<Signer>) {
         if let Some(serving) = self.serving.as_mut().filter(|serving| serving.revision == *revision) {
             serving.signers = signers;
+        }
+    }
+
+    /// Records where the time of the load of the newest revision went.
+    pub(super) fn set_phases(&mut self, phases: LoadPhases) {
+        if let Some(newest) = Arc::make_mut(&mut self.revisions).back_mut() {
+            newest.phases = Some(phases);
         }
     }
 

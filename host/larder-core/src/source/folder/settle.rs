@@ -1,12 +1,14 @@
 //! Handles files that are still being written. A change counts once the file has stayed the same for a
 //! moment; until then the previous state is reported. A removal counts the same way, so that removing and
-//! recreating a file is one change.
+//! recreating a file is one change. A file that was renamed into place is complete, so it counts at once, unless
+//! another file of the same component is still being written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::{File, SIGNATURE_EXTENSIONS};
+use crate::source::Detection;
 
 /// How long a file must stay the same.
 pub const SETTLE_TIME: Duration = Duration::from_millis(100);
@@ -27,6 +29,7 @@ pub(super) struct SettledFiles {
 #[derive(Debug)]
 pub(super) struct SettledComponent {
     pub(super) file: File,
+    pub(super) detection: Option<Detection>,
     pub(super) grant_request: Option<File>,
     pub(super) signatures: Vec<File>,
 }
@@ -43,15 +46,20 @@ struct FileState {
     settled: Option<File>,
     latest: Option<File>,
     since: Instant,
+    /// The time from the latest change to the scan that saw it.
+    delay: Duration,
+    /// How the settled state was found. `None` for the first scan.
+    detection: Option<Detection>,
 }
 
 impl SettleTracker {
-    /// Updates the state with the files that are present now. The first scan counts as settled, so that a
-    /// start is not delayed.
+    /// Updates the state with the files that are present now, and the names of those that were renamed into place. The
+    /// first scan counts as settled, so that a start is not delayed.
     pub(super) fn update(
         &mut self,
         files: Vec<File>,
         unreadable: &BTreeMap<String, io::Error>,
+        renamed: &BTreeSet<String>,
         now: Instant,
     ) -> SettledFiles {
         let first = !std::mem::replace(&mut self.scanned, true);
@@ -60,9 +68,9 @@ impl SettleTracker {
             state.observe(present.remove(name), now);
         }
         for (name, file) in present {
-            let settled = first.then(|| file.clone());
-            self.files.insert(name, FileState { settled, latest: Some(file), since: now });
+            self.files.insert(name, FileState::new(file, first, now));
         }
+        self.settle_renamed(renamed, now);
         self.files.retain(|_, state| state.settled.is_some() || state.latest.is_some());
         let (unsettled, rescan_after) = self.unsettled(unreadable, now);
         SettledFiles { components: self.components(), unsettled, rescan_after }
@@ -73,12 +81,27 @@ impl SettleTracker {
         self.files.clear();
     }
 
+    /// Settles the files that were renamed into place. If another file of the same component was written in place, all
+    /// of them wait, so that the component is not loaded with a part of its new files.
+    fn settle_renamed(&mut self, renamed: &BTreeSet<String>, now: Instant) {
+        let is_written =
+            |(name, state): &(&String, &FileState)| !state.is_settled() && !renamed.contains(*name);
+        let written = self.files.iter().filter(is_written);
+        let written: BTreeSet<_> = written.map(|(name, _)| component_of(name).to_owned()).collect();
+        for name in renamed.iter().filter(|name| !written.contains(component_of(name))) {
+            if let Some(state) = self.files.get_mut(name) {
+                state.settle(now);
+            }
+        }
+    }
+
     fn components(&self) -> Vec<SettledComponent> {
         let settled = |name: &str| self.files.get(name).and_then(|state| state.settled.clone());
         let components = self.files.keys().filter(|name| name.ends_with(".wasm"));
         components
             .filter_map(|name| settled(name))
             .map(|file| SettledComponent {
+                detection: self.files.get(&file.name).and_then(|state| state.detection),
                 grant_request: settled(&format!("{}.toml", file.stem())),
                 signatures: SIGNATURE_EXTENSIONS
                     .iter()
@@ -98,7 +121,7 @@ impl SettleTracker {
         // An unreadable file does not settle by another scan.
         let readable = self.files.iter().filter(|(name, _)| !unreadable.contains_key(*name));
         let (names, waits): (Vec<_>, Vec<_>) = readable
-            .filter(|(_, state)| state.settled != state.latest)
+            .filter(|(_, state)| !state.is_settled())
             // Adds some slack, because a timer may fire early.
             .map(|(name, state)| {
                 (name.clone(), (SETTLE_TIME + TIMER_SLACK).saturating_sub(now - state.since))
@@ -109,14 +132,39 @@ impl SettleTracker {
 }
 
 impl FileState {
+    fn new(file: File, is_settled: bool, now: Instant) -> Self {
+        let delay = file.fingerprint.age().unwrap_or_default();
+        let settled = is_settled.then(|| file.clone());
+        Self { settled, latest: Some(file), since: now, delay, detection: None }
+    }
+
     fn observe(&mut self, file: Option<File>, now: Instant) {
         if self.latest != file {
+            self.delay = file.as_ref().and_then(|file| file.fingerprint.age()).unwrap_or_default();
             self.latest = file;
             self.since = now;
         } else if now - self.since >= SETTLE_TIME {
-            self.settled.clone_from(&self.latest);
+            self.settle(now);
         }
     }
+
+    fn settle(&mut self, now: Instant) {
+        if !self.is_settled() {
+            self.settled.clone_from(&self.latest);
+            let settling = now.saturating_duration_since(self.since);
+            self.detection = Some(Detection { delay: self.delay, settling, at: now });
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settled == self.latest
+    }
+}
+
+/// The part of a file name that all files of a component have.
+fn component_of(name: &str) -> &str {
+    let end = name.find(".wasm").or_else(|| name.rfind(".toml")).unwrap_or(name.len());
+    &name[..end]
 }
 
 #[cfg(test)]
@@ -124,12 +172,16 @@ mod tests {
     use super::super::directory::{Directory, LinkPolicy};
     use super::*;
 
-    /// Takes files by name and size for scans that are 60 ms apart, and checks what is reported after each.
+    /// Takes files by name and size for scans that are 60 ms apart, and checks what is reported after each. `mv ` before
+    /// a name means that the file was renamed into place.
     fn check(scans: &[&[(&str, usize)]], expected: &[&str]) {
         let dir = tempfile::tempdir().unwrap();
         let (mut tracker, begin) = (SettleTracker::default(), Instant::now());
         for ((at, files), expected) in scans.iter().enumerate().zip(expected) {
+            let renamed = files.iter().filter_map(|(name, _)| name.strip_prefix("mv ").map(str::to_owned));
+            let renamed = renamed.collect();
             let files = files.iter().map(|(name, size)| {
+                let name = name.trim_start_matches("mv ");
                 // One fingerprint for each name and size, as if the file was not changed in between.
                 let path = dir.path().join(format!("{name}-{size}"));
                 if !path.exists() {
@@ -137,11 +189,12 @@ mod tests {
                 }
                 let fingerprint = larder_runtime::file_fingerprint::FileFingerprint::of(&path).unwrap();
                 let directory = Directory { path: dir.path().into(), links: LinkPolicy::Follow };
-                File { name: (*name).to_owned(), directory, fingerprint }
+                File { name: name.to_owned(), directory, fingerprint }
             });
             let scan = tracker.update(
                 files.collect(),
                 &BTreeMap::new(),
+                &renamed,
                 begin + Duration::from_millis(60) * u32::try_from(at).unwrap(),
             );
             let shown: Vec<_> = scan
@@ -185,5 +238,27 @@ mod tests {
     fn a_new_file_counts_once_it_settles() {
         let new: &[(&str, usize)] = &[("a.wasm", 1)];
         check(&[&[], new, new, new], &["", "", "", "a=1"]);
+    }
+
+    #[test]
+    fn a_renamed_file_counts_at_once() {
+        let scans: &[&[(&str, usize)]] =
+            &[&[("a.wasm", 1)], &[("mv a.wasm", 2), ("mv b.wasm", 1)], &[("a.wasm", 2)]];
+        check(scans, &["a=1", "a=2 b=1", "a=2 b=1"]);
+        // The event may be read after the scan that saw the file.
+        let late: &[&[(&str, usize)]] = &[&[("a.wasm", 1)], &[("a.wasm", 2)], &[("mv a.wasm", 2)]];
+        check(late, &["a=1", "a=1", "a=2"]);
+        // Then it is written to.
+        let written: &[&[(&str, usize)]] = &[&[("mv a.wasm", 1)], &[("a.wasm", 2)], &[("a.wasm", 2)]];
+        check(written, &["a=1", "a=1", "a=1"]);
+    }
+
+    #[test]
+    fn a_renamed_file_waits_for_the_others_of_its_component() {
+        let before: &[(&str, usize)] = &[("a.toml", 1), ("a.wasm", 1)];
+        let now: &[(&str, usize)] = &[("a.toml", 2), ("mv a.wasm", 2)];
+        let after: &[(&str, usize)] = &[("a.toml", 2), ("a.wasm", 2)];
+        check(&[before, now, after, after], &["a=1+1", "a=1+1", "a=1+1", "a=2+2"]);
+        check(&[before, &[("mv a.toml", 2), ("mv a.wasm", 2)]], &["a=1+1", "a=2+2"]);
     }
 }

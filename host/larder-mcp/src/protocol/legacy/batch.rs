@@ -74,7 +74,7 @@ impl Batch {
                 (Item::Request(request), None) => {
                     let id = request.id().clone();
                     let Some(response) = run(*request, &caller).await else { continue };
-                    match responses.has_cost(response.bytes.len()) {
+                    match responses.has_cost(response.len()) {
                         true => endpoint.charged_always(&caller, &id, response),
                         false => response,
                     }

@@ -25,7 +25,8 @@ impl Transport for ChannelTransport {
         Ok(message.map_or(Received::End, |message| Received::Message(message.to_string().into())))
     }
 
-    async fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
+    async fn send(&mut self, message: UnsentMessage) -> io::Result<()> {
+        let UnsentMessage::Small(message) = message else { panic!("it is small") };
         self.output.send(serde_json::from_slice(&message).unwrap()).await.map_err(io::Error::other)
     }
 }

@@ -23,6 +23,10 @@ pub struct SessionRecord {
     pub(crate) client: ClientDescription,
     pub(crate) events: EventIds,
     pub(crate) subscriptions: Vec<StoredSubscription>,
+    /// How often the notifications moved to another replica.
+    pub(crate) moves: u64,
+    /// The lowest severity of log messages, if the client chose one.
+    pub(crate) log_level: Option<String>,
 }
 
 /// The written form.
@@ -36,6 +40,15 @@ struct Written {
     client: ClientDescription,
     events: EventIds,
     subscriptions: Vec<StoredSubscription>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    moves: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_level: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl SessionRecord {
@@ -47,6 +60,11 @@ impl SessionRecord {
     /// Writes the record. `None` if it is too large. Where the states make it too large, they are omitted: the client
     /// is then notified of every subscription.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        self.to_bytes_within(MAX_RECORD_BYTES)
+    }
+
+    /// Does the same with another maximum size.
+    pub(crate) fn to_bytes_within(&self, max_bytes: usize) -> Option<Vec<u8>> {
         let mut written = Written {
             format: FORMAT,
             version: self.version.as_str().into(),
@@ -56,8 +74,10 @@ impl SessionRecord {
             client: self.client.clone(),
             events: self.events.clone(),
             subscriptions: self.subscriptions.clone(),
+            moves: self.moves,
+            log_level: self.log_level.clone(),
         };
-        let fits = |bytes: &Vec<u8>| bytes.len() <= MAX_RECORD_BYTES;
+        let fits = |bytes: &Vec<u8>| bytes.len() <= max_bytes;
         if let Some(bytes) = serde_json::to_vec(&written).ok().filter(fits) {
             return Some(bytes);
         }
@@ -72,8 +92,8 @@ impl SessionRecord {
         let teams: Option<Vec<_>> = written.teams.iter().map(|team| TeamName::parse(team).ok()).collect();
         let owner =
             SessionOwner { subject: written.subject, issuer: written.issuer, teams: Teams::of(teams?)? };
-        let Written { client, events, subscriptions, .. } = written;
-        Some(Self { version, owner, client, events, subscriptions })
+        let Written { client, events, subscriptions, moves, log_level, .. } = written;
+        Some(Self { version, owner, client, events, subscriptions, moves, log_level })
     }
 }
 
@@ -102,6 +122,8 @@ pub(in super::super) mod tests {
             client: ClientDescription { info: None, capabilities: Some(capabilities) },
             events: EventIds { session: "a1".into(), run: "b2".into(), last: 7, oldest: 2 },
             subscriptions: uris.iter().map(subscription).collect(),
+            moves: 0,
+            log_level: None,
         }
     }
 

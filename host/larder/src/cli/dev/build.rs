@@ -25,8 +25,9 @@ pub(super) enum BuildError {
     },
 }
 
-pub(super) async fn build(project: &Project) -> Result<(), BuildError> {
-    for words in &project.build {
+/// Runs commands in the folder of a project, in their order.
+pub(super) async fn run(project: &Project, commands: &[Vec<String>]) -> Result<(), BuildError> {
+    for words in commands {
         let command = words.join(" ");
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => {

@@ -5,48 +5,112 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::LoadError;
+use bytes::Bytes;
+
+use super::error::RebuildError;
 use crate::cli::out;
 use crate::config::Project;
 use larder_author as author;
 use larder_model::name::{Digest, ProviderName};
 
+/// A component that was built.
+#[derive(Debug, Clone)]
+pub(super) struct Component {
+    bytes: Bytes,
+    digest: Digest,
+}
+
+impl Component {
+    pub(super) fn read(path: &Path) -> Result<Self, RebuildError> {
+        let bytes =
+            fs::read(path).map_err(|error| RebuildError::NoComponent { path: path.to_owned(), error })?;
+        Ok(Self { digest: Digest::of(&bytes), bytes: bytes.into() })
+    }
+}
+
+/// A folder that the component receives in addition to its grants.
+#[derive(Debug, Clone)]
+pub(super) struct AddedFolder {
+    pub(super) host: PathBuf,
+    pub(super) guest: &'static str,
+}
+
 pub(super) struct BuildOutput {
     name: ProviderName,
-    component: Vec<u8>,
+    component: Component,
     /// The project's NAME.toml, if it has one.
     grant_request: Option<Vec<u8>>,
+    added_folder: Option<AddedFolder>,
 }
 
 impl BuildOutput {
-    pub(super) fn read(project: &Project) -> Result<Self, LoadError> {
-        let path = &project.component;
-        let component =
-            fs::read(path).map_err(|error| LoadError::NoComponent { path: path.clone(), error })?;
+    pub(super) fn new(project: &Project, component: Component) -> Result<Self, RebuildError> {
         let path = project.folder.join(grant_request_file(&project.name));
         let grant_request = match fs::read(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(LoadError::Unreadable { path, error }),
+            Err(error) => return Err(RebuildError::Unreadable { path, error }),
         };
-        Ok(Self { name: project.name.clone(), component, grant_request })
+        Ok(Self { name: project.name.clone(), component, grant_request, added_folder: None })
     }
 
-    pub(super) fn digest(&self) -> String {
-        Digest::of(&self.component).to_string()
+    /// Adds a folder that the component can read.
+    pub(super) fn with_folder(self, host: PathBuf, guest: &'static str) -> Self {
+        Self { added_folder: Some(AddedFolder { host, guest }), ..self }
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        self.component.digest
+    }
+
+    /// The content of NAME.toml. The added folder is not added to a file with an error, which is reported with its own lines.
+    fn request(&self, is_valid: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
+        let Some(folder) = &self.added_folder else { return self.grant_request.clone() };
+        let text = match &self.grant_request {
+            Some(text) => std::str::from_utf8(text).ok().filter(|text| is_valid(text)),
+            None => Some(""),
+        };
+        let with_folder = text.and_then(|text| folder.added_to(text));
+        with_folder.map(String::into_bytes).or_else(|| self.grant_request.clone())
+    }
+}
+
+impl AddedFolder {
+    /// Adds the folder to a grant request. None if its `dirs` are no list.
+    fn added_to(&self, text: &str) -> Option<String> {
+        let mut document: toml_edit::DocumentMut = text.parse().ok()?;
+        let dirs = document
+            .entry("dirs")
+            .or_insert_with(|| toml_edit::value(toml_edit::Array::new()))
+            .as_array_mut()?;
+        let mut folder = toml_edit::InlineTable::new();
+        folder.insert("host", self.host.to_str()?.into());
+        folder.insert("guest", self.guest.into());
+        dirs.push(folder);
+        Some(document.to_string())
     }
 }
 
 /// A plugins folder, which may contain other files.
 pub(super) struct PluginsFolder {
     folder: PathBuf,
+    /// Whether nobody else writes into it.
+    is_own: bool,
     /// The NAME.toml that was written there.
     grant_request: Option<Vec<u8>>,
+    /// The component that was written there.
+    component: Option<Digest>,
 }
 
 impl PluginsFolder {
+    /// A folder that others may write into as well.
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, grant_request: None }
+        Self { folder, is_own: false, grant_request: None, component: None }
+    }
+
+    /// A folder that nobody else writes into.
+    pub(super) fn own(folder: PathBuf) -> Self {
+        Self { is_own: true, ..Self::new(folder) }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -54,18 +118,28 @@ impl PluginsFolder {
     }
 
     /// Writes NAME.toml before the component, so that a server sees both together.
-    pub(super) fn write(&mut self, output: &BuildOutput) -> Result<(), LoadError> {
+    pub(super) fn write(
+        &mut self,
+        output: &BuildOutput,
+        is_valid: impl Fn(&str) -> bool,
+    ) -> Result<(), RebuildError> {
         let path = self.folder.join(grant_request_file(&output.name));
-        match &output.grant_request {
+        let request = output.request(is_valid);
+        match &request {
             Some(text) => author::replace(&path, text)?,
             None => self.remove(&path)?,
         }
-        self.grant_request.clone_from(&output.grant_request);
-        Ok(author::replace(&self.folder.join(format!("{}.wasm", output.name)), &output.component)?)
+        self.grant_request = request;
+        if self.is_own && self.component == Some(output.digest()) {
+            return Ok(());
+        }
+        author::replace(&self.folder.join(format!("{}.wasm", output.name)), &output.component.bytes)?;
+        self.component = Some(output.digest());
+        Ok(())
     }
 
     /// Removes a NAME.toml that was written here. Keeps one that has other content.
-    fn remove(&self, path: &Path) -> Result<(), LoadError> {
+    fn remove(&self, path: &Path) -> Result<(), RebuildError> {
         let failed = |error| author::DiskError { path: path.to_owned(), error };
         match fs::read(path) {
             Ok(text) if Some(&text) == self.grant_request.as_ref() => {
@@ -84,4 +158,46 @@ impl PluginsFolder {
 
 fn grant_request_file(name: &ProviderName) -> String {
     format!("{name}.toml")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: Expect) {
+        let folder = AddedFolder { host: "/tmp/a b/1".into(), guest: "/larder-dev" };
+        expected.assert_eq(&folder.added_to(text).unwrap_or_default());
+    }
+
+    #[test]
+    fn adds_a_folder_to_a_grant_request() {
+        check(
+            "",
+            expect![[r#"
+            dirs = [{ host = "/tmp/a b/1", guest = "/larder-dev" }]
+        "#]],
+        );
+        check(
+            "# mine\ndirs = ['docs', { host = 'x' }] # two\n[settings]\na = 1\n",
+            expect![[r##"
+            # mine
+            dirs = ['docs', { host = 'x' }, { host = "/tmp/a b/1", guest = "/larder-dev" }] # two
+            [settings]
+            a = 1
+        "##]],
+        );
+        check(
+            "hosts = ['https://example.com']\n[settings]\na = 1\n",
+            expect![[r#"
+            hosts = ['https://example.com']
+            dirs = [{ host = "/tmp/a b/1", guest = "/larder-dev" }]
+            [settings]
+            a = 1
+        "#]],
+        );
+        check("dirs = 1", expect![""]);
+        check("dirs = [", expect![""]);
+    }
 }

@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::LoadError;
 use super::build_output::{BuildOutput, PluginsFolder};
+use super::error::RebuildError;
+use super::phases::Phases;
 use crate::app::{self, App, IfInUse, Provider, Rejected, Served, View};
 use crate::cli::error::CommandError;
 use crate::cli::log::{self, ProcessLog};
@@ -16,10 +18,13 @@ use crate::cli::out;
 use crate::config::{self, Config, Log, Overrides, Project};
 use larder_core::reconcile::Approvals;
 use larder_mcp::Listener;
-use larder_model::policy::{Access, ApprovalMode};
+use larder_model::name::Digest;
+use larder_model::policy::{Access, ApprovalMode, Ceiling, Dir};
 
 /// How long to wait for the server to load a component. Compiling the largest ones takes ten seconds.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(120);
+/// The folder for the programs of a development component, in the temporary folder.
+const PROGRAMS: &str = "programs";
 /// The time between two checks of the catalog.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -34,6 +39,8 @@ pub(super) struct Loader {
     own_server: Option<(PluginsFolder, View)>,
     /// The plugins folder of another server.
     external: Option<PluginsFolder>,
+    /// The component that was tested last: it is in the compilation cache.
+    compiled: Option<Digest>,
 }
 
 impl Loader {
@@ -42,9 +49,13 @@ impl Loader {
         let temp = tempfile::tempdir()?;
         let trial = plugins_folder(&temp, "trial")?;
         let (mut config, process_log) = configuration(project, overrides, &trial, temp.path())?;
-        // Relative paths in NAME.toml begin at the project.
-        config.teams.values_mut().for_each(|team| team.reconcile.relative_to.clone_from(&project.folder));
-        Ok(Self { temp, trial, config, process_log, own_server: None, external: None })
+        let programs = temp.path().canonicalize()?.join(PROGRAMS);
+        for team in config.teams.values_mut() {
+            // Relative paths in NAME.toml begin at the project.
+            team.reconcile.relative_to.clone_from(&project.folder);
+            allow_folder(&mut team.reconcile.ceiling, &programs);
+        }
+        Ok(Self { temp, trial, config, process_log, own_server: None, external: None, compiled: None })
     }
 
     /// A loader that writes into the plugins folder of another server.
@@ -60,6 +71,11 @@ impl Loader {
             teams.for_each(|team| team.reconcile.relative_to.clone_from(&folder));
         }
         Ok(Self { external: Some(PluginsFolder::new(plugins)), ..loader })
+    }
+
+    /// Returns the folder for the programs of a development component.
+    pub(super) fn programs(&self) -> Result<PathBuf, CommandError> {
+        Ok(self.temp.path().canonicalize()?.join(PROGRAMS))
     }
 
     /// Returns the folders that the provider may write to, by the configuration and its NAME.toml.
@@ -101,32 +117,39 @@ impl Loader {
 
     /// Loads the output of a build. If the temporary server rejects it, the previous component stays in
     /// service.
-    pub(super) async fn load(&mut self, project: &Project) -> Result<Provider, LoadError> {
-        let output = BuildOutput::read(project)?;
+    pub(super) async fn load(
+        &mut self,
+        output: &BuildOutput,
+        phases: &mut Phases,
+    ) -> Result<Provider, RebuildError> {
         let digest = output.digest();
-        self.trial.write(&output)?;
-        let tested = self.test(&digest).await?;
+        let step = if self.compiled == Some(digest) { "test" } else { "compile and test" };
+        let is_valid = grant_request_check(&self.config);
+        self.trial.write(output, &is_valid)?;
+        let tested = phases.time(step, self.test(&digest.to_string())).await?;
+        self.compiled = Some(digest);
+        let digest = digest.to_string();
         if let Some((folder, view)) = &mut self.own_server {
             let before = view.served().rejected;
-            folder.write(&output)?;
+            folder.write(output, &is_valid)?;
             let is_loaded = |one: &Provider| one.digest == digest && one.grant == tested.grant;
-            return wait_until_loaded(view, &digest, &before, is_loaded).await;
+            return phases.time("load", wait_until_loaded(view, &digest, &before, is_loaded)).await;
         }
         if let Some(folder) = &mut self.external {
-            folder.write(&output)?;
+            folder.write(output, &is_valid)?;
         }
         Ok(tested)
     }
 
     /// Loads the component in the temporary server.
-    async fn test(&self, digest: &str) -> Result<Provider, LoadError> {
+    async fn test(&self, digest: &str) -> Result<Provider, RebuildError> {
         let app = App::build(self.config.clone()).await?;
         let served = app.served();
         app.finish().await;
         if let Some(rejected) = served.rejected.first().cloned() {
             return Err(rejection(rejected));
         }
-        only_provider(served, |provider| provider.digest == digest).ok_or_else(|| LoadError::Rejected {
+        only_provider(served, |provider| provider.digest == digest).ok_or_else(|| RebuildError::Rejected {
             reason: "the component was not loaded".into(),
             stderr: String::new(),
         })
@@ -136,7 +159,22 @@ impl Loader {
 fn plugins_folder(temp: &TempDir, name: &str) -> Result<PluginsFolder, CommandError> {
     let folder = temp.path().canonicalize()?.join(name);
     fs::create_dir(&folder)?;
-    Ok(PluginsFolder::new(folder))
+    Ok(PluginsFolder::own(folder))
+}
+
+/// Allows a team to read this folder, whatever the bounds of the team are.
+fn allow_folder(ceiling: &mut Arc<Ceiling>, folder: &Path) {
+    if let Some(bounds) = &mut Arc::make_mut(ceiling).bounds {
+        let (host, guest) = (folder.to_owned(), folder.to_string_lossy().into_owned());
+        bounds.dirs.push(Dir { host, guest, access: Access::Read, is_canonical: true });
+    }
+}
+
+/// Returns the check of a NAME.toml. Relative folders in it begin where they do for the server.
+fn grant_request_check(config: &Config) -> impl Fn(&str) -> bool + use<> {
+    let teams = config.teams.values().map(|team| &team.reconcile);
+    let checks: Vec<_> = teams.map(|team| (team.parse_grant_request, team.relative_to.clone())).collect();
+    move |text| checks.iter().all(|(parse, folder)| parse(text, folder).is_ok())
 }
 
 /// Returns the configuration for a component on its author's machine.
@@ -187,7 +225,7 @@ async fn wait_until_loaded(
     digest: &str,
     before: &[Rejected],
     is_loaded: impl Fn(&Provider) -> bool,
-) -> Result<Provider, LoadError> {
+) -> Result<Provider, RebuildError> {
     let deadline = Instant::now() + LOAD_TIMEOUT;
     loop {
         let is_about = |one: &Rejected| one.digest.as_deref().is_none_or(|other| other == digest);
@@ -199,7 +237,7 @@ async fn wait_until_loaded(
             return Err(rejection(rejected));
         }
         if Instant::now() > deadline {
-            return Err(LoadError::TimedOut(LOAD_TIMEOUT));
+            return Err(RebuildError::TimedOut(LOAD_TIMEOUT));
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -212,7 +250,7 @@ fn only_provider(served: Served, is_loaded: impl FnMut(&Provider) -> bool) -> Op
     Some(provider)
 }
 
-fn rejection(rejected: Rejected) -> LoadError {
+fn rejection(rejected: Rejected) -> RebuildError {
     let reason = format!("{} is rejected: {}", rejected.file, rejected.reason);
-    LoadError::Rejected { reason, stderr: rejected.stderr }
+    RebuildError::Rejected { reason, stderr: rejected.stderr }
 }

@@ -1,7 +1,5 @@
 //! Prints what a loaded component offers.
 
-use std::time::Duration;
-
 use crate::app::Provider;
 use crate::cli::error::CommandError;
 use crate::cli::{out, sanitize};
@@ -10,16 +8,10 @@ use larder_model::name::ProviderName;
 /// The maximum number of lines per list.
 const MAX_ITEMS: usize = 10;
 
-/// Prints what is offered. Returns whether nothing was omitted or changed.
-pub(super) fn print(
-    name: &ProviderName,
-    built: Duration,
-    loaded: Duration,
-    provider: &Provider,
-) -> Result<bool, CommandError> {
-    let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+/// Prints what is offered, and how long it took. Returns whether nothing was omitted or changed.
+pub(super) fn print(name: &ProviderName, took: &str, provider: &Provider) -> Result<bool, CommandError> {
     out::text(&format!("{name}: {}\n{}", provider.counts(), list(provider)))?;
-    out::note(&format!("larder: built in {}, loaded after {}", seconds(built), seconds(loaded)));
+    out::note(&format!("larder: {took}"));
     for why in &provider.omitted {
         out::note(&format!("larder: omitted or changed: {why}"));
     }

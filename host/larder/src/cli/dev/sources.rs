@@ -10,8 +10,12 @@ use crate::cli::error::CommandError;
 use crate::config::Project;
 use larder_model::name::Digest;
 
-/// The time between two scans. A file that is the same in both is saved completely.
-const SCAN_INTERVAL: Duration = Duration::from_millis(100);
+/// The minimum time between two scans. A file that is the same in both is saved completely.
+const MIN_SCAN_INTERVAL: Duration = Duration::from_millis(40);
+/// The time between two scans is at least so many times the duration of one.
+const SCAN_PAUSE_FACTOR: u32 = 20;
+/// A file that is found long after its modification was moved to where it is, or the clocks differ.
+const MAX_TIME_SINCE_SAVE: Duration = Duration::from_secs(10);
 /// Files that do not change for this time are idle.
 const IDLE_TIME: Duration = Duration::from_secs(2);
 /// The maximum number of files. A project with more contains something that should be ignored.
@@ -30,16 +34,25 @@ pub(super) struct Sources {
     ignore: Vec<String>,
     /// Canonical paths of the folders that the provider writes to.
     written: Vec<PathBuf>,
+    /// How long the last scan took.
+    scan_time: Duration,
     digests: HashMap<PathBuf, (SystemTime, u64, Digest)>,
 }
 
 impl Sources {
     pub(super) fn new(project: &Project) -> Self {
+        let sources = Self::of_folder(project.folder.clone(), project.ignore.clone());
+        Self { component: project.component.clone(), ..sources }
+    }
+
+    /// The files in any folder, without those that `ignore` names.
+    pub(super) fn of_folder(root: PathBuf, ignore: Vec<String>) -> Self {
         Self {
-            root: project.folder.clone(),
-            component: project.component.clone(),
-            ignore: project.ignore.clone(),
+            root,
+            component: PathBuf::new(),
+            ignore,
             written: Vec::new(),
+            scan_time: Duration::ZERO,
             digests: HashMap::new(),
         }
     }
@@ -54,8 +67,15 @@ impl Sources {
         differs
     }
 
-    /// Scans the project.
+    /// Scans the folder.
     pub(super) fn snapshot(&mut self) -> Result<Snapshot, CommandError> {
+        let began = Instant::now();
+        let snapshot = self.scan();
+        self.scan_time = began.elapsed();
+        snapshot
+    }
+
+    fn scan(&mut self) -> Result<Snapshot, CommandError> {
         let mut snapshot = Snapshot::new();
         let mut folders = vec![self.root.clone()];
         // Symbolic links can form cycles, and several can lead to the same folder.
@@ -110,7 +130,7 @@ impl Sources {
     pub(super) async fn wait_until_idle(&mut self) -> Result<Snapshot, CommandError> {
         let (mut before, mut since) = (self.snapshot()?, Instant::now());
         while since.elapsed() < IDLE_TIME {
-            tokio::time::sleep(SCAN_INTERVAL).await;
+            tokio::time::sleep(self.scan_interval()).await;
             let now = self.snapshot()?;
             if now != before {
                 (before, since) = (now, Instant::now());
@@ -123,13 +143,27 @@ impl Sources {
     async fn stable_snapshot(&mut self) -> Result<Snapshot, CommandError> {
         let mut before = self.snapshot()?;
         loop {
-            tokio::time::sleep(SCAN_INTERVAL).await;
+            tokio::time::sleep(self.scan_interval()).await;
             let now = self.snapshot()?;
             if now == before {
                 return Ok(now);
             }
             before = now;
         }
+    }
+
+    /// Returns the pause until the next scan. A project that takes long to scan is scanned less often.
+    fn scan_interval(&self) -> Duration {
+        MIN_SCAN_INTERVAL.max(self.scan_time * SCAN_PAUSE_FACTOR)
+    }
+
+    /// Returns the time since the last of the files was saved that are new or changed since the base. None if none
+    /// was saved recently.
+    pub(super) fn time_since_save(&self, now: &Snapshot, base: &Snapshot) -> Option<Duration> {
+        let changed = now.iter().filter(|(path, digest)| base.get(*path) != Some(digest));
+        let times = changed.filter_map(|(path, _)| Some(self.digests.get(&self.root.join(path))?.0));
+        let since = times.max()?.elapsed().ok()?;
+        (since < MAX_TIME_SINCE_SAVE).then_some(since)
     }
 
     fn is_ignored(&self, path: &Path) -> bool {
@@ -140,7 +174,7 @@ impl Sources {
             || name.ends_with('~')
             || TOOL_FOLDERS.contains(&&*name)
             || path == self.component
-            || self.ignore.iter().any(|ignored| *ignored == name || Path::new(ignored) == below)
+            || is_named(&self.ignore, below)
     }
 
     fn add(&mut self, path: PathBuf, snapshot: &mut Snapshot) {
@@ -172,6 +206,18 @@ impl Sources {
     }
 }
 
+/// Returns whether one of the names belongs to a file, or to a folder that contains it. Paths are relative to the project.
+pub(super) fn names(names: &[String], path: &Path) -> bool {
+    path.ancestors().any(|path| is_named(names, path))
+}
+
+/// Returns whether one of these is the name of a file or folder, or its path.
+fn is_named(names: &[String], path: &Path) -> bool {
+    names
+        .iter()
+        .any(|name| path.file_name().is_some_and(|own| own == name.as_str()) || Path::new(name) == path)
+}
+
 /// Returns a file in which two snapshots differ.
 pub(super) fn difference(one: &Snapshot, other: &Snapshot) -> String {
     let differs = |a: &Snapshot, b: &Snapshot| {
@@ -196,6 +242,7 @@ mod tests {
             build: Vec::new(),
             component: folder.join("out/made"),
             ignore: vec!["logs".into(), "sub/own".into()],
+            development: None,
         })
     }
 
@@ -232,6 +279,14 @@ mod tests {
         assert_eq!(sources.snapshot().unwrap().len(), 3);
     }
 
+    #[test]
+    fn finds_the_files_of_named_folders() {
+        let given = ["sdk".to_owned(), "a/b".to_owned(), "lock".to_owned()];
+        let found = ["sdk/x/y", "sub/sdk/x", "a/b/c", "lock", "sub/lock", "b/c", "a/c", "sdk.py"];
+        let found: Vec<_> = found.iter().filter(|path| names(&given, Path::new(path))).collect();
+        assert_eq!(found, [&"sdk/x/y", &"sub/sdk/x", &"a/b/c", &"lock", &"sub/lock"]);
+    }
+
     #[cfg(unix)]
     #[test]
     fn follows_links_without_endless_cycles() {
@@ -261,6 +316,8 @@ mod tests {
         fs::write(&b, "new").unwrap();
         let now = sources.wait_for_change(&base).await.unwrap();
         assert_eq!(difference(&now, &base), "b");
+        assert!(sources.time_since_save(&now, &base).is_some());
+        assert_eq!(sources.time_since_save(&now, &now), None);
         fs::write(&a, "two").unwrap();
         sources.wait_for_edit(&base).await.unwrap();
         fs::remove_file(&b).unwrap();

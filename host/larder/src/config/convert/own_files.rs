@@ -25,6 +25,9 @@ pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFile
     for secret in file.secret.values().filter_map(|secret| secret.file.as_ref()) {
         own.add(OwnFile::Secret, &context.folder.join(secret.get_ref()));
     }
+    if let Some(credentials) = &file.cluster.credentials_file {
+        own.add(OwnFile::Secret, &context.folder.join(credentials.get_ref()));
+    }
     if let Some(log) = file.audit.file.as_ref().filter(|log| log.get_ref().as_os_str() != "-") {
         own.add(OwnFile::AuditLog, &context.folder.join(log.get_ref()));
     }

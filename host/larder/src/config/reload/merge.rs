@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConfigReload;
 use crate::config::{Config, Log, Team};
+use larder_cluster::ClusterConfig;
 use larder_core::source::RegistryConfig;
 use larder_core::{gateway, reconcile};
 use larder_mcp::{self as endpoint, ListenAddress};
@@ -34,6 +35,10 @@ impl Config {
             },
             audit: merge.keep("audit", &self.audit, fresh.audit),
             telemetry: merge.keep("telemetry", &self.telemetry, fresh.telemetry),
+            cluster: match self.is_over_stdio {
+                true => None,
+                false => merge.cluster(self, fresh.cluster),
+            },
             admin: merge.keep("admin", &self.admin, fresh.admin),
             endpoint: merge.endpoint(&self.endpoint, fresh.endpoint, self.is_over_stdio),
             gateway: merge_gateway(&self.gateway, fresh.gateway),
@@ -60,6 +65,13 @@ impl Merge {
         }
         self.0.insert(key.into());
         running.clone()
+    }
+
+    /// The idle timeout of sessions is reported with the other keys of the endpoint.
+    fn cluster(&mut self, running: &Config, fresh: Option<ClusterConfig>) -> Option<ClusterConfig> {
+        let session_idle_timeout = running.endpoint.session_idle_timeout;
+        let fresh = fresh.map(|fresh| ClusterConfig { session_idle_timeout, ..fresh });
+        self.keep("cluster", &running.cluster, fresh)
     }
 
     /// Teams are added and removed. Those that stay change in part.

@@ -15,6 +15,9 @@ impl Folder {
         let files = [
             ("wiki", "hush-hush\n"),
             ("release.pub", &Signer::ecdsa().public_key()),
+            ("cluster", "0123456789abcdef0123456789abcdef\n"),
+            ("nats.creds", include_str!("nats-for-tests.creds")),
+            ("nats-ca.pem", include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem")),
             ("old.pub", &Signer::ed25519().public_key()),
             ("trusted_root.json", &Authority::new().trust_root()),
             ("registry-ca.pem", include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem")),

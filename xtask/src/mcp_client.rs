@@ -1,4 +1,8 @@
-//! A minimal HTTP client for the soak test: one connection, one request at a time.
+//! A minimal MCP client over HTTP, for tests that look at single requests: one connection, one request at a time.
+
+mod events;
+
+pub(crate) use self::events::{Event, Events};
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,6 +16,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client {
     host: String,
+    token: Option<String>,
     stream: BufReader<TcpStream>,
 }
 
@@ -28,7 +33,12 @@ impl Client {
         let stream = TcpStream::connect(&host)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(READ_TIMEOUT))?;
-        Ok(Self { host, stream: BufReader::new(stream) })
+        Ok(Self { host, token: None, stream: BufReader::new(stream) })
+    }
+
+    /// Sends this token with each request.
+    pub(crate) fn with_token(self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self }
     }
 
     /// Sends a request of the modern era and returns its result.
@@ -49,22 +59,40 @@ impl Client {
         mut on_message: impl FnMut(&str) -> bool,
     ) -> Result<()> {
         self.send_modern("subscriptions/listen", params)?;
-        let (status, _) = self.receive_head()?;
-        ensure!(status == 200, "subscriptions/listen: {status}");
-        self.stream.get_ref().set_read_timeout(Some(idle_timeout))?;
-        let mut line = Vec::new();
+        let mut events = self.receive_events("subscriptions/listen")?;
+        events.set_read_timeout(idle_timeout)?;
         loop {
-            line.clear();
-            match self.stream.read_until(b'\n', &mut line) {
-                Ok(0) => bail!("the server closed the notification stream"),
-                Ok(_) if !line.starts_with(b"data:") || on_message(&String::from_utf8_lossy(&line)) => {}
-                Ok(_) => return Ok(()),
+            match events.next() {
+                Ok(None) => bail!("the server closed the notification stream"),
+                Ok(Some(event)) if on_message(&event.data) => {}
+                Ok(Some(_)) => return Ok(()),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Opens the stream of a session, after the event with this ID if there is one. Returns the status if it is refused.
+    pub(crate) fn session_stream(
+        mut self,
+        session: &str,
+        last_event: Option<&str>,
+    ) -> Result<Result<Events, u16>> {
+        let mut headers = format!("mcp-session-id: {session}\r\n");
+        if let Some(id) = last_event {
+            headers += &format!("last-event-id: {id}\r\n");
+        }
+        self.send("GET", &headers, &Value::Null)?;
+        let (status, headers) = self.receive_head()?;
+        Ok(if status == 200 { Ok(Events::new(self.stream, &headers)) } else { Err(status) })
+    }
+
+    fn receive_events(mut self, method: &str) -> Result<Events> {
+        let (status, headers) = self.receive_head()?;
+        ensure!(status == 200, "{method}: {status}");
+        Ok(Events::new(self.stream, &headers))
     }
 
     fn send_modern(&mut self, method: &str, mut params: Value) -> Result<()> {
@@ -96,6 +124,8 @@ impl Client {
     fn send(&mut self, verb: &str, headers: &str, body: &Value) -> Result<()> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let host = &self.host;
+        let token = self.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n"));
+        let headers = format!("{headers}{}", token.unwrap_or_default());
         let head = format!(
             "{verb} /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\ncontent-length: {}\r\n{headers}\r\n",

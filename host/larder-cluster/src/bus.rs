@@ -1,0 +1,170 @@
+//! The tasks that send and receive messages: interest, snapshots of interest, and events.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::{Message, SubscribeError};
+use futures_util::StreamExt as _;
+use futures_util::stream::{SelectAll, select_all};
+use serde::de::DeserializeOwned;
+use tokio::time::{MissedTickBehavior, timeout};
+
+use crate::node::Node;
+use crate::outbox::EventMessage;
+use crate::replica::{InterestBatch, SnapshotPart};
+use crate::replica_id::ReplicaId;
+use crate::traffic::{Direction, Kind};
+
+/// The interval of batches of interest, and of looking at leases.
+const TICK: Duration = Duration::from_millis(100);
+/// How long all parts of a snapshot may take.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Receives messages until the server stops.
+pub(crate) async fn receive(node: Arc<Node>) {
+    let mut messages = match subscribe(&node).await {
+        Ok(messages) => messages,
+        Err(error) => return node.connection.report_error("cannot subscribe", &error),
+    };
+    while let Some(Some(message)) = node.drain.run_until_stopping(messages.next()).await {
+        handle(&node, &message).await;
+    }
+}
+
+/// The subscriptions outlive the connection: the client makes them again.
+async fn subscribe(node: &Node) -> Result<SelectAll<async_nats::Subscriber>, SubscribeError> {
+    let own_snapshot = format!("snapshot.{}", node.id);
+    let mut all = Vec::new();
+    for name in ["interest.*", "events.*", &own_snapshot] {
+        all.push(node.connection.client().subscribe(node.subject(name)).await?);
+    }
+    Ok(select_all(all))
+}
+
+async fn handle(node: &Node, message: &Message) {
+    let mut parts = message.subject.rsplit('.');
+    let (from, kind) = (parts.next().and_then(ReplicaId::parse), parts.next());
+    let Some(from) = from else { return };
+    if kind == Some("snapshot") {
+        return send_snapshot(node, message).await;
+    }
+    // Messages of this replica come back.
+    if from == node.id {
+        return;
+    }
+    match kind {
+        Some("interest") => {
+            let Some(batch) = parse::<InterestBatch>(node, message) else { return };
+            node.traffic.count(Direction::Received, Kind::Interest, 1);
+            node.replica().batch_received(from, batch, Instant::now());
+        }
+        Some("events") => {
+            let Some(events) = parse::<EventMessage>(node, message) else { return };
+            node.received(from, events);
+        }
+        _ => {}
+    }
+}
+
+/// Reads a message. Another version of the program may send what this one does not understand.
+fn parse<T: DeserializeOwned>(node: &Node, message: &Message) -> Option<T> {
+    serde_json::from_slice(&message.payload)
+        .map_err(|error| {
+            let subject = message.subject.as_str();
+            node.connection.report_error("a message of another replica is not understood", &error);
+            tracing::debug!(subject, %error, "a message of another replica is not understood");
+        })
+        .ok()
+}
+
+/// Answers a replica that missed a batch.
+async fn send_snapshot(node: &Node, request: &Message) {
+    let Some(reply) = &request.reply else { return };
+    for part in node.send_interest(|replica| replica.snapshot()).await {
+        if node.send(reply, &part).await {
+            node.traffic.count(Direction::Sent, Kind::Interest, 1);
+        }
+    }
+}
+
+/// Sends what waits, and looks at leases, until the server stops.
+pub(crate) async fn send(node: Arc<Node>) {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut connected = node.connection.connected();
+    loop {
+        let next = async {
+            tokio::select! {
+                () = node.outbox.ready() => {}
+                _ = ticks.tick() => tick(&node).await,
+            }
+        };
+        let is_running = node.drain.run_until_stopping(next).await.is_some();
+        send_events(&node).await;
+        if !is_running {
+            return;
+        }
+        if !node.connection.is_connected() {
+            node.outbox.clear();
+            let reconnect = connected.wait_for(|is_connected| *is_connected);
+            let Some(Ok(_)) = node.drain.run_until_stopping(reconnect).await else { return };
+        }
+    }
+}
+
+async fn send_events(node: &Node) {
+    let subject = node.subject(&format!("events.{}", node.id));
+    while node.connection.is_connected() {
+        let Some(message) = node.outbox.take() else { return };
+        let is_sent = node.send(&subject, &message).await;
+        let direction = if is_sent { Direction::Sent } else { Direction::Dropped };
+        for kind in message.events.iter().filter_map(|event| Kind::of(&event.event)) {
+            node.traffic.count(direction, kind, 1);
+        }
+    }
+}
+
+async fn tick(node: &Arc<Node>) {
+    let due = node.replica().tick(Instant::now());
+    if due.events_lost {
+        node.compare_all("events of another replica did not arrive");
+    }
+    for replica in due.snapshots {
+        node.drain.spawn(request_snapshot(node.clone(), replica));
+    }
+    if node.replica().has_unsent_interest() {
+        node.send_interest(|replica| (replica.take_batches(), ())).await;
+    }
+}
+
+/// Asks another replica for all that it watches. If it does not answer, it is asked again later.
+async fn request_snapshot(node: Arc<Node>, replica: ReplicaId) {
+    let collecting = timeout(SNAPSHOT_TIMEOUT, collect_snapshot(&node, replica));
+    match node.drain.run_until_stopping(collecting).await {
+        None | Some(Ok(Ok(()))) => {}
+        Some(Ok(Err(error))) => node.connection.report_error("a snapshot cannot be requested", &error),
+        Some(Err(_)) => tracing::debug!(%replica, "the snapshot did not arrive in time"),
+    }
+}
+
+async fn collect_snapshot(node: &Node, replica: ReplicaId) -> Result<(), async_nats::Error> {
+    let client = node.connection.client();
+    let inbox = client.new_inbox();
+    let mut parts = client.subscribe(inbox.clone()).await?;
+    let subject = node.subject(&format!("snapshot.{replica}"));
+    client.publish_with_reply(subject, inbox, bytes::Bytes::new()).await?;
+    while let Some(message) = parts.next().await {
+        // NATS itself answers for a replica that is gone.
+        if message.status.is_some() {
+            return Ok(());
+        }
+        let part: SnapshotPart = serde_json::from_slice(&message.payload)?;
+        let is_last = part.part + 1 >= part.parts;
+        node.traffic.count(Direction::Received, Kind::Interest, 1);
+        node.replica().snapshot_received(replica, part, Instant::now());
+        if is_last {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

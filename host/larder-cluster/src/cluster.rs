@@ -1,0 +1,66 @@
+//! Starts the replica of this process, and gives access to it.
+
+use std::sync::Arc;
+
+use crate::config::ClusterConfig;
+use crate::connection::Connection;
+use crate::error::ClusterError;
+use crate::node::Node;
+use crate::replica_id::ReplicaId;
+use crate::status::{self, ClusterStatus};
+use crate::team::TeamConnection;
+use crate::{bus, membership};
+use larder_core::replicas::TeamReplicas;
+use larder_model::name::TeamName;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
+use larder_runtime::metrics::Metrics;
+
+/// What the cluster needs of the server.
+#[derive(Debug, Clone)]
+pub struct ClusterParts {
+    /// Told when there is no connection.
+    pub health: Health,
+    /// The metrics of the process.
+    pub metrics: Metrics,
+    /// Runs the tasks.
+    pub drain: Drain,
+}
+
+/// The replica of this process. Clones share it.
+#[derive(Clone)]
+pub struct Cluster(Arc<Node>);
+
+impl Cluster {
+    /// Starts to connect in the background. Succeeds even if NATS cannot be reached. Must be called in a runtime.
+    pub fn start(config: ClusterConfig, parts: ClusterParts) -> Result<Self, ClusterError> {
+        let ClusterParts { health, metrics, drain } = parts;
+        let connection = Connection::start(&config, health.clone())?;
+        let node = Arc::new(Node::new(ReplicaId::random()?, config, connection, (health, drain.clone())));
+        status::register(&node, &metrics);
+        tracing::info!(replica = %node.id, "this server is a replica");
+        drain.spawn(bus::receive(node.clone()));
+        drain.spawn(bus::send(node.clone()));
+        drain.spawn(membership::run(node.clone()));
+        Ok(Self(node))
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.0
+    }
+
+    /// The name of this replica.
+    pub fn replica_id(&self) -> &ReplicaId {
+        &self.0.id
+    }
+
+    /// Connects a team with the same team at the other replicas.
+    pub fn team(&self, team: &TeamName) -> Arc<dyn TeamReplicas> {
+        Arc::new(TeamConnection::new(self.0.clone(), team))
+    }
+
+    /// The state of the connection, and the replicas that are known.
+    pub fn status(&self) -> ClusterStatus {
+        status::status(&self.0)
+    }
+}

@@ -1,0 +1,177 @@
+//! What the crate needs to know from the configuration.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_nats::{ConnectOptions, ServerAddr};
+
+use larder_model::policy::Secret;
+
+/// The configuration of the connection, and of the leases of replicas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterConfig {
+    /// The servers; any of them will do.
+    pub servers: Vec<NatsServer>,
+    /// The first part of all subjects and buckets of this deployment.
+    pub prefix: Prefix,
+    /// The user that this server is for NATS.
+    pub credentials: Option<NatsCredentials>,
+    /// The file with the certificates of authorities to trust instead of those of the system. The connection is encrypted
+    /// then.
+    pub ca: Option<PathBuf>,
+    /// The keys for what replicas seal for each other. The first one seals, each of them opens.
+    pub keys: Vec<Secret>,
+    /// How long a replica that is silent counts as alive.
+    pub lease: Duration,
+    /// On how many servers of a NATS cluster a bucket is stored.
+    pub copies: usize,
+    /// How long a session may be idle, which is how long the bucket keeps it.
+    pub session_idle_timeout: Duration,
+    /// The version of the program, for operators who look at all replicas.
+    pub version: String,
+}
+
+/// The URL of a NATS server, which may contain credentials. They are not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NatsServer(ServerAddr);
+
+/// Error of parsing the URL of a NATS server. It does not contain the URL, which may contain a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be the URL of a NATS server, such as \"nats://127.0.0.1:4222\" or \"tls://nats.example.com\"")]
+pub struct BadNatsServer;
+
+impl NatsServer {
+    /// Parses a URL with the scheme `nats` or `tls`.
+    pub fn parse(text: &str) -> Result<Self, BadNatsServer> {
+        let address: ServerAddr = text.parse().map_err(|_| BadNatsServer)?;
+        let url = address.clone().into_inner();
+        let has_more = !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
+        let is_complete = text.contains("://") && !address.host().is_empty();
+        if !matches!(address.scheme(), "nats" | "tls") || has_more || !is_complete {
+            return Err(BadNatsServer);
+        }
+        Ok(Self(address))
+    }
+
+    /// Whether the connection is encrypted in any case.
+    pub fn requires_tls(&self) -> bool {
+        self.0.tls_required()
+    }
+
+    /// Whether the URL contains a user or a token.
+    pub fn has_credentials(&self) -> bool {
+        self.0.has_user_pass()
+    }
+
+    pub(crate) fn address(&self) -> &ServerAddr {
+        &self.0
+    }
+}
+
+impl fmt::Display for NatsServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.0.host();
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        write!(f, "{}://{host}:{}", self.0.scheme(), self.0.port())
+    }
+}
+
+impl fmt::Debug for NatsServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The contents of a NATS credentials file: a token, and the key that proves that it is ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NatsCredentials(Secret);
+
+/// Error of parsing a credentials file. It does not contain the text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no NATS credentials: a .creds file has a user JWT and an NKEY seed, as `nsc generate creds` writes it"
+)]
+pub struct BadNatsCredentials;
+
+impl NatsCredentials {
+    /// Parses the contents of a file.
+    pub fn parse(text: &str) -> Result<Self, BadNatsCredentials> {
+        let is_valid = ConnectOptions::new().credentials(text).is_ok();
+        is_valid.then(|| Self(Secret::new(text))).ok_or(BadNatsCredentials)
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        self.0.reveal()
+    }
+}
+
+/// The first part of all subjects and buckets of a deployment, so that several can use one NATS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prefix(String);
+
+/// Error of parsing a prefix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("use 1 to 64 letters, digits, `_` or `-`")]
+pub struct BadPrefix;
+
+impl Default for Prefix {
+    fn default() -> Self {
+        Self("larder".into())
+    }
+}
+
+impl Prefix {
+    /// Parses a prefix.
+    pub fn parse(text: &str) -> Result<Self, BadPrefix> {
+        let fits = (1..=64).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        if fits { Ok(Self(text.to_owned())) } else { Err(BadPrefix) }
+    }
+
+    /// The prefix as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_shown_without_its_credentials() {
+        for (text, shown) in [
+            ("nats://127.0.0.1:4223", "nats://127.0.0.1:4223"),
+            ("nats://larder:pa55word@nats.example.com", "nats://nats.example.com:4222"),
+            ("tls://t0ken@[::1]", "tls://[::1]:4222"),
+        ] {
+            let server = NatsServer::parse(text).unwrap();
+            assert_eq!((server.to_string(), format!("{server:?}")), (shown.to_owned(), shown.to_owned()));
+        }
+    }
+
+    #[test]
+    fn other_urls_are_refused() {
+        for text in [
+            "",
+            "127.0.0.1:4222",
+            "http://a",
+            "ws://a",
+            "nats://",
+            "nats://a/b",
+            "nats://a?b=c",
+            "nats://a:x",
+        ] {
+            assert_eq!(NatsServer::parse(text), Err(BadNatsServer), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_a_part_of_a_subject() {
+        assert_eq!(Prefix::parse("team_a-1").unwrap().as_str(), "team_a-1");
+        for text in ["", "a.b", "a*", "a b", "ä", &"x".repeat(65)] {
+            assert_eq!(Prefix::parse(text), Err(BadPrefix), "{text}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The connection to NATS. It is made in the background, and made again for as long as the server runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::{Client, ConnectOptions, Event, Server, jetstream};
+use futures_util::FutureExt as _;
+use percent_encoding::percent_decode_str;
+use tokio::sync::watch;
+
+use crate::config::{ClusterConfig, NatsServer};
+use crate::error::ClusterError;
+use larder_runtime::health::{Health, Impact};
+
+/// The longest time between two attempts to connect.
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
+/// How long one attempt may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The part of health that this module reports.
+const HEALTH_PART: &str = "cluster";
+
+/// The connection. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    client: Client,
+    jetstream: Context,
+    state: Arc<ConnectionState>,
+}
+
+/// What is known of the connection.
+struct ConnectionState {
+    is_connected: watch::Sender<bool>,
+    connects: AtomicU64,
+    last_error: Mutex<Option<String>>,
+    servers: String,
+    health: Health,
+}
+
+impl Connection {
+    /// Starts to connect. Must be called in a runtime.
+    pub(crate) fn start(config: &ClusterConfig, health: Health) -> Result<Self, ClusterError> {
+        // The default of the process; another part of the server may have set the same.
+        _ = async_nats::rustls::crypto::ring::default_provider().install_default();
+        let servers: Vec<_> = config.servers.iter().map(ToString::to_string).collect();
+        let state = Arc::new(ConnectionState {
+            is_connected: watch::Sender::new(false),
+            connects: AtomicU64::new(0),
+            last_error: Mutex::default(),
+            servers: servers.join(", "),
+            health,
+        });
+        state.report();
+        let options = with_events(options(config)?, &state);
+        let addresses: Vec<_> = config.servers.iter().map(|server| server.address().clone()).collect();
+        // The first attempt is made in the background too, so that this is ready at once.
+        let connecting = options.connect(addresses.as_slice()).now_or_never();
+        let client = connecting.ok_or_else(|| ClusterError::Connect("it is not ready".into()))?;
+        let client = client.map_err(|error| ClusterError::Connect(error.to_string()))?;
+        Ok(Self { jetstream: jetstream::new(client.clone()), client, state })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn jetstream(&self) -> &Context {
+        &self.jetstream
+    }
+
+    /// Whether there is a connection, and each change of that.
+    pub(crate) fn connected(&self) -> watch::Receiver<bool> {
+        self.state.is_connected.subscribe()
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        *self.state.is_connected.borrow()
+    }
+
+    /// How often the connection was made again.
+    pub(crate) fn reconnects(&self) -> u64 {
+        self.state.connects.load(Ordering::Relaxed).saturating_sub(1)
+    }
+
+    /// The name and version of the server, if there is a connection.
+    pub(crate) fn server(&self) -> Option<String> {
+        let info = self.client.server_info();
+        self.is_connected().then(|| format!("{} ({})", info.server_name, info.version))
+    }
+
+    /// The last error, of the connection or of an operation.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        self.state.last_error().clone()
+    }
+
+    /// Records an error of an operation while there is a connection, for operators.
+    pub(crate) fn report_error(&self, what: &str, error: &dyn std::fmt::Display) {
+        let message = format!("{what}: {error}");
+        tracing::debug!(%message, "an operation of NATS failed");
+        *self.state.last_error() = Some(message);
+    }
+}
+
+impl ConnectionState {
+    fn last_error(&self) -> MutexGuard<'_, Option<String>> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Connected => {
+                self.connects.fetch_add(1, Ordering::Relaxed);
+                self.health.resolve(HEALTH_PART);
+                self.is_connected.send_replace(true);
+                tracing::info!(servers = self.servers, "connected to NATS");
+            }
+            Event::Disconnected | Event::Closed => {
+                if self.is_connected.send_replace(false) {
+                    tracing::warn!(
+                        servers = self.servers,
+                        "the connection to NATS was lost: this replica checks all that it watches itself until it returns"
+                    );
+                }
+                self.report();
+            }
+            Event::SlowConsumer(_) | Event::ServerError(_) => {
+                tracing::warn!(%event, "NATS");
+                *self.last_error() = Some(event.to_string());
+            }
+            Event::ClientError(_) | Event::LameDuckMode | Event::Draining => {}
+        }
+    }
+
+    /// Notes why the last attempt to connect to a server failed.
+    fn on_attempt(&self, servers: &[Server]) {
+        let failed = servers.iter().filter_map(|server| server.last_error.clone()).next_back();
+        if failed.is_some() && *self.last_error() != failed {
+            *self.last_error() = failed;
+            self.report();
+        }
+    }
+
+    fn report(&self) {
+        let reason = self.last_error().as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+        let message = format!(
+            "not connected to NATS at {}{reason}: other replicas are not told of changes, and are compared with when the connection returns",
+            self.servers
+        );
+        self.health.report(HEALTH_PART, message, Impact::OperatorOnly);
+    }
+}
+
+fn options(config: &ClusterConfig) -> Result<ConnectOptions, ClusterError> {
+    let mut options = ConnectOptions::new()
+        .name(format!("larder {}", config.version))
+        .retry_on_initial_connect()
+        .connection_timeout(CONNECT_TIMEOUT)
+        // The connection is closed when two pings were not answered, so a partition is noticed within about one lease.
+        .ping_interval((config.lease / 3).max(Duration::from_secs(1)))
+        .reconnect_delay_callback(reconnect_delay);
+    // The library ignores what is in the URL.
+    if let Some(server) = config.servers.iter().find(|server| server.has_credentials()) {
+        options = with_user(options, server);
+    }
+    if let Some(credentials) = &config.credentials {
+        options = options.credentials(credentials.reveal()).map_err(ClusterError::Credentials)?;
+    }
+    if let Some(path) = &config.ca {
+        let readable = std::fs::File::open(path);
+        readable.map_err(|error| ClusterError::Certificates { path: path.clone(), error })?;
+        options = options.add_root_certificates(path.clone()).require_tls(true);
+    }
+    Ok(options)
+}
+
+/// A user without a password is a token.
+fn with_user(options: ConnectOptions, server: &NatsServer) -> ConnectOptions {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = decoded(server.address().username().unwrap_or_default());
+    match server.address().password() {
+        Some(password) => options.user_and_password(user, decoded(password)),
+        None => options.token(user),
+    }
+}
+
+fn with_events(options: ConnectOptions, state: &Arc<ConnectionState>) -> ConnectOptions {
+    let (events, attempts) = (state.clone(), state.clone());
+    options
+        .event_callback(move |event| {
+            events.on_event(&event);
+            std::future::ready(())
+        })
+        // Selects no server: only here the errors of earlier attempts can be seen.
+        .reconnect_to_server_callback(move |servers, _| {
+            attempts.on_attempt(&servers);
+            std::future::ready(None)
+        })
+}
+
+/// The delay before an attempt. All replicas lose a server at the same moment, and should not return at the same moment.
+fn reconnect_delay(attempts: usize) -> Duration {
+    let exponent = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX).min(6);
+    let delay = (Duration::from_millis(50) * 2u32.pow(exponent)).min(MAX_RECONNECT_DELAY);
+    let mut random = [0; 1];
+    // Without random numbers, the delay is that of the others.
+    _ = getrandom::fill(&mut random);
+    delay / 2 + delay.mul_f64(f64::from(random[0]) / 512.0)
+}

@@ -1,0 +1,30 @@
+//! Replicas of one server, connected by NATS: which replicas there are, which of them checks a watched URI, what they tell
+//! each other about changes, and their common sessions. Reads never wait for NATS. Without a connection, a replica does
+//! what a single server does.
+//!
+//! Only this crate uses async-nats. What needs no network is in `replica`, which the simulation runs as well.
+
+mod bucket;
+mod bus;
+mod cluster;
+mod config;
+mod connection;
+mod error;
+mod inbox;
+mod membership;
+mod node;
+mod outbox;
+mod replica;
+mod replica_id;
+mod sessions;
+mod status;
+mod team;
+mod traffic;
+
+pub use self::cluster::{Cluster, ClusterParts};
+pub use self::config::{
+    BadNatsCredentials, BadNatsServer, BadPrefix, ClusterConfig, NatsCredentials, NatsServer, Prefix,
+};
+pub use self::error::ClusterError;
+pub use self::replica_id::ReplicaId;
+pub use self::status::{ClusterStatus, ReplicaStatus};

@@ -1,0 +1,163 @@
+//! What the tasks and the teams of this replica share.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use serde::Serialize;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+use crate::config::ClusterConfig;
+use crate::connection::Connection;
+use crate::inbox::Inbox;
+use crate::outbox::{EventMessage, Outbox, TeamEvent};
+use crate::replica::{InterestBatch, Replica, UriHash};
+use crate::replica_id::ReplicaId;
+use crate::traffic::{Direction, Kind, Traffic};
+use larder_core::replicas::ReplicaEvent;
+use larder_model::name::TeamName;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
+
+/// The replica of this process.
+pub(crate) struct Node {
+    pub(crate) id: ReplicaId,
+    pub(crate) config: ClusterConfig,
+    pub(crate) connection: Connection,
+    pub(crate) health: Health,
+    pub(crate) drain: Drain,
+    pub(crate) traffic: Traffic,
+    pub(crate) outbox: Outbox,
+    replica: Mutex<Replica>,
+    inboxes: Mutex<HashMap<TeamName, Weak<Inbox>>>,
+    /// Held while batches of interest are sent, so that they are sent in the order of their numbers.
+    sending_interest: AsyncMutex<()>,
+    pub(crate) interest_changed: Notify,
+}
+
+impl Node {
+    pub(crate) fn new(
+        id: ReplicaId,
+        config: ClusterConfig,
+        connection: Connection,
+        (health, drain): (Health, Drain),
+    ) -> Self {
+        let replica = Mutex::new(Replica::new(id, config.version.clone(), config.lease));
+        let (traffic, outbox, inboxes, sending_interest, interest_changed) = Default::default();
+        Self {
+            id,
+            config,
+            connection,
+            health,
+            drain,
+            traffic,
+            outbox,
+            replica,
+            inboxes,
+            sending_interest,
+            interest_changed,
+        }
+    }
+
+    /// The state of this replica, and what it knows of others. Held only for computations.
+    pub(crate) fn replica(&self) -> MutexGuard<'_, Replica> {
+        self.replica.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The subject of this name, in this deployment.
+    pub(crate) fn subject(&self, name: &str) -> String {
+        format!("{}.{name}", self.config.prefix.as_str())
+    }
+
+    /// Adds a team. A team of the same name that was removed gets no events any more.
+    pub(crate) fn add_team(&self, team: &TeamName) -> Arc<Inbox> {
+        let inbox = Arc::default();
+        self.inboxes().insert(team.clone(), Arc::downgrade(&inbox));
+        inbox
+    }
+
+    /// Changes what a team watches.
+    pub(crate) fn watch(&self, added: &[UriHash], removed: &[UriHash]) {
+        self.replica().watch(added, removed);
+        self.interest_changed.notify_one();
+    }
+
+    /// Queues an event for the other replicas.
+    pub(crate) fn publish(&self, team: &TeamName, event: ReplicaEvent) {
+        let Some(kind) = Kind::of(&event) else { return };
+        // The number is used in any case: the gap tells the others that something was lost.
+        let number = self.replica().count_events(1);
+        let event = TeamEvent { team: team.as_str().to_owned(), event };
+        if !self.connection.is_connected() || !self.outbox.push(number, event) {
+            self.traffic.count(Direction::Dropped, kind, 1);
+        }
+    }
+
+    /// Passes on what another replica sent.
+    pub(crate) fn received(&self, from: ReplicaId, message: EventMessage) {
+        let count = message.events.len() as u64;
+        if self.replica().events_received(from, message.first, count, Instant::now()) {
+            self.compare_all("events of another replica were lost");
+        }
+        for TeamEvent { team, event } in message.events {
+            if let Some(kind) = Kind::of(&event) {
+                self.traffic.count(Direction::Received, kind, 1);
+            }
+            let inbox = TeamName::parse(&team).ok().and_then(|team| self.inboxes().get(&team)?.upgrade());
+            // A team that only other replicas have, during a change of the configuration.
+            let Some(inbox) = inbox else { continue };
+            inbox.push(event);
+        }
+    }
+
+    /// Makes all teams compare everything that is watched.
+    pub(crate) fn compare_all(&self, reason: &str) {
+        tracing::debug!(reason, "everything that is watched is compared");
+        self.inboxes().retain(|_, inbox| inbox.strong_count() > 0);
+        for inbox in self.inboxes().values().filter_map(Weak::upgrade) {
+            inbox.push(ReplicaEvent::CompareAll);
+        }
+    }
+
+    /// Sends batches of interest that `take` returns, and then what else it returns, which must come after them.
+    pub(crate) async fn send_interest<T>(
+        &self,
+        take: impl FnOnce(&mut Replica) -> (Vec<InterestBatch>, T),
+    ) -> T {
+        let _sending = self.sending_interest.lock().await;
+        let (batches, rest) = take(&mut self.replica());
+        let subject = self.subject(&format!("interest.{}", self.id));
+        for batch in batches {
+            if self.send(&subject, &batch).await {
+                self.traffic.count(Direction::Sent, Kind::Interest, 1);
+            }
+        }
+        rest
+    }
+
+    /// Sends a message. Returns whether it was handed to the connection; a loss is noticed by the receivers.
+    pub(crate) async fn send<T: Serialize>(&self, subject: &str, message: &T) -> bool {
+        match self.try_send(subject, message).await {
+            Ok(()) => true,
+            Err(error) => {
+                self.connection.report_error("a message cannot be sent", &*error);
+                false
+            }
+        }
+    }
+
+    async fn try_send<T: Serialize>(
+        &self,
+        subject: &str,
+        message: &T,
+    ) -> Result<(), Box<dyn Display + Send + Sync>> {
+        let payload = serde_json::to_vec(message).map_err(|error| Box::new(error) as Box<_>)?;
+        let sent = self.connection.client().publish(subject.to_owned(), payload.into()).await;
+        sent.map_err(|error| Box::new(error) as Box<_>)
+    }
+
+    fn inboxes(&self) -> MutexGuard<'_, HashMap<TeamName, Weak<Inbox>>> {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

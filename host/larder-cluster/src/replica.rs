@@ -1,0 +1,238 @@
+//! What a replica knows of itself and of the others, and what follows from it. Without network, tasks and clock: messages
+//! and the time come from outside, so that the simulation runs the same code.
+
+mod event_sequence;
+mod index;
+mod message;
+mod own_interest;
+mod peer;
+mod rendezvous;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod uri_hash;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use self::index::InterestIndex;
+pub(crate) use self::message::{InterestBatch, Lease, SnapshotPart};
+use self::own_interest::OwnInterest;
+use self::peer::Peer;
+use self::rendezvous::weight;
+pub(crate) use self::uri_hash::UriHash;
+use crate::replica_id::ReplicaId;
+
+/// How long a replica that is gone is remembered, to find lost events if it returns.
+const MEMORY: Duration = Duration::from_secs(3600);
+
+/// A replica, and what it knows of the others.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    id: ReplicaId,
+    version: String,
+    lease: Duration,
+    own: OwnInterest,
+    /// The number of events that were sent.
+    events: u64,
+    peers: HashMap<ReplicaId, Peer>,
+    index: InterestIndex,
+    /// When the own lease was last renewed, as far as this connection knows.
+    renewed: Option<Instant>,
+    is_alone: bool,
+}
+
+/// What has to be done after some time has passed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// Replicas whose interest is not completely known.
+    pub(crate) snapshots: Vec<ReplicaId>,
+    /// Events of other replicas were lost.
+    pub(crate) events_lost: bool,
+}
+
+/// Another replica, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LivePeer {
+    pub(crate) id: ReplicaId,
+    pub(crate) version: String,
+    pub(crate) last_seen: Instant,
+}
+
+impl Replica {
+    pub(crate) fn new(id: ReplicaId, version: String, lease: Duration) -> Self {
+        let (own, events, peers, index) = Default::default();
+        Self { id, version, lease, own, events, peers, index, renewed: None, is_alone: true }
+    }
+
+    /// Changes what this replica watches.
+    pub(crate) fn watch(&mut self, added: &[UriHash], removed: &[UriHash]) {
+        removed.iter().for_each(|hash| self.own.remove(*hash));
+        added.iter().for_each(|hash| self.own.add(*hash));
+    }
+
+    /// Whether this replica makes the periodic checks of something that it watches.
+    pub(crate) fn is_poller(&self, hash: UriHash) -> bool {
+        let own = weight(self.id, hash);
+        let is_candidate = |id: &ReplicaId| self.peers.get(id).is_some_and(Peer::is_candidate);
+        let mut others = self.index.watchers(hash).iter();
+        self.is_alone || !others.any(|id| weight(*id, hash) > own && is_candidate(id))
+    }
+
+    /// Whether another replica watches this too, or may do so.
+    pub(crate) fn is_watched_elsewhere(&self, hash: UriHash) -> bool {
+        let is_alive = |id: &ReplicaId| self.peers.get(id).is_some_and(|peer| peer.is_alive);
+        let is_unknown = |peer: &Peer| peer.is_alive && !peer.interest.is_complete;
+        self.index.watchers(hash).iter().any(is_alive) || self.peers.values().any(is_unknown)
+    }
+
+    pub(crate) fn watched_count(&self) -> usize {
+        self.own.len()
+    }
+
+    pub(crate) fn polled_count(&self) -> usize {
+        self.own.iter().filter(|hash| self.is_poller(*hash)).count()
+    }
+
+    pub(crate) fn has_unsent_interest(&self) -> bool {
+        self.own.has_unsent()
+    }
+
+    /// Returns the changes of the interest that the others have to be told.
+    pub(crate) fn take_batches(&mut self) -> Vec<InterestBatch> {
+        self.own.take_batches()
+    }
+
+    /// Returns the value of the lease, and what has to be sent before.
+    pub(crate) fn lease(&mut self) -> (Vec<InterestBatch>, Lease) {
+        let batches = self.take_batches();
+        let (batch, watched) = self.own.sent();
+        let milliseconds = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
+        let version = self.version.clone();
+        (batches, Lease { version, milliseconds, batch, watched, events: self.events })
+    }
+
+    /// Returns all of the interest for a replica that asks, and what has to be sent before.
+    pub(crate) fn snapshot(&mut self) -> (Vec<InterestBatch>, Vec<SnapshotPart>) {
+        (self.take_batches(), self.own.snapshot())
+    }
+
+    /// Counts events that are sent, or dropped. Returns the number of the first one.
+    pub(crate) fn count_events(&mut self, count: u64) -> u64 {
+        let first = self.events;
+        self.events += count;
+        first
+    }
+
+    /// The own lease was renewed.
+    pub(crate) fn renewed(&mut self, now: Instant) {
+        self.renewed = Some(now);
+        self.is_alone = false;
+    }
+
+    /// The connection was lost: this replica checks everything itself, and relies on no other before it heard from it.
+    pub(crate) fn disconnected(&mut self) {
+        (self.renewed, self.is_alone) = (None, true);
+        for peer in self.peers.values_mut() {
+            peer.interest.doubt();
+            peer.events.restart();
+        }
+    }
+
+    /// The lease of another replica was renewed.
+    pub(crate) fn lease_seen(&mut self, from: ReplicaId, lease: Lease, now: Instant) {
+        if from != self.id {
+            self.peer(from, now).renew(lease, now);
+        }
+    }
+
+    /// Another replica stopped.
+    pub(crate) fn left(&mut self, from: ReplicaId) {
+        if let Some(mut peer) = self.peers.remove(&from) {
+            self.index.clear(from, &mut peer.interest.digest);
+        }
+    }
+
+    /// Another replica changed what it watches.
+    pub(crate) fn batch_received(&mut self, from: ReplicaId, batch: InterestBatch, now: Instant) {
+        if from == self.id {
+            return;
+        }
+        let interest = &mut self.peers.entry(from).or_insert_with(|| Peer::new(now)).interest;
+        if let Some(batch) = interest.accept(batch) {
+            apply(&mut self.index, from, &batch, &mut interest.digest);
+            interest.applied(batch.number, now);
+        }
+    }
+
+    /// A part of what another replica watches has arrived.
+    pub(crate) fn snapshot_received(&mut self, from: ReplicaId, part: SnapshotPart, now: Instant) {
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        let Some(hashes) = peer.interest.snapshot_part(part) else { return };
+        self.index.clear(from, &mut peer.interest.digest);
+        hashes.into_iter().for_each(|hash| self.index.add(from, hash, &mut peer.interest.digest));
+        for batch in peer.interest.complete() {
+            self.batch_received(from, batch, now);
+        }
+    }
+
+    /// Events of another replica have arrived. Returns whether events before them were lost.
+    pub(crate) fn events_received(&mut self, from: ReplicaId, first: u64, count: u64, now: Instant) -> bool {
+        self.peer(from, now).events.received(first, count)
+    }
+
+    /// Lets time pass.
+    pub(crate) fn tick(&mut self, now: Instant) -> Due {
+        self.is_alone = self.renewed.is_none_or(|renewed| now >= renewed + self.lease);
+        let mut due = Due::default();
+        for (id, peer) in &mut self.peers {
+            peer.expire(now);
+            due.events_lost |= peer.events.is_overdue(now);
+            if peer.is_alive && peer.interest.must_request(now) {
+                due.snapshots.push(*id);
+            }
+        }
+        self.forget_old(now);
+        due
+    }
+
+    /// Forgets the interest of replicas that are gone, and some time later the replicas.
+    fn forget_old(&mut self, now: Instant) {
+        self.peers.retain(|id, peer| {
+            let gone = now.saturating_duration_since(peer.lease_end());
+            if gone > self.lease && peer.interest.digest.count > 0 {
+                self.index.clear(*id, &mut peer.interest.digest);
+                peer.interest.doubt();
+            }
+            gone < MEMORY
+        });
+    }
+
+    fn peer(&mut self, id: ReplicaId, now: Instant) -> &mut Peer {
+        self.peers.entry(id).or_insert_with(|| Peer::new(now))
+    }
+
+    /// The other replicas that are alive.
+    pub(crate) fn live_peers(&self) -> Vec<LivePeer> {
+        let alive = self.peers.iter().filter(|(_, peer)| peer.is_alive);
+        let mut peers: Vec<_> = alive
+            .filter_map(|(id, peer)| {
+                let (last_seen, _) = peer.lease?;
+                Some(LivePeer { id: *id, version: peer.version.clone(), last_seen })
+            })
+            .collect();
+        peers.sort_unstable_by_key(|peer| peer.id);
+        peers
+    }
+}
+
+fn apply(
+    index: &mut InterestIndex,
+    from: ReplicaId,
+    batch: &InterestBatch,
+    digest: &mut uri_hash::SetDigest,
+) {
+    batch.removed.0.iter().for_each(|hash| index.remove(from, *hash, digest));
+    batch.added.0.iter().for_each(|hash| index.add(from, *hash, digest));
+}

@@ -1,0 +1,166 @@
+//! Another replica: whether it is alive, and whether what is known of its interest is complete.
+
+use std::time::{Duration, Instant};
+
+use super::event_sequence::EventSequence;
+use super::message::{InterestBatch, Lease, SnapshotPart};
+use super::uri_hash::{SetDigest, UriHash};
+
+/// How long a batch may be on its way after the sender announced it.
+const DELIVERY_TIME: Duration = Duration::from_secs(1);
+/// How long a snapshot may take before it is requested again.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The number of batches that wait for a snapshot. More of them make another snapshot necessary.
+const MAX_WAITING: usize = 256;
+
+/// Another replica.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) version: String,
+    /// When something was first heard of it.
+    heard: Instant,
+    /// When its lease was last seen, and how long it lasts.
+    pub(super) lease: Option<(Instant, Duration)>,
+    pub(super) is_alive: bool,
+    pub(super) events: EventSequence,
+    pub(super) interest: PeerInterest,
+}
+
+/// What is known of the interest of another replica. The hashes themselves are in the index of all replicas.
+#[derive(Debug, Default)]
+pub(super) struct PeerInterest {
+    /// The last batch that was applied.
+    batch: u64,
+    pub(super) digest: SetDigest,
+    /// Whether nothing is missing, as far as is known. Only then this replica relies on it.
+    pub(super) is_complete: bool,
+    /// What the lease says, until it was compared.
+    announced: Option<(u64, SetDigest)>,
+    /// When a batch that the lease mentions must have arrived.
+    overdue_at: Option<Instant>,
+    needs_snapshot: bool,
+    requested_at: Option<Instant>,
+    waiting: Vec<InterestBatch>,
+    parts: Vec<SnapshotPart>,
+}
+
+impl Peer {
+    pub(super) fn new(now: Instant) -> Self {
+        let (version, lease, is_alive, events, interest) = Default::default();
+        Self { version, heard: now, lease, is_alive, events, interest }
+    }
+
+    /// When its lease ended, or will end. The lease of a peer that is known only by its messages has ended.
+    pub(super) fn lease_end(&self) -> Instant {
+        self.lease.map_or(self.heard, |(seen, lease)| seen + lease)
+    }
+
+    /// Records that the lease was renewed.
+    pub(super) fn renew(&mut self, lease: Lease, now: Instant) {
+        self.version = lease.version;
+        self.lease = Some((now, Duration::from_millis(lease.milliseconds)));
+        self.is_alive = true;
+        self.events.announced(lease.events, now);
+        self.interest.announced = Some((lease.batch, lease.watched));
+        self.interest.compare(now);
+    }
+
+    /// Ends the life of a peer whose lease ended.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.is_alive &= now < self.lease_end();
+    }
+
+    /// Whether this replica relies on it to check what it watches.
+    pub(super) fn is_candidate(&self) -> bool {
+        self.is_alive && self.interest.is_complete
+    }
+}
+
+impl PeerInterest {
+    /// Compares with what the lease says.
+    fn compare(&mut self, now: Instant) {
+        let Some((batch, digest)) = self.announced else { return };
+        let newest = self.waiting.last().map_or(self.batch, |waiting| waiting.number);
+        if batch < newest {
+            // The lease is older than a batch that arrived.
+            self.announced = None;
+        } else if batch == self.batch {
+            (self.announced, self.overdue_at, self.requested_at) = (None, None, None);
+            self.is_complete = digest == self.digest;
+            self.needs_snapshot = !self.is_complete;
+        } else if self.is_complete {
+            self.overdue_at.get_or_insert(now + DELIVERY_TIME);
+        } else {
+            self.needs_snapshot = true;
+        }
+    }
+
+    /// Takes a batch that can be applied now. Others wait, or are known already.
+    pub(super) fn accept(&mut self, batch: InterestBatch) -> Option<InterestBatch> {
+        if batch.number <= self.batch {
+            return None;
+        }
+        if batch.number == self.batch + 1 && !self.needs_snapshot {
+            return Some(batch);
+        }
+        (self.is_complete, self.needs_snapshot) = (false, true);
+        if self.waiting.len() == MAX_WAITING {
+            self.waiting.clear();
+        }
+        self.waiting.push(batch);
+        None
+    }
+
+    /// Records that a batch was applied.
+    pub(super) fn applied(&mut self, number: u64, now: Instant) {
+        self.batch = number;
+        self.compare(now);
+    }
+
+    /// Collects the parts of a snapshot. Returns all hashes once it is complete.
+    pub(super) fn snapshot_part(&mut self, part: SnapshotPart) -> Option<Vec<UriHash>> {
+        if !self.needs_snapshot {
+            return None;
+        }
+        let is_next = |last: &SnapshotPart| last.batch == part.batch && last.part + 1 == part.part;
+        if part.part != 0 && !self.parts.last().is_some_and(is_next) {
+            self.parts.clear();
+            return None;
+        }
+        if part.part == 0 {
+            self.parts.clear();
+        }
+        let (batch, is_last) = (part.batch, part.part + 1 == part.parts);
+        self.parts.push(part);
+        if !is_last {
+            return None;
+        }
+        self.batch = batch;
+        Some(self.parts.drain(..).flat_map(|part| part.hashes.0).collect())
+    }
+
+    /// Ends the wait for a snapshot, which was applied. Returns the batches that came after it.
+    pub(super) fn complete(&mut self) -> Vec<InterestBatch> {
+        (self.needs_snapshot, self.requested_at, self.overdue_at) = (false, None, None);
+        self.is_complete = true;
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Does not rely on it before the next lease confirms it: messages may have been lost.
+    pub(super) fn doubt(&mut self) {
+        (self.is_complete, self.announced, self.overdue_at) = (false, None, None);
+    }
+
+    /// Whether a snapshot has to be requested now.
+    pub(super) fn must_request(&mut self, now: Instant) -> bool {
+        if self.overdue_at.take_if(|at| *at <= now).is_some() {
+            (self.is_complete, self.needs_snapshot) = (false, true);
+        }
+        let is_requested = self.requested_at.is_some_and(|at| now < at + SNAPSHOT_TIMEOUT);
+        let must = self.needs_snapshot && !is_requested;
+        if must {
+            self.requested_at = Some(now);
+        }
+        must
+    }
+}

@@ -1,0 +1,195 @@
+//! A response whose large contents are encoded while it is sent, piece by piece, on threads of lower priority. It holds
+//! the contents, and not their JSON.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use super::charged_bytes::{charged, sharing_charge};
+use super::held_contents::{HeldContents, Places};
+use super::output::Output;
+use super::part::{MAX_STEP, Part, parts};
+use larder_runtime::low_priority_threads::{self, LowPriorityThreads};
+use larder_runtime::memory_budget::MemoryCharge;
+
+/// The size of an encoded piece. The allocator keeps blocks of up to 128 KiB for the next piece.
+const PIECE: usize = 96 << 10;
+/// Pieces that are encoded before they are sent: a change of threads takes about as long as half of one.
+const PIECES_AT_ONCE: usize = 2;
+/// What of a response is encoded and not sent at most: some pieces here, and what hyper has taken, about 400 KiB and the
+/// pieces that begin and end there.
+pub(super) const MAX_ENCODED: usize = 1 << 20;
+/// Contents of at least this size are moved to a smaller allocation when half of them was sent, if sending takes at
+/// least this long. A copy for a fast client would cost more than the memory is worth.
+pub(super) const LARGE: usize = 1 << 20;
+pub(super) const SLOW: Duration = Duration::from_secs(1);
+
+/// The response. A clone sends it once more.
+#[derive(Debug, Clone)]
+pub(super) struct DeferredResponse {
+    parts: VecDeque<Part>,
+    len: usize,
+    held: Weak<HeldContents>,
+    pieces: Arc<MemoryCharge>,
+    threads: Arc<LowPriorityThreads>,
+}
+
+impl DeferredResponse {
+    /// Creates it from its JSON and the places of the contents. Takes as long as a pass over the contents.
+    pub(super) fn new(json: Bytes, places: Places, threads: Arc<LowPriorityThreads>) -> Self {
+        let Places { held, places } = places;
+        let parts = parts(json, places);
+        let len = parts.iter().map(Part::encoded_len).sum();
+        Self { parts, len, held: Arc::downgrade(&held), pieces: held.pieces().clone(), threads }
+    }
+
+    /// The number of bytes that are sent.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+/// The rest of a response that is being sent.
+pub(super) struct UnsentContents {
+    len: usize,
+    /// What is encoded.
+    ready: VecDeque<Bytes>,
+    /// None while the next piece is encoded.
+    encoder: Option<Box<Encoder>>,
+    encoding: Option<BoxFuture<'static, (Box<Encoder>, VecDeque<Bytes>)>>,
+    threads: Arc<LowPriorityThreads>,
+}
+
+struct Encoder {
+    parts: VecDeque<Part>,
+    pieces: Arc<MemoryCharge>,
+    /// None if the memory is freed only at the end.
+    allocation: Option<Allocation>,
+}
+
+/// The memory of the contents that are not sent yet.
+struct Allocation {
+    bytes: usize,
+    held: Weak<HeldContents>,
+    /// A charge of no bytes for the same caller.
+    empty_charge: Box<MemoryCharge>,
+    began: Instant,
+}
+
+impl UnsentContents {
+    /// Sends a response that nobody else sends.
+    pub(super) fn new(response: DeferredResponse) -> Self {
+        let allocation = response.held.upgrade().map(|held| Allocation {
+            bytes: usize::try_from(held.charge().bytes()).unwrap_or(usize::MAX),
+            held: response.held.clone(),
+            empty_charge: Box::new(held.charge().begin_another()),
+            began: Instant::now(),
+        });
+        Self::with(response, allocation)
+    }
+
+    /// Sends a response that may be sent again: its memory is not freed before.
+    pub(super) fn shared(response: DeferredResponse) -> Self {
+        Self::with(response, None)
+    }
+
+    fn with(response: DeferredResponse, allocation: Option<Allocation>) -> Self {
+        let DeferredResponse { parts, len, pieces, threads, .. } = response;
+        let encoder = Some(Box::new(Encoder { parts, pieces, allocation }));
+        Self { len, ready: VecDeque::new(), encoder, encoding: None, threads }
+    }
+
+    /// The number of bytes that were not taken yet.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes the next piece of at most `max` bytes; empty at the end.
+    pub(super) fn poll_piece(&mut self, max: usize, context: &mut Context<'_>) -> Poll<Bytes> {
+        if self.ready.is_empty() && self.len > 0 {
+            self.ready = ready!(self.poll_encoded(context));
+        }
+        let Some(ready) = self.ready.front_mut() else { return Poll::Ready(Bytes::new()) };
+        let piece = ready.split_to(ready.len().min(max));
+        if ready.is_empty() {
+            self.ready.pop_front();
+        }
+        self.len = self.len.saturating_sub(piece.len());
+        Poll::Ready(piece)
+    }
+
+    fn poll_encoded(&mut self, context: &mut Context<'_>) -> Poll<VecDeque<Bytes>> {
+        if let Some(mut encoder) = self.encoder.take() {
+            let threads = self.threads.clone();
+            let work = move || {
+                encoder.free_sent_half();
+                let pieces = std::iter::from_fn(|| encoder.next_piece()).take(PIECES_AT_ONCE).collect();
+                (encoder, pieces)
+            };
+            self.encoding = Some(async move { threads.run(work).await }.boxed());
+        }
+        let Some(encoding) = &mut self.encoding else { return Poll::Ready(VecDeque::new()) };
+        let (encoder, pieces) = ready!(encoding.poll_unpin(context));
+        (self.encoder, self.encoding) = (Some(encoder), None);
+        Poll::Ready(pieces)
+    }
+}
+
+impl Drop for UnsentContents {
+    /// Contents that were not sent to the end are dropped on another thread, as those that were.
+    fn drop(&mut self) {
+        if let Some(encoder) = self.encoder.take().filter(|encoder| !encoder.parts.is_empty()) {
+            self.threads.drop_there(encoder);
+        }
+    }
+}
+
+impl Encoder {
+    /// Encodes the next piece. Returns none at the end.
+    fn next_piece(&mut self) -> Option<Bytes> {
+        low_priority_threads::pause();
+        let mut out = Output::with_capacity(PIECE + MAX_STEP);
+        while out.len() < PIECE
+            && let Some(part) = self.parts.front_mut()
+        {
+            part.write(&mut out, PIECE);
+            if part.raw.is_empty() {
+                self.parts.pop_front();
+            }
+        }
+        (!out.is_empty()).then(|| sharing_charge(std::mem::take(&mut *out), &self.pieces))
+    }
+
+    /// Moves the rest to an allocation of its own if that frees half of the memory. The copies are together no larger
+    /// than the contents. If both do not fit into the budget, the old one stays.
+    fn free_sent_half(&mut self) {
+        let Some(allocation) = &mut self.allocation else { return };
+        let rest: usize = self.parts.iter().map(|part| part.raw.len()).sum();
+        let is_worth_it = allocation.bytes >= LARGE && rest <= allocation.bytes / 2;
+        if !is_worth_it || allocation.began.elapsed() < SLOW {
+            return;
+        }
+        let mut charge = Box::new(allocation.empty_charge.begin_another());
+        let is_shared = allocation.held.upgrade().is_some_and(|held| held.is_shared());
+        if is_shared || charge.grow_again(rest as u64).is_err() {
+            return;
+        }
+        allocation.bytes = rest;
+        let mut copy = Vec::with_capacity(rest);
+        for part in &self.parts {
+            copy.extend_from_slice(&part.raw);
+        }
+        let mut copy = charged(copy, Some(charge));
+        for part in &mut self.parts {
+            part.raw = copy.split_to(part.raw.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! Messages of a legacy client that belong to another replica: answers to requests of the server, and cancellations.
+
+use std::fmt;
+
+use super::message::Id;
+
+/// The other replicas, for the messages of one client.
+pub(super) trait Elsewhere: fmt::Debug + Send + Sync {
+    /// The name of this replica.
+    fn replica(&self) -> &str;
+    /// Passes an answer, which is the JSON text of a result or of an error, to the replica that asked. Never waits. Returns false if it cannot be sent.
+    fn answer(&self, replica: &str, id: &str, outcome: &Result<String, String>) -> bool;
+    /// Cancels a request, whichever replica runs it. Never waits.
+    fn cancel(&self, id: &Id);
+}

@@ -1,0 +1,132 @@
+//! Contents that a response holds until they were sent. It has a place for each large one, which is encoded when it is
+//! sent: its JSON would be larger than the content, up to six times.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use larder_model::resource::{Body, Content, Contents};
+use larder_runtime::memory_budget::MemoryCharge;
+
+/// Bodies from this size on are encoded when they are sent. Smaller ones are written with the rest of the response.
+const LARGE_BODY: usize = 4 << 10;
+
+/// Contents, and the charges for them and for what of them is encoded.
+#[derive(Debug)]
+pub(super) struct HeldContents {
+    contents: Arc<Contents>,
+    charge: MemoryCharge,
+    pieces: Arc<MemoryCharge>,
+}
+
+/// How bytes become a part of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// They are JSON.
+    Json,
+    /// They are a text in a JSON string.
+    Text,
+    /// They are a text in a JSON string, and that JSON is the text of another string.
+    TextInText,
+    /// They are data in a JSON string.
+    Base64,
+}
+
+/// Places in the JSON of a response.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) held: Arc<HeldContents>,
+    pub(super) places: Vec<Place>,
+}
+
+/// A place for a body, which is written before the byte `at` of the JSON.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) at: usize,
+    pub(super) raw: Bytes,
+    pub(super) encoding: Encoding,
+}
+
+impl HeldContents {
+    /// The bytes of the bodies that are encoded when they are sent.
+    pub(super) fn large_bytes(contents: &[Content]) -> usize {
+        contents
+            .iter()
+            .map(|content| &content.body)
+            .filter(|body| is_large(body))
+            .map(|body| bytes(body).len())
+            .sum()
+    }
+
+    pub(super) fn new(contents: Arc<Contents>, charge: MemoryCharge, pieces: MemoryCharge) -> Self {
+        Self { contents, charge, pieces: Arc::new(pieces) }
+    }
+
+    /// The charge for the contents.
+    pub(super) fn charge(&self) -> &MemoryCharge {
+        &self.charge
+    }
+
+    /// The charge for what is encoded.
+    pub(super) fn pieces(&self) -> &Arc<MemoryCharge> {
+        &self.pieces
+    }
+
+    /// Whether others hold the contents too.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.contents) > 1
+    }
+}
+
+impl Places {
+    pub(super) fn new(held: Arc<HeldContents>) -> Self {
+        Self { held, places: Vec::new() }
+    }
+
+    /// Adds a place of other JSON, which becomes a part of this JSON or a text in it.
+    pub(super) fn add_again(&mut self, at: usize, place: &Place, is_text: bool) {
+        let encoding = match place.encoding {
+            Encoding::Text if is_text => Encoding::TextInText,
+            encoding => encoding,
+        };
+        self.places.push(Place { at, raw: place.raw.clone(), encoding });
+    }
+
+    /// Adds a place for a body. Returns false if it has to be written instead, because it is small or not held.
+    pub(super) fn add(&mut self, at: usize, body: &Body) -> bool {
+        let is_same = |content: &Content| std::ptr::eq(&content.body, body);
+        let index = is_large(body).then(|| self.held.contents.iter().position(is_same)).flatten();
+        index.is_some_and(|index| {
+            let encoding = match body {
+                Body::Text(_) => Encoding::Text,
+                Body::Blob(_) => Encoding::Base64,
+            };
+            let raw = Bytes::from_owner(HeldBody { held: self.held.clone(), index });
+            self.places.push(Place { at, raw, encoding });
+            true
+        })
+    }
+}
+
+/// Whether a body of held contents is encoded when it is sent.
+pub(super) fn is_large(body: &Body) -> bool {
+    bytes(body).len() >= LARGE_BODY
+}
+
+fn bytes(body: &Body) -> &[u8] {
+    match body {
+        Body::Text(text) => text.as_bytes(),
+        Body::Blob(data) => data,
+    }
+}
+
+/// One of the bodies.
+struct HeldBody {
+    held: Arc<HeldContents>,
+    index: usize,
+}
+
+impl AsRef<[u8]> for HeldBody {
+    fn as_ref(&self) -> &[u8] {
+        self.held.contents.get(self.index).map_or(&[], |content| bytes(&content.body))
+    }
+}

@@ -1,0 +1,27 @@
+//! When the clients of event streams reconnect after the server stopped. The times are random, so that the clients do not
+//! all come at once.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use crate::Endpoint;
+
+/// For clients that another replica serves, and for those that try again until they succeed.
+const SOON: Range<u32> = 200..3_000;
+/// For legacy clients of a single server. Some of them try only twice, so the delay is longer than most restarts take.
+const AFTER_RESTART: Range<u32> = 3_000..4_000;
+
+/// The delay of a modern client, in milliseconds.
+pub(super) fn of_modern_client() -> u32 {
+    random(SOON)
+}
+
+/// The delay of a legacy client, in milliseconds.
+pub(super) fn of_legacy_client(endpoint: &Endpoint) -> u32 {
+    random(if endpoint.0.has_replicas.load(Ordering::Relaxed) { SOON } else { AFTER_RESTART })
+}
+
+fn random(range: Range<u32>) -> u32 {
+    // Without random numbers, all clients wait for the same time.
+    range.start + getrandom::u32().unwrap_or_default() % (range.end - range.start)
+}

@@ -1,0 +1,181 @@
+//! Sessions that several replicas have in common. A session can be open at several of them at once; one of them, the one
+//! where the client has or had its notification stream, stores what the client knows of its resources. All of them store
+//! the subscriptions, and merge their changes. Without a connection to the store, sessions continue here, and are
+//! stored later.
+
+mod head;
+mod link;
+mod merge;
+mod message;
+mod messages;
+mod readers;
+mod recorder;
+mod remote_stream;
+mod restore;
+mod stream;
+mod tasks;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::Notify;
+
+use self::head::Head;
+pub(crate) use self::link::SessionLink;
+use self::readers::RemoteReaders;
+pub(crate) use self::remote_stream::{RemoteItem, RemoteStream};
+use super::Session;
+use super::store::{Loaded, SessionKey, SessionRecord, SharedSessionStore, StoredValue, Unavailable};
+use super::stored_bytes::StoredBytes;
+use crate::sealing::SealingKeys;
+use larder_runtime::drain::Drain;
+use larder_runtime::log_limit::{Repeats, Suppressor};
+
+/// Maximum number of bytes of all stored sessions.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The store, and what this replica knows of it.
+pub(crate) struct Shared {
+    store: Arc<dyn SharedSessionStore>,
+    keys: SealingKeys,
+    idle_timeout: Duration,
+    /// The sessions that are open in this process.
+    open: Mutex<HashMap<SessionKey, Weak<Session>>>,
+    /// Sessions that ended, and that are still in the store.
+    ended: Mutex<HashSet<SessionKey>>,
+    /// Sessions to be stored soon.
+    changed: Mutex<HashSet<SessionKey>>,
+    /// Wakes the task that stores and removes sessions.
+    wake: Notify,
+    bytes: StoredBytes,
+    readers: RemoteReaders,
+    errors: Suppressor<&'static str>,
+    drain: Drain,
+}
+
+/// A stored session.
+pub(super) struct Opened {
+    revision: u64,
+    head: Head,
+    record: SessionRecord,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time of an event that another replica reported.
+fn instant_of(time: SystemTime) -> Instant {
+    let age = SystemTime::now().duration_since(time).unwrap_or_default();
+    Instant::now().checked_sub(age).unwrap_or_else(Instant::now)
+}
+
+impl Shared {
+    fn new(
+        store: Arc<dyn SharedSessionStore>,
+        keys: SealingKeys,
+        idle_timeout: Duration,
+        drain: &Drain,
+    ) -> Self {
+        let errors = Suppressor::new(drain, |what: &'static str, repeats: &Repeats| {
+            tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the shared sessions failed again");
+        });
+        let (open, ended, changed, wake) = Default::default();
+        let (bytes, readers, drain) = (StoredBytes::new(MAX_BYTES), RemoteReaders::default(), drain.clone());
+        Self { store, keys, idle_timeout, open, ended, changed, wake, bytes, readers, errors, drain }
+    }
+
+    /// How often a session that is used is stored again, so that the store keeps it.
+    fn touch_interval(&self) -> Duration {
+        self.idle_timeout / 4
+    }
+
+    /// The session with this key, if it is open in this process.
+    fn session(&self, key: SessionKey) -> Option<Arc<Session>> {
+        let session = lock(&self.open).get(&key)?.upgrade()?;
+        (!session.ended.is_cancelled()).then_some(session)
+    }
+
+    /// Stores a session soon.
+    pub(super) fn store_soon(&self, key: SessionKey) {
+        lock(&self.changed).insert(key);
+        self.wake.notify_one();
+    }
+
+    /// Removes a session soon, which ends it at all replicas.
+    pub(super) fn remove_later(&self, key: SessionKey) {
+        lock(&self.open).remove(&key);
+        lock(&self.ended).insert(key);
+        self.wake.notify_one();
+    }
+
+    /// Removes a session, which ends it at all replicas. If the store cannot be reached, it is removed later.
+    pub(super) async fn remove(&self, key: SessionKey) {
+        lock(&self.ended).insert(key);
+        lock(&self.open).remove(&key);
+        self.bytes.release(key);
+        let removed = match self.store.is_connected() {
+            true => self.store.remove(key).await,
+            false => return,
+        };
+        match removed {
+            Ok(()) => _ = lock(&self.ended).remove(&key),
+            Err(error) => self.report("remove", &error.to_string()),
+        }
+    }
+
+    /// Whether a session has ended, although it may still be in the store.
+    pub(super) fn has_ended(&self, key: SessionKey) -> bool {
+        lock(&self.ended).contains(&key)
+    }
+
+    /// Loads and decrypts a session. `None` if there is none, or none that this replica can read.
+    async fn load(&self, key: SessionKey) -> Result<Result<Opened, Loaded>, Unavailable> {
+        if !self.store.is_connected() {
+            return Err(Unavailable("there is no connection to the store".into()));
+        }
+        Ok(match self.store.load(key).await? {
+            Loaded::Present { revision, value } => match self.open_value(key, revision, &value) {
+                Some(opened) => Ok(opened),
+                None => {
+                    self.report(
+                        "read",
+                        "it was stored with another key, or by another version of the server",
+                    );
+                    Err(Loaded::Absent)
+                }
+            },
+            missing => Err(missing),
+        })
+    }
+
+    fn open_value(&self, key: SessionKey, revision: u64, value: &StoredValue) -> Option<Opened> {
+        let head = self.open_head(key, &value.head)?;
+        let body = self.keys.unseal(&context("body", key), &value.body)?;
+        Some(Opened { revision, head, record: SessionRecord::from_bytes(&body)? })
+    }
+
+    fn open_head(&self, key: SessionKey, head: &[u8]) -> Option<Head> {
+        Head::from_bytes(&self.keys.unseal(&context("head", key), head)?)
+    }
+
+    fn seal_value(&self, key: SessionKey, head: &Head, body: Vec<u8>) -> std::io::Result<StoredValue> {
+        let head = self.keys.seal(&context("head", key), head.to_bytes())?;
+        Ok(StoredValue { head, body: self.keys.seal(&context("body", key), body)? })
+    }
+
+    fn report(&self, what: &'static str, error: &str) {
+        if self.errors.is_first(what, error) {
+            tracing::warn!(what, %error, "the shared sessions failed: this replica tries again later");
+        }
+    }
+}
+
+/// What is encrypted is bound to its session.
+fn context(part: &str, key: SessionKey) -> Vec<u8> {
+    format!("session {part} {key}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The part of a stored session that all replicas know: whose it is, when it was used, and what changed last.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::merge::SharedPart;
+use crate::session::store::SessionOwner;
+use larder_model::name::{TeamName, Teams};
+
+/// The head of a stored session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::session) struct Head {
+    pub(in crate::session) owner: SessionOwner,
+    pub(in crate::session) last_used: SystemTime,
+    /// Whether a client has an open notification stream.
+    pub(in crate::session) has_stream: bool,
+    /// The run of the server whose notifications the client receives.
+    pub(in crate::session) run: String,
+    /// The digest of what all replicas have in common.
+    pub(in crate::session) shared_part: String,
+    /// The size of the body.
+    pub(in crate::session) bytes: usize,
+}
+
+/// The written form.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    subject: Option<String>,
+    issuer: Option<String>,
+    teams: Vec<String>,
+    /// In milliseconds since 1970.
+    last_used: u64,
+    has_stream: bool,
+    run: String,
+    shared_part: String,
+    bytes: usize,
+}
+
+impl Head {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let age = self.last_used.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let written = Written {
+            subject: self.owner.subject.clone(),
+            issuer: self.owner.issuer.clone(),
+            teams: self.owner.teams.iter().map(ToString::to_string).collect(),
+            last_used: u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
+            has_stream: self.has_stream,
+            run: self.run.clone(),
+            shared_part: self.shared_part.clone(),
+            bytes: self.bytes,
+        };
+        // Texts and numbers are always written.
+        serde_json::to_vec(&written).unwrap_or_default()
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let written: Written = serde_json::from_slice(bytes).ok()?;
+        let teams: Option<Vec<_>> = written.teams.iter().map(|team| TeamName::parse(team).ok()).collect();
+        let (subject, issuer, teams) = (written.subject, written.issuer, Teams::of(teams?)?);
+        let last_used = UNIX_EPOCH.checked_add(Duration::from_millis(written.last_used))?;
+        let Written { has_stream, run, shared_part, bytes, .. } = written;
+        let owner = SessionOwner { subject, issuer, teams };
+        Some(Self { owner, last_used, has_stream, run, shared_part, bytes })
+    }
+
+    /// Whether a session with this head has these subscriptions.
+    pub(super) fn has(&self, part: &SharedPart) -> bool {
+        self.shared_part == part.digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_again() {
+        let teams = ["b", "a"].map(|team| TeamName::parse(team).unwrap());
+        let owner =
+            SessionOwner { subject: Some("ann".into()), issuer: None, teams: Teams::of(teams).unwrap() };
+        let last_used = UNIX_EPOCH + Duration::from_millis(1_800_000_000_123);
+        let (run, shared_part) = ("r1".to_owned(), SharedPart::default().digest());
+        let head = Head { owner, last_used, has_stream: true, run, shared_part, bytes: 7 };
+        assert_eq!(Head::from_bytes(&head.to_bytes()), Some(head.clone()));
+        assert!(head.has(&SharedPart::default()));
+        let other = String::from_utf8(head.to_bytes()).unwrap().replace("\"a\"", "\"?\"");
+        assert_eq!((Head::from_bytes(other.as_bytes()), Head::from_bytes(b"{}")), (None, None));
+    }
+}

@@ -1,0 +1,60 @@
+//! What an open session needs of the other replicas.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use super::Shared;
+use super::message::{Content, split_answer};
+use super::recorder::SharedRecorder;
+use crate::client_side::Outcome;
+use crate::elsewhere::Elsewhere;
+use crate::message::Id;
+use crate::session::store::{ReplicaName, SessionKey};
+
+/// The connection of an open session to the other replicas.
+pub(crate) struct SessionLink {
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: SessionKey,
+    pub(super) recorder: Arc<SharedRecorder>,
+}
+
+/// Passes messages of a client to other replicas.
+pub(super) struct OtherReplicas {
+    pub(super) shared: Weak<Shared>,
+    pub(super) replica: ReplicaName,
+    pub(super) key: SessionKey,
+}
+
+impl SessionLink {
+    /// Stores the session soon.
+    pub(in crate::session) fn changed(&self) {
+        self.shared.store_soon(self.key);
+    }
+}
+
+impl Elsewhere for OtherReplicas {
+    fn replica(&self) -> &str {
+        self.replica.as_str()
+    }
+
+    fn answer(&self, replica: &str, id: &str, outcome: &Outcome) -> bool {
+        let (Some(shared), Some(replica)) = (self.shared.upgrade(), ReplicaName::parse(replica)) else {
+            // It names no replica, so nobody asked for it.
+            return true;
+        };
+        let parts = split_answer(self.key, id, outcome);
+        parts.into_iter().all(|part| shared.send(Some(&replica), part))
+    }
+
+    fn cancel(&self, id: &Id) {
+        let cancel = Content::Cancel { session: self.key.to_string(), id: id.json().to_owned() };
+        // If it cannot be sent, the request continues, as a cancellation may always be too late.
+        self.shared.upgrade().into_iter().for_each(|shared| _ = shared.send(None, cancel.clone()));
+    }
+}
+
+impl fmt::Debug for OtherReplicas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtherReplicas").field("replica", &self.replica).finish_non_exhaustive()
+    }
+}

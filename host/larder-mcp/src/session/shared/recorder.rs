@@ -1,0 +1,305 @@
+//! Stores one session of several replicas, and merges what others stored.
+
+use std::sync::{Arc, Weak};
+use std::time::{Instant, SystemTime};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::head::Head;
+use super::merge::{SharedPart, merged};
+use super::{Opened, Shared, instant_of};
+use crate::session::Session;
+use crate::session::store::{Loaded, PutError, SessionKey, SessionOwner, SessionRecord};
+use crate::subscriptions::{SubscriptionStorage, Subscriptions};
+use larder_model::name::Digest;
+
+/// How often a change is merged with those of others before it waits for the next attempt.
+const MAX_ATTEMPTS: usize = 8;
+/// The bytes of a stored session in addition to its record, at most.
+const SEAL_BYTES: usize = 4 << 10;
+
+/// Stores one session.
+pub(super) struct SharedRecorder {
+    shared: Arc<Shared>,
+    key: SessionKey,
+    session: Weak<Session>,
+    synced: Mutex<Synced>,
+}
+
+/// What is known of the stored session.
+pub(super) struct Synced {
+    /// None if it is not stored, as far as is known.
+    pub(super) revision: Option<u64>,
+    /// What the stored session has in common with all replicas.
+    pub(super) part: SharedPart,
+    /// The stored session has changed, or may have.
+    is_outdated: bool,
+    /// How often the notifications had moved to another replica when they moved to this one. None if another replica has
+    /// them.
+    pub(super) own_move: Option<u64>,
+    /// How often the notifications have moved.
+    pub(super) moves: u64,
+    /// The digest of what this replica stored, as long as nobody changed it.
+    written: Option<Digest>,
+    stored_at: Instant,
+    /// The time of the last use that is stored.
+    stored_use: Instant,
+    has_stream: bool,
+}
+
+/// The result of an attempt to store a session.
+enum Attempt {
+    Done(bool),
+    /// Another replica was faster.
+    Again,
+}
+
+impl Synced {
+    fn new(opened: Option<&Opened>) -> Self {
+        let now = Instant::now();
+        let mut synced = Self {
+            revision: None,
+            part: SharedPart::default(),
+            is_outdated: false,
+            own_move: Some(0),
+            moves: 0,
+            written: None,
+            stored_at: now,
+            stored_use: now,
+            has_stream: false,
+        };
+        if let Some(opened) = opened {
+            synced.own_move = None;
+            synced.adopt(opened);
+        }
+        synced
+    }
+
+    /// Notes what is stored now.
+    fn adopt(&mut self, opened: &Opened) {
+        self.revision = Some(opened.revision);
+        self.part = SharedPart::of(&opened.record);
+        (self.is_outdated, self.written) = (false, None);
+        self.moves = self.moves.max(opened.record.moves);
+        (self.stored_use, self.has_stream) = (instant_of(opened.head.last_used), opened.head.has_stream);
+    }
+}
+
+impl SharedRecorder {
+    /// `opened` is what is stored; none if the session is new.
+    pub(super) fn new(shared: Arc<Shared>, session: &Arc<Session>, opened: Option<&Opened>) -> Self {
+        let (key, synced) = (SessionKey::of(&session.id), Mutex::new(Synced::new(opened)));
+        Self { shared, key, session: Arc::downgrade(session), synced }
+    }
+
+    pub(super) async fn lock(&self) -> MutexGuard<'_, Synced> {
+        self.synced.lock().await
+    }
+
+    /// Stores the session, if it differs from what is stored, or if the store would forget it. Returns whether it did.
+    pub(super) async fn write(&self) -> bool {
+        let Some(session) = self.session.upgrade() else { return false };
+        self.write_locked(&session, &mut *self.lock().await).await
+    }
+
+    pub(super) async fn write_locked(&self, session: &Session, synced: &mut Synced) -> bool {
+        for _ in 0..MAX_ATTEMPTS {
+            if session.ended.is_cancelled() || !self.shared.store.is_connected() {
+                return false;
+            }
+            match self.try_write(session, synced).await {
+                Attempt::Done(written) => return written,
+                Attempt::Again => synced.is_outdated = true,
+            }
+        }
+        self.shared.store_soon(self.key);
+        false
+    }
+
+    async fn try_write(&self, session: &Session, synced: &mut Synced) -> Attempt {
+        let is_due = self.is_due(session, synced);
+        let mut record = snapshot(session, synced);
+        let is_same = |record: &SessionRecord, synced: &Synced| SharedPart::of(record) == synced.part;
+        if synced.own_move.is_none() && !synced.is_outdated && !is_due && is_same(&record, synced) {
+            return Attempt::Done(false);
+        }
+        let mut has_stream = session.has_stream();
+        if synced.own_move.is_none() || synced.is_outdated {
+            let Ok(stored) = self.pull(session, synced).await else { return Attempt::Done(false) };
+            record = snapshot(session, synced);
+            match stored {
+                Some(opened) if synced.own_move.is_none() => {
+                    if is_same(&record, synced) && !is_due {
+                        return Attempt::Done(false);
+                    }
+                    has_stream |= opened.head.has_stream;
+                    record = merged(&opened.record, &record);
+                }
+                Some(_) => {}
+                // Nobody has it any more, so this replica continues it.
+                None => _ = synced.own_move.get_or_insert(synced.moves),
+            }
+        }
+        self.put(session, synced, (record, has_stream, is_due)).await
+    }
+
+    async fn put(
+        &self,
+        session: &Session,
+        synced: &mut Synced,
+        (record, has_stream, is_due): (SessionRecord, bool, bool),
+    ) -> Attempt {
+        let shared = &self.shared;
+        let max_bytes = shared.store.max_value_bytes().saturating_sub(SEAL_BYTES);
+        let Some(body) = record.to_bytes_within(max_bytes) else {
+            shared.report("store", "it has too many subscriptions: only this replica has it");
+            return Attempt::Done(false);
+        };
+        let digest = Some(Digest::of(&body));
+        if synced.written == digest && !is_due {
+            return Attempt::Done(false);
+        }
+        let Ok(surplus) = shared.bytes.reserve(self.key, &record.owner, body.len()) else {
+            shared.report(
+                "store",
+                "the sessions have too many subscriptions: only this replica has one of them",
+            );
+            return Attempt::Done(false);
+        };
+        surplus.into_iter().for_each(|key| shared.remove_later(key));
+        let used = session.last_use();
+        let part = SharedPart::of(&record);
+        let head = Head {
+            owner: record.owner,
+            last_used: SystemTime::now() - used.elapsed(),
+            has_stream,
+            run: record.events.run,
+            shared_part: part.digest(),
+            bytes: body.len(),
+        };
+        let value = match shared.seal_value(self.key, &head, body) {
+            Ok(value) => value,
+            Err(error) => {
+                shared.report("encrypt", &error.to_string());
+                return Attempt::Done(false);
+            }
+        };
+        match shared.store.put(self.key, value, synced.revision).await {
+            Ok(revision) => {
+                (synced.revision, synced.part) = (Some(revision), part);
+                synced.written = digest.filter(|_| synced.own_move.is_some());
+                (synced.stored_at, synced.stored_use) = (Instant::now(), used);
+                synced.has_stream = has_stream;
+                Attempt::Done(true)
+            }
+            Err(PutError::Conflict) => Attempt::Again,
+            Err(PutError::Unavailable(error)) => {
+                // Whether it was stored is not known.
+                synced.is_outdated = true;
+                shared.report("store", &error.to_string());
+                Attempt::Done(false)
+            }
+        }
+    }
+
+    /// Whether the session must be stored although nothing in it has changed.
+    fn is_due(&self, session: &Session, synced: &Synced) -> bool {
+        let was_used = session.last_use() > synced.stored_use;
+        let is_old = synced.stored_at.elapsed() >= self.shared.touch_interval();
+        let has_own_stream = synced.own_move.is_some();
+        synced.revision.is_none()
+            || (was_used && is_old)
+            || (has_own_stream && session.has_stream() != synced.has_stream)
+    }
+
+    /// Loads the stored session, and makes the changes of others here. `None` if it is not stored. Fails if it has ended,
+    /// or if the store cannot be reached.
+    pub(super) async fn pull(&self, session: &Session, synced: &mut Synced) -> Result<Option<Opened>, ()> {
+        let loaded = self.shared.load(self.key).await;
+        let loaded = loaded.map_err(|error| self.shared.report("load", &error.to_string()))?;
+        let opened = match loaded {
+            Ok(opened) => opened,
+            Err(Loaded::Removed) => {
+                session.close();
+                return Err(());
+            }
+            Err(_) => {
+                (synced.revision, synced.part) = (None, SharedPart::default());
+                (synced.is_outdated, synced.written) = (false, None);
+                return Ok(None);
+            }
+        };
+        let own = SharedPart::of(&snapshot(session, synced));
+        let changes = synced.part.changes_of_others(&own, &opened.record);
+        session.client.subscriptions.change(&changes.added, &changes.removed);
+        changes.log_level.into_iter().for_each(|level| session.client.side.set_log_level_name(&level));
+        synced.adopt(&opened);
+        let stored_events = (opened.record.moves, opened.record.events.run.as_str());
+        let own_run = session.replay.ids().run.as_str();
+        if synced.own_move.is_some_and(|own| stored_events > (own, own_run)) {
+            synced.own_move = None;
+            session.end_current_stream();
+        }
+        Ok(Some(opened))
+    }
+
+    /// The session is not in the store, or was stored after all sessions were listed.
+    pub(super) async fn not_listed(&self) {
+        self.lock().await.is_outdated = true;
+        self.shared.store_soon(self.key);
+    }
+
+    /// The stored session has this revision now.
+    pub(super) async fn notice(&self, revision: u64, head: &Head) {
+        let Some(session) = self.session.upgrade() else { return };
+        let mut synced = self.lock().await;
+        if synced.revision.is_some_and(|known| known >= revision) {
+            return;
+        }
+        session.used_at(instant_of(head.last_used));
+        (synced.stored_at, synced.stored_use) = (Instant::now(), instant_of(head.last_used));
+        let has_own_stream = synced.own_move.is_some();
+        let is_own_run = head.run == session.replay.ids().run;
+        if synced.revision.is_some() && head.has(&synced.part) && (is_own_run || !has_own_stream) {
+            (synced.revision, synced.written) = (Some(revision), None);
+            synced.has_stream = head.has_stream;
+            return;
+        }
+        // An error is reported. The next attempt to store the session notices that it has changed.
+        _ = self.pull(&session, &mut synced).await;
+    }
+}
+
+/// What this replica has of the session.
+fn snapshot(session: &Session, synced: &Synced) -> SessionRecord {
+    let client = &session.client;
+    client.log.between_changes(|events| {
+        let mut ids = session.replay.ids().clone();
+        (ids.last, ids.oldest) = (events.last, events.oldest);
+        SessionRecord {
+            version: client.version,
+            owner: SessionOwner::of(&session.caller),
+            client: (*client.description).clone(),
+            events: ids,
+            subscriptions: client.subscriptions.stored(events),
+            moves: synced.own_move.unwrap_or(synced.moves),
+            log_level: client.side.log_level_name().map(ToOwned::to_owned),
+        }
+    })
+}
+
+impl SubscriptionStorage for SharedRecorder {
+    fn save<'a>(&'a self, _: &'a Subscriptions) -> BoxFuture<'a, bool> {
+        self.write().boxed()
+    }
+}
+
+impl Synced {
+    /// The notifications move to this replica.
+    pub(super) fn take_notifications(&mut self) {
+        self.moves += 1;
+        (self.own_move, self.written) = (Some(self.moves), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! What the compiler process writes to stdout: the machine code, the functions, and a trailer that tells where each of
+//! them ends and how long the phases of the process took. The server reads the trailer.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
+
+use super::functions::Functions;
+
+/// Number of fields of the trailer, each of eight bytes.
+const FIELDS: usize = 7;
+pub(super) const TRAILER_SIZE: usize = FIELDS * size_of::<u64>();
+/// Functions are small, so they are written in larger parts.
+const BUFFER: usize = 1 << 20;
+
+/// The trailer. The server does not rely on it for its safety, because a hostile component may have written it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// The size of the machine code in bytes.
+    pub(crate) code: u64,
+    /// The size of the functions in bytes.
+    pub(crate) functions: u64,
+    /// How long the process read its input.
+    pub(crate) read: Duration,
+    /// How long it compiled.
+    pub(crate) compile: Duration,
+    /// How long it wrote its output.
+    pub(crate) write: Duration,
+    /// How many functions were taken from the earlier revision.
+    pub(crate) reused: u64,
+    /// How many functions were compiled.
+    pub(crate) compiled: u64,
+}
+
+/// The output has no valid trailer.
+#[derive(Debug, thiserror::Error)]
+#[error("its output is incomplete")]
+pub(crate) struct InvalidOutput;
+
+impl Output {
+    /// Reads the trailer of the output of a compiler process.
+    pub(crate) fn of(file: &File) -> Result<Self, InvalidOutput> {
+        let size = file.metadata().map_err(|_| InvalidOutput)?.len();
+        let content = size.checked_sub(TRAILER_SIZE as u64).ok_or(InvalidOutput)?;
+        let mut trailer = [0; TRAILER_SIZE];
+        file.read_exact_at(&mut trailer, content).map_err(|_| InvalidOutput)?;
+        let output = Self::parse(&trailer);
+        match output.code.checked_add(output.functions) == Some(content) {
+            true => Ok(output),
+            false => Err(InvalidOutput),
+        }
+    }
+
+    /// Where the functions are in the file.
+    pub(crate) fn functions_range(&self) -> Range<u64> {
+        self.code..self.code + self.functions
+    }
+
+    fn parse(trailer: &[u8; TRAILER_SIZE]) -> Self {
+        let mut fields = [0; FIELDS];
+        for (field, bytes) in fields.iter_mut().zip(trailer.as_chunks().0) {
+            *field = u64::from_le_bytes(*bytes);
+        }
+        let [code, functions, read, compile, write, reused, compiled] = fields;
+        let [read, compile, write] = [read, compile, write].map(Duration::from_micros);
+        Self { code, functions, read, compile, write, reused, compiled }
+    }
+
+    fn trailer(&self) -> Vec<u8> {
+        let Self { code, functions, reused, compiled, .. } = *self;
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let [read, compile, write] = [self.read, self.compile, self.write].map(micros);
+        [code, functions, read, compile, write, reused, compiled].map(u64::to_le_bytes).concat()
+    }
+
+    /// Writes the trailer.
+    pub(super) fn finish(&self) -> io::Result<()> {
+        stdout()?.write_all(&self.trailer())
+    }
+}
+
+/// Writes the machine code. Returns a trailer with its size.
+pub(super) fn write_code(code: &[u8]) -> io::Result<Output> {
+    stdout()?.write_all(code)?;
+    Ok(Output { code: code.len() as u64, ..Output::default() })
+}
+
+/// Writes the functions. If that fails, for example because the disk is full, there are none.
+pub(super) fn write_functions(functions: &Functions, output: &mut Output) -> io::Result<()> {
+    let mut stdout = stdout()?;
+    let mut buffer = BufWriter::with_capacity(BUFFER, &stdout);
+    let written = functions.write(&mut buffer).and_then(|()| buffer.flush());
+    // What it did not write is lost, and must not be written later.
+    drop(buffer.into_parts());
+    (output.reused, output.compiled) = functions.counts();
+    match written {
+        Ok(()) => output.functions = functions.size(),
+        Err(_) => {
+            stdout.set_len(output.code)?;
+            stdout.seek(SeekFrom::Start(output.code))?;
+        }
+    }
+    Ok(())
+}
+
+/// The file behind the descriptor, because `stdout()` scans the bytes for line breaks.
+fn stdout() -> io::Result<File> {
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Option<Output> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        Output::of(&file).ok()
+    }
+
+    #[test]
+    fn the_trailer_describes_the_whole_output() {
+        let time = Duration::from_millis;
+        let output = Output {
+            code: 4,
+            functions: 9,
+            read: time(1),
+            compile: time(2),
+            write: time(3),
+            reused: 5,
+            compiled: 6,
+        };
+        let trailer = output.trailer();
+        assert_eq!(read(&[b"codefunctions".as_slice(), &trailer].concat()), Some(output));
+        for invalid in [b"".as_slice(), b"compiled code", &trailer, &[0xff; TRAILER_SIZE * 2]] {
+            assert_eq!(read(invalid), None);
+        }
+        assert_eq!(read(&[b"codefunctions more".as_slice(), &trailer].concat()), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Where the time of a compilation goes.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Where the time of a compilation went. All of it is zero if the code was in the cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompilePhases {
+    /// It waited for other compilations.
+    pub queue: Duration,
+    /// The process started and ended.
+    pub start: Duration,
+    /// The process read the component and the known functions.
+    pub read: Duration,
+    /// The process compiled.
+    pub compile: Duration,
+    /// The process wrote the code and the functions.
+    pub write: Duration,
+    /// The code was sealed and put into the cache.
+    pub seal: Duration,
+    /// The code was verified and mapped.
+    pub map: Duration,
+    /// How many functions were taken from the previous revision.
+    pub reused: u64,
+    /// How many functions were compiled, where functions can be taken from a previous revision.
+    pub compiled: u64,
+}
+
+impl fmt::Display for CompilePhases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queue, start, read, compile, write, seal, map, reused, compiled } = self;
+        write!(
+            f,
+            "queue {queue:.1?}, process {start:.1?}, input {read:.1?}, compile {compile:.1?} ({reused} functions \
+             reused, {compiled} compiled), output {write:.1?}, seal {seal:.1?}, map {map:.1?}"
+        )
+    }
+}
+
+/// Measures consecutive phases.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Returns the time since the previous phase.
+    pub(crate) fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now - std::mem::replace(&mut self.0, now)
+    }
+}

@@ -1,0 +1,84 @@
+//! Which versions of the contract the host supports, and which imports of a component it offers.
+
+/// The package of the contract.
+pub(super) const CONTRACT_PACKAGE: &str = "larder:provider/";
+/// The supported version of the contract; patch versions are compatible.
+pub(super) const CONTRACT_VERSION: &str = "0.1";
+/// The interfaces of the contract that components may import.
+const OFFERED_INTERFACES: [&str; 6] =
+    ["provider-types", "provider-host", "http-client", "key-value", "interaction-types", "interaction-host"];
+/// Whether the host offers an import. Checked here and not by the linker, so that the error has the name that
+/// the author used.
+pub(super) fn is_offered(import: &str) -> bool {
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    if let Some(interface) = interface.strip_prefix(CONTRACT_PACKAGE) {
+        return OFFERED_INTERFACES.contains(&interface) && is_compatible(version, CONTRACT_VERSION);
+    }
+    [
+        "wasi:cli/",
+        "wasi:io/",
+        "wasi:clocks/",
+        "wasi:random/",
+        "wasi:filesystem/",
+        "wasi:sockets/",
+        "wasi:http/",
+    ]
+    .iter()
+    .any(|package| interface.starts_with(package))
+        && is_compatible(version, "0.2")
+}
+
+pub(super) fn is_compatible(version: &str, supported: &str) -> bool {
+    version.strip_prefix(supported).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
+}
+
+/// A version of the contract that the host does not support.
+pub(super) enum UnsupportedContract {
+    Newer(String),
+    Other(String),
+}
+
+/// Checks the version of an import or export that belongs to the contract.
+pub(super) fn check_contract_version(name: &str) -> Option<UnsupportedContract> {
+    let (_, version) = name.strip_prefix(CONTRACT_PACKAGE)?.split_once('@')?;
+    if is_compatible(version, CONTRACT_VERSION) {
+        return None;
+    }
+    let (short, _) = version.rsplit_once('.').filter(|_| !version.contains('-')).unwrap_or((version, ""));
+    Some(match major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
+        true => UnsupportedContract::Newer(short.to_owned()),
+        false => UnsupportedContract::Other(short.to_owned()),
+    })
+}
+
+fn major_and_minor(version: &str) -> Option<(u64, u64)> {
+    let mut numbers = version.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_are_offered_by_name_and_version() {
+        for offered in [
+            "wasi:io/poll@0.2.6",
+            "wasi:sockets/tcp@0.2.9",
+            "wasi:http/types@0.2.12",
+            "larder:provider/http-client@0.1.7",
+        ] {
+            assert!(is_offered(offered), "{offered}");
+        }
+        for unknown in [
+            "other:thing/api",
+            "wasi:http/types@0.3.0",
+            "larder:provider/http-client@0.2.0",
+            "larder:provider/secrets@0.1.0",
+            "wasi:nn/graph@0.2.0",
+            "wasi:io/poll@0.2.0-rc.1",
+        ] {
+            assert!(!is_offered(unknown), "{unknown}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Measures the phases of a read with a fresh guest. It exists only in tests and for the benchmark.
+
+use std::time::{Duration, Instant};
+
+use super::convert::{read_result, wit_match};
+use super::guest_calls::{AnswerMemory, Read};
+use super::omissions::Omissions;
+use super::{Provider, wit};
+use crate::call_meter::CallMeter;
+use crate::guest_config::Lease;
+use larder_model::policy::Permit;
+use larder_model::resource::Match;
+use larder_model::uri::Uri;
+use larder_runtime::metrics::process::thread_cpu_time;
+
+/// One phase of a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Phase {
+    /// CPU time of the thread, with the time that the system spends for it.
+    pub cpu_time: Duration,
+    /// Pages that the system had to provide or copy.
+    pub page_faults: u64,
+}
+
+/// The phases of a read with a fresh guest.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Breakdown {
+    /// The store and the WASI context.
+    pub open: Phase,
+    /// Instances, memories and tables of the component.
+    pub instantiate: Phase,
+    /// The function of the guest, with its arguments and its result.
+    pub call: Phase,
+    /// The checks and the conversion of the result.
+    pub convert: Phase,
+    /// The store and the instances are dropped, and the memory is cleared.
+    pub close: Phase,
+}
+
+/// Measures one phase after the other.
+struct PhaseClock {
+    cpu_time: Duration,
+    page_faults: u64,
+}
+
+impl PhaseClock {
+    fn start() -> Self {
+        let page_faults = thread_page_faults();
+        Self { page_faults, cpu_time: thread_cpu_time() }
+    }
+
+    /// Ends a phase and begins the next one.
+    fn lap(&mut self) -> Phase {
+        let cpu_time = thread_cpu_time() - self.cpu_time;
+        let page_faults = thread_page_faults() - self.page_faults;
+        *self = Self::start();
+        Phase { cpu_time, page_faults }
+    }
+}
+
+/// The minor page faults of this thread so far; zero on other systems than Linux.
+fn thread_page_faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
+    // The name of the thread is in parentheses and can contain spaces.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    fields.split_whitespace().nth(7).and_then(|faults| faults.parse().ok()).unwrap_or_default()
+}
+
+impl Provider {
+    /// Reads a resource with a fresh guest as [`Self::read`] does, but without permits, quotas and the limit on time,
+    /// and measures each phase. Nothing else may run on the thread.
+    pub async fn measure_read(&self, uri: &Uri, matched: Option<Match>) -> Result<Breakdown, String> {
+        let matched = matched.map(wit_match);
+        let read = Read(
+            wit::ReadRequest { uri: uri.to_string(), matched, known_version: None },
+            AnswerMemory::default(),
+        );
+        let slot = self.sandbox.slots.clone().acquire_owned().await.map_err(|error| error.to_string())?;
+        let lease = Lease { config: self.config.clone(), permit: Permit::for_host() };
+        let (meter, deadline) = (CallMeter::new(self.config.clone()), lease.deadline(Instant::now()).0);
+        let failed = |error: wasmtime::Error| format!("{error:#}");
+        let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let mut clock = PhaseClock::start();
+        let mut guest = self.sandbox.open(lease, slot).await.map_err(|fault| fault.to_string())?;
+        guest.prepare_call(deadline, meter);
+        let open = clock.lap();
+        guest.instantiate(&self.compiled).await.map_err(failed)?;
+        let instantiate = clock.lap();
+        let reading = guest.call(&self.compiled, &read).await.map_err(failed)?;
+        let call = clock.lap();
+        let reading = reading.map_err(|error| format!("{error:?}"))?;
+        let result = read_result(reading, uri, |_| true, &mut omissions).await;
+        let convert = clock.lap();
+        result.map_err(|error| error.to_string())?;
+        clock.lap();
+        drop(guest);
+        Ok(Breakdown { open, instantiate, call, convert, close: clock.lap() })
+    }
+}

@@ -1,0 +1,3 @@
+// The component of `larder dev` for the world `full-provider`, as provider.js.
+
+export * from './provider.js';

@@ -1,0 +1,139 @@
+//! A client of the legacy era that keeps its session: when its stream ends, it opens it again with `Last-Event-ID`, and
+//! does not subscribe again. It does not read when it connects again either, so only a notification tells it of an update.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::listener::{Follower, Listener, Surroundings};
+use super::origin::PAGES;
+use super::requests::{page, uri};
+use crate::mcp_client::{Client, Event, Events};
+
+/// How long a session may not be found because NATS is not reachable, or a stream cannot be opened.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(200);
+
+struct Session {
+    url: String,
+    token: String,
+    id: String,
+    last_event: Option<String>,
+    stream: Arc<Mutex<Option<TcpStream>>>,
+    requests: Arc<super::requests::Requests>,
+    resumed: Arc<AtomicUsize>,
+}
+
+/// Opens a session, subscribes to all pages, and listens. `resumed` counts how often its stream was opened again.
+pub(super) fn listen(
+    name: &str,
+    url: &str,
+    token: &str,
+    surroundings: &Surroundings,
+    resumed: &Arc<AtomicUsize>,
+) -> Listener {
+    let stream = Arc::<Mutex<Option<TcpStream>>>::default();
+    let mut session = Session {
+        url: url.to_owned(),
+        token: token.to_owned(),
+        id: String::new(),
+        last_event: None,
+        stream: stream.clone(),
+        requests: surroundings.requests.clone(),
+        resumed: resumed.clone(),
+    };
+    let end = move || {
+        if let Some(stream) = stream.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // It fails only if the connection has already ended.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    };
+    Listener::thread(name, surroundings, move |follower| session.run(follower), end)
+}
+
+impl Session {
+    fn run(&mut self, follower: &Follower) -> Result<()> {
+        self.open()?;
+        let mut events = self.stream()?;
+        for page in 0..PAGES {
+            let result = self.post("resources/subscribe", json!({ "uri": uri(page) }))?;
+            ensure!(result["result"].is_object(), "subscribe: {result}");
+        }
+        follower.began();
+        loop {
+            let mut pause = PAUSE;
+            // A connection that breaks is like a stream that ends.
+            while let Ok(Some(event)) = events.next() {
+                pause = event.retry.unwrap_or(pause);
+                self.take(event, follower);
+            }
+            thread::sleep(pause);
+            events = self.stream()?;
+            // What ends this client has either seen this stream, or stopped everything before.
+            if self.requests.is_stopped() {
+                return Ok(());
+            }
+            self.resumed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn take(&mut self, event: Event, follower: &Follower) {
+        self.last_event = event.id.or(self.last_event.take());
+        let message: Option<Value> = serde_json::from_str(&event.data).ok();
+        let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+        if let Some(page) =
+            message.filter(is_update).and_then(|message| page(message["params"]["uri"].as_str()?))
+        {
+            follower.updated(page);
+        }
+    }
+
+    fn open(&mut self) -> Result<()> {
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
+        });
+        let response = self.connect()?.legacy(None, "initialize", params)?;
+        self.id = response.session.with_context(|| format!("no session: {}", response.body))?;
+        Ok(())
+    }
+
+    /// Opens the stream of the session, and tries again while that is possible later.
+    fn stream(&self) -> Result<Events> {
+        let began = Instant::now();
+        loop {
+            let opened =
+                self.connect().and_then(|client| client.session_stream(&self.id, self.last_event.as_deref()));
+            match opened {
+                Ok(Ok(events)) => {
+                    *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(events.connection()?);
+                    return Ok(events);
+                }
+                Ok(Err(status)) if status < 500 => {
+                    bail!("the stream of the session is refused with {status}")
+                }
+                other => ensure!(
+                    began.elapsed() < OPEN_TIMEOUT && !self.requests.is_stopped(),
+                    "the stream of the session cannot be opened: {:?}",
+                    other.map(|refused| refused.err())
+                ),
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Sends a message on a connection of its own, so that any replica may receive it.
+    fn post(&self, method: &str, params: Value) -> Result<Value> {
+        let response = self.connect()?.legacy(Some(&self.id), method, params)?;
+        ensure!((200..300).contains(&response.status), "{method}: {} {}", response.status, response.body);
+        Ok(response.body)
+    }
+
+    fn connect(&self) -> Result<Client> {
+        Ok(Client::connect(&self.url)?.with_token(&self.token))
+    }
+}
