@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::admin;
 use crate::load::{self, RequestSpec, Window};
 use crate::process::{self, Server};
 use crate::reads::Plan;
@@ -83,8 +84,11 @@ pub(crate) fn measure(setup: &Setup, plan: Plan) -> Result<Languages> {
                 component: component.clone(),
                 config: format!("[provider.changelog]\n{config}\n"),
             };
-            let server = setup.start(&setup.server_dir(&format!("{name}-{lifetime}"), &[provider])?)?;
+            let dir = setup.server_dir(&format!("{name}-{lifetime}"), &[provider])?;
+            let admin = admin::configure(&dir)?;
+            let server = setup.start(&dir)?;
             let request = request(&server).with_context(|| title)?;
+            admin::wait_for(admin, admin::UNOPTIMISED, 0)?;
             Ok((server, request))
         };
         let (fresh, reused) = (start("fresh", "")?, start("reused", "guests = \"reuse\"")?);

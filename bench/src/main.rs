@@ -1,6 +1,7 @@
 //! Benchmark: compares Larder with other servers that return the same responses. `cargo xtask bench` builds
 //! and runs it.
 
+mod admin;
 mod baseline;
 mod content;
 mod floods;

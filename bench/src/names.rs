@@ -1,22 +1,18 @@
 //! Measures the memory of a server with one component in Python under many names, all of them idle.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use crate::load;
+use crate::admin;
 use crate::process::Server;
 use crate::setup::Setup;
 
 /// How many names the component has.
 const NAMES: usize = 1_000;
-/// The number of served providers.
-const GAUGE: &str = "larder_providers{";
-/// Longer than it takes until all of them are probed.
+/// Longer than it takes until the server has nothing to do.
 const TIMEOUT: Duration = Duration::from_secs(180);
 /// The server is idle if it used at most this CPU time in one interval.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -45,43 +41,17 @@ pub(crate) fn measure(setup: &Setup) -> Result<Option<Names>> {
         for number in 0..count {
             fs::hard_link(&shared, dir.join(format!("plugins/name-{number:04}.wasm")))?;
         }
-        let admin = set_admin_address(&dir)?;
+        let admin = admin::configure(&dir)?;
         let (start, server) = (Instant::now(), setup.start(&dir)?);
-        wait_for_all(admin, count)?;
+        admin::wait_for(admin, admin::PROVIDERS, count)?;
         let start = start.elapsed();
+        admin::wait_for(admin, admin::UNOPTIMISED, 0)?;
         wait_until_idle(&server)?;
         Ok((server.proportional_memory()?, start))
     };
     let (one, _) = idle(1)?;
     let (all, start) = idle(NAMES)?;
     Ok(Some(Names { names: NAMES, one, all, start }))
-}
-
-/// Configures an admin address with a free port.
-fn set_admin_address(dir: &Path) -> Result<SocketAddr> {
-    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let file = dir.join("larder.toml");
-    let (off, on) = ("[admin]\nlisten = \"off\"", format!("[admin]\nlisten = \"{address}\""));
-    let config = fs::read_to_string(&file)?;
-    ensure!(config.contains(off), "the configuration has no admin address");
-    fs::write(&file, config.replace(off, &on))?;
-    Ok(address)
-}
-
-/// Waits until the metrics count this number of served providers.
-fn wait_for_all(admin: SocketAddr, count: usize) -> Result<()> {
-    let get = format!("GET /metrics HTTP/1.1\r\nhost: {admin}\r\n\r\n");
-    let (start, mut served) = (Instant::now(), String::new());
-    while start.elapsed() < TIMEOUT {
-        let (_, _, metrics) = load::once(admin, get.as_bytes())?;
-        let metrics = String::from_utf8_lossy(&metrics);
-        served = metrics.lines().find(|line| line.starts_with(GAUGE)).unwrap_or_default().to_owned();
-        if served.rsplit_once(' ').is_some_and(|(_, number)| number == count.to_string()) {
-            return Ok(());
-        }
-        std::thread::sleep(INTERVAL);
-    }
-    bail!("not all of {count} names were served within {TIMEOUT:?}: `{served}`")
 }
 
 /// Waits until the server has nothing to do: files are read again some seconds after the start.

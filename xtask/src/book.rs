@@ -1,5 +1,5 @@
-//! The book in `docs/`: it builds without a broken link to a page, its commands run, and its configurations
-//! are valid.
+//! The book in `docs/`: it has every page, it builds without a broken link to a page, its commands run, and its
+//! configurations are valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,28 @@ const BLOCK_LIMIT: &str = "120";
 
 /// Builds the book.
 pub(crate) fn build(output: &Output) -> Result<Outcome> {
+    check_summary()?;
     let program =
         tools::installed(output, "mdbook", PINNED, &["--no-default-features", "--features", "search"])?;
     output.run(command(program).arg("build").arg(root().join("docs")))?;
     let log = output.contents();
     ensure!(!log.contains("WARN") && !log.contains("ERROR"), "mdbook reported a problem");
     Ok(Outcome::Passed)
+}
+
+/// Checks that all pages are in the table of contents.
+fn check_summary() -> Result<()> {
+    let docs = root().join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md"))?;
+    let mut pages = Vec::new();
+    for folder in ["src", "adr"] {
+        collect_pages(&docs.join(folder), &mut pages)?;
+    }
+    for page in pages {
+        let page = page.strip_prefix(&docs)?.display().to_string();
+        ensure!(summary.contains(&format!("]({page})")), "docs/SUMMARY.md has no link to {page}");
+    }
+    Ok(())
 }
 
 /// Runs the `sh,run` blocks of each page in an empty folder, and checks the `toml,larder` blocks with `larder

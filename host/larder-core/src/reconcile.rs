@@ -127,6 +127,7 @@ impl Reconciler {
             load_permits: Semaphore::new(MAX_CONCURRENT_LOADS),
             probe_permits: Semaphore::new(MAX_CONCURRENT_PROBES),
             recheck_permit: Semaphore::new(1),
+            optimise_permit: Semaphore::new(1),
             wake: config_handle.wake(),
             quota_usage,
             load_events: load_events_sender,

@@ -227,6 +227,11 @@ impl Cache {
         self.folder.join(name).with_extension("seal")
     }
 
+    /// Removes an entry if it exists. Whoever uses its code continues to use it.
+    pub(super) fn remove_entry(&self, digest: Digest) {
+        self.remove(&self.entry_name(digest));
+    }
+
     fn remove(&self, name: &str) {
         for path in [self.code_path(name), self.seal_path(name)] {
             delete(&path);

@@ -21,7 +21,6 @@ const MAX_FAULT_DETAIL: usize = 4_096;
 
 /// One attempt to make a call.
 struct CallAttempt<'a, W> {
-    compiled: &'a CompiledComponent,
     guest_call: &'a W,
     meter: &'a Arc<CallMeter>,
     /// With a key, the guest is kept for another call.
@@ -38,7 +37,7 @@ impl Sandbox {
     /// guest is kept afterwards.
     pub(super) async fn run<W: GuestCall>(
         &self,
-        (compiled, meter): (&CompiledComponent, &Arc<CallMeter>),
+        (compiled, meter): (Arc<CompiledComponent>, &Arc<CallMeter>),
         lease: Lease,
         queue_timer: QueueTimer,
         reuse_key: Option<ReuseKey>,
@@ -51,7 +50,7 @@ impl Sandbox {
             guest.store.data_mut().begin_call(lease.clone());
             let (start, reuse_key) = (Instant::now(), reuse_key.clone());
             let (deadline, timeout) = lease.deadline(start);
-            let attempt = CallAttempt { compiled, guest_call, meter, reuse_key, start, deadline, timeout };
+            let attempt = CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout };
             match self.attempt(async { Ok(guest) }, attempt).await {
                 // State that an earlier call left in the guest may be the cause.
                 Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
@@ -70,8 +69,8 @@ impl Sandbox {
         };
         let start = Instant::now();
         let (deadline, timeout) = deadline.unwrap_or_else(|| lease.deadline(start));
-        let attempt = CallAttempt { compiled, guest_call, meter, reuse_key, start, deadline, timeout };
-        self.attempt(self.open(lease, slot), attempt).await
+        let attempt = CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout };
+        self.attempt(self.open(lease, slot, compiled), attempt).await
     }
 
     async fn attempt<W: GuestCall>(
@@ -79,7 +78,7 @@ impl Sandbox {
         guest: impl Future<Output = Result<OpenGuest, Fault>>,
         attempt: CallAttempt<'_, W>,
     ) -> Result<W::Output, Fault> {
-        let CallAttempt { compiled, guest_call, meter, reuse_key, start, deadline, timeout } = attempt;
+        let CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout } = attempt;
         let _tick_guard = self.ticker.run();
         let guest = with_deadline(|| deadline, guest).await;
         let mut guest = guest.unwrap_or_else(|| Err(timeout_fault(timeout, &meter.config.grant.limits)))?;
@@ -88,7 +87,7 @@ impl Sandbox {
         let response = {
             // Pinned here because a future that is moved by value takes space twice in the future that awaits
             // it.
-            let call = pin!(guest.call(compiled, guest_call));
+            let call = pin!(guest.call(guest_call));
             let call = async {
                 match &config.folder_threads {
                     Some(folder_threads) => folder_threads.run_with(call).await?,

@@ -18,6 +18,7 @@ use self::functions::Functions;
 pub(super) use self::output::Output;
 use super::compiled::first_line;
 use super::engine;
+use super::tier::Tier;
 use super::unsupported_features;
 
 /// The name of the subcommand.
@@ -62,6 +63,8 @@ pub struct Task {
     pub reuse: bool,
     /// Whether somebody waits for the result.
     pub is_awaited: bool,
+    /// Whether the code is to be optimised.
+    pub is_optimised: bool,
 }
 
 /// Why the component was not compiled.
@@ -94,8 +97,9 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let read = began.elapsed();
     let functions = task.reuse.then(|| Arc::new(Functions::new(known)));
-    let engine =
-        engine::for_compiling(functions.clone().map(|functions| functions as Arc<dyn wasmtime::CacheStore>));
+    let tier = if task.is_optimised { Tier::Optimised } else { Tier::First };
+    let store = functions.clone().map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
+    let engine = engine::for_compiling(tier, store);
     let engine = engine.map_err(|error| ChildError::Engine(first_line(&error)))?;
     let code = engine.precompile_component(&bytes).map_err(|error| rejected(&bytes, &error))?;
     let compile = began.elapsed() - read;

@@ -14,13 +14,16 @@ use super::bindings::exports::larder::provider::{
 use super::cache::{CacheEntry, Pin};
 use super::compile_job::{CompileJob, Priority};
 use super::compile_phases::CompilePhases;
+use super::compiled_code::CompiledCode;
 use super::contract_version::{
     CONTRACT_PACKAGE, CONTRACT_VERSION, UnsupportedContract, check_contract_version, is_compatible,
     is_offered,
 };
 use super::state::GuestState;
+use super::tier::Tier;
 use larder_model::name::{Digest, TeamName};
 use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_runtime::metrics::GaugeGuard;
 
 /// The interface that every provider exports.
 const PROVIDER_INTERFACE: &str = "larder:provider/resource-provider@0.1.0";
@@ -92,7 +95,6 @@ impl From<UnsupportedContract> for Rejection {
 }
 
 /// A component that was checked, compiled and linked; guests are instantiated from it.
-#[derive(Clone)]
 pub struct CompiledComponent {
     pub(super) pre: InstancePre<GuestState>,
     /// Keeps its entry in the cache.
@@ -117,6 +119,8 @@ pub struct CompiledComponent {
     /// The functions of `settings-provider`, if it exports that.
     pub(super) settings: Option<settings_provider::GuestIndices>,
     imports: Vec<String>,
+    /// Present if the code is to be replaced by optimised code.
+    first_tier: Option<GaugeGuard>,
 }
 
 /// The bytes of a component, and their digest.
@@ -146,7 +150,7 @@ impl HashedComponent {
 /// A compiled component from the cache.
 pub struct CachedComponent {
     digest: Digest,
-    entry: CacheEntry,
+    code: CompiledCode,
 }
 
 impl CachedComponent {
@@ -181,8 +185,8 @@ impl Sandbox {
     ) -> Result<(CachedComponent, CompilePhases), Rejection> {
         let HashedComponent { bytes, digest } = hashed;
         check_magic_bytes(&bytes)?;
-        let (entry, phases) = self.compiler.get_or_compile(job, digest, bytes).await?;
-        Ok((CachedComponent { digest, entry }, phases))
+        let (code, phases) = self.compiler.get_or_compile(job, digest, bytes).await?;
+        Ok((CachedComponent { digest, code }, phases))
     }
 
     /// Returns the compiled component of a file with this fingerprint from the cache, so that the file need
@@ -195,7 +199,13 @@ impl Sandbox {
         self.compiler
             .find_cached(team, fingerprint)
             .await
-            .map(|(digest, entry)| CachedComponent { digest, entry })
+            .map(|(digest, code)| CachedComponent { digest, code })
+    }
+
+    /// Returns the optimised code of the component with this digest from the cache.
+    pub async fn find_optimised(&self, team: &TeamName, digest: Digest) -> Option<CachedComponent> {
+        let code = self.compiler.find_optimised(team, digest).await?;
+        Some(CachedComponent { digest, code })
     }
 
     /// Records the digest of the file with this fingerprint. The fingerprint must be settled, and the same
@@ -211,7 +221,8 @@ impl Sandbox {
 
     /// Links a compiled component, and checks its imports and exports.
     pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
-        let CachedComponent { digest, entry: CacheEntry { component, pin } } = cached;
+        let CachedComponent { digest, code: CompiledCode { entry: CacheEntry { component, pin }, tier } } =
+            cached;
         let (imports, exports) = import_and_export_names(&component, &self.engine);
         if let Some(unsupported) =
             imports.iter().chain(&exports).find_map(|name| check_contract_version(name))
@@ -247,6 +258,8 @@ impl Sandbox {
             _pin: pin,
             digest,
             imports,
+            first_tier: (tier == Tier::First)
+                .then(|| GaugeGuard::new(&self.metrics.server().unoptimised_components)),
         })
     }
 }
@@ -260,6 +273,11 @@ impl CompiledComponent {
     /// The digest of the component.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Whether its code is to be replaced by optimised code.
+    pub(super) fn is_first_tier(&self) -> bool {
+        self.first_tier.is_some()
     }
 
     /// The names of its imports.

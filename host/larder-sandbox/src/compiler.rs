@@ -15,11 +15,14 @@ use tempfile::NamedTempFile;
 use tokio::sync::Mutex;
 use wasmtime::Engine;
 
-use super::cache::{self, Cache, CacheEntry, CacheError, KnownFunctions};
+use self::process::Input;
+use super::cache::{self, Cache, CacheEntry, CacheError};
 use super::child::Output;
 use super::compile_job::{CompileJob, Priority};
 use super::compile_phases::{CompilePhases, Stopwatch};
 use super::compiled::Rejection;
+use super::compiled_code::CompiledCode;
+use super::tier::Tier;
 use larder_model::name::{Digest, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
@@ -111,14 +114,21 @@ impl Compiler {
         &self,
         team: &TeamName,
         fingerprint: FileFingerprint,
-    ) -> Option<(Digest, CacheEntry)> {
+    ) -> Option<(Digest, CompiledCode)> {
         let team = team.clone();
         let found = self.run_blocking(move |cache| {
             let digest = cache.recorded_digest(&fingerprint)?;
-            Some((digest, cache.find(cache_key(&team, digest))?))
+            let entry = cache.find(Tier::Optimised.key(cache_key(&team, digest)))?;
+            Some((digest, CompiledCode { entry, tier: Tier::Optimised }))
         });
         // On any error the file itself is read and compiled.
         found.await.ok().flatten()
+    }
+
+    /// Returns the optimised code of the component with this digest, if it is cached for this team.
+    pub(super) async fn find_optimised(&self, team: &TeamName, digest: Digest) -> Option<CompiledCode> {
+        // On any error the component is compiled.
+        self.find_any(cache_key(team, digest), &[Tier::Optimised]).await.ok().flatten()
     }
 
     /// Records the digest of the file with this fingerprint. If that fails, the file is only read again at
@@ -146,10 +156,11 @@ impl Compiler {
         job: &CompileJob<'_>,
         digest: Digest,
         bytes: Bytes,
-    ) -> Result<(CacheEntry, CompilePhases), Rejection> {
+    ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let key = cache_key(job.team, digest);
-        if let Some(entry) = self.find(key).await? {
-            return Ok((entry, CompilePhases::default()));
+        let tiers = job.usable_tiers(bytes.len());
+        if let Some(code) = self.find_any(key, tiers).await? {
+            return Ok((code, CompilePhases::default()));
         }
         let mut stopwatch = Stopwatch::start();
         let queue = &self.queues[usize::from(job.priority == Priority::Awaited)];
@@ -158,13 +169,23 @@ impl Compiler {
         let _guard = queue.lock.lock().await;
         let waited = stopwatch.lap();
         // Another call may have compiled the same component meanwhile.
-        if let Some(entry) = self.find(key).await? {
-            return Ok((entry, CompilePhases { queue: waited, ..CompilePhases::default() }));
+        if let Some(code) = self.find_any(key, tiers).await? {
+            return Ok((code, CompilePhases { queue: waited, ..CompilePhases::default() }));
         }
-        let (entry, phases) = self.compile(job, key, &bytes).await?;
+        let (code, phases) = self.compile(job, key, &bytes).await?;
         let phases = CompilePhases { queue: waited, ..phases };
-        tracing::debug!(digest = digest.short(), %phases, "compiled a component");
-        Ok((entry, phases))
+        tracing::debug!(digest = digest.short(), tier = ?code.tier, %phases, "compiled a component");
+        Ok((code, phases))
+    }
+
+    /// Finds the code of the first of these tiers that is in the cache.
+    async fn find_any(&self, key: Digest, tiers: &[Tier]) -> Result<Option<CompiledCode>, Rejection> {
+        for &tier in tiers {
+            if let Some(entry) = self.find(tier.key(key)).await? {
+                return Ok(Some(CompiledCode { entry, tier }));
+            }
+        }
+        Ok(None)
     }
 
     async fn find(&self, digest: Digest) -> Result<Option<CacheEntry>, Rejection> {
@@ -172,15 +193,40 @@ impl Compiler {
         found.map_err(|denied| Rejection::ExecutionDenied(denied.to_string()))
     }
 
-    /// Compiles a component into an entry of the cache.
+    /// Compiles a component: with the functions of the previous revision if there are any, because that is fastest.
     async fn compile(
         &self,
         job: &CompileJob<'_>,
         key: Digest,
         bytes: &Bytes,
-    ) -> Result<(CacheEntry, CompilePhases), Rejection> {
-        let mut stopwatch = Stopwatch::start();
-        let (temp_file, output) = self.run_compiler(job, bytes).await?;
+    ) -> Result<(CompiledCode, CompilePhases), Rejection> {
+        let known = match job.functions_key() {
+            Some(owner) => self.run_blocking(move |cache| cache.functions(owner)).await?,
+            None => None,
+        };
+        if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
+            let input = Input { bytes, known: None, tier: Tier::First };
+            match self.compile_tier(job, key, input).await {
+                // Code without optimisation is larger, so it can exceed a limit that optimised code does not exceed.
+                Err(Rejection::Compiler(error)) => {
+                    tracing::debug!(error, "compiling again, with optimisation");
+                }
+                ended => return ended,
+            }
+        }
+        let input = Input { bytes, known, tier: Tier::Optimised };
+        self.compile_tier(job, key, input).await
+    }
+
+    /// Compiles a component into an entry of the cache.
+    async fn compile_tier(
+        &self,
+        job: &CompileJob<'_>,
+        key: Digest,
+        input: Input<'_>,
+    ) -> Result<(CompiledCode, CompilePhases), Rejection> {
+        let (mut stopwatch, tier) = (Stopwatch::start(), input.tier);
+        let (temp_file, output) = self.run_compiler(job, input).await?;
         let process = stopwatch.lap();
         let owner = job.functions_key().filter(|_| output.functions > 0);
         let stored = self.run_blocking(move |cache| {
@@ -188,16 +234,20 @@ impl Compiler {
             let functions = owner
                 .and_then(|owner| Some((owner, cache.split(&temp_file, output.functions_range()).ok()?)));
             temp_file.as_file().set_len(output.code)?;
-            Ok((functions, cache.insert(key, temp_file)?))
+            let pin = cache.insert(tier.key(key), temp_file)?;
+            if tier == Tier::Optimised {
+                cache.remove_entry(Tier::First.key(key));
+            }
+            Ok((functions, pin))
         });
         let (functions, _pin) = stored.await?.map_err(unwritable)?;
         let phases = phases_of(process, &output, stopwatch.lap());
-        let entry = self.find(key).await?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
+        let entry = self.find(tier.key(key)).await?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
         let phases = CompilePhases { map: stopwatch.lap(), ..phases };
         if let Some((owner, functions)) = functions {
             self.store_functions(owner, functions);
         }
-        Ok((entry, phases))
+        Ok((CompiledCode { entry, tier }, phases))
     }
 
     /// Runs the compiler process, with the functions of the previous revision. If they prevent it from compiling, they
@@ -205,20 +255,16 @@ impl Compiler {
     async fn run_compiler(
         &self,
         job: &CompileJob<'_>,
-        bytes: &Bytes,
+        input: Input<'_>,
     ) -> Result<(NamedTempFile, Output), Rejection> {
-        let known = match job.functions_key() {
-            Some(owner) => self.run_blocking(move |cache| cache.functions(owner)).await?,
-            None => None,
-        };
-        let was_known = known.is_some();
-        match self.run_process(job, bytes, known).await {
+        let (was_known, bytes, tier) = (input.known.is_some(), input.bytes, input.tier);
+        match self.run_process(job, input).await {
             Err(Rejection::Compiler(error)) if was_known => {
                 tracing::warn!(error, "compiling again, without the functions of the previous revision");
                 if let Some(owner) = job.functions_key() {
                     self.run_blocking(move |cache| cache.remove_functions(owner)).await?;
                 }
-                self.run_process(job, bytes, None).await
+                self.run_process(job, Input { bytes, known: None, tier }).await
             }
             ended => ended,
         }
@@ -227,8 +273,7 @@ impl Compiler {
     async fn run_process(
         &self,
         job: &CompileJob<'_>,
-        bytes: &Bytes,
-        known: Option<KnownFunctions>,
+        input: Input<'_>,
     ) -> Result<(NamedTempFile, Output), Rejection> {
         let (temp_file, stdout) = self
             .run_blocking(|cache| {
@@ -238,7 +283,7 @@ impl Compiler {
             })
             .await?
             .map_err(unwritable)?;
-        process::compile(&self.config, job, (bytes, known), stdout).await?;
+        process::compile(&self.config, job, input, stdout).await?;
         let output = Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
         Ok((temp_file, output))
     }

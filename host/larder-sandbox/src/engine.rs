@@ -12,6 +12,7 @@ use wasmtime::{
 use super::bindings;
 use super::limits::GUEST_STACK;
 use super::state::GuestState;
+use super::tier::Tier;
 use super::unreadable_names::count_unreadable_names;
 use super::wasi_sockets::limit_sockets;
 
@@ -38,9 +39,14 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
 }
 
 /// Creates the engine of the compiler process: it has the same settings where they affect the code, and no
-/// instance pool. It takes functions that are compiled already from `functions`, and adds the others.
-pub(super) fn for_compiling(functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
+/// instance pool. It takes functions that are compiled already from `functions`, and adds the others. Engines for all
+/// tiers accept the code of all tiers.
+pub(super) fn for_compiling(tier: Tier, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
     let mut config = config();
+    if tier == Tier::First {
+        // A faster register allocator exists, but wasmtime issues no security advisories for it.
+        config.cranelift_opt_level(OptLevel::None);
+    }
     if let Some(functions) = functions {
         config.enable_incremental_compilation(functions)?;
     }

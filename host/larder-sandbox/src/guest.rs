@@ -68,6 +68,8 @@ pub(super) type OpenGuest = ScopeGuard<Guest, fn(Guest)>;
 /// One instance of a component with its store.
 pub(super) struct Guest {
     pub(super) store: Store<GuestState>,
+    /// Its component. The code of the provider may have been replaced since the guest was opened.
+    compiled: Arc<CompiledComponent>,
     /// None until the first call.
     instance: Option<Instance>,
     /// Loaded at the second call. The first call loads only its own function, because checking the types of
@@ -95,25 +97,25 @@ impl Guest {
     }
 
     /// Makes a call. The component is instantiated first if it was not.
-    pub(super) async fn call<W: GuestCall>(
-        &mut self,
-        compiled: &CompiledComponent,
-        guest_call: &W,
-    ) -> wasmtime::Result<W::Output> {
+    pub(super) async fn call<W: GuestCall>(&mut self, guest_call: &W) -> wasmtime::Result<W::Output> {
         let instance = match self.instance {
             Some(instance) => instance,
-            None => self.instantiate(compiled).await?,
+            None => self.instantiate().await?,
         };
         if self.calls_left.is_some() && self.functions.is_none() {
-            self.functions = Some(compiled.resources.load(&mut self.store, &instance)?);
+            self.functions = Some(self.compiled.resources.load(&mut self.store, &instance)?);
         }
-        let guest = CallableGuest { compiled, instance: &instance, functions: self.functions.as_ref() };
+        let guest = CallableGuest {
+            compiled: &self.compiled,
+            instance: &instance,
+            functions: self.functions.as_ref(),
+        };
         guest_call.call(&mut self.store, guest).await
     }
 
     /// Instantiates the component.
-    pub(super) async fn instantiate(&mut self, compiled: &CompiledComponent) -> wasmtime::Result<Instance> {
-        let instance = compiled.pre.instantiate_async(&mut self.store).await?;
+    pub(super) async fn instantiate(&mut self) -> wasmtime::Result<Instance> {
+        let instance = self.compiled.pre.instantiate_async(&mut self.store).await?;
         let state = self.store.data_mut();
         self.initial_memory = state.limiter.memory();
         state.unmoved_growth = UnmovedGrowth::in_call();
@@ -137,7 +139,12 @@ impl Guest {
 
 impl Sandbox {
     /// Creates a guest. Its component is instantiated at the first call.
-    pub(super) async fn open(&self, lease: Lease, slot: OwnedSemaphorePermit) -> Result<OpenGuest, Fault> {
+    pub(super) async fn open(
+        &self,
+        lease: Lease,
+        slot: OwnedSemaphorePermit,
+        compiled: Arc<CompiledComponent>,
+    ) -> Result<OpenGuest, Fault> {
         let state = match lease.folder_threads.clone() {
             Some(threads) => threads.open(|| GuestState::new(lease)).await.map_err(Into::into).flatten(),
             None => GuestState::new(lease),
@@ -154,6 +161,7 @@ impl Sandbox {
         store.set_max_component_handles(MAX_HANDLES);
         let guest = Guest {
             store,
+            compiled,
             instance: None,
             functions: None,
             calls_left: None,

@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwap;
+
 #[cfg(any(test, feature = "test-util"))]
 pub use self::breakdown::{Breakdown, Phase};
 use self::circuit_breaker::CircuitBreaker;
@@ -55,7 +57,8 @@ pub struct Provider {
     /// The configuration of its guests.
     config: Arc<GuestConfig>,
     revision: u64,
-    compiled: Arc<CompiledComponent>,
+    /// Its code is replaced when it is optimised.
+    compiled: ArcSwap<CompiledComponent>,
     sandbox: Arc<Sandbox>,
     /// Its calls end when the tasks of this drain are dropped.
     drain: Arc<Drain>,
@@ -115,13 +118,14 @@ impl Provider {
     /// Creates a provider. It has to be probed before it is served.
     pub fn new(
         (name, team): (ProviderName, TeamName),
-        compiled: CompiledComponent,
+        compiled: impl Into<Arc<CompiledComponent>>,
         grant: Arc<Grant>,
         sandbox: Arc<Sandbox>,
         signals: SignalSender,
         quota_usage: Option<Arc<QuotaUsage>>,
     ) -> Self {
         static REVISIONS: AtomicU64 = AtomicU64::new(1);
+        let compiled = compiled.into();
         let revision = (team.clone(), name.clone(), compiled.digest());
         let memory = sandbox.memory_budget().team(&team);
         // Only calls to file systems can block a thread.
@@ -154,7 +158,7 @@ impl Provider {
                 folder_threads,
                 quota_usage,
             }),
-            compiled: Arc::new(compiled),
+            compiled: ArcSwap::new(compiled),
             drain: Arc::new(sandbox.drain().clone()),
             sandbox,
             grant_sources: GrantSources::default(),
@@ -206,7 +210,7 @@ impl Provider {
 
     /// The digest of its component.
     pub fn digest(&self) -> Digest {
-        self.compiled.digest()
+        self.compiled.load().digest()
     }
 
     /// When this revision was created.
@@ -256,9 +260,23 @@ impl Provider {
         self.config.log.take_notes()
     }
 
+    /// Whether its code is to be replaced by optimised code.
+    pub fn needs_optimised_code(&self) -> bool {
+        self.compiled.load().is_first_tier()
+    }
+
+    /// Uses other code of the same component from now on. Calls that are in progress end with the previous code.
+    pub fn replace_code(&self, compiled: CompiledComponent) {
+        if compiled.digest() == self.digest() {
+            self.compiled.store(Arc::new(compiled));
+            // They have the previous code.
+            self.sandbox.discard_idle_guests(self.revision);
+        }
+    }
+
     /// Whether it implements `version-provider`, so that versions are known without a read.
     pub fn supports_versions(&self) -> bool {
-        self.compiled.versions.is_some()
+        self.compiled.load().versions.is_some()
     }
 }
 

@@ -61,7 +61,7 @@ struct Fixture {
     drain: Drain,
     sandbox: Arc<Sandbox>,
     guest: Bytes,
-    compiled: CompiledComponent,
+    compiled: Arc<CompiledComponent>,
     signals: SignalSender,
 }
 
@@ -75,6 +75,7 @@ impl Fixture {
         let guest = Bytes::from(guest);
         let compiled =
             runtime.block_on(sandbox.compile(&TeamName::default_team(), guest.clone())).expect("a provider");
+        let compiled = Arc::new(compiled);
         let (signals, _) = signal_channel();
         Self { runtime, config, drain, sandbox, guest, compiled, signals }
     }

@@ -104,9 +104,10 @@ impl Subject {
         let measured = with_server(&output, self.name, self.prepare, |server, _, _| {
             let mut client = Client::connect(&server.url)?;
             self.await_answer(&mut client)?;
+            let admin = admin_url(&output.contents())?;
+            await_optimised_code(&admin)?;
             let times = self.reads.iter().map(|(_, uri)| times(&mut client, uri));
             let times = times.collect::<Result<Vec<_>>>()?;
-            let admin = admin_url(&output.contents())?;
             Ok((times, guest_memory(&get(&format!("{admin}/metrics"))?, self.name), pss(server)?))
         })?;
         let Ok((times, guest, pss)) = measured else {
@@ -137,6 +138,17 @@ impl Subject {
         }
         Err(last.context("no attempt")?.context(uri.to_string()))
     }
+}
+
+/// Waits until large components have optimised code.
+fn await_optimised_code(admin: &str) -> Result<()> {
+    for _ in 0..ATTEMPTS {
+        if get(&format!("{admin}/metrics"))?.lines().any(|line| line == "larder_unoptimised_components 0") {
+            return Ok(());
+        }
+        thread::sleep(INTERVAL);
+    }
+    bail!("a component has no optimised code yet")
 }
 
 struct Times {

@@ -4,6 +4,7 @@
 mod component;
 mod definitions;
 mod grant_request;
+mod optimise;
 mod permission;
 mod result;
 mod signatures;
@@ -59,6 +60,8 @@ pub(super) struct Loader {
     pub(super) probe_permits: Semaphore,
     /// One at a time: reading components again has no urgency.
     pub(super) recheck_permit: Semaphore,
+    /// One at a time: nobody waits for optimised code.
+    pub(super) optimise_permit: Semaphore,
     pub(super) wake: Arc<Notify>,
     pub(super) load_events: mpsc::UnboundedSender<LoadEvent>,
     /// Empty in a process without a key-value store.
@@ -116,8 +119,12 @@ impl Loader {
             let (name, job) = (artifact.name.clone(), LoadJob::Load(id));
             let duration = began.elapsed();
             let timer = Some(timer);
+            let unoptimised = outcome.unoptimised_provider();
             let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer };
             loader.send(LoadEvent::Ended(Box::new(result)));
+            if let Some(provider) = unoptimised {
+                loader.optimise(&artifact.component, provider).await;
+            }
             if let Some(revision) = cached_revision {
                 loader.recheck(&artifact, revision).await;
             }

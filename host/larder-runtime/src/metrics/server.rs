@@ -76,6 +76,8 @@ pub struct ServerMetrics {
     pub refused: RefusalCounters,
     /// Lines of the audit log.
     pub audit: WriteCounters,
+    /// Components in use whose code is not optimised yet.
+    pub unoptimised_components: Gauge,
     /// Finished spans.
     pub spans: WriteCounters,
 }
@@ -106,9 +108,24 @@ impl ServerMetrics {
             "Client connections without a valid request that were closed to make room for others",
             connections_replaced.clone(),
         );
+        let unoptimised_components = Gauge::default();
+        registry.register(
+            "larder_unoptimised_components",
+            "Components in use whose code is not optimised yet",
+            unoptimised_components.clone(),
+        );
         let refused = RefusalCounters::register(registry);
         let audit = WriteCounters::register(registry, "larder_audit_lines", "Audit log lines, by outcome");
         let spans = WriteCounters::register(registry, "larder_spans", "Spans for the collector, by outcome");
-        Self { requests, connections, connections_refused, connections_replaced, refused, audit, spans }
+        Self {
+            requests,
+            connections,
+            connections_refused,
+            connections_replaced,
+            refused,
+            audit,
+            unoptimised_components,
+            spans,
+        }
     }
 }

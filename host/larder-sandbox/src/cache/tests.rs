@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::*;
 use crate::engine;
+use crate::tier::Tier;
 use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// The smallest component. The cache and the seals work the same for all components.
@@ -15,7 +16,10 @@ struct TestFolder {
 
 impl TestFolder {
     fn new() -> Self {
-        let code = engine::for_compiling(None).unwrap().precompile_component(EMPTY_COMPONENT).unwrap();
+        let code = engine::for_compiling(Tier::Optimised, None)
+            .unwrap()
+            .precompile_component(EMPTY_COMPONENT)
+            .unwrap();
         Self { folder: tempfile::tempdir().unwrap(), code }
     }
 
@@ -25,7 +29,8 @@ impl TestFolder {
 
     fn open(&self) -> Cache {
         let age = Duration::from_secs(3600);
-        Cache::open(&self.config(1 << 30, age), &engine::for_compiling(None).unwrap()).unwrap()
+        Cache::open(&self.config(1 << 30, age), &engine::for_compiling(Tier::Optimised, None).unwrap())
+            .unwrap()
     }
 
     /// Opens the cache and adds an entry. Returns the cache and the digest of the entry.
@@ -203,7 +208,7 @@ fn removes_the_least_recently_used_entries_first() {
     let folder = TestFolder::new();
     let max_size = folder.code.len() as u64 * 5 / 2;
     let config = folder.config(max_size, Duration::from_secs(3600));
-    let cache = Cache::open(&config, &engine::for_compiling(None).unwrap()).unwrap();
+    let cache = Cache::open(&config, &engine::for_compiling(Tier::Optimised, None).unwrap()).unwrap();
     let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|name| Digest::of(name));
     let age = |digest, seconds| {
         let file = std::fs::File::open(cache.seal_path(&cache.entry_name(digest))).unwrap();
@@ -349,7 +354,7 @@ fn temporary_files_count_and_those_of_killed_processes_are_removed() {
     large(&killed);
     let cache = Cache::open(
         &folder.config(1 << 19, Duration::from_secs(3600)),
-        &engine::for_compiling(None).unwrap(),
+        &engine::for_compiling(Tier::Optimised, None).unwrap(),
     );
     let cache = cache.unwrap();
     // A process may have created the file just now, and not locked it yet.

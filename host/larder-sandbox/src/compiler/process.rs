@@ -14,6 +14,7 @@ use crate::cache::KnownFunctions;
 use crate::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
 use crate::compile_job::{CompileJob, Priority};
 use crate::compiled::Rejection;
+use crate::tier::Tier;
 use larder_model::size;
 
 /// Maximum number of compiler threads: more of them gain little, and each uses address space.
@@ -23,8 +24,12 @@ const CHUNK: usize = 256 << 10;
 /// Number of bytes of the process's stderr that are examined.
 const MAX_STDERR: u64 = 4 << 10;
 
-/// What the process reads from stdin: the component, and the functions that are known.
-type Input<'a> = (&'a Bytes, Option<KnownFunctions>);
+/// What the process reads from stdin: the component, and the functions that are known; and how it compiles them.
+pub(super) struct Input<'a> {
+    pub(super) bytes: &'a Bytes,
+    pub(super) known: Option<KnownFunctions>,
+    pub(super) tier: Tier,
+}
 
 /// Compiles a component into a file. Dropping the future kills the process.
 pub(super) async fn compile(
@@ -54,7 +59,8 @@ async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: Fi
     }
 }
 
-fn command(config: &Config, job: &CompileJob<'_>, (bytes, known): &Input<'_>, output: File) -> Command {
+fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: File) -> Command {
+    let Input { bytes, known, tier } = input;
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
     let mut command = Command::new(&config.program);
     command
@@ -64,8 +70,10 @@ fn command(config: &Config, job: &CompileJob<'_>, (bytes, known): &Input<'_>, ou
         .args(["--cpu", &config.cpu_time.as_secs().max(1).to_string()])
         .args(["--code", &config.code.to_string()])
         .args(known.as_ref().map(|known| format!("--functions={}", known.size)))
-        .args(job.provider.map(|_| "--reuse"))
+        // Functions without optimisation are of no use for the next revision.
+        .args(job.provider.filter(|_| *tier == Tier::Optimised).map(|_| "--reuse"))
         .args((job.priority == Priority::Awaited).then_some("--awaited"))
+        .args((*tier == Tier::First).then_some("--unoptimised"))
         // The environment may contain secrets.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
@@ -79,7 +87,7 @@ fn command(config: &Config, job: &CompileJob<'_>, (bytes, known): &Input<'_>, ou
 
 /// Writes the input to stdin. A failure is ignored: a process that does not read everything fails, and its exit
 /// status tells why.
-async fn feed(stdin: Option<ChildStdin>, (bytes, known): Input<'_>) -> Option<ChildStdin> {
+async fn feed(stdin: Option<ChildStdin>, Input { bytes, known, .. }: Input<'_>) -> Option<ChildStdin> {
     let mut stdin = stdin?;
     let written = stdin.write_all(bytes).await;
     if let (Ok(()), Some(KnownFunctions { file, size })) = (written, known) {

@@ -80,13 +80,14 @@ impl Provider {
         let (meter, deadline) = (CallMeter::new(self.config.clone()), lease.deadline(Instant::now()).0);
         let failed = |error: wasmtime::Error| format!("{error:#}");
         let mut omissions = Omissions::new(&self.config.grant.secrets);
+        let compiled = self.compiled.load_full();
         let mut clock = PhaseClock::start();
-        let mut guest = self.sandbox.open(lease, slot).await.map_err(|fault| fault.to_string())?;
+        let mut guest = self.sandbox.open(lease, slot, compiled).await.map_err(|fault| fault.to_string())?;
         guest.prepare_call(deadline, meter);
         let open = clock.lap();
-        guest.instantiate(&self.compiled).await.map_err(failed)?;
+        guest.instantiate().await.map_err(failed)?;
         let instantiate = clock.lap();
-        let reading = guest.call(&self.compiled, &read).await.map_err(failed)?;
+        let reading = guest.call(&read).await.map_err(failed)?;
         let call = clock.lap();
         let reading = reading.map_err(|error| format!("{error:?}"))?;
         let result = read_result(reading, uri, |_| true, &mut omissions).await;

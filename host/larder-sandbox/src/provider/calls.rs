@@ -142,9 +142,9 @@ impl Provider {
         permit: Permit,
         request: CompletionRequest,
     ) -> Result<Completion, CallError> {
-        let Some(functions) = &self.compiled.completion else {
+        if self.compiled.load().completion.is_none() {
             return Ok(Completion::default());
-        };
+        }
         let request = completion_provider::CompletionRequest {
             uri_template: request.template,
             variable: request.variable,
@@ -160,17 +160,16 @@ impl Provider {
                 config.log_omissions(&omissions);
                 Ok(completion)
             };
-        self.call(permit, guest_calls::Complete(functions.clone(), request), convert).await
+        self.call(permit, guest_calls::Complete(request), convert).await
     }
 
     /// Returns the current versions of these URIs in the same order; none for a URI that does not exist.
     /// Fails if the provider does not implement versions.
     pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
-        let Some(functions) = &self.compiled.versions else {
+        if !self.supports_versions() {
             return Err(CallError::Failed("it does not implement `version-provider`".into()));
-        };
-        let guest_call =
-            guest_calls::Versions(functions.clone(), uris.iter().map(ToString::to_string).collect());
+        }
+        let guest_call = guest_calls::Versions(uris.iter().map(ToString::to_string).collect());
         let count = uris.len();
         let convert = move |config: Arc<GuestConfig>, found: Result<_, _>| async move {
             let found = found.map_err(|error| config.redacted_error(error))?;
@@ -267,7 +266,8 @@ impl Provider {
         let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
             .then(|| ReuseKey { revision: self.revision, caller: permit.caller().cloned() });
         let (config, meter) = (self.config.clone(), CallMeter::new(self.config.clone()));
-        let (sandbox, compiled, call_meter) = (self.sandbox.clone(), self.compiled.clone(), meter.clone());
+        let (sandbox, compiled, call_meter) =
+            (self.sandbox.clone(), self.compiled.load_full(), meter.clone());
         let drain = self.drain.clone();
         // It owns everything that it needs, because it may be moved to another thread. Boxed because it is large: each
         // future that awaits it would contain it, and moving them would overflow the stack of a thread.
@@ -276,7 +276,7 @@ impl Provider {
             let result = {
                 // Pinned where it is made: a variable for it would be copied, and take space twice.
                 let run =
-                    pin!(sandbox.run((&compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call));
+                    pin!(sandbox.run((compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call));
                 drain.run_unless_dropped(run).await
             };
             let removed = || Ok(Err(CallError::Unavailable("its team was removed".into())));

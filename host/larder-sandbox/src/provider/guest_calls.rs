@@ -13,7 +13,7 @@ pub(super) use self::interactive::{
 };
 use super::convert::{entry_size, reading_size, template_size};
 use super::wit;
-use crate::bindings::exports::larder::provider::{completion_provider, version_provider};
+use crate::bindings::exports::larder::provider::completion_provider;
 use crate::bindings::larder::provider::provider_types::{Error, Freshness, Scope};
 use crate::guest::{CallableGuest, GuestCall};
 use crate::state::GuestState;
@@ -21,6 +21,11 @@ use larder_model::uri::Uri;
 use larder_runtime::memory_budget::MemoryCharge;
 
 type Answer<T> = Result<T, Error>;
+
+/// The functions of an optional interface. Calls are made only to components that implement it.
+fn implemented<T>(functions: &Option<T>) -> wasmtime::Result<&T> {
+    functions.as_ref().ok_or_else(|| wasmtime::Error::msg("the component does not export the interface"))
+}
 
 fn restrict_to_caller(freshness: Option<&mut Freshness>) {
     freshness.into_iter().for_each(|freshness| freshness.scope = Scope::Caller);
@@ -178,17 +183,14 @@ impl GuestCall for Read {
     }
 }
 
-pub(super) struct Complete(
-    pub(super) completion_provider::GuestIndices,
-    pub(super) completion_provider::CompletionRequest,
-);
+pub(super) struct Complete(pub(super) completion_provider::CompletionRequest);
 
 impl GuestCall for Complete {
     type Output = Answer<completion_provider::Completion>;
     const OPERATION: &'static str = "complete";
 
     fn subject(&self) -> &str {
-        &self.1.uri_template
+        &self.0.uri_template
     }
 
     async fn call(
@@ -196,18 +198,19 @@ impl GuestCall for Complete {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_complete(store, &self.1).await
+        let functions = implemented(&guest.compiled.completion)?;
+        functions.load(&mut *store, guest.instance)?.call_complete(store, &self.0).await
     }
 }
 
-pub(super) struct Versions(pub(super) version_provider::GuestIndices, pub(super) Vec<String>);
+pub(super) struct Versions(pub(super) Vec<String>);
 
 impl GuestCall for Versions {
     type Output = Answer<Vec<Option<String>>>;
     const OPERATION: &'static str = "versions";
 
     fn subject(&self) -> &str {
-        self.1.first().map_or("", String::as_str)
+        self.0.first().map_or("", String::as_str)
     }
 
     async fn call(
@@ -215,6 +218,7 @@ impl GuestCall for Versions {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_versions(store, &self.1).await
+        let functions = implemented(&guest.compiled.versions)?;
+        functions.load(&mut *store, guest.instance)?.call_versions(store, &self.0).await
     }
 }

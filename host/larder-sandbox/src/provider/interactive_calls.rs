@@ -26,22 +26,22 @@ use larder_model::tool::{Tool, ToolCall, ToolResult};
 impl Provider {
     /// Whether it implements `tool-provider`.
     pub fn supports_tools(&self) -> bool {
-        self.compiled.tools.is_some()
+        self.compiled.load().tools.is_some()
     }
 
     /// Whether it implements `prompt-provider`.
     pub fn supports_prompts(&self) -> bool {
-        self.compiled.prompts.is_some()
+        self.compiled.load().prompts.is_some()
     }
 
     /// Whether it implements `search-provider`.
     pub fn supports_search(&self) -> bool {
-        self.compiled.search.is_some()
+        self.compiled.load().search.is_some()
     }
 
     /// Whether it implements `settings-provider`.
     pub fn supports_settings(&self) -> bool {
-        self.compiled.settings.is_some()
+        self.compiled.load().settings.is_some()
     }
 
     /// Returns a page of its list of tools. The names on a page differ.
@@ -50,12 +50,12 @@ impl Provider {
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<ListPage<Tool>, CallError> {
-        let functions = implemented(&self.compiled.tools, "tool-provider")?;
+        require(self.supports_tools(), "tool-provider")?;
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
             tool_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
         };
-        self.call(permit, guest_calls::ListTools(functions.clone(), cursor), convert).await
+        self.call(permit, guest_calls::ListTools(cursor), convert).await
     }
 
     /// Returns the first tools of its list, at most `limits.catalog_entries`.
@@ -71,7 +71,7 @@ impl Provider {
     /// Calls a tool. The call reaches at most one guest: it is never repeated, because a tool may have effects,
     /// even if it fails halfway. Callers must not share or cache the result either.
     pub async fn call_tool(&self, permit: Permit, call: ToolCall) -> Result<Answer<ToolResult>, CallError> {
-        let function = implemented(&self.compiled.call_tool, "tool-provider")?;
+        require(self.supports_tools(), "tool-provider")?;
         let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
@@ -80,11 +80,11 @@ impl Provider {
             result
         };
         let memory = AnswerMemory::default();
-        let guest_call = guest_calls::CallTool(*function, wit_tool_call(call), memory);
+        let guest_call = guest_calls::CallTool(wit_tool_call(call), memory);
         let (answer, guest_call) = self.call_and_return(permit, guest_call, convert).await;
         let mut answer = answer?;
         if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
-            result.held = held(guest_call.2);
+            result.held = held(guest_call.1);
         }
         Ok(answer)
     }
@@ -95,12 +95,12 @@ impl Provider {
         permit: Permit,
         cursor: Option<String>,
     ) -> Result<ListPage<Prompt>, CallError> {
-        let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
+        require(self.supports_prompts(), "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
             prompt_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
         };
-        self.call(permit, guest_calls::ListPrompts(functions.clone(), cursor), convert).await
+        self.call(permit, guest_calls::ListPrompts(cursor), convert).await
     }
 
     /// Returns the first prompts of its list, at most `limits.catalog_entries`.
@@ -119,7 +119,7 @@ impl Provider {
         permit: Permit,
         request: PromptRequest,
     ) -> Result<Answer<PromptResult>, CallError> {
-        let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
+        require(self.supports_prompts(), "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
@@ -128,11 +128,11 @@ impl Provider {
             result
         };
         let memory = AnswerMemory::default();
-        let guest_call = guest_calls::GetPrompt(functions.clone(), wit_prompt_request(request), memory);
+        let guest_call = guest_calls::GetPrompt(wit_prompt_request(request), memory);
         let (answer, guest_call) = self.call_and_return(permit, guest_call, convert).await;
         let mut answer = answer?;
         if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
-            result.held = held(guest_call.2);
+            result.held = held(guest_call.1);
         }
         Ok(answer)
     }
@@ -143,7 +143,7 @@ impl Provider {
         permit: Permit,
         query: ArgumentQuery,
     ) -> Result<Completion, CallError> {
-        let functions = implemented(&self.compiled.prompts, "prompt-provider")?;
+        require(self.supports_prompts(), "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, response: Result<Suggestions, _>| async move {
             let Suggestions { values, total, more } =
                 response.map_err(|error| config.redacted_error(error))?;
@@ -152,12 +152,7 @@ impl Provider {
             config.log_omissions(&omissions);
             Ok(completion)
         };
-        self.call(
-            permit,
-            guest_calls::CompleteArgument(functions.clone(), wit_argument_query(query)),
-            convert,
-        )
-        .await
+        self.call(permit, guest_calls::CompleteArgument(wit_argument_query(query)), convert).await
     }
 
     /// Searches in its content for a caller. The searches in all providers wait for it, so it has a circuit breaker of
@@ -169,7 +164,7 @@ impl Provider {
     /// Searches in its content. At most `query.limit` hits are returned, and only those that match the filters of
     /// the query.
     pub async fn search(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
-        let functions = implemented(&self.compiled.search, "search-provider")?;
+        require(self.supports_search(), "search-provider")?;
         let query = Arc::new(query.clone());
         let wit_query = wit_search_query(&query);
         let convert = move |config: Arc<GuestConfig>, response: Result<_, _>| {
@@ -182,25 +177,28 @@ impl Provider {
                 Ok(hits)
             }
         };
-        self.call(permit, guest_calls::Search(functions.clone(), wit_query), convert).await
+        self.call(permit, guest_calls::Search(wit_query), convert).await
     }
 
     /// Returns the settings that it declares, in one page.
     pub async fn declared_settings(&self, permit: Permit) -> Result<ListPage<Declaration>, CallError> {
-        let functions = implemented(&self.compiled.settings, "settings-provider")?;
+        require(self.supports_settings(), "settings-provider")?;
         let convert = move |config: Arc<GuestConfig>, items: Vec<_>| async move {
             let mut omissions = Omissions::new(&config.grant.secrets);
             let items = declarations(items, &mut omissions)?;
             let omitted = omissions.summary();
             Ok(ListPage { items, next: None, freshness: None, omitted, unreadable_names: 0, bytes: 0 })
         };
-        self.call(permit, guest_calls::Settings(functions.clone()), convert).await
+        self.call(permit, guest_calls::Settings, convert).await
     }
 }
 
-/// Returns the functions of an optional interface, or the error that it is not implemented.
-fn implemented<'a, T>(functions: &'a Option<T>, interface: &str) -> Result<&'a T, CallError> {
-    functions.as_ref().ok_or_else(|| CallError::Failed(format!("it does not implement `{interface}`")))
+/// Returns an error if an optional interface is not implemented.
+fn require(is_implemented: bool, interface: &str) -> Result<(), CallError> {
+    match is_implemented {
+        true => Ok(()),
+        false => Err(CallError::Failed(format!("it does not implement `{interface}`"))),
+    }
 }
 
 /// The memory that is charged for an answer, to be released with its result.

@@ -30,13 +30,16 @@ pub(super) struct Compile {
     /// Somebody waits for the result
     #[arg(long)]
     awaited: bool,
+    /// Compile quickly, without optimisation
+    #[arg(long)]
+    unoptimised: bool,
 }
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self { size, memory, cpu, code, functions, reuse, awaited: is_awaited } = *self;
-        let (task, limits) =
-            (Task { size, functions, reuse, is_awaited }, ProcessLimits { memory, cpu, code });
+        let Self { size, memory, cpu, code, functions, reuse, awaited: is_awaited, unoptimised } = *self;
+        let task = Task { size, functions, reuse, is_awaited, is_optimised: !unoptimised };
+        let limits = ProcessLimits { memory, cpu, code };
         let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;
         };

@@ -33,13 +33,13 @@ fn is_mostly_reused(phases: &CompilePhases) -> bool {
 }
 
 impl TestCompiler {
-    fn files(&self, extension: &str) -> Vec<PathBuf> {
+    pub(super) fn files(&self, extension: &str) -> Vec<PathBuf> {
         let files = fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().path());
         files.filter(|path| path.extension().is_some_and(|ending| ending == extension)).collect()
     }
 
     /// Waits until this many providers have functions in the cache: they are stored after the code is served.
-    async fn functions(&self, count: usize) -> Vec<PathBuf> {
+    pub(super) async fn functions(&self, count: usize) -> Vec<PathBuf> {
         let stored = async || self.files("functions").len() == count && self.has_no_drafts();
         eventually_within(SLOW_WAIT, "the functions are stored", stored).await;
         self.files("functions")

@@ -122,6 +122,13 @@ impl TestServerBuilder {
         self
     }
 
+    /// Sets the program that compiles components, and its cache.
+    pub(crate) fn compiler(mut self, program: PathBuf, cache: PathBuf) -> Self {
+        self.compiler.program = program;
+        self.compiler.cache.location = sandbox::CacheLocation::Configured(cache);
+        self
+    }
+
     /// Sets the size of the memory budget.
     pub(crate) fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
@@ -143,7 +150,8 @@ impl TestServerBuilder {
     /// Loads the components, and returns the server.
     pub(crate) async fn start(self) -> TestServer {
         let drain = Drain::new();
-        let sandbox_config = sandbox::Config { memory: self.memory, ..sandbox_config() };
+        let sandbox_config =
+            sandbox::Config { memory: self.memory, compiler: self.compiler, ..sandbox_config() };
         let sandbox = Arc::new(Sandbox::new(&sandbox_config, &drain).unwrap());
         let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
         let (writer, reader) = catalog::catalog(self.team.clone(), 100);

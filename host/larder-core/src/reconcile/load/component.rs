@@ -67,7 +67,7 @@ impl Loader {
         Ok(IdentifiedComponent::Read(hashed))
     }
 
-    async fn read(&self, component: &Blob, grant: &Grant) -> Result<HashedComponent, LoadError> {
+    pub(super) async fn read(&self, component: &Blob, grant: &Grant) -> Result<HashedComponent, LoadError> {
         let (component, limit) = (component.clone(), grant.limits.component_size);
         let work = self.threads.run(move || {
             let fetched = component.fetch(limit)?;

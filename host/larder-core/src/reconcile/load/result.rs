@@ -1,7 +1,7 @@
 //! The results of loads, and what identifies a revision.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::super::ProviderConfig;
@@ -103,6 +103,18 @@ pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) failed: Option<Revision>,
     /// Whether the last load failed, and this is another attempt.
     pub(in crate::reconcile) is_retry: bool,
+}
+
+impl Outcome {
+    /// The new provider, if its code is to be replaced by optimised code.
+    pub(super) fn unoptimised_provider(&self) -> Option<Weak<Provider>> {
+        match self {
+            Self::Offer(loaded) if loaded.provider.needs_optimised_code() => {
+                Some(Arc::downgrade(&loaded.provider))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl LoadResult {

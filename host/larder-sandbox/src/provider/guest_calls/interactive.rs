@@ -1,9 +1,8 @@
 //! The calls of the functions for tools, prompts, search and settings.
 
 use wasmtime::Store;
-use wasmtime::component::ComponentExportIndex;
 
-use super::{Answer, AnswerMemory};
+use super::{Answer, AnswerMemory, implemented};
 use crate::bindings::exports::larder::provider::{
     prompt_provider, search_provider, settings_provider, tool_provider,
 };
@@ -12,10 +11,7 @@ use crate::provider::convert::{hits_size, prompt_answer_size, prompt_size, tool_
 use crate::state::GuestState;
 use larder_runtime::memory_budget::MemoryCharge;
 
-pub(in crate::provider) struct ListTools(
-    pub(in crate::provider) tool_provider::GuestIndices,
-    pub(in crate::provider) Option<String>,
-);
+pub(in crate::provider) struct ListTools(pub(in crate::provider) Option<String>);
 
 impl GuestCall for ListTools {
     type Output = Answer<tool_provider::ToolPage>;
@@ -26,7 +22,7 @@ impl GuestCall for ListTools {
     }
 
     fn subject(&self) -> &str {
-        self.1.as_deref().unwrap_or_default()
+        self.0.as_deref().unwrap_or_default()
     }
 
     async fn call(
@@ -34,13 +30,14 @@ impl GuestCall for ListTools {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_list_tools(store, self.1.as_deref()).await
+        implemented(&guest.compiled.tools)?
+            .load(&mut *store, guest.instance)?
+            .call_list_tools(store, self.0.as_deref())
+            .await
     }
 }
 
 pub(in crate::provider) struct CallTool(
-    /// The function `call-tool`. To load the other functions of the interface, their types would be checked too.
-    pub(in crate::provider) ComponentExportIndex,
     pub(in crate::provider) tool_provider::ToolCall,
     pub(in crate::provider) AnswerMemory,
 );
@@ -56,11 +53,11 @@ impl GuestCall for CallTool {
     }
 
     fn keep_answer_memory(&self, memory: MemoryCharge) {
-        self.2.keep(memory);
+        self.1.keep(memory);
     }
 
     fn subject(&self) -> &str {
-        &self.1.name
+        &self.0.name
     }
 
     async fn call(
@@ -68,17 +65,16 @@ impl GuestCall for CallTool {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
+        // To load the other functions of the interface, their types would be checked too.
+        let call_tool = implemented(&guest.compiled.call_tool)?;
         let function = guest
             .instance
-            .get_typed_func::<(&tool_provider::ToolCall,), (Self::Output,)>(&mut *store, &self.0)?;
-        Ok(function.call_async(store, (&self.1,)).await?.0)
+            .get_typed_func::<(&tool_provider::ToolCall,), (Self::Output,)>(&mut *store, call_tool)?;
+        Ok(function.call_async(store, (&self.0,)).await?.0)
     }
 }
 
-pub(in crate::provider) struct ListPrompts(
-    pub(in crate::provider) prompt_provider::GuestIndices,
-    pub(in crate::provider) Option<String>,
-);
+pub(in crate::provider) struct ListPrompts(pub(in crate::provider) Option<String>);
 
 impl GuestCall for ListPrompts {
     type Output = Answer<prompt_provider::PromptPage>;
@@ -89,7 +85,7 @@ impl GuestCall for ListPrompts {
     }
 
     fn subject(&self) -> &str {
-        self.1.as_deref().unwrap_or_default()
+        self.0.as_deref().unwrap_or_default()
     }
 
     async fn call(
@@ -97,12 +93,14 @@ impl GuestCall for ListPrompts {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_list_prompts(store, self.1.as_deref()).await
+        implemented(&guest.compiled.prompts)?
+            .load(&mut *store, guest.instance)?
+            .call_list_prompts(store, self.0.as_deref())
+            .await
     }
 }
 
 pub(in crate::provider) struct GetPrompt(
-    pub(in crate::provider) prompt_provider::GuestIndices,
     pub(in crate::provider) prompt_provider::PromptRequest,
     pub(in crate::provider) AnswerMemory,
 );
@@ -116,11 +114,11 @@ impl GuestCall for GetPrompt {
     }
 
     fn keep_answer_memory(&self, memory: MemoryCharge) {
-        self.2.keep(memory);
+        self.1.keep(memory);
     }
 
     fn subject(&self) -> &str {
-        &self.1.name
+        &self.0.name
     }
 
     async fn call(
@@ -128,14 +126,14 @@ impl GuestCall for GetPrompt {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_get_prompt(store, &self.1).await
+        implemented(&guest.compiled.prompts)?
+            .load(&mut *store, guest.instance)?
+            .call_get_prompt(store, &self.0)
+            .await
     }
 }
 
-pub(in crate::provider) struct CompleteArgument(
-    pub(in crate::provider) prompt_provider::GuestIndices,
-    pub(in crate::provider) prompt_provider::ArgumentQuery,
-);
+pub(in crate::provider) struct CompleteArgument(pub(in crate::provider) prompt_provider::ArgumentQuery);
 
 impl GuestCall for CompleteArgument {
     type Output = Answer<prompt_provider::Suggestions>;
@@ -146,7 +144,7 @@ impl GuestCall for CompleteArgument {
     }
 
     fn subject(&self) -> &str {
-        &self.1.prompt
+        &self.0.prompt
     }
 
     async fn call(
@@ -154,14 +152,14 @@ impl GuestCall for CompleteArgument {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_complete_argument(store, &self.1).await
+        implemented(&guest.compiled.prompts)?
+            .load(&mut *store, guest.instance)?
+            .call_complete_argument(store, &self.0)
+            .await
     }
 }
 
-pub(in crate::provider) struct Search(
-    pub(in crate::provider) search_provider::GuestIndices,
-    pub(in crate::provider) search_provider::SearchQuery,
-);
+pub(in crate::provider) struct Search(pub(in crate::provider) search_provider::SearchQuery);
 
 impl GuestCall for Search {
     type Output = Answer<search_provider::Hits>;
@@ -172,7 +170,7 @@ impl GuestCall for Search {
     }
 
     fn subject(&self) -> &str {
-        &self.1.text
+        &self.0.text
     }
 
     async fn call(
@@ -180,11 +178,14 @@ impl GuestCall for Search {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_search(store, &self.1).await
+        implemented(&guest.compiled.search)?
+            .load(&mut *store, guest.instance)?
+            .call_search(store, &self.0)
+            .await
     }
 }
 
-pub(in crate::provider) struct Settings(pub(in crate::provider) settings_provider::GuestIndices);
+pub(in crate::provider) struct Settings;
 
 impl GuestCall for Settings {
     type Output = Vec<settings_provider::Declaration>;
@@ -199,6 +200,6 @@ impl GuestCall for Settings {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        self.0.load(&mut *store, guest.instance)?.call_settings(store).await
+        implemented(&guest.compiled.settings)?.load(&mut *store, guest.instance)?.call_settings(store).await
     }
 }

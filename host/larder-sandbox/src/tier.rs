@@ -1,0 +1,40 @@
+//! Two ways to compile a component. Optimised code takes half as long again as code without optimisation, so a large
+//! component that somebody waits for is compiled without it first.
+
+use larder_model::name::Digest;
+
+use super::compile_job::{CompileJob, Priority};
+
+/// The smallest component, in bytes, for which the first tier is used. Smaller ones compile in about a second.
+const MIN_SIZE: usize = 4 << 20;
+
+/// How a component is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Without optimisation. The code is used until optimised code is ready.
+    First,
+    /// With optimisation.
+    Optimised,
+}
+
+impl Tier {
+    /// The key in the cache of the code of this tier, made from the key of a component.
+    pub(crate) fn key(self, component: Digest) -> Digest {
+        match self {
+            Self::First => Digest::of(format!("first tier of {component}").as_bytes()),
+            Self::Optimised => component,
+        }
+    }
+}
+
+impl CompileJob<'_> {
+    /// The tiers of code that may be returned for a component of this size; the best one is the first. Only a provider
+    /// replaces its code, and only if somebody waits is code without optimisation an advantage.
+    pub(crate) fn usable_tiers(&self, size: usize) -> &'static [Tier] {
+        let is_worthwhile = self.priority == Priority::Awaited && self.provider.is_some() && size >= MIN_SIZE;
+        match is_worthwhile {
+            true => &[Tier::Optimised, Tier::First],
+            false => &[Tier::Optimised],
+        }
+    }
+}
