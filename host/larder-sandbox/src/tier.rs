@@ -5,8 +5,9 @@ use larder_model::name::Digest;
 
 use super::compile_job::{CompileJob, Priority};
 
-/// The smallest component, in bytes, for which the first tier is used. Smaller ones compile in about a second.
-const MIN_SIZE: usize = 4 << 20;
+/// The smallest component, in bytes, for which the first tier is used. Smaller ones compile in one or two seconds, and
+/// may consist of debug information for the most part.
+const MIN_SIZE: usize = 8 << 20;
 
 /// How a component is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

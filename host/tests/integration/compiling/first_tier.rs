@@ -16,9 +16,9 @@ use crate::http_server::HttpTestServer;
 use crate::revision::{NOW, revision, text};
 use crate::subscriptions::{Events, acknowledged, listen};
 
-/// The revision with a custom section of 4 MiB.
+/// The revision with a custom section of 8 MiB.
 fn large(number: u32) -> Bytes {
-    let section = with_length(&[0], &[[1, b'x'].as_slice(), &vec![0; 4 << 20]].concat());
+    let section = with_length(&[0], &[[1, b'x'].as_slice(), &vec![0; 8 << 20]].concat());
     [revision(number), section].concat().into()
 }
 
