@@ -1,5 +1,5 @@
-//! The sessions of legacy clients, in a bucket of JetStream, and the messages of replicas about them. What is stored and
-//! sent is encrypted; only larder-mcp knows what it means.
+//! The sessions of legacy clients, in a bucket of JetStream, and the messages of replicas about them. larder-mcp
+//! encrypts what is stored and sent, and this crate does not read it.
 
 mod bucket;
 mod follow;

@@ -29,8 +29,8 @@ impl Tier {
 }
 
 impl CompileJob<'_> {
-    /// The tiers of code that may be returned for a component of this size; the best one is the first. Only a provider
-    /// replaces its code, and only if somebody waits is code without optimisation an advantage.
+    /// The tiers of code that may be returned for a component of this size, in the order of preference. Code of the
+    /// first tier is of use only if somebody waits for it, and if a provider can replace it later.
     pub(crate) fn usable_tiers(&self, size: usize) -> &'static [Tier] {
         let is_worthwhile = self.priority == Priority::Awaited && self.provider.is_some() && size >= MIN_SIZE;
         match is_worthwhile {

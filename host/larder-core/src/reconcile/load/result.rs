@@ -77,6 +77,16 @@ impl Outcome {
             Self::PendingApproval(_) => metrics::LoadOutcome::PendingApproval,
         }
     }
+
+    /// The new provider, if its code is to be replaced by optimised code.
+    pub(super) fn unoptimised_provider(&self) -> Option<Weak<Provider>> {
+        match self {
+            Self::Offer(loaded) if loaded.provider.needs_optimised_code() => {
+                Some(Arc::downgrade(&loaded.provider))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A revision that works.
@@ -103,18 +113,6 @@ pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) failed: Option<Revision>,
     /// Whether the last load failed, and this is another attempt.
     pub(in crate::reconcile) is_retry: bool,
-}
-
-impl Outcome {
-    /// The new provider, if its code is to be replaced by optimised code.
-    pub(super) fn unoptimised_provider(&self) -> Option<Weak<Provider>> {
-        match self {
-            Self::Offer(loaded) if loaded.provider.needs_optimised_code() => {
-                Some(Arc::downgrade(&loaded.provider))
-            }
-            _ => None,
-        }
-    }
 }
 
 impl LoadResult {
