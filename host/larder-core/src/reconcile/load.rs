@@ -206,7 +206,7 @@ impl Loader {
             return Ok(Outcome::Unchanged(revision));
         }
         timer.end(|phases| &mut phases.checking);
-        let compiled = self.compile(&name, component, previous.serving.is_none(), timer).await?;
+        let compiled = self.compile(&name, component, previous.priority_of_next(), timer).await?;
         let imports = ungranted_imports(compiled.imports(), &grant);
         // Toolchains import more than is ever called, so only new imports need an approval. The first revision of a
         // provider has no new imports.
@@ -226,15 +226,14 @@ impl Loader {
         offered
     }
 
-    /// Compiles and links a component. Somebody waits for the first revision of a provider.
+    /// Compiles and links a component.
     async fn compile(
         &self,
         name: &ProviderName,
         component: IdentifiedComponent,
-        is_first: bool,
+        priority: Priority,
         timer: &mut PhaseTimer,
     ) -> Result<CompiledComponent, LoadError> {
-        let priority = if is_first { Priority::Awaited } else { Priority::Background };
         let job = CompileJob { team: &self.team, provider: Some(name), priority };
         let cached = match component {
             IdentifiedComponent::Cached(cached) => cached,

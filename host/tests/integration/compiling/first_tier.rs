@@ -10,7 +10,7 @@ use larder_model::policy::GuestLifetime;
 use larder_sandbox::{CompileJob, CompiledComponent, HashedComponent, Priority, Sandbox};
 use serde_json::json;
 
-use super::{TestCompiler, with_length};
+use super::{TestCompiler, pid, with_length};
 use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
 use crate::http_server::HttpTestServer;
 use crate::revision::{NOW, revision, text};
@@ -117,13 +117,19 @@ async fn a_restart_uses_code_that_is_not_optimised() {
 async fn a_new_revision_replaces_code_that_is_not_optimised() {
     let test = TestCompiler::new();
     let http = test.server(GuestLifetime::Fresh).await;
-    test.go();
+    // The second revision does not wait until the first one is optimised.
+    pid(&test).await;
     let new = http.server.folder.path().join("new");
     fs::write(&new, large(2)).unwrap();
     fs::rename(&new, http.server.plugins.join("revision.wasm")).unwrap();
     http.server.wait_for_revision(2).await;
+    assert_eq!(unoptimised(&http), 1);
+    test.go();
     eventually_within(SLOW_WAIT, "the code is optimised", async || unoptimised(&http) == 0).await;
     http.server.wait_for_revision(2).await;
+    // The functions of the first revision were compiled, and are used.
+    let first_tier = "--awaited --unoptimised";
+    assert_eq!(test.modes(), [first_tier, "--reuse", first_tier, "--functions --reuse"]);
 }
 
 /// Compiles a component that somebody waits for.

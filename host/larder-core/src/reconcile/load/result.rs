@@ -9,6 +9,7 @@ use super::super::phases::PhaseTimer;
 use crate::catalog::{Definitions, PendingApproval};
 use larder_model::name::Digest;
 use larder_runtime::metrics;
+use larder_sandbox::Priority;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 use larder_signature::Signer;
 
@@ -109,10 +110,23 @@ pub(in crate::reconcile) struct PreviousRevisions {
     pub(in crate::reconcile) signers: Vec<Signer>,
     /// Whether tools of the serving revision wait for approval.
     pub(in crate::reconcile) has_withheld_tools: bool,
+    /// Whether the code of the serving revision is not optimised yet.
+    pub(in crate::reconcile) needs_optimised_code: bool,
     pub(in crate::reconcile) requests: Option<BTreeSet<String>>,
     pub(in crate::reconcile) failed: Option<Revision>,
     /// Whether the last load failed, and this is another attempt.
     pub(in crate::reconcile) is_retry: bool,
+}
+
+impl PreviousRevisions {
+    /// Whether somebody waits for a new revision: there is none, or it is so new that its author is probably still
+    /// changing it.
+    pub(super) fn priority_of_next(&self) -> Priority {
+        match self.serving.is_none() || self.needs_optimised_code {
+            true => Priority::Awaited,
+            false => Priority::Background,
+        }
+    }
 }
 
 impl LoadResult {

@@ -85,10 +85,12 @@ impl ComponentState {
     /// Returns the revisions that need not be loaded again. A failed one counts unless it is retried.
     pub(super) fn previous_revisions(&self, is_retry: bool) -> PreviousRevisions {
         let failed = self.failed.as_ref().filter(|_| !is_retry);
+        let provider = self.serving.as_ref().map(|serving| &serving.offer.provider);
         PreviousRevisions {
             serving: self.serving.as_ref().map(|serving| serving.revision.clone()),
             signers: self.serving.as_ref().map(|serving| serving.signers.clone()).unwrap_or_default(),
             has_withheld_tools: self.serving.as_ref().is_some_and(|serving| serving.withheld.is_some()),
+            needs_optimised_code: provider.is_some_and(|provider| provider.needs_optimised_code()),
             requests: self.serving.as_ref().map(|serving| serving.requests.clone()),
             failed: failed.and_then(|failed| failed.revision.clone()),
             is_retry,
