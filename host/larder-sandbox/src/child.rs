@@ -6,6 +6,7 @@
 //! component, and writes those of the new revision after its code.
 
 mod functions;
+mod more_keys;
 mod output;
 
 use std::io::{self, Read as _};
@@ -15,6 +16,7 @@ use std::time::Instant;
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
 use self::functions::Functions;
+use self::more_keys::functions_for_next_revision;
 pub(super) use self::output::Output;
 use super::compiled::first_line;
 use super::engine;
@@ -43,6 +45,8 @@ pub struct ProcessLimits {
     pub cpu: u64,
     /// Compiled code, in bytes.
     pub code: u64,
+    /// How long the server waits for the process, in seconds.
+    pub timeout: u64,
 }
 
 impl ProcessLimits {
@@ -103,16 +107,30 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let engine = engine.map_err(|error| ChildError::Engine(first_line(&error)))?;
     let code = engine.precompile_component(&bytes).map_err(|error| rejected(&bytes, &error))?;
     let compile = began.elapsed() - read;
-    let write = || {
-        let mut output = Output { read, compile, ..output::write_code(&code)? };
-        allow_output(limits.whole_output())?;
-        if let Some(functions) = functions.filter(|functions| functions.size() <= limits.code) {
-            output::write_functions(&functions, &mut output)?;
-        }
-        output.write = began.elapsed() - read - compile;
-        output.finish()
-    };
-    write().map_err(|error| ChildError::Io("write the code", error))
+    let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
+    let functions =
+        functions.map(|first| functions_for_next_revision(first, (&bytes, task), (limits, began.elapsed())));
+    let more_keys = began.elapsed() - read - compile;
+    let output = Output { read, compile, more_keys, reused, compiled, ..Output::default() };
+    let written = write(&code, functions.as_deref(), limits, output);
+    written.map_err(|error| ChildError::Io("write the code", error))
+}
+
+/// Writes the code, and the functions unless they are too large.
+fn write(
+    code: &[u8],
+    functions: Option<&Functions>,
+    limits: &ProcessLimits,
+    mut output: Output,
+) -> io::Result<()> {
+    let began = Instant::now();
+    output::write_code(code, &mut output)?;
+    allow_output(limits.whole_output())?;
+    if let Some(functions) = functions.filter(|functions| functions.size() <= limits.code) {
+        output::write_functions(functions, &mut output)?;
+    }
+    output.write = began.elapsed();
+    output.finish()
 }
 
 /// Returns why the engine rejected a component.

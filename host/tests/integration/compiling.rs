@@ -306,7 +306,7 @@ async fn the_compiler_exits_when_its_parent_dies() {
     let bytes = slow_to_compile();
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"))
         .args(["compile-component", "--size", &bytes.len().to_string()])
-        .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000"])
+        .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000", "--timeout", "600"])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .kill_on_drop(true)

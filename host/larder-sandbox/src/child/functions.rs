@@ -1,7 +1,8 @@
 //! The compiled functions of an earlier revision, from which the compiler takes those that did not change. A function
 //! is identified by a digest of everything that its code depends on, which Cranelift computes.
 //!
-//! Format: for each function its key (32 bytes), the length of its code (four bytes, little-endian), and its code.
+//! Format: for each function its key (32 bytes), for how many compilations it was not used (one byte), the length of its
+//! code (four bytes, little-endian), and its code.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,9 +17,12 @@ use wasmtime::CacheStore;
 type Key = [u8; KEY_SIZE];
 
 const KEY_SIZE: usize = 32;
-const HEADER_SIZE: usize = KEY_SIZE + size_of::<u32>();
+const HEADER_SIZE: usize = KEY_SIZE + size_of::<u8>() + size_of::<u32>();
+/// For how many compilations a function is kept that is not used. The same function may have one of several keys (see
+/// [`super::more_keys`]), and it is back if a change is undone.
+const MAX_UNUSED: u8 = 2;
 
-/// The functions of an earlier revision, and those that this process compiles.
+/// The functions of earlier revisions, and those that this process compiles.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     bytes: Vec<u8>,
@@ -29,43 +33,59 @@ pub(super) struct Functions {
 #[derive(Debug)]
 struct KnownFunction {
     code: Range<usize>,
+    unused_for: u8,
     is_used: AtomicBool,
 }
 
+impl KnownFunction {
+    /// For how many compilations it is unused after this one.
+    fn unused_after(&self) -> u8 {
+        if self.is_used.load(Ordering::Relaxed) { 0 } else { self.unused_for.saturating_add(1) }
+    }
+}
+
 impl Functions {
-    /// Reads the functions of an earlier revision. The rest of invalid bytes is ignored.
+    /// Reads the functions of earlier revisions. The rest of invalid bytes is ignored.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         let (mut known, mut at) = (HashMap::new(), 0);
-        while let Some((key, code)) = entry_at(&bytes, at) {
-            at = code.end;
-            known.insert(key, KnownFunction { code, is_used: AtomicBool::new(false) });
+        while let Some((key, function)) = entry_at(&bytes, at) {
+            at = function.code.end;
+            known.insert(key, function);
         }
         Self { bytes, known, compiled: Mutex::default() }
     }
 
+    /// The same functions, as those of an earlier revision.
+    pub(super) fn as_known(&self) -> Self {
+        let mut bytes = Vec::new();
+        // Writing to memory does not fail.
+        let _ = self.write(&mut bytes);
+        Self::new(bytes)
+    }
+
     /// How many functions were taken from the earlier revision, and how many were compiled.
     pub(super) fn counts(&self) -> (u64, u64) {
-        (self.used().count() as u64, self.compiled().len() as u64)
+        let used = self.known.values().filter(|function| function.unused_after() == 0);
+        (used.count() as u64, self.compiled().len() as u64)
     }
 
     /// The size of what [`Self::write`] writes.
     pub(super) fn size(&self) -> u64 {
-        let used: usize = self.used().map(|(_, code)| HEADER_SIZE + code.len()).sum();
+        let kept: usize = self.kept().map(|(_, function)| HEADER_SIZE + function.code.len()).sum();
         let compiled: usize = self.compiled().values().map(|code| HEADER_SIZE + code.len()).sum();
-        (used + compiled) as u64
+        (kept + compiled) as u64
     }
 
-    /// Writes the functions of the revision that was compiled. Those that it does not have are left out.
+    /// Writes the functions for the next revision. Those that were not used for long are left out.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        for (key, code) in self.used() {
-            write_entry(out, key, code)?;
+        for (key, function) in self.kept() {
+            write_entry(out, key, function.unused_after(), &self.bytes[function.code.clone()])?;
         }
-        self.compiled().iter().try_for_each(|(key, code)| write_entry(out, key, code))
+        self.compiled().iter().try_for_each(|(key, code)| write_entry(out, key, 0, code))
     }
 
-    fn used(&self) -> impl Iterator<Item = (&Key, &[u8])> {
-        let used = self.known.iter().filter(|(_, function)| function.is_used.load(Ordering::Relaxed));
-        used.map(|(key, function)| (key, &self.bytes[function.code.clone()]))
+    fn kept(&self) -> impl Iterator<Item = (&Key, &KnownFunction)> {
+        self.known.iter().filter(|(_, function)| function.unused_after() <= MAX_UNUSED)
     }
 
     fn compiled(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Vec<u8>>> {
@@ -87,19 +107,22 @@ impl CacheStore for Functions {
     }
 }
 
-fn entry_at(bytes: &[u8], at: usize) -> Option<(Key, Range<usize>)> {
+fn entry_at(bytes: &[u8], at: usize) -> Option<(Key, KnownFunction)> {
     let header = bytes.get(at..at.checked_add(HEADER_SIZE)?)?;
-    let (key, length) = header.split_at(KEY_SIZE);
+    let (key, rest) = header.split_at(KEY_SIZE);
+    let (&unused_for, length) = rest.split_first()?;
     let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
     let start = at + HEADER_SIZE;
     let end = start.checked_add(length).filter(|end| *end <= bytes.len())?;
-    Some((key.try_into().ok()?, start..end))
+    let function = KnownFunction { code: start..end, unused_for, is_used: AtomicBool::new(false) };
+    Some((key.try_into().ok()?, function))
 }
 
 /// A function of 4 GiB or more, which no component has, is left out.
-fn write_entry(out: &mut impl Write, key: &Key, code: &[u8]) -> io::Result<()> {
+fn write_entry(out: &mut impl Write, key: &Key, unused_for: u8, code: &[u8]) -> io::Result<()> {
     let Ok(length) = u32::try_from(code.len()) else { return Ok(()) };
     out.write_all(key)?;
+    out.write_all(&[unused_for])?;
     out.write_all(&length.to_le_bytes())?;
     out.write_all(code)
 }
@@ -115,6 +138,11 @@ mod tests {
         out
     }
 
+    /// The functions of the next revision.
+    fn next(functions: &Functions) -> Functions {
+        Functions::new(written(functions))
+    }
+
     #[test]
     fn keeps_what_was_used_or_compiled() {
         let [first, second, third] = [[1; KEY_SIZE], [2; KEY_SIZE], [3; KEY_SIZE]];
@@ -124,14 +152,25 @@ mod tests {
         assert!(!functions.insert(b"short", b"no".into()));
         assert_eq!(functions.counts(), (0, 2));
 
-        let functions = Functions::new(written(&functions));
+        let functions = next(&functions);
         assert_eq!(functions.get(&second).as_deref(), Some(b"two".as_slice()));
         functions.insert(&third, Vec::new());
         assert_eq!(functions.counts(), (1, 1));
 
-        let functions = Functions::new(written(&functions));
-        let found = [first, second, third].map(|key| functions.get(&key).map(Cow::into_owned));
-        assert_eq!(found, [None, Some(b"two".to_vec()), Some(Vec::new())]);
+        let functions = next(&functions);
+        let found = [second, third].map(|key| functions.get(&key).map(Cow::into_owned));
+        assert_eq!(found, [Some(b"two".to_vec()), Some(Vec::new())]);
+    }
+
+    #[test]
+    fn keeps_what_is_not_used_for_some_compilations() {
+        let functions = Functions::default();
+        functions.insert(&[1; KEY_SIZE], b"one".into());
+        let twice_unused = next(&next(&next(&functions)));
+        assert!(twice_unused.get(&[1; KEY_SIZE]).is_some());
+        let used_again = next(&twice_unused);
+        assert!(next(&next(&used_again)).get(&[1; KEY_SIZE]).is_some());
+        assert!(next(&next(&next(&used_again))).get(&[1; KEY_SIZE]).is_none());
     }
 
     #[test]

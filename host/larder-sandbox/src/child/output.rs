@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::functions::Functions;
 
 /// Number of fields of the trailer, each of eight bytes.
-const FIELDS: usize = 7;
+const FIELDS: usize = 8;
 pub(super) const TRAILER_SIZE: usize = FIELDS * size_of::<u64>();
 /// Functions are small, so they are written in larger parts.
 const BUFFER: usize = 1 << 20;
@@ -27,6 +27,8 @@ pub(crate) struct Output {
     pub(crate) read: Duration,
     /// How long it compiled.
     pub(crate) compile: Duration,
+    /// How long it compiled again, for the keys of the functions.
+    pub(crate) more_keys: Duration,
     /// How long it wrote its output.
     pub(crate) write: Duration,
     /// How many functions were taken from the earlier revision.
@@ -64,16 +66,18 @@ impl Output {
         for (field, bytes) in fields.iter_mut().zip(trailer.as_chunks().0) {
             *field = u64::from_le_bytes(*bytes);
         }
-        let [code, functions, read, compile, write, reused, compiled] = fields;
-        let [read, compile, write] = [read, compile, write].map(Duration::from_micros);
-        Self { code, functions, read, compile, write, reused, compiled }
+        let [code, functions, read, compile, more_keys, write, reused, compiled] = fields;
+        let times = [read, compile, more_keys, write].map(Duration::from_micros);
+        let [read, compile, more_keys, write] = times;
+        Self { code, functions, read, compile, more_keys, write, reused, compiled }
     }
 
     fn trailer(&self) -> Vec<u8> {
         let Self { code, functions, reused, compiled, .. } = *self;
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let [read, compile, write] = [self.read, self.compile, self.write].map(micros);
-        [code, functions, read, compile, write, reused, compiled].map(u64::to_le_bytes).concat()
+        let times = [self.read, self.compile, self.more_keys, self.write].map(micros);
+        let [read, compile, more_keys, write] = times;
+        [code, functions, read, compile, more_keys, write, reused, compiled].map(u64::to_le_bytes).concat()
     }
 
     /// Writes the trailer.
@@ -82,10 +86,11 @@ impl Output {
     }
 }
 
-/// Writes the machine code. Returns a trailer with its size.
-pub(super) fn write_code(code: &[u8]) -> io::Result<Output> {
+/// Writes the machine code.
+pub(super) fn write_code(code: &[u8], output: &mut Output) -> io::Result<()> {
     stdout()?.write_all(code)?;
-    Ok(Output { code: code.len() as u64, ..Output::default() })
+    output.code = code.len() as u64;
+    Ok(())
 }
 
 /// Writes the functions. If that fails, for example because the disk is full, there are none.
@@ -95,7 +100,6 @@ pub(super) fn write_functions(functions: &Functions, output: &mut Output) -> io:
     let written = functions.write(&mut buffer).and_then(|()| buffer.flush());
     // What it did not write is lost, and must not be written later.
     drop(buffer.into_parts());
-    (output.reused, output.compiled) = functions.counts();
     match written {
         Ok(()) => output.functions = functions.size(),
         Err(_) => {
@@ -129,6 +133,7 @@ mod tests {
             functions: 9,
             read: time(1),
             compile: time(2),
+            more_keys: time(7),
             write: time(3),
             reused: 5,
             compiled: 6,

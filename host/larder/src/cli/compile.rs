@@ -21,6 +21,9 @@ pub(super) struct Compile {
     /// The limit of compiled code in bytes
     #[arg(long)]
     code: u64,
+    /// How long the server waits, in seconds
+    #[arg(long)]
+    timeout: u64,
     /// The size of the functions of an earlier revision in bytes, which follow the component
     #[arg(long, default_value_t = 0)]
     functions: u64,
@@ -37,9 +40,10 @@ pub(super) struct Compile {
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self { size, memory, cpu, code, functions, reuse, awaited: is_awaited, unoptimised } = *self;
+        let Self { size, memory, cpu, code, timeout, functions, reuse, awaited: is_awaited, unoptimised } =
+            *self;
         let task = Task { size, functions, reuse, is_awaited, is_optimised: !unoptimised };
-        let limits = ProcessLimits { memory, cpu, code };
+        let limits = ProcessLimits { memory, cpu, code, timeout };
         let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;
         };

@@ -10,10 +10,19 @@ use larder_sandbox::{CompileJob, CompilePhases, HashedComponent, Priority, Sandb
 use super::{TestCompiler, echo};
 use crate::harness::{SLOW_WAIT, component_path, eventually_within};
 
-/// Compiles a component for a team and a provider.
-async fn compile(sandbox: &Sandbox, (team, provider): (&str, &str), bytes: Bytes) -> CompilePhases {
+/// Compiles a component for a team and a provider. Somebody waits for it.
+async fn compile(sandbox: &Sandbox, owner: (&str, &str), bytes: Bytes) -> CompilePhases {
+    compile_with(sandbox, owner, Priority::Awaited, bytes).await
+}
+
+async fn compile_with(
+    sandbox: &Sandbox,
+    (team, provider): (&str, &str),
+    priority: Priority,
+    bytes: Bytes,
+) -> CompilePhases {
     let (team, provider) = (TeamName::parse(team).unwrap(), ProviderName::parse(provider).unwrap());
-    let job = CompileJob { team: &team, provider: Some(&provider), priority: Priority::Awaited };
+    let job = CompileJob { team: &team, provider: Some(&provider), priority };
     let (cached, phases) = sandbox.compile_for(&job, HashedComponent::new(bytes)).await.unwrap();
     sandbox.link(cached).unwrap();
     phases
@@ -84,6 +93,24 @@ async fn functions_of_the_previous_revision_are_reused() {
     let phases = compile(&sandbox, WIKI, third.clone()).await;
     assert!(phases.reused > 0 && phases.compiled > 0, "{phases}");
     assert_eq!(test.code_of(&third), code_of_full_compilation(&third).await);
+}
+
+/// How many functions are compiled again although none changed, after a first compilation of this priority.
+async fn compiled_again_after(priority: Priority) -> u64 {
+    let test = TestCompiler::new();
+    let sandbox = test.sandbox(|config| config.program = test.compiler("one-thread"));
+    let component = Bytes::from(fs::read(component_path("many")).unwrap());
+    let first = compile_with(&sandbox, WIKI, priority, component.clone()).await;
+    assert_eq!(first.reused, 0);
+    test.functions(1).await;
+    compile(&sandbox, WIKI, with_section(&component, 1)).await.compiled
+}
+
+#[tokio::test]
+async fn if_nobody_waits_the_next_revision_finds_more_functions() {
+    let awaited = compiled_again_after(Priority::Awaited).await;
+    let background = compiled_again_after(Priority::Background).await;
+    assert!(background < awaited, "{background} instead of {awaited}");
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ async fn only_what_is_not_awaited_has_a_low_priority() {
     for (arguments, expected) in [(&["--awaited"][..], own), (&[], (own + 5).min(19))] {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_larder"))
             .args(["compile-component", "--size", &bytes.len().to_string()])
-            .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000"])
+            .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000", "--timeout", "600"])
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
