@@ -6,8 +6,8 @@
 //! component, and writes those of the new revision after its code.
 
 mod functions;
-mod more_keys;
 mod output;
+mod recompilation;
 
 use std::io::{self, Read as _};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use std::time::Instant;
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
 use self::functions::Functions;
-use self::more_keys::functions_for_next_revision;
 pub(super) use self::output::Output;
+use self::recompilation::functions_for_next_revision;
 use super::compiled::first_line;
 use super::engine;
 use super::tier::Tier;
@@ -110,8 +110,8 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
     let functions =
         functions.map(|first| functions_for_next_revision(first, (&bytes, task), (limits, began.elapsed())));
-    let more_keys = began.elapsed() - read - compile;
-    let output = Output { read, compile, more_keys, reused, compiled, ..Output::default() };
+    let recompilation = began.elapsed() - read - compile;
+    let output = Output { read, compile, recompilation, reused, compiled, ..Output::default() };
     let written = write(&code, functions.as_deref(), limits, output);
     written.map_err(|error| ChildError::Io("write the code", error))
 }

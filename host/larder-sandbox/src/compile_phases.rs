@@ -14,8 +14,8 @@ pub struct CompilePhases {
     pub read: Duration,
     /// The process compiled.
     pub compile: Duration,
-    /// The process compiled again, so that the next revision finds the functions.
-    pub more_keys: Duration,
+    /// The process compiled again, to store functions under more keys.
+    pub recompilation: Duration,
     /// The process wrote the code and the functions.
     pub write: Duration,
     /// The code was sealed and put into the cache.
@@ -30,11 +30,11 @@ pub struct CompilePhases {
 
 impl fmt::Display for CompilePhases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queue, start, read, compile, more_keys, write, seal, map, reused, compiled } = self;
+        let Self { queue, start, read, compile, recompilation, write, seal, map, reused, compiled } = self;
         write!(
             f,
             "queue {queue:.1?}, process {start:.1?}, input {read:.1?}, compile {compile:.1?} ({reused} functions \
-             reused, {compiled} compiled), more keys {more_keys:.1?}, output {write:.1?}, seal {seal:.1?}, map {map:.1?}"
+             reused, {compiled} compiled), recompilation {recompilation:.1?}, output {write:.1?}, seal {seal:.1?}, map {map:.1?}"
         )
     }
 }

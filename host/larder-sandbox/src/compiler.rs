@@ -95,15 +95,16 @@ fn unwritable(error: std::io::Error) -> Rejection {
 
 /// The phases of a process that took this long, and of sealing its code.
 fn phases_of(process: Duration, output: &Output, seal: Duration) -> CompilePhases {
-    let Output { read, compile, more_keys, write, reused, compiled, .. } = *output;
+    let Output { read, compile, recompilation, write, reused, compiled, .. } = *output;
     // Untrusted figures, which may be too large for a sum.
-    let inside = [read, compile, more_keys, write].into_iter().fold(Duration::ZERO, Duration::saturating_add);
+    let inside =
+        [read, compile, recompilation, write].into_iter().fold(Duration::ZERO, Duration::saturating_add);
     let start = process.saturating_sub(inside);
     CompilePhases {
         start,
         read,
         compile,
-        more_keys,
+        recompilation,
         write,
         seal,
         reused,

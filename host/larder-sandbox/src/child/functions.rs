@@ -1,4 +1,4 @@
-//! The compiled functions of an earlier revision, from which the compiler takes those that did not change. A function
+//! The compiled functions of earlier revisions, from which the compiler takes those that did not change. A function
 //! is identified by a digest of everything that its code depends on, which Cranelift computes.
 //!
 //! Format: for each function its key (32 bytes), for how many compilations it was not used (one byte), the length of its
@@ -18,8 +18,8 @@ type Key = [u8; KEY_SIZE];
 
 const KEY_SIZE: usize = 32;
 const HEADER_SIZE: usize = KEY_SIZE + size_of::<u8>() + size_of::<u32>();
-/// For how many compilations a function is kept that is not used. The same function may have one of several keys (see
-/// [`super::more_keys`]), and it is back if a change is undone.
+/// An unused function is kept for this number of compilations. One of them may look up another key of the same function
+/// (see [`super::recompilation`]), or an author may undo a change.
 const MAX_UNUSED: u8 = 2;
 
 /// The functions of earlier revisions, and those that this process compiles.

@@ -27,8 +27,8 @@ pub(crate) struct Output {
     pub(crate) read: Duration,
     /// How long it compiled.
     pub(crate) compile: Duration,
-    /// How long it compiled again, for the keys of the functions.
-    pub(crate) more_keys: Duration,
+    /// How long it compiled again, to store functions under more keys.
+    pub(crate) recompilation: Duration,
     /// How long it wrote its output.
     pub(crate) write: Duration,
     /// How many functions were taken from the earlier revision.
@@ -66,18 +66,20 @@ impl Output {
         for (field, bytes) in fields.iter_mut().zip(trailer.as_chunks().0) {
             *field = u64::from_le_bytes(*bytes);
         }
-        let [code, functions, read, compile, more_keys, write, reused, compiled] = fields;
-        let times = [read, compile, more_keys, write].map(Duration::from_micros);
-        let [read, compile, more_keys, write] = times;
-        Self { code, functions, read, compile, more_keys, write, reused, compiled }
+        let [code, functions, read, compile, recompilation, write, reused, compiled] = fields;
+        let times = [read, compile, recompilation, write].map(Duration::from_micros);
+        let [read, compile, recompilation, write] = times;
+        Self { code, functions, read, compile, recompilation, write, reused, compiled }
     }
 
     fn trailer(&self) -> Vec<u8> {
         let Self { code, functions, reused, compiled, .. } = *self;
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let times = [self.read, self.compile, self.more_keys, self.write].map(micros);
-        let [read, compile, more_keys, write] = times;
-        [code, functions, read, compile, more_keys, write, reused, compiled].map(u64::to_le_bytes).concat()
+        let times = [self.read, self.compile, self.recompilation, self.write].map(micros);
+        let [read, compile, recompilation, write] = times;
+        [code, functions, read, compile, recompilation, write, reused, compiled]
+            .map(u64::to_le_bytes)
+            .concat()
     }
 
     /// Writes the trailer.
@@ -133,7 +135,7 @@ mod tests {
             functions: 9,
             read: time(1),
             compile: time(2),
-            more_keys: time(7),
+            recompilation: time(7),
             write: time(3),
             reused: 5,
             compiled: 6,

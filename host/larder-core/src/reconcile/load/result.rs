@@ -119,8 +119,8 @@ pub(in crate::reconcile) struct PreviousRevisions {
 }
 
 impl PreviousRevisions {
-    /// Whether somebody waits for a new revision: there is none, or it is so new that its author is probably still
-    /// changing it.
+    /// The priority of the next revision. Somebody waits for it if no revision is served, or if the served one is not
+    /// optimised yet: then it was added seconds ago, and its author is probably still changing it.
     pub(super) fn priority_of_next(&self) -> Priority {
         match self.serving.is_none() || self.needs_optimised_code {
             true => Priority::Awaited,
