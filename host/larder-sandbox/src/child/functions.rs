@@ -20,7 +20,7 @@ const KEY_SIZE: usize = 32;
 const HEADER_SIZE: usize = KEY_SIZE + size_of::<u8>() + size_of::<u32>();
 /// An unused function is kept for this number of compilations. One of them may look up another key of the same function
 /// (see [`super::recompilation`]), or an author may undo a change.
-const MAX_UNUSED: u8 = 2;
+const MAX_UNUSED: u8 = 6;
 
 /// The functions of earlier revisions, and those that this process compiles.
 #[derive(Debug, Default)]
@@ -166,11 +166,13 @@ mod tests {
     fn keeps_what_is_not_used_for_some_compilations() {
         let functions = Functions::default();
         functions.insert(&[1; KEY_SIZE], b"one".into());
-        let twice_unused = next(&next(&next(&functions)));
-        assert!(twice_unused.get(&[1; KEY_SIZE]).is_some());
-        let used_again = next(&twice_unused);
-        assert!(next(&next(&used_again)).get(&[1; KEY_SIZE]).is_some());
-        assert!(next(&next(&next(&used_again))).get(&[1; KEY_SIZE]).is_none());
+        let unused = |functions: Functions, times: u8| (0..times).fold(functions, |known, _| next(&known));
+        let long_unused = unused(next(&functions), MAX_UNUSED);
+        assert!(long_unused.get(&[1; KEY_SIZE]).is_some());
+        let used_again = written(&long_unused);
+        let used_again = || Functions::new(used_again.clone());
+        assert!(unused(used_again(), MAX_UNUSED).get(&[1; KEY_SIZE]).is_some());
+        assert!(unused(used_again(), MAX_UNUSED + 1).get(&[1; KEY_SIZE]).is_none());
     }
 
     #[test]

@@ -15,9 +15,9 @@ use super::{ProcessLimits, Task};
 use crate::engine;
 use crate::tier::Tier;
 
-/// After two, less than half as many unchanged functions are compiled for the next revision. Each takes a third of the
+/// After three, less than half as many unchanged functions are compiled for the next revision. Each takes a third of the
 /// time of the first compilation.
-const COMPILATIONS: usize = 2;
+const COMPILATIONS: usize = 3;
 /// The component is compiled again only if the first compilation took less than a quarter of each limit.
 const SHARE_OF_LIMITS: u32 = 4;
 

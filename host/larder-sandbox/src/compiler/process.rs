@@ -79,6 +79,8 @@ fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: Fil
         // The environment may contain secrets.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
+        // The process ends soon. To return memory to the system before takes a twelfth of its time.
+        .env("MIMALLOC_PURGE_DELAY", "-1")
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(output)
